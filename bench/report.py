@@ -1,0 +1,88 @@
+"""Measurements as tables: medians, and how many times cdxmill's each one is."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import NamedTuple
+
+from bench.contenders import OURS
+from bench.measure import Cost
+
+HEADER = ["tool", "CPU s", "(least-most)", "wall s", "peak MB", "CPU x", "wall x", "memory x", "lines"]
+
+
+class Result(NamedTuple):
+    """All runs of one tool; `lines` is what the last one wrote, None where that is not counted."""
+
+    name: str
+    is_limit: bool
+    costs: list[Cost]
+    lines: int | None
+
+    @property
+    def failure(self) -> str:
+        return next((cost.failure for cost in self.costs if cost.failure), "")
+
+    def medians(self) -> tuple[float, float, float]:
+        return (
+            median(cost.cpu for cost in self.costs),
+            median(cost.wall for cost in self.costs),
+            median(cost.memory for cost in self.costs) / 1e6,
+        )
+
+
+def find_ours(results: list[Result]) -> Result | None:
+    return next((result for result in results if result.name == OURS and not result.failure), None)
+
+
+def make_row(result: Result, ours: Result | None) -> list[str]:
+    if result.failure:
+        return [result.name, f"failed: {result.failure}", *[""] * (len(HEADER) - 2)]
+    cpu, wall, memory = result.medians()
+    least, most = min(cost.cpu for cost in result.costs), max(cost.cpu for cost in result.costs)
+    pairs = zip(result.medians(), ours.medians(), strict=True) if ours else ()
+    ratios = [f"{value / base:.2f}" for value, base in pairs] or ["-"] * 3
+    lines = "" if result.lines is None else f"{result.lines:,}"
+    return [
+        result.name,
+        f"{cpu:.2f}",
+        f"{least:.2f}-{most:.2f}",
+        f"{wall:.2f}",
+        f"{memory:.0f}",
+        *ratios,
+        lines,
+    ]
+
+
+def limit_note(results: list[Result]) -> str:
+    """Names the cheapest of the limits and how far cdxmill is from it."""
+    limits = [result for result in results if result.is_limit and not result.failure]
+    if not limits:
+        return "No limit was measured."
+    best = min(limits, key=lambda result: result.medians()[0])
+    note = f"The limit is {best.name}: {best.medians()[0]:.2f} CPU s."
+    if ours := find_ours(results):
+        note += f" cdxmill takes {ours.medians()[0] / best.medians()[0]:.2f} times as much."
+    return note
+
+
+def make_rows(results: list[Result]) -> list[list[str]]:
+    ours = find_ours(results)
+    return [HEADER, *(make_row(result, ours) for result in results)]
+
+
+def as_text(rows: list[list[str]]) -> str:
+    whole = [row for row in rows if any(row[2:])]  # a failure's reason would widen its column
+    widths = [max(len(row[column]) for row in whole) for column in range(len(HEADER))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(max(widths[0], len(row[0])))]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def as_markdown(rows: list[list[str]]) -> str:
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    lines.insert(1, "|---" + "|--:" * (len(HEADER) - 1) + "|")
+    return "\n".join(lines)

@@ -1,0 +1,7 @@
+"""python -m cdxmill."""
+
+import sys
+
+from cdxmill.cli import main
+
+sys.exit(main())

@@ -1,0 +1,62 @@
+"""The values that flow through the pipeline: Record -> Capture, or Damage and Note."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Headers = dict[bytes, bytes]
+
+
+class Damage(NamedTuple):
+    """Something in an archive that gets no index line: where, why, what to do."""
+
+    offset: int
+    reason: str
+    hint: str = ""
+
+
+class Note(NamedTuple):
+    """Something odd that costs no index line."""
+
+    offset: int
+    reason: str
+
+
+class Record(NamedTuple):
+    """One record, whole and checked, as it lies in its file.
+
+    `offset` and `length` are the record's byte range in the file (compressed bytes
+    for gzip and zst). `headers` have lower-case names; ARC's one-line headers are
+    given under their WARC names. `block` is the content block, or its first part
+    where the record is large; `size` is the block's whole length in bytes.
+    `payload_digest` is set only where `block` is not whole and the headers give none.
+    """
+
+    offset: int
+    length: int
+    headers: Headers
+    block: bytes | bytearray
+    size: int
+    payload_digest: bytes | None = None
+    is_arc: bool = False
+
+
+class Capture(NamedTuple):
+    """One line of an index; absent values are None, the rest UTF-8 text as bytes."""
+
+    urlkey: bytes
+    timestamp: bytes
+    url: bytes
+    mime: bytes | None
+    mime_detected: bytes | None
+    status: bytes | None
+    digest: bytes | None
+    length: int
+    offset: int
+    filename: bytes
+    charset: bytes | None = None
+    languages: bytes | None = None
+    truncated: bytes | None = None
+    redirect: bytes | None = None
+    method: bytes | None = None
+    request_body: bytes | None = None

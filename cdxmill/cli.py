@@ -1,0 +1,443 @@
+"""The command line: options, help, and what becomes of errors. The work is in commands/.
+
+Modules of a subcommand are imported when it runs, so that the command starts quickly.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import typer
+
+from cdxmill import __version__
+from cdxmill.errors import CdxmillError, InputError, UsageError
+
+if TYPE_CHECKING:
+    from cdxmill.commands.index import IndexOptions
+    from cdxmill.commands.inputs import Input
+    from cdxmill.commands.zipnum import ZipnumOptions
+
+OK, FAILED, USAGE, STOPPED = 0, 1, 2, 3
+
+EXIT_STATUS = (
+    "Exit status: 0 all well (also where nothing was found), 1 some inputs failed or damage was found"
+    " (the rest is done and usable), 2 wrong usage, 3 stopped (no final output; run it again),"
+    " 130 or 143 on a signal."
+)
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Turns web archives into CDX indexes and ZipNum clusters, and indexes into answers.",
+    epilog=EXIT_STATUS,
+)
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress; failures are still told.")]
+Processes = Annotated[
+    int, typer.Option("--processes", "-p", min=0, help="Processes to use; 0: one for each core.")
+]
+Archives = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="INPUT...", help="Archives, folders of archives (looked through to the bottom) or globs."
+    ),
+]
+CdxFiles = Annotated[
+    list[str],
+    typer.Argument(metavar="CDX...", help="CDX files, gzip or plain, sorted or not; folders of them; globs."),
+]
+ManifestOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="List of archives, one a line (its last tab-separated field), also .gz; - is standard input."
+        " Blank lines and lines with # are skipped.",
+    ),
+]
+Root = Annotated[str | None, typer.Option(metavar="DIR", help="Where relative paths of the manifest start.")]
+DirRoot = Annotated[
+    str | None,
+    typer.Option(
+        "--dir-root", "-d", metavar="DIR", help="Make file names in index lines relative to this folder."
+    ),
+]
+Records = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPES",
+        help="Record types to index, separated by commas, or all."
+        " Default: response,revisit,resource,metadata,conversion without a crawler's own notes.",
+    ),
+]
+PostAppend = Annotated[
+    bool, typer.Option("--post-append", help="Append method and body of non-GET requests to the URL's key.")
+]
+Minimal = Annotated[
+    bool,
+    typer.Option("--minimal", help="Only what the record headers tell: no mime and status of HTTP heads."),
+]
+Unsurt = Annotated[
+    bool, typer.Option("--unsurt", help="Write keys as host/path, not host-reversed. For old tools.")
+]
+KeepWww = Annotated[
+    bool, typer.Option("--keep-www", help="Keep www. in keys; pywb's and OpenWayback's have none.")
+]
+Cdx11 = Annotated[
+    bool, typer.Option("--cdx11", "-11", help="Write CDX lines with 11 fields instead of CDXJ.")
+]
+Cdx9 = Annotated[
+    bool, typer.Option("--cdx9", "--cdx09", "-9", help="Write CDX lines with 9 fields instead of CDXJ.")
+]
+Shards = Annotated[int | None, typer.Option("--shards", "-s", min=1, help="Number of shards.")]
+Seed = Annotated[int, typer.Option(help="Seed of the sample: the same seed gives the same split points.")]
+Splits = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Take split points from this file (text or SequenceFile).")
+]
+NumLines = Annotated[int, typer.Option("--numlines", min=1, help="Lines a block.")]
+CompressorOption = Annotated[
+    str, typer.Option("--compressor", help="Library that packs the blocks: libdeflate or zlib.")
+]
+Level = Annotated[int, typer.Option(min=1, max=12, help="How hard blocks are packed (zlib: up to 9).")]
+Location = Annotated[
+    str | None,
+    typer.Option(metavar="BASE", help="Folder or URL where the shards will be published, for cluster.loc."),
+]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cdxmill {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+def index(  # noqa: PLR0913 - one parameter an option
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Folder for the .cdx.gz files, or - for one stream."
+        ),
+    ],
+    inputs: Archives = None,
+    manifest: ManifestOption = None,
+    root: Root = None,
+    dir_root: DirRoot = None,
+    processes: Processes = 0,
+    skip_existing: Annotated[
+        bool,
+        typer.Option("--skip-existing", help="Leave out archives whose index is there, newer and whole."),
+    ] = False,
+    cdx11: Cdx11 = False,
+    cdx9: Cdx9 = False,
+    records: Records = None,
+    post_append: PostAppend = False,
+    minimal: Minimal = False,
+    unsurt: Unsurt = False,
+    keep_www: KeepWww = False,
+    quiet: Quiet = False,
+) -> int:
+    """Index archives: one sorted .cdx.gz for each, its path kept, or (-o -) one sorted stream of lines.
+
+    WARC and ARC, gzip, Zstandard or plain, WAT and WET. A record gets a line only if its byte
+    range alone holds exactly that record; all else is named on stderr.
+    """
+    from cdxmill.commands.index import index_to_folder, index_to_stream, output_names
+    from cdxmill.commands.progress import Failures
+    from cdxmill.commands.summaries import tell_index
+
+    archives = _archives(inputs, manifest, root, dir_root)
+    options = _index_options(
+        processes, skip_existing, quiet, cdx11, cdx9, records, post_append, minimal, unsurt, keep_www
+    )
+    failures = Failures()
+    if output == "-":
+        summary = index_to_stream(archives, sys.stdout.buffer, options, failures)
+    else:
+        summary = index_to_folder(output_names(archives), Path(output), options, failures)
+    tell_index(summary, failures, output, quiet)
+    return FAILED if failures.count else OK
+
+
+@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+def sample(
+    cdx: CdxFiles,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Text file; FILE.seq stands beside it.")
+    ],
+    shards: Annotated[int, typer.Option("--shards", "-s", min=1, help="Number of shards to divide into.")],
+    seed: Seed = 0,
+    processes: Processes = 0,
+    quiet: Quiet = False,
+) -> int:
+    """Find split points for SHARDS shards: a uniform sample over all lines of all files, in one pass.
+
+    Writes one `<urlkey> <timestamp>` a line, and the same as a Hadoop SequenceFile with the ending .seq.
+    """
+    from cdxmill.commands.progress import Failures
+    from cdxmill.commands.sample import sample_files, write_splits
+
+    failures = Failures()
+    points = sample_files(_cdx_files(cdx), shards, seed, _processes(processes), failures, quiet)
+    write_splits(points, output)
+    return FAILED if failures.count else OK
+
+
+@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+def zipnum(  # noqa: PLR0913
+    cdx: CdxFiles,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="CLUSTER", help="Folder of the cluster.")],
+    shards: Shards = None,
+    processes: Processes = 0,
+    splits: Splits = None,
+    seed: Seed = 0,
+    numlines: NumLines = 3000,
+    compressor: CompressorOption = "libdeflate",
+    level: Level = 6,
+    location: Location = None,
+    convert: Annotated[
+        bool,
+        typer.Option(
+            "--convert", help="Turn CDX lines with 6 fields (key ts url length offset file) into CDXJ."
+        ),
+    ] = False,
+    quiet: Quiet = False,
+) -> int:
+    """Build a ZipNum cluster: the sorted set of all lines, in shards of gzip blocks with a secondary index.
+
+    All input files hold one kind of lines: CDXJ, or CDX with one number of fields. A file that is
+    damaged contributes no line and is named.
+    """
+    from cdxmill.commands.progress import Failures
+    from cdxmill.commands.summaries import tell_cluster
+    from cdxmill.commands.zipnum import build_cluster
+
+    failures = Failures()
+    options = _zipnum_options(
+        shards, splits, seed, numlines, compressor, level, location, convert, processes, quiet
+    )
+    summary = build_cluster(_cdx_files(cdx), output, options, failures)
+    tell_cluster(summary, output, quiet)
+    return FAILED if failures.count else OK
+
+
+@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+def build(  # noqa: PLR0913
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="CLUSTER", help="Folder of the cluster.")],
+    inputs: Archives = None,
+    shards: Shards = None,
+    processes: Processes = 0,
+    manifest: ManifestOption = None,
+    root: Root = None,
+    dir_root: DirRoot = None,
+    splits: Splits = None,
+    seed: Seed = 0,
+    numlines: NumLines = 3000,
+    compressor: CompressorOption = "libdeflate",
+    level: Level = 6,
+    location: Location = None,
+    cdx11: Cdx11 = False,
+    cdx9: Cdx9 = False,
+    records: Records = None,
+    post_append: PostAppend = False,
+    minimal: Minimal = False,
+    unsurt: Unsurt = False,
+    keep_www: KeepWww = False,
+    quiet: Quiet = False,
+) -> int:
+    """Index archives and build a ZipNum cluster of them, in one go.
+
+    The index of each archive is kept in CLUSTER/cdx. Started again, it indexes only what is missing.
+    """
+    from cdxmill.commands.build import build as build_all
+    from cdxmill.commands.progress import Failures
+    from cdxmill.commands.summaries import tell_build
+
+    archives = _archives(inputs, manifest, root, dir_root)
+    index_options = _index_options(
+        processes, False, quiet, cdx11, cdx9, records, post_append, minimal, unsurt, keep_www
+    )
+    options = _zipnum_options(
+        shards, splits, seed, numlines, compressor, level, location, False, processes, quiet
+    )
+    failures = Failures()
+    summary = build_all(archives, output, index_options, options, failures)
+    tell_build(summary, failures, output, quiet)
+    return FAILED if failures.count else OK
+
+
+@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+def lookup(
+    cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="Folder of a ZipNum cluster.")],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="A URL; with * at its end all URLs that start so.")
+    ],
+) -> int:
+    """Print the lines of a URL, or of all URLs that start with it (URL*), from a cluster."""
+    from cdxmill.commands.lookup import lookup as find
+
+    for line in find(cluster, url):
+        sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
+    return OK
+
+
+def _archives(
+    inputs: list[str] | None, manifest: str | None, root: str | None, dir_root: str | None
+) -> list[Input]:
+    from cdxmill.commands.inputs import find_archives
+
+    if not inputs and manifest is None:
+        raise UsageError("no input: name archives, folders of them, or a --manifest")
+    if root is not None and manifest is None:
+        raise UsageError("--root is for the paths of a --manifest")
+    return find_archives(inputs or [], manifest, root, dir_root)
+
+
+def _cdx_files(named: list[str]) -> list[str]:
+    from cdxmill.commands.inputs import find_cdx_files
+
+    return find_cdx_files(named)
+
+
+def _processes(wanted: int) -> int:
+    from cdxmill.commands.pool import processes_by_default
+
+    return wanted or processes_by_default()
+
+
+def _index_options(  # noqa: PLR0913
+    processes: int,
+    skip_existing: bool,
+    quiet: bool,
+    cdx11: bool,
+    cdx9: bool,
+    records: str | None,
+    post_append: bool,
+    minimal: bool,
+    unsurt: bool,
+    keep_www: bool,
+) -> IndexOptions:
+    from cdxmill.commands.index import IndexOptions
+    from cdxmill.stages.make_captures import DEFAULT_RECORDS, CaptureOptions
+
+    if cdx11 and cdx9:
+        raise UsageError("--cdx11 and --cdx9 exclude each other")
+    if minimal and post_append:
+        raise UsageError("--minimal reads no requests, which --post-append needs")
+    types = DEFAULT_RECORDS if records is None else frozenset(records.lower().encode().split(b","))
+    captures = CaptureOptions(None if records == "all" else types, post_append, minimal, unsurt, keep_www)
+    line_format = "cdx11" if cdx11 else "cdx9" if cdx9 else "cdxj"
+    return IndexOptions(captures, line_format, _processes(processes), skip_existing, quiet)
+
+
+def _zipnum_options(  # noqa: PLR0913
+    shards: int | None,
+    splits: Path | None,
+    seed: int,
+    numlines: int,
+    library: str,
+    level: int,
+    location: str | None,
+    convert: bool,
+    processes: int,
+    quiet: bool,
+) -> ZipnumOptions:
+    from cdxmill.commands.sample import read_splits
+    from cdxmill.commands.zipnum import ZipnumOptions
+    from cdxmill.formats.zipnum_block import LIBRARIES, Compressor
+
+    if library not in LIBRARIES:
+        raise UsageError(f"--compressor is one of {', '.join(LIBRARIES)}, not {library}")
+    if library == "zlib" and level > 9:
+        raise UsageError("zlib has levels up to 9")
+    points = None if splits is None else tuple(read_splits(splits))
+    if points is None and shards is None:
+        raise UsageError("say how many shards (-s), or where they begin (--splits FILE)")
+    if points is not None and shards not in (None, len(points) + 1):
+        raise UsageError(
+            f"{splits} gives {len(points) + 1} shards, but --shards says {shards}: leave out one"
+        )
+    count = len(points) + 1 if points is not None else shards or 1
+    return ZipnumOptions(
+        count,
+        points,
+        numlines,
+        Compressor(library, level),
+        convert,
+        seed,
+        _processes(processes),
+        location,
+        quiet,
+    )
+
+
+class _Terminated(BaseException):
+    """SIGTERM; unwinds like Ctrl-C."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _Terminated
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        result = app(arguments, prog_name="cdxmill", standalone_mode=False)
+        return result if isinstance(result, int) else OK
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "cdxmill"
+        return _fail(f"{error.format_message()}; see {path} --help", USAGE)
+    except UsageError as error:
+        return _fail(str(error), USAGE)
+    except InputError as error:
+        return _fail(str(error), FAILED)
+    except CdxmillError as error:
+        return _fail(str(error), STOPPED)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", 128 + signal.SIGINT)
+    except _Terminated:
+        return _fail("terminated", 128 + signal.SIGTERM)
+    except BrokenPipeError:
+        return _closed_pipe()
+    except Exception as error:
+        return _bug(error)
+
+
+def _fail(text: str, status: int) -> int:
+    print("cdxmill: " + text.replace("\n", " "), file=sys.stderr)
+    return status
+
+
+def _closed_pipe() -> int:
+    """Whoever reads our output has enough (`| head`)."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
+
+
+def _bug(error: Exception) -> int:
+    if os.environ.get("CDXMILL_TRACEBACK"):
+        raise error
+    what = f"{type(error).__name__}: {error}"
+    return _fail(
+        f"a fault of cdxmill itself ({what}); set CDXMILL_TRACEBACK=1 for the details and report it", STOPPED
+    )

@@ -1,0 +1,1 @@
+"""One verb a file: each wires storage to stages and reports."""

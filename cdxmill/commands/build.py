@@ -1,0 +1,66 @@
+"""build: archives -> a cluster, all steps in one go."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill import __version__
+from cdxmill.commands.index import IndexOptions, index_to_folder
+from cdxmill.commands.inputs import Input, below
+from cdxmill.commands.progress import Failures, Summary
+from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.storage.local import write_atomic
+
+CDX_FOLDER = "cdx"
+_OPTIONS = ".options"
+
+
+class BuildSummary(NamedTuple):
+    """What a build did."""
+
+    indexed: Summary
+    cluster: ClusterSummary
+    seconds: float
+
+
+def build(
+    archives: Sequence[Input],
+    folder: Path,
+    index_options: IndexOptions,
+    zipnum_options: ZipnumOptions,
+    failures: Failures,
+) -> BuildSummary:
+    """Index `archives` to `folder`/cdx and build the cluster of these indexes in `folder`.
+
+    A build that was stopped, started again with the same options, indexes only what is missing.
+    """
+    start = time.monotonic()
+    cdx = folder / CDX_FOLDER
+    names = _names(archives)
+    options = _resumed(cdx, index_options)
+    summary = index_to_folder(names, cdx, options, failures)
+    made = [str(cdx / name) for name in names.values() if (cdx / name).exists()]
+    cluster = build_cluster(made, folder, zipnum_options, failures)
+    return BuildSummary(summary, cluster, time.monotonic() - start)
+
+
+def _names(archives: Sequence[Input]) -> dict[Input, str]:
+    """Whole paths, so that `a.arc.gz` and `a.warc.gz` of one folder do not meet."""
+    return {archive: f"{below(archive.path)}.cdx.gz" for archive in archives}
+
+
+def _resumed(folder: Path, options: IndexOptions) -> IndexOptions:
+    """`options`, but indexes are kept that an earlier run made with the same ones."""
+    settings = repr((__version__, options.captures, options.line_format)).encode()
+    known = folder / _OPTIONS
+    if known.exists() and known.read_bytes() == settings:
+        return replace(options, skip_existing=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    with write_atomic(known) as file:
+        file.write(settings)
+    return options

@@ -1,0 +1,77 @@
+"""The CDX files that `sample` and `zipnum` read: checked, and dealt out to tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.read_lines import is_capture_line, read_lines
+from cdxmill.stages.window import Window
+from cdxmill.storage.local import file_size, open_ranges
+
+_TASKS = 64
+_LEAST, _MOST = 8 << 20, 256 << 20
+
+
+class Flavour(NamedTuple):
+    """CDXJ, or CDX with a number of fields; `path` is a file of that kind."""
+
+    name: str
+    fields: int
+    path: str
+
+
+def check_flavours(paths: Sequence[str]) -> Flavour | None:
+    """The one flavour of all files, by their first capture lines; None where there is no line.
+
+    Raises UsageError where two differ. Unreadable files are left to the reader to tell.
+    """
+    known: Flavour | None = None
+    for path in paths:
+        line = _first_line(path)
+        if line is None:
+            continue
+        flavour = Flavour(*_flavour(line), path)
+        if known is not None and known.name != flavour.name:
+            raise UsageError(
+                f"{known.path} is {known.name}, but {path} is {flavour.name}: one cluster holds one kind of lines"
+            )
+        known = known or flavour
+    return known
+
+
+def _first_line(path: str) -> bytes | None:
+    try:
+        with open_ranges(path) as read_at:
+            for lines in islice(read_lines(Window(read_at, 1 << 18)), 4):
+                for line in lines:
+                    if is_capture_line(line):
+                        return line
+    except (InputError, MemberError):
+        pass
+    return None
+
+
+def _flavour(line: bytes) -> tuple[str, int]:
+    fields = line.split(b" ")
+    if len(fields) > 2 and fields[2].startswith(b"{"):
+        return "CDXJ", 3
+    return f"CDX with {len(fields)} fields", len(fields)
+
+
+def deal(paths: Sequence[str]) -> list[list[str]]:
+    """Consecutive files in groups of like size; the same paths give the same groups on any machine."""
+    sizes = [file_size(path) for path in paths]
+    wanted = min(max(sum(sizes) // _TASKS, _LEAST), _MOST)
+    groups: list[list[str]] = []
+    room = 0
+    for path, size in zip(paths, sizes, strict=True):
+        if not groups or room < size:
+            groups.append([])
+            room = wanted
+        groups[-1].append(path)
+        room -= size
+    return groups

@@ -1,0 +1,190 @@
+"""index: archives -> one CDX file each, or one sorted stream."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from cdxmill.commands.inputs import Input, output_name
+from cdxmill.commands.pool import run_tasks
+from cdxmill.commands.progress import Failures, Progress, Summary
+from cdxmill.commands.reading import counted
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.stages.index_archive import LINE_FORMATS, Findings, index_archive
+from cdxmill.stages.make_captures import CaptureOptions
+from cdxmill.stages.merge_lines import merge_runs
+from cdxmill.stages.sort_lines import LineSorter, sort_captures
+from cdxmill.stages.sorted_runs import Run, distinct
+from cdxmill.stages.write_lines import write_gzip_lines
+from cdxmill.storage.local import append_line, file_size, is_newer, open_ranges, stopping, write_atomic
+from cdxmill.storage.scratch import Scratch
+
+FAILURES = "failures.tsv"
+
+
+@dataclass(frozen=True)
+class IndexOptions:
+    """How archives are indexed; the same for every input of a run."""
+
+    captures: CaptureOptions = field(default_factory=CaptureOptions)
+    line_format: str = "cdxj"
+    processes: int = 1
+    skip_existing: bool = False
+    quiet: bool = False
+
+
+class _Task(NamedTuple):
+    archive: Input
+    output: Path | None
+    failures: Path | None
+    scratch: Path
+    options: IndexOptions
+
+
+class _Result(NamedTuple):
+    size: int
+    findings: Findings
+    error: InputError | None
+    runs: list[Run]
+
+
+def index_to_folder(
+    names: Mapping[Input, str], folder: Path, options: IndexOptions, failures: Failures
+) -> Summary:
+    """Index each archive to the file of its name below `folder`; failures are told and listed there."""
+    with stopping(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    record = folder / FAILURES
+    _forget_failed(record, names, folder, options.skip_existing)
+    with tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder) as scratch:
+        tasks = [
+            _Task(archive, folder / name, record, Path(scratch) / str(number), options)
+            for number, (archive, name) in enumerate(names.items())
+            if not (options.skip_existing and is_newer(folder / name, archive.path))
+        ]
+        summary, _ = _run(tasks, options, failures)
+    return summary._replace(skipped=len(names) - len(tasks))
+
+
+def index_to_stream(
+    archives: Sequence[Input], out: IO[bytes], options: IndexOptions, failures: Failures
+) -> Summary:
+    """Index all archives to one sorted stream of lines."""
+    with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
+        tasks = [
+            _Task(archive, None, None, Path(folder) / str(number), options)
+            for number, archive in enumerate(archives)
+        ]
+        summary, runs = _run(tasks, options, failures)
+        scratch = Scratch(Path(folder))
+        merged = merge_runs(runs, scratch.create, scratch.reader)
+        for lines in _with_header(options.line_format, merged):
+            out.write(b"\n".join(lines) + b"\n")
+    return summary
+
+
+def output_names(archives: Sequence[Input]) -> dict[Input, str]:
+    """The output's name for each archive. Raises UsageError where two would have one."""
+    names: dict[Input, str] = {}
+    owners: dict[str, Input] = {}
+    for archive in archives:
+        name = output_name(archive.path)
+        if name in owners:
+            both = f"{owners[name].path} and {archive.path}"
+            raise UsageError(
+                f"{both} would both be indexed to {name}: index them into two folders, or to -o -"
+            )
+        owners[name], names[archive] = archive, name
+    return names
+
+
+def _forget_failed(record: Path, names: Mapping[Input, str], folder: Path, keep_others: bool) -> None:
+    """Outputs of inputs that had failures are not taken for finished ones."""
+    if keep_others and record.exists():
+        failed = {line.split("\t")[0] for line in record.read_text("utf-8", "surrogateescape").splitlines()}
+        for archive, name in names.items():
+            if archive.path in failed:
+                (folder / name).unlink(missing_ok=True)
+    record.unlink(missing_ok=True)
+
+
+def _run(tasks: Sequence[_Task], options: IndexOptions, failures: Failures) -> tuple[Summary, list[Run]]:
+    total = sum(file_size(task.archive.path) for task in tasks)
+    runs: list[Run] = []
+    captures = done = 0
+    with Progress("indexing", len(tasks), total, options.quiet) as progress:
+        failures.show_on(progress)
+        for index, result in run_tasks(_index_one, tasks, options.processes, progress.tick):
+            _tell(tasks[index].archive, result, failures)
+            captures += result.findings.captures
+            done += result.size
+            runs += result.runs
+            progress.advance()
+    return Summary(len(tasks), 0, captures, done), runs
+
+
+def _tell(archive: Input, result: _Result, failures: Failures) -> None:
+    if result.error is not None:
+        failures.add(archive.label, None, result.error.reason, result.error.hint)
+    for damage in result.findings.damage:
+        failures.add(archive.label, damage.offset, damage.reason, damage.hint)
+    for note in result.findings.notes:
+        failures.note(f"{archive.label}@{note.offset}: note: {note.reason}")
+
+
+def _index_one(task: _Task) -> _Result:
+    findings = Findings()
+    scratch = Scratch(task.scratch)
+    sorter = LineSorter(scratch.create, "lines")
+    error = None
+    try:
+        with open_ranges(task.archive.path) as read_at:
+            filename = os.fsencode(task.archive.filename)
+            found = index_archive(
+                counted(read_at), filename, task.options.captures, task.options.line_format, findings
+            )
+            for lines in found:
+                sorter.add(lines)
+    except InputError as failure:
+        error = failure
+    result = _Result(file_size(task.archive.path), findings, error, [])
+    if task.output is None:
+        runs = [run._replace(name=f"{task.scratch.name}/{run.name}") for run in sorter.finish()]
+        return result._replace(runs=runs)
+    if error is None:
+        _write(task, sorter, scratch, findings)
+    elif task.failures is not None:
+        task.output.unlink(missing_ok=True)
+        append_line(task.failures, [task.archive.path, "", error.reason, error.hint])
+    return result
+
+
+def _write(task: _Task, sorter: LineSorter, scratch: Scratch, findings: Findings) -> None:
+    """The output stands under its name only after its failures stand in the list."""
+    if task.output is None or task.failures is None:
+        raise AssertionError("a task without an output has nothing to write")
+    with write_atomic(task.output) as file:
+        lists = _with_header(task.options.line_format, _sorted(sorter, scratch))
+        write_gzip_lines(lists, file, Compressor())
+        for damage in findings.damage:
+            append_line(task.failures, [task.archive.path, str(damage.offset), damage.reason, damage.hint])
+    scratch.remove()
+
+
+def _sorted(sorter: LineSorter, scratch: Scratch) -> Iterator[list[bytes]]:
+    if sorter.runs:
+        return merge_runs(sorter.finish(), scratch.create, scratch.reader)
+    lines = distinct(sort_captures(sorter.take()))
+    return iter((lines,) if lines else ())
+
+
+def _with_header(line_format: str, lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    header = LINE_FORMATS[line_format][1]
+    if header:
+        yield [header]
+    yield from lists

@@ -1,0 +1,121 @@
+"""What a person names (files, folders, globs, a manifest) -> the list of archives."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import os
+import posixpath
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.errors import UsageError
+
+_ARCHIVE = re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$", re.I)
+_CDX = re.compile(r"\.cdxj?(\.gz)?$", re.I)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
+_OUTPUT_NAMES = (
+    (re.compile(r"\.warc\.(wat|wet)\.gz$"), r".\1.cdx.gz"),
+    (re.compile(r"(\.w?arc)?\.gz$"), ".cdx.gz"),
+    (re.compile(r"$"), ".cdx.gz"),
+)
+
+
+class Input(NamedTuple):
+    """An archive: where it lies, its name in index lines, and how messages name it."""
+
+    path: str
+    filename: str
+    label: str
+
+
+def find_archives(
+    named: list[str], manifest: str | None, root: str | None, dir_root: str | None
+) -> list[Input]:
+    """The archives that are named, in order.
+
+    A folder gives every file below it whose name is that of an archive. File names in index
+    lines are relative to `dir_root`; without it a named file has its base name, a file of a
+    folder its path below the folder, a manifest's entry is taken as it is written there.
+    Raises UsageError where the manifest cannot be read.
+    """
+    found = list(_named(named, _ARCHIVE))
+    if manifest is not None:
+        found += _listed(manifest, root or "")
+    if dir_root is not None:
+        found = [entry._replace(filename=os.path.relpath(entry.path, dir_root)) for entry in found]
+    return found
+
+
+def find_cdx_files(named: list[str]) -> list[str]:
+    """The CDX files that are named: files, globs, and folders with `*.cdx`, `*.cdxj`, also `.gz`."""
+    return [entry.path for entry in _named(named, _CDX)]
+
+
+def output_name(path: str) -> str:
+    """The path, below the output folder, of the index of the archive at `path`.
+
+    >>> output_name("/dir1/a.warc.gz"), output_name("s3://bucket/x/a.warc.wet.gz"), output_name("../a.warc")
+    ('dir1/a.cdx.gz', 'x/a.wet.cdx.gz', 'a.warc.cdx.gz')
+    """
+    path = below(path)
+    for pattern, ending in _OUTPUT_NAMES:
+        if pattern.search(path):
+            return pattern.sub(ending, path, count=1)
+    raise AssertionError("the last pattern fits every path")
+
+
+def below(path: str) -> str:
+    """`path` or URL as a path below some folder.
+
+    >>> below("/dir1/a.warc.gz"), below("../x/./a.warc"), below("s3://bucket/a.warc")
+    ('dir1/a.warc.gz', 'x/a.warc', 'a.warc')
+    """
+    path = posixpath.normpath(_SCHEME.sub("/", path)).lstrip("/")
+    while path.startswith("../"):
+        path = path[3:]
+    return path
+
+
+def _named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
+    for name in named:
+        if Path(name).is_dir():
+            for path in sorted(_walk(name)):
+                if pattern.search(path):
+                    yield Input(path, os.path.relpath(path, name), path)
+        elif glob.has_magic(name) and not Path(name).exists():
+            matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - absolute patterns too
+            files = [match for match in matches if not Path(match).is_dir()]
+            yield from (Input(path, posixpath.basename(path), path) for path in files or [name])
+        else:
+            yield Input(name, posixpath.basename(name), name)
+
+
+def _walk(folder: str) -> Iterator[str]:
+    for parent, _, names in os.walk(folder):
+        yield from (os.path.join(parent, name) for name in names)  # noqa: PTH118
+
+
+def _listed(manifest: str, root: str) -> Iterator[Input]:
+    for number, line in enumerate(_manifest_text(manifest).splitlines(), 1):
+        entry = line.split("\t")[-1].strip()
+        if not entry or line.startswith("#"):
+            continue
+        is_relative = not (entry.startswith("/") or _SCHEME.match(entry))
+        path = posixpath.join(root, entry) if is_relative else entry
+        is_url = _SCHEME.match(entry)
+        filename = entry if is_relative else _SCHEME.sub("", entry) if is_url else posixpath.basename(entry)
+        yield Input(path, filename, f"{manifest}:{number}: {path}")
+
+
+def _manifest_text(manifest: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if manifest == "-" else Path(manifest).read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+    except (OSError, EOFError) as error:
+        raise UsageError(f"the manifest {manifest} cannot be read ({error})") from None
+    return data.decode("utf-8", "surrogateescape")

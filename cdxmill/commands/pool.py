@@ -1,0 +1,97 @@
+"""Tasks over processes: results as they come, clean ends, and how many bytes were read so far."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.sharedctypes import Synchronized
+from typing import TypeVar
+
+from cdxmill.errors import StoppedError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+TICK = 0.5
+"""Seconds between two looks at the progress."""
+_PR_SET_PDEATHSIG = 1
+
+_done: Synchronized[int] = multiprocessing.Value(ctypes.c_uint64)
+
+
+def bytes_done() -> int:
+    """Bytes that all processes have read so far, as they told by `count_bytes`."""
+    return _done.value
+
+
+def count_bytes(size: int) -> None:
+    """Tell that `size` more bytes of the inputs are read."""
+    with _done.get_lock():
+        _done.value += size
+
+
+def processes_by_default() -> int:
+    """As many as this process may use cores."""
+    return len(os.sched_getaffinity(0))
+
+
+def run_tasks(
+    work: Callable[[Task], Result], tasks: Sequence[Task], processes: int, tick: Callable[[], None]
+) -> Iterator[tuple[int, Result]]:
+    """(index of the task, result) for every task, in the order in which they end.
+
+    `tick` is called about twice a second. With one process nothing is forked. Errors of a
+    task are raised here; a worker that dies is a StoppedError.
+    """
+    _done.value = 0
+    if processes == 1 or len(tasks) <= 1:
+        for index, task in enumerate(tasks):
+            yield index, work(task)
+            tick()
+        return
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(min(processes, len(tasks)), context, _start_worker) as pool:
+        try:
+            yield from _results(pool, work, tasks, tick)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+
+
+def _results(
+    pool: ProcessPoolExecutor,
+    work: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    tick: Callable[[], None],
+) -> Iterator[tuple[int, Result]]:
+    waiting: dict[Future[Result], int] = {}
+    coming = iter(enumerate(tasks))
+    ahead = 2 * multiprocessing.cpu_count() + 2
+    while True:
+        while len(waiting) < ahead and (following := next(coming, None)) is not None:
+            waiting[pool.submit(work, following[1])] = following[0]
+        if not waiting:
+            return
+        finished, _ = wait(waiting, TICK, FIRST_COMPLETED)
+        tick()
+        for future in finished:
+            index = waiting.pop(future)
+            try:
+                yield index, future.result()
+            except BrokenProcessPool:
+                reason = "a worker process was killed (out of memory?); try fewer processes (-p)"
+                raise StoppedError(f"task {index + 1} of {len(tasks)}: {reason}") from None
+
+
+def _start_worker() -> None:
+    """A worker leaves Ctrl-C to its parent, and does not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,0 +1,75 @@
+"""A work folder that a killed run leaves behind and the same run, started again, goes on from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cdxmill.commands.pool import run_tasks
+from cdxmill.commands.progress import Progress
+from cdxmill.storage.local import write_atomic
+from cdxmill.storage.scratch import Scratch
+
+Task = TypeVar("Task")
+
+_JOB = "job.json"
+
+
+def fingerprint(paths: Sequence[str], settings: object) -> str:
+    """Changes when a file's path, size or time changes, or any of the settings."""
+    stats = []
+    for path in paths:
+        try:
+            stat = Path(path).stat()
+            stats.append((str(Path(path).absolute()), stat.st_size, stat.st_mtime_ns))
+        except OSError:
+            stats.append((path, -1, -1))
+    return hashlib.sha256(repr((stats, settings)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class WorkFolder:
+    """Results of tasks, by name, as JSON; emptied where it was another job's."""
+
+    def __init__(self, folder: Path, job: str) -> None:
+        self.scratch = Scratch(folder)
+        self._folder = folder
+        if self.load("job") != job:
+            self.scratch.remove()
+            self.save("job", job)
+
+    def load(self, name: str) -> Any:
+        """A result that was saved, or None."""
+        try:
+            return json.loads((self._folder / f"{name}.json").read_bytes())
+        except (OSError, ValueError):
+            return None
+
+    def save(self, name: str, result: object) -> None:
+        """Keep a result."""
+        with write_atomic(self._folder / f"{name}.json") as file:
+            file.write(json.dumps(result).encode())
+
+    def run(
+        self,
+        step: str,
+        work: Callable[[Task], Any],
+        tasks: Sequence[Task],
+        processes: int,
+        progress: Progress,
+    ) -> Iterator[Any]:
+        """The results of all tasks in their order of ending; those of an earlier run come first."""
+        left: list[tuple[int, Task]] = []
+        for number, task in enumerate(tasks):
+            result = self.load(f"{step}-{number:05d}")
+            if result is None:
+                left.append((number, task))
+            else:
+                progress.advance()
+                yield result
+        for index, result in run_tasks(work, [task for _, task in left], processes, progress.tick):
+            self.save(f"{step}-{left[index][0]:05d}", result)
+            progress.advance()
+            yield result

@@ -1,0 +1,50 @@
+"""The closing lines of a command: what was done, what failed, what to do next."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from cdxmill.commands.build import BuildSummary
+from cdxmill.commands.index import FAILURES
+from cdxmill.commands.progress import Failures, Summary, human_bytes, human_seconds
+from cdxmill.commands.zipnum import ClusterSummary
+
+
+def tell_index(summary: Summary, failures: Failures, output: str, quiet: bool) -> None:
+    """What `index` did, on stderr."""
+    if quiet:
+        return
+    if summary.files + summary.skipped == 0:
+        _say("no archives found: nothing to index")
+    skipped = f", {summary.skipped} skipped" if summary.skipped else ""
+    _say(f"{summary.captures} captures of {summary.files} archives ({human_bytes(summary.bytes)}){skipped}")
+    _tell_failures(failures, None if output == "-" else Path(output) / FAILURES)
+
+
+def tell_cluster(summary: ClusterSummary, folder: Path, quiet: bool) -> None:
+    """What is in a cluster, on stderr."""
+    if not quiet:
+        size = f"{human_bytes(summary.bytes)}, {summary.duplicates} equal lines collapsed"
+        _say(f"{folder}: {summary.lines} lines in {summary.blocks} blocks, {summary.shards} shards, {size}")
+
+
+def tell_build(summary: BuildSummary, failures: Failures, folder: Path, quiet: bool) -> None:
+    """What `build` did, on stderr."""
+    if quiet:
+        return
+    tell_index(summary.indexed, failures, str(folder / "cdx"), quiet)
+    tell_cluster(summary.cluster, folder, quiet)
+    rate = human_bytes(summary.indexed.bytes / max(summary.seconds, 1e-6))
+    _say(f"done in {human_seconds(summary.seconds)}, {rate} of archives a second")
+    _say(f"next: cdxmill lookup {folder} 'http://example.com/*', or serve it with pywb (conf/pywb)")
+
+
+def _tell_failures(failures: Failures, record: Path | None) -> None:
+    if failures.count:
+        where = f", listed in {record}" if record is not None else ""
+        _say(f"{failures.count} failures in {len(failures.inputs)} inputs{where}; the rest is indexed")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

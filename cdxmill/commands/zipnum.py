@@ -1,0 +1,214 @@
+"""zipnum: CDX files -> a ZipNum cluster.
+
+    CDX files  --sort, spill, sample-->  runs + split points  --merge by shard-->  shards
+
+Everything is read once. A run killed half-way leaves its finished tasks in a work folder
+inside the cluster's; the same command goes on from them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cdxmill.commands.cdx_inputs import check_flavours, deal
+from cdxmill.commands.progress import Failures, Progress
+from cdxmill.commands.publish import unpublish, write_cluster_files
+from cdxmill.commands.reading import counted
+from cdxmill.commands.resume import WorkFolder, fingerprint
+from cdxmill.commands.sample import SAMPLES_PER_SHARD, splits_of
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.cluster_manifest import ShardEntry
+from cdxmill.formats.convert import FIELDS, convert_line
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.zipnum_index import part_name, shard_name
+from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.merge_lines import fewer_runs, merge_slices
+from cdxmill.stages.read_lines import is_capture_line, read_lines
+from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples
+from cdxmill.stages.sort_lines import LineSorter
+from cdxmill.stages.sorted_runs import Run, Slice, cut_run
+from cdxmill.stages.window import Window
+from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
+from cdxmill.storage.local import file_size, open_ranges, write_atomic
+from cdxmill.storage.scratch import Scratch
+
+
+@dataclass(frozen=True)
+class ZipnumOptions:
+    """How a cluster is built. `points` of None means: sample `shards` - 1 of them."""
+
+    shards: int
+    points: tuple[bytes, ...] | None = None
+    block_lines: int = BLOCK_LINES
+    compressor: Compressor = field(default_factory=Compressor)
+    convert: bool = False
+    seed: int = 0
+    processes: int = 1
+    location: str | None = None
+    quiet: bool = False
+
+
+class ClusterSummary(NamedTuple):
+    """What is in a finished cluster."""
+
+    shards: int
+    lines: int
+    blocks: int
+    duplicates: int
+    bytes: int
+    failed_inputs: int
+
+
+class _SortTask(NamedTuple):
+    number: int
+    paths: list[str]
+    scratch: Path
+    sample_size: int
+    seed: str
+    convert: bool
+
+
+class _ShardTask(NamedTuple):
+    number: int
+    slices: list[Slice]
+    folder: Path
+    scratch: Path
+    compressor: Compressor
+    block_lines: int
+
+
+def build_cluster(
+    paths: Sequence[str], folder: Path, options: ZipnumOptions, failures: Failures
+) -> ClusterSummary:
+    """Build the cluster of all lines of the CDX files `paths` in `folder`.
+
+    A file that cannot be read or is damaged is told and contributes no line. Raises
+    UsageError where the files do not fit together.
+    """
+    _check(paths, options)
+    folder.mkdir(parents=True, exist_ok=True)
+    unpublish(folder)
+    settings = (options.points, options.shards, options.block_lines, options.compressor, options.convert)
+    job = fingerprint(paths, (*settings, options.seed, options.compressor.version()))
+    work = WorkFolder(folder / ".work", job)
+    runs, sample, failed = _sort(paths, work, options, failures)
+    points = (
+        list(options.points) if options.points is not None else splits_of(sample, options.shards, failures)
+    )
+    shards = _write_shards(folder, work, runs, points, options, failures)
+    write_cluster_files(folder, shards, points, options.compressor, options.block_lines, options.location)
+    work.scratch.remove()
+    lines = sum(shard.lines for shard in shards)
+    taken = sum(run.lines + run.duplicates for run in runs)
+    size, blocks = sum(shard.bytes for shard in shards), sum(shard.blocks for shard in shards)
+    return ClusterSummary(len(shards), lines, blocks, taken - lines, size, failed)
+
+
+def _check(paths: Sequence[str], options: ZipnumOptions) -> None:
+    flavour = check_flavours(paths)
+    if options.convert and flavour is not None and flavour.fields != FIELDS:
+        raise UsageError(
+            f"--convert takes CDX lines with {FIELDS} fields, but {flavour.path} is {flavour.name}"
+        )
+    try:
+        options.compressor.version()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _sort(
+    paths: Sequence[str], work: WorkFolder, options: ZipnumOptions, failures: Failures
+) -> tuple[list[Run], Sample, int]:
+    size = options.shards * SAMPLES_PER_SHARD if options.points is None else 0
+    tasks = [
+        _SortTask(number, group, work.scratch.folder, size, f"{options.seed}:{number}", options.convert)
+        for number, group in enumerate(deal(paths))
+    ]
+    runs: list[Run] = []
+    sample: Sample = []
+    failed = 0
+    with Progress("sorting", len(tasks), sum(map(file_size, paths)), options.quiet) as progress:
+        failures.show_on(progress)
+        for result in work.run("sort", _sort_group, tasks, options.processes, progress):
+            runs += (Run(*run) for run in result["runs"])
+            keys = ((priority, key.encode("latin-1")) for priority, key in result["sample"])
+            sample = merge_samples((sample, list(keys)), size)
+            for path, reason, hint in result["failures"]:
+                failures.add(path, None, reason, hint)
+                failed += 1
+    return sorted(runs), sample, failed
+
+
+def _sort_group(task: _SortTask) -> dict[str, list[Any]]:
+    """Runs, sample and failures of a group of files, as JSON can hold them."""
+    scratch = Scratch(task.scratch)
+    sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
+    reservoir = Reservoir(task.sample_size, random.Random(task.seed))
+    failures = []
+    for path in task.paths:
+        sorter.begin()
+        try:
+            _sort_file(path, sorter, reservoir, task.convert)
+        except (InputError, MemberError, ValueError) as error:
+            sorter.undo()
+            reason = error.reason if isinstance(error, InputError) else str(error)
+            failures.append((path, reason, "none of its lines are in the cluster: make this index again"))
+    sample = [(priority, key.decode("latin-1")) for priority, key in reservoir.sample()]
+    return {"runs": sorter.finish(), "sample": sample, "failures": failures}
+
+
+def _sort_file(path: str, sorter: LineSorter, reservoir: Reservoir, convert: bool) -> None:
+    with open_ranges(path) as read_at:
+        for lines in read_lines(Window(counted(read_at))):
+            if convert:
+                lines = [convert_line(line) for line in lines if is_capture_line(line)]
+            reservoir.add(lines)
+            sorter.add(lines)
+
+
+def _write_shards(
+    folder: Path,
+    work: WorkFolder,
+    runs: Sequence[Run],
+    points: Sequence[bytes],
+    options: ZipnumOptions,
+    failures: Failures,
+) -> list[ShardEntry]:
+    scratch = work.scratch
+    few = fewer_runs(runs, scratch.create, scratch.reader)
+    slices = _slices(few, points, scratch)
+    tasks = [
+        _ShardTask(number, part, folder, scratch.folder, options.compressor, options.block_lines)
+        for number, part in enumerate(slices)
+    ]
+    with Progress("writing shards", len(tasks), 0, options.quiet) as progress:
+        failures.show_on(progress)
+        results = work.run("shard", _write_shard, tasks, options.processes, progress)
+        return sorted(ShardEntry(*result) for result in results)
+
+
+def _slices(runs: Sequence[Run], points: Sequence[bytes], scratch: Scratch) -> list[list[Slice]]:
+    """For each shard, what belongs to it of each run."""
+    lows, highs = [None, *points], [*points, None]
+    shards: list[list[Slice]] = [[] for _ in lows]
+    for run in runs:
+        cuts = cut_run(scratch.reader(run.name), run, points)
+        for shard, (start, end), low, high in zip(shards, cuts, lows, highs, strict=True):
+            if start < end:
+                shard.append(Slice(run, start, end, low, high))
+    return shards
+
+
+def _write_shard(task: _ShardTask) -> ShardEntry:
+    name = shard_name(task.number)
+    lists = merge_slices(task.slices, Scratch(task.scratch).reader)
+    with (
+        write_atomic(task.folder / name) as shard,
+        write_atomic(task.folder / part_name(task.number)) as part,
+    ):
+        report = write_shard(lists, name, shard, part, task.compressor, task.block_lines)
+    return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)

@@ -1,0 +1,29 @@
+"""Every error that cdxmill raises on purpose.
+
+    CdxmillError
+    ├── UsageError      the call cannot be carried out as asked
+    ├── InputError      one input cannot be read; the others can
+    └── StoppedError    the run cannot go on (disk full, storage gone)
+
+A user sees `str(error)`, one line. `cli` alone maps them to exit statuses.
+"""
+
+
+class CdxmillError(Exception):
+    """Base of all; its text is one line: what, where, why, what to do."""
+
+
+class UsageError(CdxmillError):
+    """Wrong options, arguments or settings: nothing was done."""
+
+
+class InputError(CdxmillError):
+    """One input is absent, unreadable or damaged as a whole."""
+
+    def __init__(self, path: str, reason: str, hint: str = "") -> None:
+        self.path, self.reason, self.hint = path, reason, hint
+        super().__init__(f"{path}: {reason}" + (f"; {hint}" if hint else ""))
+
+
+class StoppedError(CdxmillError):
+    """The run cannot go on; what is finished stays, and a rerun goes on from it."""

@@ -1,0 +1,53 @@
+"""An ARC record's one-line header (Internet Archive ARC 1.0).
+
+    URL IP-address archive-date content-type length
+
+The first record of a file has a `filedesc://` URL; its block starts with two lines that
+give the version and name the fields. ARC 2.0, with ten fields, is refused: the tools that
+replay archives cannot read it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cdxmill.capture import Headers
+
+MAX_LINE = 1 << 16
+
+SEARCH = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]*:[^\n]* [0-9a-fA-F.:]+ \d{14} [^ \n]* \d+\r?\n")
+"""Finds the next header line behind damage; stricter than the parser."""
+
+_SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
+_LENGTH = re.compile(rb"-?\d+")
+_DATE = re.compile(rb"\d{4,18}|-")
+_ADDRESS = re.compile(rb"[0-9a-fA-F:]*[.:][0-9a-fA-F.:]*|-")
+
+
+def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
+    """The header line that `data` starts with, under WARC's names, and where the block begins.
+
+    None where the first line is no ARC header. The URL may hold spaces: the fields are
+    counted from the line's end, as other readers do.
+
+    >>> parse_arc_header(b"http://a.b/ 1.2.3.4 20080430204825 text/html 10\\n")[0][b"content-length"]
+    b'10'
+    """
+    end = data.find(b"\n", 0, MAX_LINE)
+    parts = bytes(data[: max(end, 0)]).rstrip().rsplit(b" ", 4)
+    if len(parts) != 5:
+        return None
+    url, address, date, mime, length = parts
+    if not (_SCHEME.match(url) and _LENGTH.fullmatch(length) and _ADDRESS.fullmatch(address)):
+        return None
+    if not ((_DATE.fullmatch(date) and b"/" in mime) or (date.isdigit() and 8 <= len(date) <= 18)):
+        return None
+    is_first = url.startswith(b"filedesc://")
+    return {
+        b"warc-type": b"warcinfo" if is_first else b"response",
+        b"warc-target-uri": url,
+        b"warc-ip-address": address,
+        b"warc-date": date,
+        b"content-type": mime,
+        b"content-length": length,
+    }, end + 1

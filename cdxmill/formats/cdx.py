@@ -1,0 +1,40 @@
+"""CDX lines with 11 or 9 space-separated fields (IIPC "The CDX File Format", 2015).
+
+     CDX N b a m s k r M S V g      urlkey timestamp url mime status digest redirect meta length offset file
+     CDX N b a m s k r V g          the same without meta and length
+
+Absent values are `-`. A field cannot hold a space: white space and control characters in
+a value are percent-encoded, here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cdxmill.capture import Capture
+
+CDX11_HEADER = b" CDX N b a m s k r M S V g"
+CDX9_HEADER = b" CDX N b a m s k r V g"
+
+_UNSAFE = re.compile(rb"[\x00-\x20\x7f]")
+
+
+def format_cdx11(capture: Capture) -> bytes:
+    """One line of 11 fields, without its line end; redirect and meta are `-` as in pywb."""
+    return b"%b - - %d %d %b" % (_start(capture), capture.length, capture.offset, _safe(capture.filename))
+
+
+def format_cdx9(capture: Capture) -> bytes:
+    """One line of 9 fields, without its line end; redirect is `-` as in pywb."""
+    return b"%b - %d %b" % (_start(capture), capture.offset, _safe(capture.filename))
+
+
+def _start(capture: Capture) -> bytes:
+    fields = (capture.url, capture.mime, capture.status, capture.digest)
+    return b"%b %b %b" % (capture.urlkey, capture.timestamp, b" ".join(map(_safe, fields)))
+
+
+def _safe(value: bytes | None) -> bytes:
+    if not value:
+        return b"-"
+    return _UNSAFE.sub(lambda match: b"%%%02X" % match.group()[0], value)

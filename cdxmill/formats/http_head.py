@@ -1,0 +1,78 @@
+"""The head of an HTTP message (RFC 9112): what an index needs of it.
+
+Read as warcio reads it: the status is the second word of the first line, whatever it
+is; the head ends at the first blank line, or where the block ends.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cdxmill.formats.warc_header import parse_fields
+
+
+class HttpHead(NamedTuple):
+    """Status, Content-Type and Location as they stand there, and where the payload begins."""
+
+    status: bytes | None
+    content_type: bytes | None
+    location: bytes | None
+    end: int
+
+
+def parse_http_head(block: bytes | bytearray) -> HttpHead:
+    """The HTTP head that `block` starts with.
+
+    >>> parse_http_head(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html; charset=x\\r\\n\\r\\nHi")
+    HttpHead(status=b'200', content_type=b'text/html; charset=x', location=None, end=52)
+    """
+    end = block.find(b"\r\n\r\n")
+    head = bytes(block[:end])
+    if end < 0 or not _is_plain(head):
+        return _parse_odd_head(block)
+    lower = head.lower()
+    mime = _find(head, lower, b"\ncontent-type")
+    location = _find(head, lower, b"\nlocation") if b"\nlocation" in lower else None
+    if mime is None or location == b":":
+        return _parse_odd_head(block)
+    words = head[: head.find(b"\r")].split(b" ", 2)
+    status = words[1].strip() if len(words) > 1 else None
+    return HttpHead(status or None, mime or None, location or None, end + 4)
+
+
+def _is_plain(head: bytes) -> bool:
+    return (
+        head.count(b"\n") == head.count(b"\r\n")
+        and b"\n " not in head
+        and b"\n\t" not in head
+        and b"\r\r" not in head
+        and head[:1] > b" "
+    )
+
+
+def _find(head: bytes, lower: bytes, name: bytes) -> bytes | None:
+    """The first field of that name, b"" where there is none; None where it is written oddly."""
+    start = lower.find(name)
+    if start < 0:
+        return b""
+    colon = start + len(name)
+    if head[colon : colon + 1] != b":":
+        return None
+    stop = head.find(b"\r", colon)
+    return head[colon + 1 : stop if stop >= 0 else None].strip()
+
+
+def _parse_odd_head(block: bytes | bytearray) -> HttpHead:
+    stop = block.find(b"\n")
+    first = bytes(block[: stop if stop >= 0 else len(block)]).rstrip()
+    if not first:
+        return HttpHead(None, None, None, stop + 1)
+    fields, end = parse_fields(block, stop + 1) if stop >= 0 else ({}, -1)
+    words = first.split(b" ", 1)
+    status = words[1].strip().split(b" ", 1)[0] if len(words) > 1 else b""
+    return HttpHead(
+        status or None,
+        fields.get(b"content-type") or None,
+        fields.get(b"location") or None,
+        end if end >= 0 else len(block),
+    )

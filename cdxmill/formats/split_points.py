@@ -1,0 +1,132 @@
+"""Split points: where the shards of a cluster begin (docs/formats/split-points.md).
+
+Text: one point a line. SequenceFile<Text, NullWritable>, uncompressed, version 6, as
+Hadoop's TotalOrderPartitioner reads it:
+
+    "SEQ" 6 | key class, value class (vint length + UTF-8) | 0 0 (no compression)
+    | 0 0 0 0 (no metadata) | sync marker (16 bytes)
+    record: length (4 B, big endian) | key length (4 B) | vint size + key | (no value)
+    sync:   -1 (4 B) | sync marker, before a record once 102,400 B have passed (Hadoop 3)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+_KEY_CLASS = b"org.apache.hadoop.io.Text"
+_VALUE_CLASS = b"org.apache.hadoop.io.NullWritable"
+_SYNC_SPACING = 102_400
+_ESCAPE = (-1).to_bytes(4, "big", signed=True)
+_SYNC_SIZE = 16
+
+
+def parse_text(data: bytes) -> list[bytes]:
+    """Split points of a text file. Raises ValueError where they are not strictly increasing."""
+    lines = data.split(b"\n")
+    return _checked([line for line in lines if line])
+
+
+def format_text(points: Sequence[bytes]) -> bytes:
+    """Split points as a text file; no points, no bytes."""
+    return b"".join(point + b"\n" for point in points)
+
+
+def parse(data: bytes) -> list[bytes]:
+    """Split points of either kind of file. Raises ValueError."""
+    return parse_sequence_file(data) if data.startswith(b"SEQ") else parse_text(data)
+
+
+def format_sequence_file(points: Sequence[bytes], sync: bytes | None = None) -> bytes:
+    """Split points as Hadoop 3.4 writes them, but for the marker, which is drawn from the points.
+
+    >>> parse_sequence_file(format_sequence_file([b"com,a)/ 2020", b"com,b)/ 2021"]))
+    [b'com,a)/ 2020', b'com,b)/ 2021']
+    """
+    marker = sync or hashlib.md5(format_text(points), usedforsecurity=False).digest()
+    head = b"SEQ\x06" + _text(_KEY_CLASS) + _text(_VALUE_CLASS) + bytes(6) + marker
+    parts, size, last_sync = [head], len(head), 0
+    for point in points:
+        key = _text(point)
+        if size >= last_sync + _SYNC_SPACING:
+            parts.append(_ESCAPE + marker)
+            size += len(parts[-1])
+            last_sync = size
+        parts.append(len(key).to_bytes(4, "big") + len(key).to_bytes(4, "big") + key)
+        size += len(parts[-1])
+    return b"".join(parts)
+
+
+def parse_sequence_file(data: bytes) -> list[bytes]:
+    """Split points of a SequenceFile<Text, ...>, whatever the spacing of its sync markers.
+
+    Raises ValueError where it is none, is compressed, cut, or not strictly increasing.
+    """
+    try:
+        return _checked(list(_records(data)))
+    except IndexError:
+        raise ValueError("the SequenceFile is cut") from None
+
+
+def _records(data: bytes) -> Iterator[bytes]:
+    if data[:4] != b"SEQ\x06":
+        raise ValueError("not a SequenceFile of version 6")
+    key_class, pos = _read_text(data, 4)
+    _, pos = _read_text(data, pos)
+    if key_class != _KEY_CLASS or data[pos : pos + 2] != b"\0\0":
+        raise ValueError("not an uncompressed SequenceFile with Text keys")
+    pos = _skip_metadata(data, pos + 2) + _SYNC_SIZE
+    marker = data[pos - _SYNC_SIZE : pos]
+    while pos < len(data):
+        if data[pos : pos + 4] == _ESCAPE:
+            if data[pos + 4 : pos + 4 + _SYNC_SIZE] != marker:
+                raise ValueError(f"damaged SequenceFile: no sync marker at {pos + 4}")
+            pos += 4 + _SYNC_SIZE
+            continue
+        length = int.from_bytes(data[pos : pos + 4], "big")
+        if pos + 8 + length > len(data):
+            raise IndexError
+        yield _read_text(data, pos + 8)[0]
+        pos += 8 + length
+
+
+def _skip_metadata(data: bytes, pos: int) -> int:
+    count = int.from_bytes(data[pos : pos + 4], "big")
+    pos += 4
+    for _ in range(2 * count):
+        _, pos = _read_text(data, pos)
+    return pos
+
+
+def _checked(points: list[bytes]) -> list[bytes]:
+    for index, (before, after) in enumerate(zip(points, points[1:], strict=False), 2):
+        if before >= after:
+            raise ValueError(f"split points must increase, but number {index} does not: {after[:80]!r}")
+    return points
+
+
+def _text(value: bytes) -> bytes:
+    return _vint(len(value)) + value
+
+
+def _vint(value: int) -> bytes:
+    """Hadoop's WritableUtils.writeVInt for a number from 0."""
+    if value <= 127:
+        return bytes((value,))
+    size = (value.bit_length() + 7) // 8
+    return (-112 - size & 0xFF).to_bytes(1, "big") + value.to_bytes(size, "big")
+
+
+def _read_text(data: bytes, pos: int) -> tuple[bytes, int]:
+    first = data[pos]
+    pos += 1
+    size = first
+    if first > 127:
+        width = 0x90 - first
+        if not 0 < width <= 4:
+            raise ValueError(f"damaged SequenceFile: bad length at {pos - 1}")
+        size = int.from_bytes(data[pos : pos + width], "big")
+        pos += width
+    if pos + size > len(data):
+        raise IndexError
+    return data[pos : pos + size], pos + size

@@ -1,0 +1,321 @@
+"""SURT: the key under which an index files a URL, host first and reversed, `com,example)/path?query`.
+
+    http://www.Example.com:80/a/../b/?z=1&a=2#top   ->   com,example)/b?a=2&z=1
+           ^^^ 1  ^ 2      ^^3 ^^^^^ 4  ^ 5 ^^^ 6 ^^ 7
+
+1 `www`, `www2` dropped  2 lower case all over  3 the scheme's own port dropped  4 path made plain
+5 last slash dropped  6 arguments sorted, session ids dropped  7 fragment dropped. Percent escapes are undone
+until none is left, then what cannot stand in a key is escaped once. A URL without a host keeps its scheme
+(`dns:example.com`).
+
+The reference is what pywb and the package `surt` answer; their keys are in everybody's indexes. The rules
+here were found by asking them; none of their code is used. Odd answers of theirs are kept on purpose.
+Differences:
+
+- The reference hands dotted numbers (`127.1`, `017.1.2.3`) to the machine's resolver. Here they are worked
+  out as `inet_aton` defines them, and nothing is ever asked of the network. The key is the same unless a
+  resolver makes up an answer for what is no address (`1.2.3.256`).
+
+`surt` runs once per capture, so it has two ways to one answer: `_canonical` knows every rule; the short way
+remembers the key of `http://host:port` and looks at the rest only as far as it is unusual.
+"""
+
+import re
+from contextlib import suppress
+from operator import methodcaller
+from urllib.parse import unquote_to_bytes
+
+_REMEMBERED = 1 << 15  # origins kept, about 8 MB at most
+_UNQUOTE_PASSES = 8  # real URLs need one or two; more is `%252525...`, left to the linear way
+_MOST_DIGITS = 4300  # what Python converts, so what the reference answers for
+_DEFAULT_PORT = {b"http": 80, b"https": 443}
+_LAST_PART_LIMIT = {2: 1 << 24, 3: 1 << 16, 4: 1 << 8}  # inet_aton: the last part fills the bytes left
+
+# RFC 3986, appendix B, with the scheme held to its legal characters.
+_PARTS = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
+_HAS_SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
+_EXTRA_HTTP = re.compile(rb"(?:https?://)+(?=https?://)")
+_WWW = re.compile(rb"www[0-9]*\.")
+_NUMBERS = re.compile(rb"0[0-7]*(?:\.[0-7]+){1,3}|[1-9][0-9]*(?:\.[0-9]+){1,3}")
+
+_ESCAPES = {bytes([byte]): b"%%%02x" % byte for byte in (*range(33), ord("#"), ord("%"), *range(127, 256))}
+_ESCAPED = re.compile(rb"[\x00-\x20#%\x7f-\xff]")
+_HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
+
+# Each is a look-ahead, so that matches may overlap: the reference takes the last one. Group 1 is what goes.
+_PATH_SESSIONS = (
+    re.compile(rb"(?<=/)(?=(\((?:[a-z]\([0-9a-z]{24}\))+\)/)[^?]+\.aspx)"),
+    re.compile(rb"(?<=/)(?=(\([0-9a-z]{24}\)/)[^?]+\.aspx)"),
+)
+_SESSION_HINT = re.compile(rb"sid=|sessionid|cftoken=")
+_QUERY_SESSIONS = (
+    re.compile(rb"(?=(jsessionid=[0-9a-z]{32}(?:&|\Z)))"),
+    re.compile(rb"(?=(phpsessid=[0-9a-z]{32}(?:&|\Z)))"),
+    re.compile(rb"(?=(sid=[0-9a-z]{32}(?:&|\Z)))"),
+    re.compile(rb"(?=(aspsessionid[a-z]{8}=[a-z]{24}(?:&|\Z)))"),
+    re.compile(rb"(?=(cfid=(?:(?!cfid=[^&])[^&])+&cftoken=[^&]+(?:&|\Z)))"),
+)
+
+# The short way: origins that mean what they say, and a table that lowers the bytes no rule touches and turns
+# all others into NUL ("(" may open a session id). Seek NUL with `0 in` and pairs with `find`: `b"//" in path`
+# takes twice as long.
+_ORDINARY_ORIGIN = re.compile(rb"https?://[0-9A-Za-z][0-9A-Za-z._-]{0,253}(?::[0-9]{1,5})?")
+_LOWER_ORDINARY = bytes(byte if 32 < byte < 127 and byte not in b"#%(" else 0 for byte in range(256)).lower()
+
+_name_then_value = methodcaller("partition", b"=")  # sorts `b` before `b=` before `b=1` before `b-`
+
+
+def surt(url: bytes, keep_www: bool = False) -> bytes:
+    """Give the SURT of a URL, ASCII bytes; with `keep_www` the host keeps its `www.`.
+
+    `url` is as archived: UTF-8, stray bytes and missing scheme included. Raises ValueError where there is
+    none: a blank URL, a port that is not a number up to 65535, a host that is a number of over 4300 digits.
+    A `urn:` then comes back as it is, as from pywb.
+
+    >>> surt(b"http://www.example.com:80/A/../b/?z=1&a=2#top")
+    b'com,example)/b?a=2&z=1'
+    >>> surt(b"http://www.example.com/", keep_www=True)
+    b'com,example,www)/'
+    >>> surt(b"dns:example.com"), surt("https://bücher.example/ä".encode()), surt(b"http://[::1]:8080/")
+    (b'dns:example.com', b'example,xn--bcher-kva)/%c3%a4', b'::1:8080)/')
+    >>> surt(b"http://example.com:http/")
+    Traceback (most recent call last):
+    ValueError: port is not a number: b'http'
+    """
+    end = url.find(b"/", 8)
+    if end > 0 and (origin_key := (_WITH_WWW if keep_www else _WITHOUT_WWW)[url[:end]]):
+        return origin_key + _rest_key(url[end:])
+    return _canonical(url, keep_www)
+
+
+def unsurt(key: bytes) -> bytes:
+    """Turn a SURT's host round again, as pywb's `--unsurt` does; a key without host comes back as it is.
+
+    A port stays with the label it stands at, as in pywb.
+
+    >>> unsurt(b"com,example)/x"), unsurt(b"dns:example.com"), unsurt(b"com,example:81)/")
+    (b'example.com/x', b'dns:example.com', b'example:81.com/')
+    """
+    host, close, path = key.partition(b")/")
+    return b".".join(reversed(host.split(b","))) + b"/" + path if close else key
+
+
+class _OriginKeys(dict[bytes, bytes]):
+    """The keys of ordinary origins: `http://example.com`, `com,example)`. Others get an empty one."""
+
+    def __init__(self, keep_www: bool) -> None:
+        super().__init__()
+        self.keep_www = keep_www
+
+    def __missing__(self, origin: bytes) -> bytes:
+        if not _ORDINARY_ORIGIN.fullmatch(origin):
+            return b""
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self[origin] = key = _canonical(origin + b"/", self.keep_www)[:-1]
+        return key
+
+
+_WITH_WWW, _WITHOUT_WWW = _OriginKeys(True), _OriginKeys(False)
+
+
+def _rest_key(rest: bytes) -> bytes:
+    """Give the key of what follows an ordinary origin: `/path?query#fragment`."""
+    path, mark, query = rest.partition(b"?")
+    path = path.translate(_LOWER_ORDINARY)
+    if 0 in path or path.find(b"//") >= 0 or path.find(b"/.") >= 0:
+        path, _, query = _without_space(rest).partition(b"#")[0].partition(b"?")
+        return _path_key(path) + _query_key(_requote(query))
+    if path[-1] == 47 and len(path) > 1:
+        path = path[:-1]
+    if not mark:
+        return path
+    ordinary = query.translate(_LOWER_ORDINARY)
+    if 0 in ordinary:
+        ordinary = _requote(query.rstrip().translate(None, b"\t\r\n").partition(b"#")[0])
+    return path + _query_key(ordinary)
+
+
+def _canonical(url: bytes, keep_www: bool) -> bytes:
+    """Give the SURT by all the rules, remembering nothing."""
+    if url.startswith(b"filedesc"):
+        return url
+    if not url:
+        return b"-"
+    try:
+        scheme, host, port, path, query = _split(_without_space(url))
+        host = _host(host)
+    except ValueError:
+        if url.startswith(b"urn:"):  # urn://host:no-port
+            return url
+        raise
+    query_key = _query_key(_requote(query))
+    if not host:
+        path = _path_end(_requote(path))
+        return scheme + b":" + (path or (query_key and b"/")) + query_key
+    return _host_key(host, port, keep_www) + b")" + _path_key(path) + query_key
+
+
+def _without_space(url: bytes) -> bytes:
+    return url.strip().translate(None, b"\t\r\n")
+
+
+def _split(url: bytes) -> tuple[bytes, bytes, int, bytes, bytes]:
+    """Take a URL apart: scheme, host, port (0: none or the scheme's own), path, query, all still escaped.
+
+    Without a host, an http URL's first path segment is the host, whatever is in it (`http:/example.com`).
+    """
+    if not url:
+        raise ValueError("blank URL")
+    url = url if _HAS_SCHEME.match(url) else b"http://" + url
+    parts = _PARTS.match(_EXTRA_HTTP.sub(b"", url, count=1) if _EXTRA_HTTP.match(url) else url)
+    assert parts, "a URL with a scheme has parts"
+    scheme, authority, path, query = parts.groups(b"")
+    host, port = _host_and_port(authority)
+    if not host and path and scheme.startswith(b"http"):
+        host, _, path = path.lstrip(b"/").partition(b"/")
+        path = b"/" + path
+    return scheme, host, 0 if port == _DEFAULT_PORT.get(scheme.lower()) else port, path, query
+
+
+def _host_and_port(authority: bytes) -> tuple[bytes, int]:
+    address = authority.rstrip(b":").rpartition(b"@")[2]
+    _, bracket, bracketed = address.partition(b"[")
+    if bracket:
+        host, _, tail = bracketed.partition(b"]")
+        port = tail.partition(b":")[2]
+    else:
+        host, _, port = address.partition(b":")
+    if not port:
+        return host, 0
+    if not port.isdigit():
+        raise ValueError(f"port is not a number: {port[:20]!r}")
+    if len(port) > _MOST_DIGITS or int(port) > 65535:
+        raise ValueError(f"port is above 65535: {port[:20]!r}")
+    return host, int(port)
+
+
+def _host(host: bytes) -> bytes:
+    """Make a host plain: unescaped, IDNA, no stray dots, numbers as an IPv4 address, lower case, escaped."""
+    host = _unquote(host)
+    if not host.isascii():
+        with suppress(UnicodeError):  # where it is no host name, its bytes stay
+            host = host.decode("utf-8", "ignore").encode("idna")
+    host = host.strip(b".").replace(b"..", b".")  # once over, as in the reference: three dots leave two
+    if host.isdigit():
+        if len(host) > _MOST_DIGITS:
+            raise ValueError(f"host is a number of {len(host)} digits")
+        host = _dotted(int(host) & 0xFFFFFFFF)  # one number is decimal even if it looks octal
+    elif _NUMBERS.fullmatch(host):
+        host = _inet_aton(host) or host
+    return _quote(host)
+
+
+def _inet_aton(host: bytes) -> bytes | None:
+    """Read 2 to 4 dotted numbers, octal with a leading 0, the last one filling the bytes left.
+
+    >>> _inet_aton(b"127.1"), _inet_aton(b"017.1.2.3"), _inet_aton(b"1.2.3.256"), _inet_aton(b"1.08")
+    (b'127.0.0.1', b'15.1.2.3', None, None)
+    """
+    texts = host.split(b".")
+    if any(len(text.lstrip(b"0")) > 11 for text in texts):
+        return None
+    try:
+        *heads, last = (int(text, 8 if text.startswith(b"0") else 10) for text in texts)
+    except ValueError:  # 08
+        return None
+    if max(heads) > 255 or last >= _LAST_PART_LIMIT[len(texts)]:
+        return None
+    return _dotted(last + sum(head << 24 - 8 * place for place, head in enumerate(heads)))
+
+
+def _dotted(address: int) -> bytes:
+    return b"%d.%d.%d.%d" % tuple(address.to_bytes(4, "big"))
+
+
+def _host_key(host: bytes, port: int, keep_www: bool) -> bytes:
+    if not keep_www and (www := _WWW.match(host)):
+        host = host[www.end() :]
+    key = b",".join(reversed(host.split(b".")))
+    return b"%s:%d" % (key, port) if port else key
+
+
+def _path_key(path: bytes) -> bytes:
+    """Give the key of a path below a host: `.`, `..` and empty segments resolved, then as any path."""
+    path = _unquote(path)
+    if path.find(b"//") >= 0 or path.find(b"/.") >= 0:
+        path = _resolved(path)
+    return _path_end(_quote(path or b"/"))
+
+
+def _resolved(path: bytes) -> bytes:
+    kept: list[bytes] = []
+    for segment in path[1:].split(b"/"):
+        if segment == b".." and kept:
+            kept.pop()  # even a `..` that found nothing before it, as in the reference
+        elif segment != b".":
+            kept.append(segment)
+    return b"/" + b"/".join(filter(None, kept))
+
+
+def _path_end(path: bytes) -> bytes:
+    """Drop session ids (`/(s(...))/x.aspx`) and the last slash from a lower-case path."""
+    if b".aspx" in path:
+        for session in _PATH_SESSIONS:
+            path = _without_last(session, path)
+    return path[:-1] if path.endswith(b"/") and len(path) > 1 else path
+
+
+def _query_key(query: bytes) -> bytes:
+    """Give `?` and the sorted arguments without session ids of a lower-case query, or nothing."""
+    if query.find(b"id") >= 0 and _SESSION_HINT.search(query):
+        for session in _QUERY_SESSIONS:
+            query = _without_last(session, query)
+    if query.find(b"&") >= 0:
+        query = b"&".join(sorted(query.split(b"&"), key=_name_then_value))
+    return b"?" + query if query else b""
+
+
+def _without_last(pattern: re.Pattern[bytes], text: bytes) -> bytes:
+    last = None
+    for last in pattern.finditer(text):  # noqa: B007
+        pass
+    return text[: last.start(1)] + text[last.end(1) :] if last else text
+
+
+def _requote(text: bytes) -> bytes:
+    ordinary = text.translate(_LOWER_ORDINARY)
+    return _quote(_unquote(text)) if 0 in ordinary else ordinary
+
+
+def _quote(text: bytes) -> bytes:
+    """Lower the text and escape what has no place in a key."""
+    ordinary = text.translate(_LOWER_ORDINARY)
+    return _ESCAPED.sub(_escape, text).lower() if 0 in ordinary else ordinary
+
+
+def _escape(match: re.Match[bytes]) -> bytes:
+    return _ESCAPES[match[0]]
+
+
+def _unquote(text: bytes) -> bytes:
+    """Undo percent escapes until none is left; a `%` that escapes nothing stays.
+
+    >>> _unquote(b"%2541%zz"), _unquote(b"%3" * 99 + b"4")
+    (b'A%zz', b'4')
+    """
+    for _ in range(_UNQUOTE_PASSES):
+        if b"%" not in text or (shorter := unquote_to_bytes(text)) == text:
+            return text
+        text = shorter
+    return bytes(_unquote_deep(text))
+
+
+def _unquote_deep(text: bytes) -> bytearray:
+    """Undo all in one pass: escapes never overlap, so the order does not matter."""
+    done = bytearray()
+    for byte in text:
+        done.append(byte)
+        while len(done) > 2 and done[-3] == 37 and _HEX_DIGITS.issuperset(done[-2:]):
+            done[-3:] = bytes([int(done[-2:], 16)])
+    return done

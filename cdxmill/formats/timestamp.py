@@ -1,0 +1,62 @@
+"""Dates of archives -> 14-digit timestamps (UTC), as CDX lines carry them.
+
+WARC-Date follows W3CDTF / ISO 8601 (WARC 1.1, 5.4): parts that are missing are at their
+least, fractions are dropped. ARC dates are 14 digits; real ones have 4 to 18, and missing
+parts are at their greatest, out-of-range parts clamped, as pywb's tools fill them.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from datetime import datetime, timedelta
+
+_ISO = re.compile(
+    rb"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,]\d+)?Z?"
+)
+_ZONE = re.compile(rb"([+-])(\d\d):(\d\d)$")
+_NO_DIGITS = re.compile(rb"\D+")
+_ISO_START = re.compile(rb"\d{4}-\d")
+_LEAST = (1, 1, 1, 0, 0, 0)
+_WIDTHS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
+
+
+def timestamp_of(date: bytes) -> bytes | None:
+    """The 14 digits of `date`, or None where it is no date.
+
+    >>> timestamp_of(b"2013-12-26T10:11:12.5Z"), timestamp_of(b"2015-07-29T20:10:45+02:00")
+    (b'20131226101112', b'20150729181045')
+    >>> timestamp_of(b"2008"), timestamp_of(b"201404010000000000"), timestamp_of(b"soon")
+    (b'20081231235959', b'20140401000000', None)
+    """
+    match = _ISO.fullmatch(date)
+    if match is not None:
+        return b"".join(match.groups())
+    date = date.strip()
+    if date.isdigit():
+        return _bare(date) if 4 <= len(date) <= 18 else None
+    return _iso(date) if _ISO_START.match(date) else None
+
+
+def _iso(date: bytes) -> bytes | None:
+    zone = _ZONE.search(date)
+    if zone is not None:
+        date = date[: zone.start()]
+    parts = [int(part) for part in _NO_DIGITS.split(date) if part][:6]
+    year, month, day, hour, minute, second = [*parts, *_LEAST[len(parts) :]]
+    try:
+        moment = datetime(year, month, day, hour, minute, second)
+        if zone is not None:
+            moment -= timedelta(minutes=int(zone[1] + b"1") * (60 * int(zone[2]) + int(zone[3])))
+    except (ValueError, OverflowError):
+        return None
+    return b"%04d" % moment.year + moment.strftime("%m%d%H%M%S").encode()
+
+
+def _bare(digits: bytes) -> bytes:
+    parts = [int(digits[low:high]) for low, high in _WIDTHS if len(digits) >= high]
+    month = min(max(parts[1], 1), 12) if len(parts) > 1 else 12
+    most = (9999, 12, calendar.monthrange(max(parts[0], 1), month)[1], 23, 59, 59)
+    filled = [*parts, *most[len(parts) :]]
+    values = [max(low, min(value, high)) for low, value, high in zip(_LEAST, filled, most, strict=True)]
+    return b"%04d%02d%02d%02d%02d%02d" % tuple(values)

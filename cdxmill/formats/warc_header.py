@@ -1,0 +1,108 @@
+"""A WARC record's header (ISO 28500:2017, 4 and 5): version line and named fields.
+
+Read as leniently as warcio reads it, so that every record that gets an index line can
+be read back: bare LF, folded lines, a line without colon (dropped), any case of names,
+the first of two equal names counts.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cdxmill.capture import Headers
+
+VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\r\n]*\r?\n", re.I)
+MAX_HEADER = 1 << 20
+
+_VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
+_PLAIN_NAME = re.compile(rb"[!-9;-~]+")
+_MAX_NAMES = 10_000
+
+
+class HeaderError(ValueError):
+    """These bytes do not start with a record header; the text says why."""
+
+
+class _Names(dict[bytes, bytes]):
+    """Field names in lower case, remembered: the same dozen comes with every record."""
+
+    def __missing__(self, name: bytes) -> bytes:
+        if _PLAIN_NAME.fullmatch(name) is None:
+            raise ValueError("not a plain field name")
+        if len(self) > _MAX_NAMES:
+            self.clear()
+        self[name] = lower = name.lower()
+        return lower
+
+
+_names = _Names()
+
+
+def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
+    """The header fields `data` starts with, and where the content block begins.
+
+    Names are lower case, values stripped. Raises HeaderError where there is no whole
+    header within the first 1 MiB.
+
+    >>> parse_warc_header(b"WARC/1.0\\r\\nWARC-Type: response\\r\\nContent-Length: 0\\r\\n\\r\\n")
+    ({b'warc-type': b'response', b'content-length': b'0'}, 52)
+    """
+    end = data.find(b"\r\n\r\n", 0, MAX_HEADER)
+    head = bytes(data[: max(end, 0)])
+    lines = head.split(b"\r\n")
+    if lines[0] in _VERSIONS and _has_plain_values(head, len(lines) - 1):
+        del lines[0]
+        try:
+            headers = {_names[name]: value for name, value in [line.split(b": ", 1) for line in lines]}
+        except ValueError:
+            headers = {}
+        if len(headers) == len(lines):
+            return headers, end + 4
+    return _parse_odd_header(data)
+
+
+def _has_plain_values(head: bytes, line_ends: int) -> bool:
+    return (
+        head.count(b"\n") == line_ends and b" \r\n" not in head and b":  " not in head and b"\t" not in head
+    )
+
+
+def _parse_odd_header(data: bytes | bytearray) -> tuple[Headers, int]:
+    version = VERSION.match(data)
+    if version is None:
+        raise HeaderError(f"unknown WARC version {bytes(data[:20]).split()[0]!r}")
+    headers, end = parse_fields(data, version.end())
+    if end < 0:
+        raise HeaderError("the record header has no end")
+    return headers, end
+
+
+def parse_fields(data: bytes | bytearray, start: int) -> tuple[Headers, int]:
+    """Named fields from `start` up to a blank line, and the position behind that line.
+
+    Serves WARC and HTTP heads alike (RFC 9112, 5; obsolete folding included). The end
+    is -1 where `data` or the first 1 MiB ends before a blank line does.
+    """
+    headers: Headers = {}
+    pos = start
+    name: bytes | None = None
+    while (stop := data.find(b"\n", pos, start + MAX_HEADER)) >= 0:
+        line = bytes(data[pos : stop + 1]).rstrip()
+        pos = stop + 1
+        if not line:
+            return headers, pos
+        if line[:1] not in b" \t" or name is None:
+            name = _add_field(headers, line)
+        elif name:
+            headers[name] += line
+    return headers, -1
+
+
+def _add_field(headers: Headers, line: bytes) -> bytes:
+    """Take a field in; its name, or nothing where the line does not count."""
+    name, colon, value = line.partition(b":")
+    name = name.rstrip(b" \t").lower()
+    if not colon or name in headers:
+        return b""
+    headers[name] = value.strip()
+    return name

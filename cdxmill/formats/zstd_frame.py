@@ -1,0 +1,68 @@
+"""Where a Zstandard frame ends (RFC 8878, 3.1), found without decompressing it.
+
+magic 28 B5 2F FD | frame header | blocks: 3-byte header, content | checksum (4 bytes, optional)
+magic 5x 2A 4D 18 | 4-byte size  | user data                                (skippable frame)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+MAGIC = b"\x28\xb5\x2f\xfd"
+DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
+
+_RLE = 1
+_CONTENT_SIZE = (0, 2, 4, 8)
+_DICTIONARY_ID = (0, 1, 2, 4)
+
+
+class FrameError(ValueError):
+    """No whole frame starts here; `cut` where the file ends inside one."""
+
+    def __init__(self, reason: str, cut: bool = False) -> None:
+        super().__init__(reason)
+        self.cut = cut
+
+
+def is_skippable(head: bytes) -> bool:
+    """Whether a frame that starts with `head` (4 bytes) is a skippable one."""
+    return len(head) == 4 and head[0] & 0xF0 == 0x50 and head[1:] == DICTIONARY_MAGIC[1:]
+
+
+def frame_end(get: Callable[[int, int], bytes], offset: int) -> int:
+    """The offset behind the frame at `offset`; `get(offset, size)` gives bytes of the file.
+
+    Raises FrameError.
+    """
+    head = get(offset, 18)
+    if is_skippable(head[:4]):
+        end = offset + 8 + int.from_bytes(head[4:8], "little")
+        if len(head) < 8 or (end > offset + 8 and not get(end - 1, 1)):
+            raise FrameError("the file ends inside a skippable frame", cut=True)
+        return end
+    if head[:4] != MAGIC[: len(head)]:
+        raise FrameError("no zstd frame starts here")
+    if len(head) < 6:
+        raise FrameError("the file ends inside a zstd frame", cut=True)
+    return _blocks_end(get, offset + _header_size(head[4]), bool(head[4] & 4))
+
+
+def _header_size(descriptor: int) -> int:
+    single = bool(descriptor & 0x20)
+    content = _CONTENT_SIZE[descriptor >> 6] or (1 if single else 0)
+    return 5 + (0 if single else 1) + _DICTIONARY_ID[descriptor & 3] + content
+
+
+def _blocks_end(get: Callable[[int, int], bytes], pos: int, has_checksum: bool) -> int:
+    last = False
+    while not last:
+        head = get(pos, 3)
+        if len(head) < 3:
+            raise FrameError("the file ends inside a zstd frame", cut=True)
+        value = int.from_bytes(head, "little")
+        last, kind, size = bool(value & 1), value >> 1 & 3, value >> 3
+        pos += 3 + (1 if kind == _RLE else size)
+    end = pos + (4 if has_checksum else 0)
+    if not get(end - 1, 1):
+        raise FrameError("the file ends inside a zstd frame", cut=True)
+    return end

@@ -1,0 +1,53 @@
+"""One archive -> its sorted CDX lines, by way of records and captures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from cdxmill.capture import Capture, Damage, Note
+from cdxmill.formats.cdx import CDX9_HEADER, CDX11_HEADER, format_cdx9, format_cdx11
+from cdxmill.formats.cdxj import format_cdxj
+from cdxmill.stages.make_captures import CaptureOptions, make_captures
+from cdxmill.stages.read_records import read_records
+from cdxmill.stages.window import ReadAt
+
+_BATCH = 1000
+
+LINE_FORMATS: dict[str, tuple[Callable[[Capture], bytes], bytes]] = {
+    "cdxj": (format_cdxj, b""),
+    "cdx11": (format_cdx11, CDX11_HEADER),
+    "cdx9": (format_cdx9, CDX9_HEADER),
+}
+"""Name of a format: how a line is written, and the header line, if it has one."""
+
+
+@dataclass
+class Findings:
+    """What else was found in an archive than captures."""
+
+    damage: list[Damage] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    captures: int = 0
+
+
+def index_archive(
+    read_at: ReadAt, filename: bytes, options: CaptureOptions, line_format: str, findings: Findings
+) -> Iterator[list[bytes]]:
+    """Lists of CDX lines, in the order of records; `findings` is filled meanwhile."""
+    format_line, _ = LINE_FORMATS[line_format]
+    lines: list[bytes] = []
+    for item in make_captures(read_records(read_at), filename, options):
+        if isinstance(item, Capture):
+            lines.append(format_line(item))
+            if len(lines) >= _BATCH:
+                findings.captures += len(lines)
+                yield lines
+                lines = []
+        elif isinstance(item, Damage):
+            findings.damage.append(item)
+        else:
+            findings.notes.append(item)
+    findings.captures += len(lines)
+    if lines:
+        yield lines

@@ -1,0 +1,53 @@
+"""What a neighbouring record adds to a capture: its request's query, its crawl's findings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from cdxmill.capture import Capture, Record
+from cdxmill.formats.http_head import parse_http_head
+from cdxmill.formats.request_query import append_query
+from cdxmill.formats.warc_header import parse_fields
+
+
+def belongs_to(other: Record, record: Record) -> bool:
+    """Whether one of the two names the other as concurrent, about the same URL."""
+    a, b = other.headers, record.headers
+    concurrent = a.get(b"warc-concurrent-to")
+    if concurrent is None or concurrent != b.get(b"warc-record-id"):
+        concurrent = b.get(b"warc-concurrent-to")
+        if concurrent is None or concurrent != a.get(b"warc-record-id"):
+            return False
+    return a.get(b"warc-target-uri") == b.get(b"warc-target-uri")
+
+
+def with_crawl_notes(capture: Capture, metadata: Record) -> Capture:
+    """`capture` with charset and languages, as Common Crawl's crawler notes them."""
+    block = metadata.block
+    if b"charset-detected" not in block and b"languages-cld2" not in block:
+        return capture
+    fields, _ = parse_fields(bytes(block) + b"\r\n\r\n", 0)
+    charset = fields.get(b"charset-detected") or None
+    return capture._replace(charset=charset, languages=_languages(fields.get(b"languages-cld2", b"")))
+
+
+def _languages(found: bytes) -> bytes | None:
+    try:
+        languages = json.loads(found)["languages"]
+        codes = [language["code-iso-639-3"] for language in languages]
+        return ",".join(codes).encode() or None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def with_request(capture: Capture, request: Record, urlkey: Callable[[bytes], bytes]) -> Capture:
+    """`capture` with the key that its URL has together with the request's method and body."""
+    block = bytes(request.block)
+    method = block.split(b" ", 1)[0].decode("latin-1").upper()
+    head = parse_http_head(block)
+    content_type = (head.content_type or b"").decode("latin-1")
+    url, query = append_query(capture.url.decode(), method, content_type, block[head.end :])
+    if url == capture.url.decode():
+        return capture
+    return capture._replace(urlkey=urlkey(url.encode()), method=method.encode(), request_body=query.encode())

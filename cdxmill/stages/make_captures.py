@@ -1,0 +1,184 @@
+"""Records -> captures: which records get an index line, and what stands in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+from cdxmill.capture import Capture, Damage, Headers, Note, Record
+from cdxmill.formats.http_head import HttpHead, parse_http_head
+from cdxmill.formats.surt import surt, unsurt
+from cdxmill.formats.timestamp import timestamp_of
+from cdxmill.stages.join_records import belongs_to, with_crawl_notes, with_request
+from cdxmill.stages.take_record import is_http
+
+DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))
+
+NO_URL = "the record cannot be found by URL; repair it if you need it"
+
+_WITHOUT_URL = frozenset((b"metadata", b"warcinfo"))
+_WITHOUT_HEAD = frozenset((b"metadata", b"resource"))
+_MIME_END = re.compile(rb"[;\s]")
+_SPACE = re.compile(rb"[ \x0b\x0c\0]")
+_NO_HEAD = HttpHead(None, None, None, 0)
+
+
+@dataclass(frozen=True)
+class CaptureOptions:
+    """What is indexed and how; `records` of None means every record that has a URL."""
+
+    records: frozenset[bytes] | None = DEFAULT_RECORDS
+    post_append: bool = False
+    minimal: bool = False
+    unsurt: bool = False
+    keep_www: bool = False
+
+    def urlkey(self, url: bytes) -> bytes:
+        """The sort key of `url`; a URL that has no SURT is its own key, made safe."""
+        try:
+            key = surt(url, self.keep_www)
+        except ValueError:
+            return _escape_space(url)
+        return unsurt(key) if self.unsurt else key
+
+
+def make_captures(
+    found: Iterator[Record | Damage | Note], filename: bytes, options: CaptureOptions
+) -> Iterator[Capture | Damage | Note]:
+    """A capture for each record that gets a line; Damage and Note pass through.
+
+    A crawl's metadata record behind its response gives charset and languages; with
+    `post_append` a request beside its response gives the query that its key ends in.
+    `filename` stands in every line. Lines come in the order of records.
+    """
+    pending: tuple[Record, Capture] | None = None
+    request: Record | None = None
+    for item in found:
+        if not isinstance(item, Record):
+            yield item
+            continue
+        if pending is not None and belongs_to(item, pending[0]):
+            pending = pending[0], _joined(pending[1], item, options)
+        if options.post_append and item.headers.get(b"warc-type") == b"request":
+            request = item
+        capture = _capture_of(item, filename, options)
+        if capture is None:
+            continue
+        if not isinstance(capture, Capture):
+            yield capture
+            continue
+        if capture.timestamp == b"-":
+            yield Note(item.offset, "the record has no date that can be read: timestamp is -")
+        if pending is not None:
+            yield pending[1]
+        if request is not None and belongs_to(request, item):
+            capture = with_request(capture, request, options.urlkey)
+        pending = item, capture
+    if pending is not None:
+        yield pending[1]
+
+
+def _joined(capture: Capture, item: Record, options: CaptureOptions) -> Capture:
+    """`capture` with what a record that belongs to it tells."""
+    kind = item.headers.get(b"warc-type")
+    if kind == b"metadata":
+        return with_crawl_notes(capture, item)
+    if kind == b"request" and options.post_append:
+        return with_request(capture, item, options.urlkey)
+    return capture
+
+
+def _capture_of(record: Record, filename: bytes, options: CaptureOptions) -> Capture | Damage | None:
+    headers = record.headers
+    kind = headers.get(b"warc-type", b"").lower()
+    if options.records is not None and (kind not in options.records or _is_crawl_note(kind, headers)):
+        return None
+    url = _url_of(headers)
+    if not url or (record.is_arc and kind == b"warcinfo"):
+        if kind in _WITHOUT_URL:
+            return None
+        return Damage(record.offset, f"a {kind.decode('latin-1')} record has no WARC-Target-URI", NO_URL)
+    http = not options.minimal and record.size > 0 and is_http(headers)
+    head = parse_http_head(record.block) if http else _NO_HEAD
+    is_revisit = kind == b"revisit"
+    return Capture(
+        options.urlkey(url),
+        timestamp_of(headers.get(b"warc-date", b"")) or b"-",
+        url,
+        b"warc/revisit" if is_revisit else _mime(record, head if http else None),
+        None if is_revisit else _text(headers.get(b"warc-identified-payload-type")),
+        _text(head.status) if kind != b"request" else None,
+        _digest(record),
+        record.length,
+        record.offset,
+        filename,
+        None,
+        None,
+        _text(headers.get(b"warc-truncated")),
+        _redirect(url, head) if head.location is not None else None,
+    )
+
+
+def _is_crawl_note(kind: bytes, headers: Headers) -> bool:
+    """A crawler's own notes, which belong to a capture and are none."""
+    if kind not in _WITHOUT_HEAD:
+        return False
+    content_type = headers.get(b"content-type", b"")
+    return content_type == b"application/warc-fields" or (
+        kind == b"metadata" and _MIME_END.split(content_type, maxsplit=1)[0] == b"text/anvl"
+    )
+
+
+def _url_of(headers: Headers) -> bytes | None:
+    url = _text(headers.get(b"warc-target-uri"))
+    if url is None:
+        return None
+    if url[:1] == b"<" and url[-1:] == b">":  # wget 1.19 wrote them so
+        url = url[1:-1]
+    return _escape_space(url)
+
+
+def _escape_space(url: bytes) -> bytes:
+    return _SPACE.sub(lambda match: b"%%%02X" % match.group()[0], url)
+
+
+def _mime(record: Record, head: HttpHead | None) -> bytes | None:
+    """The HTTP head's type; without a head the record's; an ARC header line's where a head has none."""
+    content_type = head.content_type if head is not None else record.headers.get(b"content-type")
+    if content_type is None and record.is_arc:
+        content_type = record.headers.get(b"content-type", b"")
+        if b"/" not in content_type:  # `no-type` and the like
+            return None
+    return _text(_MIME_END.split(content_type, maxsplit=1)[0]) if content_type else None
+
+
+def _digest(record: Record) -> bytes | None:
+    digest = record.headers.get(b"warc-payload-digest")
+    if digest:
+        return _text(digest.removeprefix(b"sha1:"))
+    return record.payload_digest
+
+
+def _redirect(url: bytes, head: HttpHead) -> bytes | None:
+    if head.status is None or head.status[:1] != b"3" or head.status == b"304" or head.location is None:
+        return None
+    try:
+        target = urljoin(url.decode(), (_text(head.location) or b"").decode())
+    except ValueError:
+        return None
+    return target.encode("utf-8", "replace")
+
+
+def _text(value: bytes | None) -> bytes | None:
+    """A header's value as UTF-8; what is not UTF-8 is Latin-1. None where it is empty."""
+    if not value:
+        return None
+    if value.isascii():
+        return value
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1").encode()
+    return value

@@ -1,0 +1,83 @@
+"""Several sorted sources of lines -> one, without a step of Python per line.
+
+Each source gives lists of lines. In a round, everything up to the smallest of the lists'
+last lines is taken from all of them and sorted at once: the sort finds the runs and merges
+them. Memory is one list a source.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from cdxmill.stages.sort_lines import Create
+from cdxmill.stages.sorted_runs import BLOCK, ReadAt, Run, Slice, distinct, read_slice, write_run
+
+WORKING_SET = 64 << 20
+"""Plain bytes of lines that a merge of runs holds at a time, unless their number forbids."""
+MOST_RUNS = 500
+"""More runs than these are merged into fewer first, so that one block of each is WORKING_SET / 2."""
+
+
+class _Source:
+    def __init__(self, lists: Iterator[list[bytes]], first: list[bytes]) -> None:
+        self._lists = lists
+        self._pos = 0
+        self.lines = first
+
+    def take(self, bound: bytes, into: list[bytes]) -> bool:
+        """Move the lines up to `bound` to `into`; False once the source is empty."""
+        stop = bisect_right(self.lines, bound, self._pos)
+        into += self.lines[self._pos : stop]
+        self._pos = stop
+        if stop == len(self.lines):
+            self.lines, self._pos = next(self._lists, []), 0
+        return bool(self.lines)
+
+    def rest(self) -> Iterator[list[bytes]]:
+        """What is left, as it comes."""
+        yield self.lines[self._pos :]
+        yield from self._lists
+
+
+def merge_lines(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
+    """The lines of all `sources`, sorted as bytes, equal ones collapsed, in lists.
+
+    Requires: each source gives non-empty lists, its lines strictly increasing.
+    """
+    active = [_Source(lists, first) for lists in sources if (first := next(lists, []))]
+    while len(active) > 1:
+        bound = min([source.lines[-1] for source in active])
+        lines: list[bytes] = []
+        active = [source for source in active if source.take(bound, lines)]
+        lines.sort()
+        yield distinct(lines)
+    for source in active:
+        yield from source.rest()
+
+
+def merge_slices(slices: Sequence[Slice], open_run: Callable[[str], ReadAt]) -> Iterator[list[bytes]]:
+    """The lines of slices of runs, sorted, equal ones collapsed, in lists."""
+    size = max(BLOCK, WORKING_SET // max(len(slices), 1))
+    return merge_lines(read_slice(open_run(part.run.name), part, size) for part in slices)
+
+
+def merge_runs(
+    runs: Sequence[Run], create: Create, open_run: Callable[[str], ReadAt]
+) -> Iterator[list[bytes]]:
+    """The lines of whole runs, sorted, equal ones collapsed, in lists."""
+    few = fewer_runs(runs, create, open_run)
+    return merge_slices([Slice(run, 0, run.footer) for run in few], open_run)
+
+
+def fewer_runs(
+    runs: Sequence[Run], create: Create, open_run: Callable[[str], ReadAt], most: int = MOST_RUNS
+) -> list[Run]:
+    """At most `most` runs with the same lines: the first ones are merged into new ones while there are more."""
+    left = list(runs)
+    while len(left) > most:
+        batch = [Slice(run, 0, run.footer) for run in left[:most]]
+        name = f"{left[0].name}+"
+        with create(name) as file:
+            left = [*left[most:], write_run(file, name, merge_slices(batch, open_run))]
+    return left

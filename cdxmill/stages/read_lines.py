@@ -1,0 +1,81 @@
+"""A CDX file, gzip or plain -> its lines, in lists, as bytes.
+
+A line ends with LF alone: a CR belongs to the line. Header lines (` CDX ...`) and empty
+lines are left in; `is_capture_line` tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cdxmill.formats.gzip_member import MAGIC, inflate_whole
+from cdxmill.stages.inflate import inflate
+from cdxmill.stages.window import Window
+
+_BATCH = 1 << 20
+_QUICK_CONTENT = 64 << 20
+_QUICK_MEMBER = 1 << 20
+
+
+def is_capture_line(line: bytes) -> bool:
+    """False for an empty line and for a CDX header line."""
+    return bool(line) and not line.startswith(b" CDX")
+
+
+def read_lines(window: Window) -> Iterator[list[bytes]]:
+    """The lines of the file in `window`, in lists of about 1 MiB; none is ever empty.
+
+    Raises MemberError where gzip data are damaged or cut.
+    """
+    parts: list[bytes | bytearray] = []
+    have = 0
+    for piece in _content(window):
+        cut = piece.rfind(b"\n") + 1
+        have += len(piece)
+        if not cut or have < _BATCH:
+            parts.append(piece)
+            continue
+        parts.append(piece[:cut])
+        lines = b"".join(parts).split(b"\n")
+        lines.pop()
+        yield lines
+        parts, have = [piece[cut:]], len(piece) - cut
+    rest = b"".join(parts)
+    if rest:
+        lines = rest.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        yield lines
+
+
+def _content(window: Window) -> Iterator[bytes | bytearray]:
+    if window.get(0, 2) != MAGIC[:2]:
+        return _plain(window)
+    return _gzip(window)
+
+
+def _plain(window: Window) -> Iterator[bytes]:
+    pos = 0
+    while piece := window.get(pos, _BATCH):
+        yield piece
+        pos += len(piece)
+
+
+def _gzip(window: Window) -> Iterator[bytes | bytearray]:
+    """Small members by libdeflate, with the next magic as a guess of their end; others by isal."""
+    pos = 0
+    while True:
+        buffer, index = window.at(pos, _QUICK_MEMBER)
+        if index == len(buffer):
+            return
+        end = buffer.find(MAGIC, index + 18)
+        if end < 0 and len(buffer) - index < _QUICK_MEMBER:
+            end = len(buffer)
+        data = inflate_whole(memoryview(buffer)[index:end], _QUICK_CONTENT) if end > 0 else None
+        if data is not None:
+            yield data
+            pos += end - index
+        else:
+            member = inflate(window, pos)
+            yield from member
+            pos = member.end

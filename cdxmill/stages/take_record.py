@@ -1,0 +1,185 @@
+"""The one record that a stretch of content holds, checked from its first byte to its last."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+
+from cdxmill.capture import Headers, Record
+from cdxmill.formats.arc_header import parse_arc_header
+from cdxmill.formats.http_head import parse_http_head
+from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, parse_warc_header
+
+BLOCK_HEAD = 1 << 18
+"""Bytes of a block that are kept: HTTP heads, request bodies and crawl metadata fit with ease."""
+
+RECOMPRESS = "recompress it with one record a member (warcio recompress IN OUT), then index that"
+NO_ARCHIVE = "leave the file out if it is no archive"
+REPAIR = "fetch or write this record again if you can"
+
+_HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
+_NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
+
+
+class RecordError(ValueError):
+    """The content is not exactly one record; `reason` and `hint` are for the user."""
+
+    def __init__(self, reason: str, hint: str = REPAIR) -> None:
+        super().__init__(reason)
+        self.reason, self.hint = reason, hint
+
+
+class NotARecord(RecordError):
+    """The content does not start with a WARC or ARC record header."""
+
+
+class BlankContent(RecordError):
+    """There is nothing but line ends: no record, and nothing lost."""
+
+
+def parse_header(data: bytes | bytearray) -> tuple[Headers, int, bool]:
+    """Header fields, where the block begins, and whether it is ARC. Raises RecordError."""
+    is_warc = data[:5].upper() == b"WARC/"
+    arc = None if is_warc else parse_arc_header(data)
+    if arc is not None:
+        return arc[0], arc[1], True
+    if not is_warc and not data.strip(b"\r\n"):
+        raise BlankContent("no content")
+    try:
+        headers, start = parse_warc_header(data)
+    except HeaderError as error:
+        if is_warc:
+            raise RecordError(str(error)) from None
+        raise NotARecord("no WARC or ARC record starts here", NO_ARCHIVE) from None
+    return headers, start, False
+
+
+def content_length(headers: Headers) -> int:
+    """The block's size in bytes. Raises RecordError where it is missing or no number."""
+    text = headers.get(b"content-length")
+    if text is None:
+        raise RecordError("the record has no Content-Length")
+    if not text.strip().isdigit():
+        raise RecordError(f"Content-Length is no number ({_show(text)})")
+    return int(text)
+
+
+def take_whole(offset: int, length: int, data: bytes | bytearray) -> Record:
+    """The record at `offset` whose whole decompressed content is `data`. Raises RecordError."""
+    headers, start, is_arc = parse_header(data)
+    size = content_length(headers)
+    end = start + size
+    if data[end:] != b"\r\n\r\n":
+        if end > len(data):
+            raise _too_long(size, len(data) - start)
+        check_tail(data[end:], is_arc)
+    digest = None
+    block = data[start : min(end, start + BLOCK_HEAD)]
+    if wants_digest(headers):
+        digest = _base32(hashlib.sha1(memoryview(data)[start + payload_start(headers, block) : end]))
+    return Record(offset, length, headers, block, size, digest, is_arc)
+
+
+def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:
+    """The record at `offset` whose content comes in `chunks`; they are read to their end.
+
+    The caller puts the length in. Memory is bounded by BLOCK_HEAD and MAX_HEADER.
+    Raises RecordError, and whatever `chunks` raises.
+    """
+    data = _fill(b"", chunks, BLOCK_HEAD)
+    try:
+        headers, start, is_arc = parse_header(data)
+    except (NotARecord, BlankContent):
+        raise
+    except RecordError:
+        data = _fill(data, chunks, MAX_HEADER)
+        headers, start, is_arc = parse_header(data)
+    size = content_length(headers)
+    data = _fill(data, chunks, start + BLOCK_HEAD)
+    block = data[start : start + min(size, BLOCK_HEAD)]
+    body = BlockReader(headers, block, size)
+    tail = body.feed(data[start:])
+    while body.missing and (chunk := next(chunks, b"")):
+        tail = body.feed(chunk)
+    if body.missing:
+        raise _too_long(size, size - body.missing)
+    check_tail(tail, is_arc)
+    for chunk in chunks:
+        check_tail(chunk, is_arc)
+    return Record(offset, 0, headers, block, size, body.digest(), is_arc)
+
+
+class BlockReader:
+    """Counts a block's bytes as they pass and hashes its payload where the headers lack a digest."""
+
+    def __init__(self, headers: Headers, head: bytes, size: int) -> None:
+        self.missing = size
+        self._skip = payload_start(headers, head)
+        self._hash = hashlib.sha1() if wants_digest(headers) else None
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take what belongs to the block from `chunk`; the rest is given back."""
+        mine = chunk[: self.missing]
+        self.missing -= len(mine)
+        if self._hash is not None:
+            self._hash.update(memoryview(mine)[self._skip :])
+            self._skip = max(0, self._skip - len(mine))
+        return chunk[len(mine) :]
+
+    def digest(self) -> bytes | None:
+        """Base32 SHA-1 of the payload, where one was wanted."""
+        return _base32(self._hash) if self._hash is not None else None
+
+
+def wants_digest(headers: Headers) -> bool:
+    """Whether an index line of this record needs a payload digest that the headers lack."""
+    return not headers.get(b"warc-payload-digest") and headers.get(b"warc-type") not in _NO_DIGEST
+
+
+def is_http(headers: Headers) -> bool:
+    """Whether the block is an HTTP message: a message record of an http(s) URL."""
+    url = headers.get(b"warc-target-uri", b"").lstrip(b"<")
+    return headers.get(b"warc-type") in _HTTP_TYPES and url.startswith((b"http:", b"https:"))
+
+
+def payload_start(headers: Headers, block: bytes | bytearray) -> int:
+    """Where in the block the payload begins: behind the HTTP head, if there is one."""
+    return parse_http_head(block).end if block and is_http(headers) else 0
+
+
+def check_tail(tail: bytes | bytearray, is_arc: bool) -> None:
+    """Only line ends may follow a block. Raises RecordError."""
+    rest = bytes(tail[:BLOCK_HEAD]).strip(b"\r\n \t\0" if is_arc else b"\r\n \t")
+    if not rest:
+        return
+    try:
+        parse_header(rest)
+    except NotARecord:
+        raise RecordError(
+            f"Content-Length is too short: {len(rest)} more bytes follow the block, from {_show(rest)}"
+        ) from None
+    except RecordError:
+        pass
+    raise RecordError("the member holds more than one record", RECOMPRESS)
+
+
+def _too_long(size: int, have: int) -> RecordError:
+    return RecordError(f"Content-Length is {size}, but only {have} bytes are there")
+
+
+def _fill(data: bytes, chunks: Iterator[bytes], size: int) -> bytes:
+    parts, have = [data], len(data)
+    while have < size and (chunk := next(chunks, b"")):
+        parts.append(chunk)
+        have += len(chunk)
+    return b"".join(parts)
+
+
+def _base32(digest: hashlib._Hash) -> bytes:
+    return base64.b32encode(digest.digest())
+
+
+def _show(data: bytes) -> str:
+    text = repr(bytes(data[:24]))[1:]
+    return text + "..." if len(data) > 24 else text

@@ -1,0 +1,26 @@
+"""Lines -> a gzip file of members of about 1 MiB plain, which readers can inflate whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO
+
+from cdxmill.formats.zipnum_block import Compressor
+
+MEMBER = 1 << 20
+
+
+def write_gzip_lines(lists: Iterable[list[bytes]], file: IO[bytes], compressor: Compressor) -> int:
+    """Write lines, each with an LF, to `file`; the compressed bytes written.
+
+    No lines give one empty member.
+    """
+    size = 0
+    for lines in lists:
+        start = 0
+        while start < len(lines):
+            count = max(1, MEMBER // (len(lines[start]) + 1))
+            data = compressor.compress(b"\n".join(lines[start : start + count]) + b"\n")
+            size += file.write(data)
+            start += count
+    return size or file.write(compressor.compress(b""))

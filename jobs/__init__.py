@@ -1,0 +1,1 @@
+"""The three mrjob jobs; installed as cdxmill.jobs."""

@@ -1,0 +1,60 @@
+"""Package metadata; the version is read from cdxmill/__init__.py, its one home."""
+
+import re
+from pathlib import Path
+
+from setuptools import setup
+
+HERE = Path(__file__).parent
+VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "cdxmill/__init__.py").read_text(), re.M)
+assert VERSION is not None
+
+SERVE = ["pywb==2.10.0"]
+TEST = [
+    *SERVE,
+    "cdxj-indexer==1.5.0",
+    "hypothesis==6.170.15",
+    "mypy==2.4.1",
+    "pytest==9.2.0",
+    "pytest-xdist==3.8.0",
+    "ruff==0.17.5",
+    "surt==0.3.1",
+    "warcio==1.8.1",
+]
+BENCH = ["cdxj-indexer==1.5.0", "pywb==2.10.0", "warcio==1.8.1", "zlib-ng==1.1.0"]
+
+setup(
+    name="cdxmill",
+    version=VERSION.group(1),
+    description="Turns web archives into CDX indexes and ZipNum clusters, and indexes into answers",
+    long_description=(HERE / "README.md").read_text(),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=[
+        "cdxmill",
+        "cdxmill.commands",
+        "cdxmill.formats",
+        "cdxmill.jobs",
+        "cdxmill.stages",
+        "cdxmill.storage",
+    ],
+    package_dir={"cdxmill": "cdxmill", "cdxmill.jobs": "jobs"},
+    package_data={"cdxmill": ["py.typed"]},
+    install_requires=[
+        "deflate>=0.7",
+        "fastwarc>=0.15",
+        "isal>=1.7",
+        "mrjob==0.7.4",
+        "rich>=13",
+        "setuptools",
+        "typer>=0.12",
+        "zstandard>=0.22",
+    ],
+    extras_require={"serve": SERVE, "test": TEST, "bench": BENCH},
+    entry_points={"console_scripts": ["cdxmill = cdxmill.cli:main"]},
+    classifiers=[
+        "Programming Language :: Python :: 3.11",
+        "Topic :: System :: Archiving",
+    ],
+)

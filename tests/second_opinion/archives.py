@@ -1,0 +1,46 @@
+"""The archives that the second opinions are asked about: the samples, and pywb's own."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+SAMPLES = Path(os.environ.get("CDXMILL_SAMPLES", "../shared/samples")).resolve()
+
+NAMED_AS = (".arc", ".warc", ".arc.gz", ".warc.gz", ".warc.bz2", ".warc.in")
+"""Files so called are asked about whatever they hold: an indexer is given them by their name."""
+
+
+class Archive(NamedTuple):
+    """A file, and a short name for it that is the same on every machine."""
+
+    name: str
+    path: Path
+
+
+def sample_archives() -> list[Archive]:
+    """Every sample that INDEX.tsv takes for WARC or ARC, and those that are named so."""
+    index = SAMPLES / "INDEX.tsv"
+    if not index.exists():
+        return []
+    with index.open(newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    names = [f"{row['repo'].replace('/', '+')}/{row['path']}" for row in rows if _is_archive(row)]
+    return [Archive(name, SAMPLES / name) for name in names]
+
+
+def _is_archive(row: dict[str, str]) -> bool:
+    by_content = row["format"].startswith(("WARC", "ARC"))
+    return by_content or row["path"].lower().endswith(NAMED_AS)
+
+
+def pywb_archives() -> list[Archive]:
+    """The real archives that pywb's wheel installs."""
+    folder = Path(sys.prefix) / "sample_archive" / "warcs"
+    return [Archive(f"sample_archive/{path.name}", path) for path in sorted(folder.iterdir())]
+
+
+ARCHIVES = sample_archives() + pywb_archives()

@@ -1,0 +1,43 @@
+"""One survey for all tests here, and its counts in the summary of the test run."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from .archives import ARCHIVES
+from .survey import Survey, survey
+
+SUMMARY: list[str] = []
+
+
+@pytest.fixture(scope="session")
+def surveyed(tmp_path_factory: pytest.TempPathFactory) -> Survey:
+    """All archives indexed by cdxmill and its peers, and compared."""
+    outcome = survey(ARCHIVES, tmp_path_factory.mktemp("second_opinion"))
+    SUMMARY.extend(_summary(outcome))
+    return outcome
+
+
+def _summary(outcome: Survey) -> list[str]:
+    verdicts = outcome.verdicts.values()
+    rules = Counter(one.rule or "(none)" for verdict in verdicts for one in verdict.differences)
+    aside = Counter(one.reason for verdict in verdicts for one in verdict.aside)
+    damage = [
+        f"{name}{'' if report.offset is None else f'@{report.offset}'}: {report.reason}"
+        for name, ours in outcome.run.answers.items()
+        for report in ours.reports
+    ]
+    lines = [f"{sum(verdict.compared for verdict in verdicts):6} records compared"]
+    lines += [f"{count:6} set aside: {reason}" for reason, count in sorted(aside.items())]
+    lines += [f"{count:6} differences by rule {rule}" for rule, count in sorted(rules.items())]
+    return [*lines, f"{len(damage):6} reports of damage:", *damage]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what was compared and what was set aside, damage by damage."""
+    if SUMMARY:
+        terminalreporter.section("second opinion")
+        for line in SUMMARY if terminalreporter.verbosity >= 0 else SUMMARY[:30]:
+            terminalreporter.write_line(line)

@@ -1,0 +1,88 @@
+"""What `cdxmill index` says of the archives: its lines, and the damage it names on stderr."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from .archives import Archive
+from .peers import Row, normalised
+
+REPORT = re.compile(r"(?P<folder>\d{4})/(?P<file>.*?)(?:@(?P<offset>\d+))?: (?P<reason>.*)")
+
+
+SKIPPED = re.compile(r"(\d+) bytes skipped")
+
+
+class Report(NamedTuple):
+    """One line of stderr about an archive; `offset` is None where it is about the whole file."""
+
+    offset: int | None
+    reason: str
+
+    def covers(self, offset: int) -> bool:
+        """Whether the report accounts for a record that starts at `offset` and has no line."""
+        skipped = SKIPPED.search(self.reason)
+        size = int(skipped[1]) if skipped else 1
+        return self.offset is None or self.offset <= offset < self.offset + size
+
+
+class Ours(NamedTuple):
+    """Rows by offset, and what was reported."""
+
+    rows: dict[int, Row]
+    reports: list[Report]
+
+
+class Run(NamedTuple):
+    """One run of the command over all archives."""
+
+    answers: dict[str, Ours]
+    status: int
+    strange: list[str]
+
+
+def index_all(archives: list[Archive], folder: Path) -> Run:
+    """Index every archive in one call of the command, each in a folder of its own.
+
+    The folders are numbered: many samples have the same name, and the numbers tie outputs
+    and messages to the archives without knowing how cdxmill names its outputs.
+    """
+    for number, archive in enumerate(archives):
+        place = folder / "in" / f"{number:04d}"
+        place.mkdir(parents=True)
+        (place / archive.path.name).symlink_to(archive.path)
+    inputs = sorted(f"{path.parent.name}/{path.name}" for path in (folder / "in").glob("*/*"))
+    command = [sys.executable, "-m", "cdxmill", "index", "-p", "2", "-o", str(folder / "out"), *inputs]
+    run = subprocess.run(command, cwd=folder / "in", capture_output=True, text=True, check=False)
+    if run.returncode not in (0, 1):
+        raise RuntimeError(f"cdxmill index ended with {run.returncode}:\n{run.stderr[-4000:]}")
+    answers = {archive.name: Ours(_rows(folder / "out", n), []) for n, archive in enumerate(archives)}
+    return Run(answers, run.returncode, _share_out(run.stderr, archives, answers))
+
+
+def _rows(out: Path, number: int) -> dict[int, Row]:
+    rows: dict[int, Row] = {}
+    for path in (out / f"{number:04d}").glob("*.cdx.gz"):
+        for line in gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")[:-1]:
+            row = normalised(line)
+            assert int(row["offset"]) not in rows, f"two lines for one record: {line}"
+            rows[int(row["offset"])] = row
+    return rows
+
+
+def _share_out(stderr: str, archives: list[Archive], answers: dict[str, Ours]) -> list[str]:
+    strange = []
+    for line in stderr.splitlines():
+        match = REPORT.search(line)
+        if match is None:
+            strange.append(line)
+            continue
+        offset = match["offset"]
+        report = Report(int(offset) if offset else None, match["reason"])
+        answers[archives[int(match["folder"])].name].reports.append(report)
+    return strange

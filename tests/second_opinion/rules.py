@@ -1,0 +1,105 @@
+"""Where pywb's cdx-indexer and cdxj-indexer differ: which of the two cdxmill follows, and why.
+
+A rule decides one field of one record from what the two wrote there. The field `line` stands
+for having an index line at all. No rule may be made for one file, and none may lie idle:
+test_against_peers counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from .seen import Seen
+
+Peer = Literal["pywb", "cdxj"]
+
+CAPTURES = ("response", "revisit", "resource", "metadata", "conversion")
+"""Types of records that get an index line (WARC 1.1, 6)."""
+
+
+class Rule(NamedTuple):
+    """`applies(record, pywb's value, cdxj-indexer's value)`; `right` is the one to follow."""
+
+    name: str
+    fields: tuple[str, ...]
+    right: Peer
+    why: str
+    applies: Callable[[Seen, str, str], bool]
+
+
+RULES = (
+    Rule(
+        "revisit-status",
+        ("status",),
+        "cdxj",
+        "WARC 1.1, 6.7.2: a revisit's block holds the head that came with this visit, and so its status",
+        lambda record, pywb, cdxj: record.type == "revisit" and not pywb,
+    ),
+    Rule(
+        "no-head-no-status",
+        ("status",),
+        "cdxj",
+        "RFC 9112, 4: a status stands in an HTTP status line; pywb writes 200 where a block has none",
+        lambda record, pywb, cdxj: not record.has_head and not cdxj and pywb == "200",
+    ),
+    Rule(
+        "next-source",
+        ("mime", "digest"),
+        "pywb",
+        "where a header is absent or empty the next source counts: for the type of what is no HTTP "
+        "message the record's Content-Type (WARC 1.1, 5.6), for the digest the payload itself (5.9)",
+        lambda record, pywb, cdxj: not record.is_arc and not cdxj,
+    ),
+    Rule(
+        "arc-line-type",
+        ("mime",),
+        "pywb",
+        "ARC 1.0: the header line names the media type; it counts where the HTTP head names none",
+        lambda record, pywb, cdxj: record.is_arc and not record.head_type and not cdxj and "/" in pywb,
+    ),
+    Rule(
+        "arc-line-unchecked",
+        ("mime", "url"),
+        "cdxj",
+        "pywb copies the ARC line as it stands: but a URL holds no space (RFC 3986, 2.1), and a media type "
+        "is type/subtype (RFC 9110, 8.3.1; `html`, `no-type` are not): the HTTP head's counts, or none",
+        lambda record, pywb, cdxj: record.is_arc and (" " in pywb if "://" in pywb else "/" not in pywb),
+    ),
+    Rule(
+        "crawler-notes",
+        ("line",),
+        "pywb",
+        "text/anvl metadata are Heritrix' notes on a capture (its application/warc-fields), no capture",
+        lambda record, pywb, cdxj: record.type == "metadata" and record.content_type == "text/anvl",
+    ),
+    Rule(
+        "type-case",
+        ("line",),
+        "pywb",
+        "WARC 1.1, 4: the grammar's literals are case-insensitive (RFC 2616, 2.1), so RESPONSE is response",
+        lambda record, pywb, cdxj: record.type not in CAPTURES and record.type.lower() in CAPTURES,
+    ),
+    Rule(
+        "not-a-capture",
+        ("line",),
+        "cdxj",
+        "WARC 1.1, 5.5 and 7: unknown types are to be skipped; a continuation is part of another record",
+        lambda record, pywb, cdxj: record.type.lower() not in CAPTURES,
+    ),
+    Rule(
+        "conversion",
+        ("line",),
+        "pywb",
+        "WARC 1.1, 6.8: a conversion holds a resource's content (WET files are made of them)",
+        lambda record, pywb, cdxj: record.type == "conversion",
+    ),
+)
+
+
+def rule_for(field: str, record: Seen, pywb: str, cdxj: str) -> Rule | None:
+    """The first rule that decides this difference, if any does."""
+    for rule in RULES:
+        if field in rule.fields and rule.applies(record, pywb, cdxj):
+            return rule
+    return None

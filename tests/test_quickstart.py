@@ -1,0 +1,239 @@
+"""The scripts in bin/ and .ci/run do what a person on a fresh machine relies on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import cdxmill
+
+FAKE_PYTHON = """#!/bin/sh
+# A Python 3.11 whose venv holds this same script, and whose pip only takes notes.
+echo "$*" >>"$NOTES"
+case "$*" in
+    *"-m venv"*) for last; do :; done
+        mkdir -p "$last/bin" && cp "$0" "$last/bin/python"
+        echo "VIRTUAL_ENV=$last" >"$last/bin/activate" ;;
+    *"pip install"*) echo "pip says why"; exit "${PIP_STATUS:-0}" ;;
+esac
+"""
+
+
+class Checkout:
+    """A copy of what bin/setup-env and .ci/run read, and a PATH on which every Python is made up."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.folder, self.path, self.notes = folder / "a checkout", folder / "path", folder / "notes"
+        for name in (
+            "bin/setup-env",
+            ".ci/run",
+            "setup.py",
+            "pyproject.toml",
+            "constraints.txt",
+            "cdxmill/__init__.py",
+        ):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / name, self.folder / name)
+        self.path.mkdir()
+        for tool in ("bash", "cat", "cmp", "cp", "dirname", "flock", "grep", "mkdir", "mktemp", "rm", "sh"):
+            if found := shutil.which(tool):
+                (self.path / tool).symlink_to(found)
+
+    def add_python(self, script: str = FAKE_PYTHON) -> None:
+        (self.path / "python3.11").write_text(script)
+        (self.path / "python3.11").chmod(0o755)
+
+    def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        env = {"PATH": str(self.path), "NOTES": str(self.notes), **variables}
+        bash = shutil.which("bash") or "bash"
+        return subprocess.run([bash, *command], cwd="/", env=env, capture_output=True, text=True, check=False)
+
+    def set_up(self, *extras: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return self.run(str(self.folder / "bin/setup-env"), *extras, **variables)
+
+    def installs(self) -> int:
+        return self.notes.read_text().count("pip install")
+
+
+@pytest.fixture
+def checkout(root: Path, tmp_path: Path) -> Checkout:
+    return Checkout(root, tmp_path)
+
+
+def test_without_python_311_one_line_says_what_to_install(checkout: Checkout) -> None:
+    done = checkout.set_up("serve")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(r"setup-env: no Python 3\.11 found .*apt install python3\.11 .*\n", done.stderr)
+
+
+def test_without_its_venv_module_one_line_says_what_to_install(checkout: Checkout) -> None:
+    checkout.add_python('#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\n')
+    done = checkout.set_up("serve")
+    assert done.returncode == 1
+    assert re.fullmatch(r"setup-env: .*apt install python3\.11-venv\)\n", done.stderr)
+
+
+def test_the_second_set_up_installs_nothing_and_says_nothing(checkout: Checkout) -> None:
+    checkout.add_python()
+    assert checkout.set_up("serve", "test").returncode == 0
+    assert "-c constraints.txt -e .[serve,test]" in checkout.notes.read_text()
+    again = checkout.set_up("test")
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    assert checkout.installs() == 1
+
+
+@pytest.mark.parametrize("changed", ["setup.py", "constraints.txt"])
+def test_a_changed_dependency_is_installed(checkout: Checkout, changed: str) -> None:
+    checkout.add_python()
+    checkout.set_up("serve")
+    with (checkout.folder / changed).open("a") as file:
+        file.write("# changed\n")
+    assert checkout.set_up("serve").returncode == 0
+    assert checkout.installs() == 2
+
+
+def test_an_extra_that_is_not_there_yet_is_installed(checkout: Checkout) -> None:
+    checkout.add_python()
+    checkout.set_up("serve")
+    checkout.set_up("serve", "bench")
+    assert checkout.installs() == 2
+
+
+def test_a_checkout_that_was_moved_gets_a_new_environment(checkout: Checkout) -> None:
+    checkout.add_python()
+    checkout.set_up("serve")
+    checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved"))
+    assert checkout.set_up("serve").returncode == 0
+    assert checkout.notes.read_text().count("-m venv") == 2
+
+
+def test_a_failed_install_shows_what_pip_said_and_is_tried_again(checkout: Checkout) -> None:
+    checkout.add_python()
+    failed = checkout.set_up("serve", PIP_STATUS="1")
+    assert failed.returncode == 1
+    assert "pip says why\nsetup-env: pip could not install" in failed.stderr
+    assert checkout.set_up("serve").returncode == 0
+    assert checkout.installs() == 2
+
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="tests.test_a" name="test_runs" />
+<testcase classname="tests.test_a" name="test_needs_root"><skipped message="not root" /></testcase>
+</testsuite></testsuites>"""
+
+
+def run_ci(checkout: Checkout, report: str, allowed: str) -> subprocess.CompletedProcess[str]:
+    """.ci/run with a bin/test that leaves this report."""
+    (checkout.folder / "bin/test").write_text(
+        f"mkdir -p build; echo {shlex.quote(report)} >build/test-report.xml\n"
+    )
+    (checkout.folder / "bin/test").write_text(
+        "#!/usr/bin/env bash\n" + (checkout.folder / "bin/test").read_text()
+    )
+    (checkout.folder / "bin/test").chmod(0o755)
+    (checkout.folder / ".ci/allowed-skips.txt").write_text(allowed)
+    return checkout.run(str(checkout.folder / ".ci/run"), PATH=os.environ["PATH"], CDXMILL_VENV=sys.prefix)
+
+
+def test_ci_fails_on_a_skip_that_is_not_allowed_and_names_it(checkout: Checkout) -> None:
+    done = run_ci(checkout, REPORT, "")
+    assert done.returncode == 1
+    assert (
+        done.stderr == "skipped, and not in .ci/allowed-skips.txt: tests.test_a::test_needs_root\tnot root\n"
+    )
+
+
+def test_ci_passes_with_a_skip_that_is_allowed(checkout: Checkout) -> None:
+    assert run_ci(checkout, REPORT, "tests.test_a::test_needs_root\tneeds root\n").returncode == 0
+
+
+def test_ci_fails_where_no_test_ran(checkout: Checkout) -> None:
+    assert run_ci(checkout, "<testsuites />", "").returncode == 1
+
+
+def quickstart(root: Path, cwd: Path, *args: str | Path) -> subprocess.CompletedProcess[str]:
+    """bin/quickstart as a person calls it, in the environment that runs the tests."""
+    env = {**os.environ, "CDXMILL_VENV": sys.prefix}
+    return subprocess.run(
+        [root / "bin/quickstart", *args], cwd=cwd, env=env, capture_output=True, text=True, check=False
+    )
+
+
+def typed_commands(output: str) -> list[list[str]]:
+    return [shlex.split(line[2:]) for line in output.splitlines() if line.startswith("$ ")]
+
+
+def test_quickstart_without_files_goes_from_pywb_s_archives_to_a_served_cluster(
+    root: Path, tmp_path: Path
+) -> None:
+    done = quickstart(root, tmp_path)
+    assert done.returncode == 0, done.stderr
+    build, exact, prefix = typed_commands(done.stdout)
+    assert build[1:] == ["build", "-o", "quickstart-cluster", "-s", "3", f"{sys.prefix}/sample_archive/warcs"]
+    assert exact[1:] == ["lookup", "quickstart-cluster", "http://www.iana.org/"]
+    assert prefix[1:] == ["lookup", "quickstart-cluster", "http://www.iana.org/domains/*"]
+    assert "\norg,iana)/ 20140126200624 {" in done.stdout
+    assert "\norg,iana)/domains/" in done.stdout
+    assert "exit status 1: what is named above was left out" in done.stdout
+    assert f"\nStart it:  {sys.prefix}/bin/wayback -d quickstart-cluster-pywb " in done.stdout
+
+
+def test_quickstart_takes_own_files_with_any_name_and_can_be_run_again(
+    root: Path, pywb_warcs: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / 'it\'s a "folder" & more'
+    folder.mkdir()
+    archive = shutil.copy(pywb_warcs / "example2.warc.gz", folder / "my archive.warc.gz")
+    first = quickstart(root, tmp_path, "-o", "my cluster/", archive)
+    assert first.returncode == 0, first.stderr
+    again = quickstart(root, tmp_path, "-o", "my cluster", archive)
+    assert again.returncode == 0, again.stderr
+    assert ["lookup", "my cluster", "http://example.com/"] in [
+        command[1:] for command in typed_commands(again.stdout)
+    ]
+    assert '\ncom,example)/ 20160225042329 {"url": "http://example.com/"' in again.stdout
+    web = yaml.safe_load((tmp_path / "my cluster-pywb/config.yaml").read_text())["collections"]["web"]
+    assert web == {"index": f"{tmp_path}/my cluster/cluster.idx", "archive_paths": [f"{folder}/"]}
+
+
+def test_quickstart_ends_with_the_build_s_exit_status_for_own_files(
+    root: Path, pywb_warcs: Path, tmp_path: Path
+) -> None:
+    cut = tmp_path / "cut.warc.gz"
+    cut.write_bytes((pywb_warcs / "iana.warc.gz").read_bytes()[:-1000])
+    done = quickstart(root, tmp_path, cut)
+    assert done.returncode == 1
+    assert "cut.warc.gz@" in done.stderr
+    assert "Start it:" in done.stdout
+
+
+def test_quickstart_stops_where_there_is_nothing_to_serve(root: Path, tmp_path: Path) -> None:
+    done = quickstart(root, tmp_path, "absent.warc.gz")
+    assert done.returncode == 1
+    assert done.stderr.endswith(
+        "quickstart: the cluster holds no captures: there is nothing to look up or to serve\n"
+    )
+
+
+@pytest.mark.parametrize("args", [["-o"], ["--no-such-option"]])
+def test_quickstart_points_to_its_help_where_it_is_called_wrongly(
+    root: Path, tmp_path: Path, args: list[str]
+) -> None:
+    done = quickstart(root, tmp_path, *args)
+    assert done.returncode == 2
+    assert done.stderr.endswith("see bin/quickstart --help\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_changelog_s_newest_entry_is_this_version(root: Path) -> None:
+    newest = re.search(r"^## (\S+)", (root / "CHANGELOG.md").read_text(), re.M)
+    assert newest is not None
+    assert newest[1] == cdxmill.__version__
