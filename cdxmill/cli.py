@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from cdxmill import __version__
 from cdxmill.errors import CdxmillError, InputError, UsageError
@@ -403,17 +403,15 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         result = app(arguments, prog_name="cdxmill", standalone_mode=False)
         return result if isinstance(result, int) else OK
-    except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "cdxmill"
-        return _fail(f"{error.format_message()}; see {path} --help", USAGE)
+    except TyperException as error:
+        return _usage(error)
     except UsageError as error:
         return _fail(str(error), USAGE)
     except InputError as error:
         return _fail(str(error), FAILED)
     except CdxmillError as error:
         return _fail(str(error), STOPPED)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", 128 + signal.SIGINT)
     except _Terminated:
         return _fail("terminated", 128 + signal.SIGTERM)
@@ -421,6 +419,13 @@ def main(arguments: list[str] | None = None) -> int:
         return _closed_pipe()
     except Exception as error:
         return _bug(error)
+
+
+def _usage(error: TyperException) -> int:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "cdxmill"
+    text = getattr(error, "format_message", error.__str__)()
+    return _fail(f"{text.rstrip('.')}; see {path} --help", USAGE)
 
 
 def _fail(text: str, status: int) -> int:

@@ -79,7 +79,7 @@ def pywb_archives(pywb_warcs: Path) -> list[Path]:
 @pytest.fixture(scope="session")
 def run_cdxmill() -> RunCdxmill:
     """Runs the installed `cdxmill` with the arguments given; any exit status is a result."""
-    command = Path("/tmp/w/q/fake/bin/cdxmill")
+    command = Path(sys.executable).parent / "cdxmill"
 
     def run(*args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(

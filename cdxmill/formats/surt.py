@@ -9,12 +9,10 @@ until none is left, then what cannot stand in a key is escaped once. A URL witho
 (`dns:example.com`).
 
 The reference is what pywb and the package `surt` answer; their keys are in everybody's indexes. The rules
-here were found by asking them; none of their code is used. Odd answers of theirs are kept on purpose.
-Differences:
-
-- The reference hands dotted numbers (`127.1`, `017.1.2.3`) to the machine's resolver. Here they are worked
-  out as `inet_aton` defines them, and nothing is ever asked of the network. The key is the same unless a
-  resolver makes up an answer for what is no address (`1.2.3.256`).
+here were found by asking them, none of their code is used, odd answers are kept. One deliberate difference:
+the reference hands dotted numbers (`127.1`, `017.1.2.3`) to the machine's resolver; here they are worked out
+as `inet_aton` defines them and the network is never asked. The key is the same unless a resolver makes up
+an answer for what is no address (`1.2.3.256`).
 
 `surt` runs once per capture, so it has two ways to one answer: `_canonical` knows every rule; the short way
 remembers the key of `http://host:port` and looks at the rest only as far as it is unusual.
@@ -29,17 +27,16 @@ _REMEMBERED = 1 << 15  # origins kept, about 8 MB at most
 _UNQUOTE_PASSES = 8  # real URLs need one or two; more is `%252525...`, left to the linear way
 _MOST_DIGITS = 4300  # what Python converts, so what the reference answers for
 _DEFAULT_PORT = {b"http": 80, b"https": 443}
-_LAST_PART_LIMIT = {2: 1 << 24, 3: 1 << 16, 4: 1 << 8}  # inet_aton: the last part fills the bytes left
 
 # RFC 3986, appendix B, with the scheme held to its legal characters.
 _PARTS = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
-_HAS_SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
-_EXTRA_HTTP = re.compile(rb"(?:https?://)+(?=https?://)")
+_EXTRA_HTTP = re.compile(rb"\A(?:https?://)+(?=https?://)")
 _WWW = re.compile(rb"www[0-9]*\.")
 _NUMBERS = re.compile(rb"0[0-7]*(?:\.[0-7]+){1,3}|[1-9][0-9]*(?:\.[0-9]+){1,3}")
 
-_ESCAPES = {bytes([byte]): b"%%%02x" % byte for byte in (*range(33), ord("#"), ord("%"), *range(127, 256))}
+_ESCAPES = {bytes([byte]): b"%%%02x" % byte for byte in (*range(33), *b"#%", *range(127, 256))}
 _ESCAPED = re.compile(rb"[\x00-\x20#%\x7f-\xff]")
+_PERCENT = ord("%")
 _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 # Each is a look-ahead, so that matches may overlap: the reference takes the last one. Group 1 is what goes.
@@ -66,11 +63,11 @@ _name_then_value = methodcaller("partition", b"=")  # sorts `b` before `b=` befo
 
 
 def surt(url: bytes, keep_www: bool = False) -> bytes:
-    """Give the SURT of a URL, ASCII bytes; with `keep_www` the host keeps its `www.`.
+    """Give the SURT of a URL; with `keep_www` the host keeps its `www.`.
 
-    `url` is as archived: UTF-8, stray bytes and missing scheme included. Raises ValueError where there is
-    none: a blank URL, a port that is not a number up to 65535, a host that is a number of over 4300 digits.
-    A `urn:` then comes back as it is, as from pywb.
+    `url` is as archived: UTF-8, stray bytes and missing scheme included. The key is ASCII without white space,
+    but for `filedesc` URLs, which come back as they are. Raises ValueError where there is none: a blank URL, a
+    port that is not a number up to 65535, a host of over 4300 digits; a `urn:` then comes back as it is.
 
     >>> surt(b"http://www.example.com:80/A/../b/?z=1&a=2#top")
     b'com,example)/b?a=2&z=1'
@@ -80,7 +77,7 @@ def surt(url: bytes, keep_www: bool = False) -> bytes:
     (b'dns:example.com', b'example,xn--bcher-kva)/%c3%a4', b'::1:8080)/')
     >>> surt(b"http://example.com:http/")
     Traceback (most recent call last):
-    ValueError: port is not a number: b'http'
+    ValueError: port is not a number up to 65535: b'http'
     """
     end = url.find(b"/", 8)
     if end > 0 and (origin_key := (_WITH_WWW if keep_www else _WITHOUT_WWW)[url[:end]]):
@@ -167,8 +164,7 @@ def _split(url: bytes) -> tuple[bytes, bytes, int, bytes, bytes]:
     """
     if not url:
         raise ValueError("blank URL")
-    url = url if _HAS_SCHEME.match(url) else b"http://" + url
-    parts = _PARTS.match(_EXTRA_HTTP.sub(b"", url, count=1) if _EXTRA_HTTP.match(url) else url)
+    parts = _PARTS.match(_EXTRA_HTTP.sub(b"", url)) or _PARTS.match(b"http://" + url)
     assert parts, "a URL with a scheme has parts"
     scheme, authority, path, query = parts.groups(b"")
     host, port = _host_and_port(authority)
@@ -186,13 +182,10 @@ def _host_and_port(authority: bytes) -> tuple[bytes, int]:
         port = tail.partition(b":")[2]
     else:
         host, _, port = address.partition(b":")
-    if not port:
-        return host, 0
-    if not port.isdigit():
-        raise ValueError(f"port is not a number: {port[:20]!r}")
-    if len(port) > _MOST_DIGITS or int(port) > 65535:
-        raise ValueError(f"port is above 65535: {port[:20]!r}")
-    return host, int(port)
+    number = port or b"0"
+    if not number.isdigit() or len(number) > _MOST_DIGITS or int(number) > 65535:
+        raise ValueError(f"port is not a number up to 65535: {port[:20]!r}")
+    return host, int(number)
 
 
 def _host(host: bytes) -> bytes:
@@ -202,35 +195,31 @@ def _host(host: bytes) -> bytes:
         with suppress(UnicodeError):  # where it is no host name, its bytes stay
             host = host.decode("utf-8", "ignore").encode("idna")
     host = host.strip(b".").replace(b"..", b".")  # once over, as in the reference: three dots leave two
-    if host.isdigit():
-        if len(host) > _MOST_DIGITS:
-            raise ValueError(f"host is a number of {len(host)} digits")
-        host = _dotted(int(host) & 0xFFFFFFFF)  # one number is decimal even if it looks octal
-    elif _NUMBERS.fullmatch(host):
-        host = _inet_aton(host) or host
+    if (address := _ipv4(host)) is not None:
+        host = b"%d.%d.%d.%d" % tuple(address.to_bytes(4, "big"))
     return _quote(host)
 
 
-def _inet_aton(host: bytes) -> bytes | None:
-    """Read 2 to 4 dotted numbers, octal with a leading 0, the last one filling the bytes left.
+def _ipv4(host: bytes) -> int | None:
+    """Read one decimal number, or 2 to 4 dotted ones as inet_aton does: octal after a 0, the last fills up.
 
-    >>> _inet_aton(b"127.1"), _inet_aton(b"017.1.2.3"), _inet_aton(b"1.2.3.256"), _inet_aton(b"1.08")
-    (b'127.0.0.1', b'15.1.2.3', None, None)
+    >>> [_ipv4(host) for host in (b"2130706433", b"127.1", b"0177.0.0.1", b"1.2.3.256", b"1.08", b"example.com")]
+    [2130706433, 2130706433, 2130706433, None, None, None]
     """
+    if host.isdigit():
+        if len(host) > _MOST_DIGITS:
+            raise ValueError(f"host is a number of {len(host)} digits")
+        return int(host) & 0xFFFFFFFF
     texts = host.split(b".")
-    if any(len(text.lstrip(b"0")) > 11 for text in texts):
+    if not _NUMBERS.fullmatch(host) or any(len(text.lstrip(b"0")) > 11 for text in texts):
         return None
     try:
         *heads, last = (int(text, 8 if text.startswith(b"0") else 10) for text in texts)
     except ValueError:  # 08
         return None
-    if max(heads) > 255 or last >= _LAST_PART_LIMIT[len(texts)]:
+    if max(heads) > 255 or last >= 1 << 8 * (4 - len(heads)):
         return None
-    return _dotted(last + sum(head << 24 - 8 * place for place, head in enumerate(heads)))
-
-
-def _dotted(address: int) -> bytes:
-    return b"%d.%d.%d.%d" % tuple(address.to_bytes(4, "big"))
+    return last + sum(head << 24 - 8 * place for place, head in enumerate(heads))
 
 
 def _host_key(host: bytes, port: int, keep_www: bool) -> bytes:
@@ -277,10 +266,8 @@ def _query_key(query: bytes) -> bytes:
 
 
 def _without_last(pattern: re.Pattern[bytes], text: bytes) -> bytes:
-    last = None
-    for last in pattern.finditer(text):  # noqa: B007
-        pass
-    return text[: last.start(1)] + text[last.end(1) :] if last else text
+    matches = list(pattern.finditer(text))
+    return text[: matches[-1].start(1)] + text[matches[-1].end(1) :] if matches else text
 
 
 def _requote(text: bytes) -> bytes:
@@ -291,11 +278,7 @@ def _requote(text: bytes) -> bytes:
 def _quote(text: bytes) -> bytes:
     """Lower the text and escape what has no place in a key."""
     ordinary = text.translate(_LOWER_ORDINARY)
-    return _ESCAPED.sub(_escape, text).lower() if 0 in ordinary else ordinary
-
-
-def _escape(match: re.Match[bytes]) -> bytes:
-    return _ESCAPES[match[0]]
+    return _ESCAPED.sub(lambda byte: _ESCAPES[byte[0]], text).lower() if 0 in ordinary else ordinary
 
 
 def _unquote(text: bytes) -> bytes:
@@ -305,17 +288,12 @@ def _unquote(text: bytes) -> bytes:
     (b'A%zz', b'4')
     """
     for _ in range(_UNQUOTE_PASSES):
-        if b"%" not in text or (shorter := unquote_to_bytes(text)) == text:
+        if _PERCENT not in text or (shorter := unquote_to_bytes(text)) == text:
             return text
         text = shorter
-    return bytes(_unquote_deep(text))
-
-
-def _unquote_deep(text: bytes) -> bytearray:
-    """Undo all in one pass: escapes never overlap, so the order does not matter."""
     done = bytearray()
-    for byte in text:
+    for byte in text:  # all in one pass: escapes never overlap, so their order does not matter
         done.append(byte)
-        while len(done) > 2 and done[-3] == 37 and _HEX_DIGITS.issuperset(done[-2:]):
+        while len(done) > 2 and done[-3] == _PERCENT and _HEX_DIGITS.issuperset(done[-2:]):
             done[-3:] = bytes([int(done[-2:], 16)])
-    return done
+    return bytes(done)

@@ -11,7 +11,7 @@ import re
 
 from cdxmill.capture import Headers
 
-VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\r\n]*\r?\n", re.I)
+VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\n]*\n", re.I)
 MAX_HEADER = 1 << 20
 
 _VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
@@ -70,7 +70,8 @@ def _has_plain_values(head: bytes, line_ends: int) -> bool:
 def _parse_odd_header(data: bytes | bytearray) -> tuple[Headers, int]:
     version = VERSION.match(data)
     if version is None:
-        raise HeaderError(f"unknown WARC version {bytes(data[:20]).split()[0]!r}")
+        first_line = bytes(data[:24]).split(b"\n")[0].rstrip()
+        raise HeaderError(f"unknown WARC version {first_line!r}")
     headers, end = parse_fields(data, version.end())
     if end < 0:
         raise HeaderError("the record header has no end")

@@ -59,7 +59,7 @@ def _inflate(window: Window, offset: int, pieces: Pieces) -> Iterator[bytes]:
                 raise MemberError("the file ends inside a gzip member", cut=True)
         try:
             piece = inflater.decompress(data, _PIECE * 4)
-        except isal_zlib.error as error:
+        except isal_zlib.IsalError as error:  # type: ignore[misc]
             raise MemberError(f"the gzip data are damaged ({str(error).lower()})") from None
         data = inflater.unconsumed_tail
         crc, size = isal_zlib.crc32(piece, crc), size + len(piece)

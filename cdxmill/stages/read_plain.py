@@ -25,7 +25,7 @@ from cdxmill.stages.window import Window
 
 _PIECE = 1 << 20
 _BLANK = 1 << 10
-_RECORD_START = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\r\n]*\r?\n(?=[A-Za-z])|" + ARC_SEARCH.pattern)
+_RECORD_START = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\n]*\n(?=[A-Za-z])|" + ARC_SEARCH.pattern)
 
 
 def read_plain(window: Window) -> Iterator[Record | Damage]:
