@@ -44,6 +44,7 @@ class CdxRecipe(NamedTuple):
 
     seed: int
     lines: int
+    one_member: bool = False
 
 
 def make_timestamps(rng: Random, count: int) -> list[str]:
@@ -95,5 +96,6 @@ def make_file(recipe: CdxRecipe) -> Iterator[bytes]:
     lines += make_lines(Random(recipe.seed), recipe.lines - len(lines))
     lines.sort()
     data = b"".join(lines)
-    for start in range(0, len(data), MEMBER):
-        yield bytes(deflate.gzip_compress(data[start : start + MEMBER], 6))
+    step = len(data) if recipe.one_member else MEMBER
+    for start in range(0, len(data), step):
+        yield bytes(deflate.gzip_compress(data[start : start + step], 6))

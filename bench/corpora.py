@@ -35,7 +35,7 @@ class Corpus(NamedTuple):
 
 
 def warc_sets(pages: int) -> list[Corpus]:
-    large = WarcRecipe(21, max(1, pages * 29 // 100), 5 * 15_300)  # bodies deflate better: more of them
+    large = WarcRecipe(21, max(1, pages * 27 // 100), 84_000)
     return [
         Corpus("web", {f"web-{n}.warc.gz": WarcRecipe(11 + n, pages) for n in range(2)}),
         Corpus("web-large", {"web-large-0.warc.gz": large}),
@@ -44,9 +44,13 @@ def warc_sets(pages: int) -> list[Corpus]:
 
 
 def cdx_sets(lines: int) -> list[Corpus]:
-    """The million lines are the first 4 of the 40 files of 10 million."""
-    files: dict[str, Recipe] = {f"cdxj-{n:02d}.cdx.gz": CdxRecipe(1000 + n, lines) for n in range(40)}
-    return [Corpus("cdxj-1", dict(list(files.items())[:4])), Corpus("cdxj-10", files)]
+    """The million lines are the first 4 of the 40 files of 10 million; `single`: the same lines in one member each."""
+    many: dict[str, Recipe] = {f"cdxj-{n:02d}.cdx.gz": CdxRecipe(1000 + n, lines) for n in range(40)}
+    one: dict[str, Recipe] = {f"single-{n:02d}.cdx.gz": CdxRecipe(1000 + n, lines, True) for n in range(40)}
+    sets = []
+    for name, files in (("cdxj", many), ("single", one)):
+        sets += [Corpus(f"{name}-1", dict(list(files.items())[:4])), Corpus(f"{name}-10", files)]
+    return sets
 
 
 def corpora(quick: bool) -> dict[str, Corpus]:

@@ -14,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 ARCHIVE_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".wat.gz", ".wet.gz")
+# The first two on purpose; in the third a request's Content-Length is a few bytes short.
+PYWB_DAMAGED = ("bad.arc", "example-bad.warc.gz.bad", "example.warc")
 
 
 class Cluster(NamedTuple):
@@ -72,8 +74,8 @@ def sample_archives(samples: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def pywb_archives(pywb_warcs: Path) -> list[Path]:
-    """pywb's archives, without the two that are damaged on purpose (bad.arc, example-bad.warc.gz.bad)."""
-    return sorted(path for path in pywb_warcs.iterdir() if "bad" not in path.name)
+    """pywb's archives without those that hold damage."""
+    return sorted(path for path in pywb_warcs.iterdir() if path.name not in PYWB_DAMAGED)
 
 
 @pytest.fixture(scope="session")

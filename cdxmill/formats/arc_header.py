@@ -21,13 +21,14 @@ SEARCH = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]*:[^\n]* [0-9a-fA-F.:]+ \d{1
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
 _LENGTH = re.compile(rb"-?\d+")
 _DATE = re.compile(rb"\d{4,18}|-")
-_ADDRESS = re.compile(rb"[0-9a-fA-F:]*[.:][0-9a-fA-F.:]*|-")
+_ADDRESS = re.compile(rb"[0-9a-fA-F.:]+|-")
+_FIELDS_OF_2 = 10
 
 
 def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
     """The header line that `data` starts with, under WARC's names, and where the block begins.
 
-    None where the first line is no ARC header. The URL may hold spaces: the fields are
+    None where the first line is no ARC header; ValueError where it is one of ARC 2.0. The URL may hold spaces: the fields are
     counted from the line's end, as other readers do.
 
     >>> parse_arc_header(b"http://a.b/ 1.2.3.4 20080430204825 text/html 10\\n")[0][b"content-length"]
@@ -37,6 +38,8 @@ def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
     parts = bytes(data[: max(end, 0)]).rstrip().rsplit(b" ", 4)
     if len(parts) != 5:
         return None
+    if len(parts[0].split(b" ")) == _FIELDS_OF_2 - 4 and _SCHEME.match(parts[0]) and parts[4].isdigit():
+        raise ValueError("ARC version 2 is not supported")
     url, address, date, mime, length = parts
     if not (_SCHEME.match(url) and _LENGTH.fullmatch(length) and _ADDRESS.fullmatch(address)):
         return None

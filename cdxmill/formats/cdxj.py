@@ -7,41 +7,46 @@ string, `", "` and `": "` between, non-ASCII escaped, absent fields left out.
 from __future__ import annotations
 
 import json
-import re
 
 from cdxmill.capture import Capture
 
-_UNSAFE = re.compile(rb"[^ -!#-\[\]-~]")
+_SAFE = bytes(byte for byte in range(0x20, 0x7F) if byte not in b'"\\')
 
-_NAMES = (
-    ("mime", "mime"),
-    ("mime_detected", "mime-detected"),
-    ("status", "status"),
-    ("digest", "digest"),
-    ("length", "length"),
-    ("offset", "offset"),
-    ("filename", "filename"),
-    ("charset", "charset"),
-    ("languages", "languages"),
-    ("truncated", "truncated"),
-    ("redirect", "redirect"),
-    ("method", "method"),
-    ("request_body", "requestBody"),
+_FIELDS = (
+    b'", "mime": "',
+    b'", "mime-detected": "',
+    b'", "status": "',
+    b'", "digest": "',
+    b'", "length": "',
+    b'", "offset": "',
+    b'", "filename": "',
+    b'", "charset": "',
+    b'", "languages": "',
+    b'", "truncated": "',
+    b'", "redirect": "',
+    b'", "method": "',
+    b'", "requestBody": "',
 )
 
 
 def format_cdxj(capture: Capture) -> bytes:
     """One line, without its line end."""
-    values = [b'"url": ' + quote(capture.url)]
-    for (_, name), value in zip(_NAMES, capture[3:], strict=True):
-        if value is not None:
-            text = b"%d" % value if isinstance(value, int) else value
-            values.append(b'"%b": %b' % (name.encode(), quote(text)))
-    return b"%b %b {%b}" % (capture.urlkey, capture.timestamp, b", ".join(values))
+    key, timestamp, url, *values = capture
+    values[4:6] = b"%d" % values[4], b"%d" % values[5]
+    present = [(name, value) for name, value in zip(_FIELDS, values, strict=True) if value is not None]
+    if (url + b"".join([value for _, value in present])).translate(None, _SAFE):
+        url = quote(url)[1:-1]
+        present = [(name, quote(value)[1:-1]) for name, value in present]
+    return b'%b %b {"url": "%b%b"}' % (
+        key,
+        timestamp,
+        url,
+        b"".join([name + value for name, value in present]),
+    )
 
 
 def quote(value: bytes) -> bytes:
     """`value` (UTF-8) as a JSON string, ASCII only; bytes that are no UTF-8 become U+FFFD."""
-    if _UNSAFE.search(value) is None:
+    if not value.translate(None, _SAFE):
         return b'"%b"' % value
     return json.dumps(value.decode("utf-8", "replace")).encode()

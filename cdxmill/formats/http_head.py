@@ -24,7 +24,7 @@ def parse_http_head(block: bytes | bytearray) -> HttpHead:
     """The HTTP head that `block` starts with.
 
     >>> parse_http_head(b"HTTP/1.1 200 OK\\r\\nContent-Type: text/html; charset=x\\r\\n\\r\\nHi")
-    HttpHead(status=b'200', content_type=b'text/html; charset=x', location=None, end=52)
+    HttpHead(status=b'200', content_type=b'text/html; charset=x', location=None, end=55)
     """
     end = block.find(b"\r\n\r\n")
     head = bytes(block[:end])

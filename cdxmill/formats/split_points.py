@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 _KEY_CLASS = b"org.apache.hadoop.io.Text"
 _VALUE_CLASS = b"org.apache.hadoop.io.NullWritable"
@@ -99,7 +100,7 @@ def _skip_metadata(data: bytes, pos: int) -> int:
 
 
 def _checked(points: list[bytes]) -> list[bytes]:
-    for index, (before, after) in enumerate(zip(points, points[1:], strict=False), 2):
+    for index, (before, after) in enumerate(pairwise(points), 2):
         if before >= after:
             raise ValueError(f"split points must increase, but number {index} does not: {after[:80]!r}")
     return points

@@ -65,9 +65,9 @@ _name_then_value = methodcaller("partition", b"=")  # sorts `b` before `b=` befo
 def surt(url: bytes, keep_www: bool = False) -> bytes:
     """Give the SURT of a URL; with `keep_www` the host keeps its `www.`.
 
-    `url` is as archived: UTF-8, stray bytes and missing scheme included. The key is ASCII without white space,
-    but for `filedesc` URLs, which come back as they are. Raises ValueError where there is none: a blank URL, a
-    port that is not a number up to 65535, a host of over 4300 digits; a `urn:` then comes back as it is.
+    `url` is as archived: UTF-8, stray bytes and missing scheme included. Raises ValueError where there is
+    none: a blank URL, a port that is not a number up to 65535, a host of over 4300 digits. The key is ASCII
+    without white space, but for what comes back as it is: `filedesc...`, and a `urn:` instead of a ValueError.
 
     >>> surt(b"http://www.example.com:80/A/../b/?z=1&a=2#top")
     b'com,example)/b?a=2&z=1'

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable
 
 from cdxmill.capture import Capture, Record
 from cdxmill.formats.http_head import parse_http_head
 from cdxmill.formats.request_query import append_query
-from cdxmill.formats.warc_header import parse_fields
+
+_NOTES = re.compile(rb"^(charset-detected|languages-cld2):[ \t]*([^\r\n]*)", re.M)
+_LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
 
 
 def belongs_to(other: Record, record: Record) -> bool:
@@ -24,21 +26,11 @@ def belongs_to(other: Record, record: Record) -> bool:
 
 def with_crawl_notes(capture: Capture, metadata: Record) -> Capture:
     """`capture` with charset and languages, as Common Crawl's crawler notes them."""
-    block = metadata.block
-    if b"charset-detected" not in block and b"languages-cld2" not in block:
+    notes = dict(_NOTES.findall(metadata.block))
+    if not notes:
         return capture
-    fields, _ = parse_fields(bytes(block) + b"\r\n\r\n", 0)
-    charset = fields.get(b"charset-detected") or None
-    return capture._replace(charset=charset, languages=_languages(fields.get(b"languages-cld2", b"")))
-
-
-def _languages(found: bytes) -> bytes | None:
-    try:
-        languages = json.loads(found)["languages"]
-        codes = [language["code-iso-639-3"] for language in languages]
-        return ",".join(codes).encode() or None
-    except (ValueError, KeyError, TypeError):
-        return None
+    languages = b",".join(_LANGUAGE.findall(notes.get(b"languages-cld2", b"")))
+    return capture._replace(charset=notes.get(b"charset-detected") or None, languages=languages or None)
 
 
 def with_request(capture: Capture, request: Record, urlkey: Callable[[bytes], bytes]) -> Capture:

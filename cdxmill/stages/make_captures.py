@@ -35,6 +35,12 @@ class CaptureOptions:
     unsurt: bool = False
     keep_www: bool = False
 
+    @property
+    def unwanted(self) -> frozenset[bytes]:
+        """Record types that give no line and add nothing to one."""
+        asked = self.records is None or b"request" in self.records or self.post_append
+        return frozenset() if asked else frozenset((b"request",))
+
     def urlkey(self, url: bytes) -> bytes:
         """The sort key of `url`; a URL that has no SURT is its own key, made safe."""
         try:

@@ -17,6 +17,7 @@ from cdxmill.stages.take_record import (
     BlankContent,
     NotARecord,
     RecordError,
+    is_unwanted,
     parse_header,
     take_stream,
     take_whole,
@@ -29,8 +30,11 @@ QUICK_CONTENT = 16 << 20
 _MAGIC = re.compile(re.escape(MAGIC))
 
 
-def read_gzip(window: Window) -> Iterator[Record | Damage]:
-    """Every record of the file in `window`; what gets no record is told as Damage."""
+def read_gzip(window: Window, unwanted: frozenset[bytes] = frozenset()) -> Iterator[Record | Damage]:
+    """Every record of the file in `window`; what gets no record is told as Damage.
+
+    Records of `unwanted` types are checked, but may be left out.
+    """
     pos = 0
     while True:
         buffer, index = window.at(pos, QUICK_MEMBER)
@@ -40,6 +44,8 @@ def read_gzip(window: Window) -> Iterator[Record | Damage]:
         data = inflate_whole(memoryview(buffer)[index:end], QUICK_CONTENT) if end > index else None
         if data is None:
             found, pos = _read_carefully(window, pos)
+        elif unwanted and is_unwanted(data, unwanted):
+            found, pos = None, pos + end - index
         else:
             found, pos = _take(window, pos, end - index, data)
         if found is not None:

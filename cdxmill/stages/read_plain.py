@@ -47,7 +47,7 @@ def read_plain(window: Window) -> Iterator[Record | Damage]:
 
 def _skip_blank(window: Window, pos: int) -> int:
     while head := window.get(pos, _BLANK):
-        rest = head.lstrip(b"\r\n")
+        rest = head.lstrip(b"\r\n \t")
         pos += len(head) - len(rest)
         if rest:
             break

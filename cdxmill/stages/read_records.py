@@ -20,12 +20,14 @@ _FOREIGN = {
 }
 
 
-def read_records(read_at: ReadAt) -> Iterator[Record | Damage | Note]:
+def read_records(
+    read_at: ReadAt, unwanted: frozenset[bytes] = frozenset()
+) -> Iterator[Record | Damage | Note]:
     """Every record of the archive that `read_at(offset, size)` gives, whole and checked.
 
     Whatever gets no record is told: as Damage where something may be lost (cut, damaged,
     not an archive), as a Note for an empty file. Memory is bounded whatever the size of
-    records.
+    records. Records of `unwanted` types are checked like all, but may be left out.
     """
     window = Window(read_at)
     head = window.get(0, 16)
@@ -36,12 +38,12 @@ def read_records(read_at: ReadAt) -> Iterator[Record | Damage | Note]:
         if head.startswith(magic):
             yield Damage(0, f"{name} files have no records that can be read singly", hint)
             return
-    yield from _reader(head, window)
+    yield from _reader(head, window, unwanted)
 
 
-def _reader(head: bytes, window: Window) -> Iterator[Record | Damage]:
+def _reader(head: bytes, window: Window, unwanted: frozenset[bytes]) -> Iterator[Record | Damage]:
     if head.startswith(gzip_member.MAGIC):
-        return read_gzip(window)
+        return read_gzip(window, unwanted)
     if head.startswith(zstd_frame.MAGIC) or zstd_frame.is_skippable(head[:4]):
         return read_zst(window)
     return read_plain(window)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Headers, Record
@@ -16,8 +17,12 @@ BLOCK_HEAD = 1 << 18
 
 RECOMPRESS = "recompress it with one record a member (warcio recompress IN OUT), then index that"
 NO_ARCHIVE = "leave the file out if it is no archive"
+TO_WARC = "turn the file into WARC, then index that"
 REPAIR = "fetch or write this record again if you can"
 
+_GLANCE = re.compile(
+    rb"WARC/1\.[01]\r\nWARC-Type: ([a-z]+)\r\n(?:[^\r\n]+\r\n)*?Content-Length: ([0-9]{1,9})\r\n"
+)
 _HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
 _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
 
@@ -41,7 +46,10 @@ class BlankContent(RecordError):
 def parse_header(data: bytes | bytearray) -> tuple[Headers, int, bool]:
     """Header fields, where the block begins, and whether it is ARC. Raises RecordError."""
     is_warc = data[:5].upper() == b"WARC/"
-    arc = None if is_warc else parse_arc_header(data)
+    try:
+        arc = None if is_warc else parse_arc_header(data)
+    except ValueError as error:
+        raise RecordError(str(error), TO_WARC) from None
     if arc is not None:
         return arc[0], arc[1], True
     if not is_warc and not data.strip(b"\r\n"):
@@ -79,6 +87,18 @@ def take_whole(offset: int, length: int, data: bytes | bytearray) -> Record:
     if wants_digest(headers):
         digest = _base32(hashlib.sha1(memoryview(data)[start + payload_start(headers, block) : end]))
     return Record(offset, length, headers, block, size, digest, is_arc)
+
+
+def is_unwanted(data: bytes | bytearray, unwanted: frozenset[bytes]) -> bool:
+    """Whether `data` is exactly one sound record of an unwanted type, seen at a glance.
+
+    False proves nothing: then the record has to be read.
+    """
+    glance = _GLANCE.match(data)
+    if glance is None or glance[1] not in unwanted:
+        return False
+    start = data.find(b"\r\n\r\n", glance.end() - 2) + 4
+    return start > 3 and data[start + int(glance[2]) :] == b"\r\n\r\n"
 
 
 def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:

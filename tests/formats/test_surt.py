@@ -96,10 +96,10 @@ def answer(canonicalizer: object, url: bytes | str) -> bytes | None:
 def check(url: bytes) -> None:
     """Ours, by either way, first and second time, equals the references'."""
     expected = answer(companion.surt, url)
-    with suppress(UnicodeDecodeError):  # pywb takes text; it alone has an answer for a urn: with a bad port
-        from_pywb = answer(pywb.canonicalize, url.decode())
-        assert from_pywb == expected or (url.startswith(b"urn:") and expected is None)
-        expected = from_pywb
+    if expected is None and url.startswith(b"urn:"):
+        expected = url  # pywb's own answer, not the package's
+    with suppress(UnicodeDecodeError):  # pywb takes text
+        assert answer(pywb.canonicalize, url.decode()) == expected
     assert answer(surt, url) == expected, url
     assert answer(surt, url) == expected, url
     assert answer(lambda url: _canonical(url, False), url) == expected, url

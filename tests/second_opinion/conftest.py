@@ -32,7 +32,7 @@ def _summary(outcome: Survey) -> list[str]:
     lines = [f"{sum(verdict.compared for verdict in verdicts):6} records compared"]
     lines += [f"{count:6} set aside: {reason}" for reason, count in sorted(aside.items())]
     lines += [f"{count:6} differences by rule {rule}" for rule, count in sorted(rules.items())]
-    return [*lines, f"{len(damage):6} reports of damage:", *damage]
+    return [*lines, f"{len(damage):6} reports of damage and notes:", *damage]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

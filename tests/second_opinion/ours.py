@@ -24,8 +24,15 @@ class Report(NamedTuple):
     offset: int | None
     reason: str
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it is something odd that cost no line."""
+        return self.reason.startswith("note: ")
+
     def covers(self, offset: int) -> bool:
         """Whether the report accounts for a record that starts at `offset` and has no line."""
+        if self.is_note:
+            return False
         skipped = SKIPPED.search(self.reason)
         size = int(skipped[1]) if skipped else 1
         return self.offset is None or self.offset <= offset < self.offset + size

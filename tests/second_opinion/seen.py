@@ -67,7 +67,7 @@ def _check_member(data: bytes) -> None:
         raise ReadError("not exactly one gzip member")
 
 
-NEXT_RECORD = re.compile(rb"[\r\n]*(?:\Z|WARC/\d|\x1f\x8b|[a-z]+:[^\n]* \d{14} [^ \n]* \d+\r?\n)", re.I)
+NEXT_RECORD = re.compile(rb"[ \t\r\n]*(?:\Z|WARC/\d|\x1f\x8b|[a-z]+:[^\n]* \d{14} [^ \n]* \d+\r?\n)", re.I)
 
 
 def is_sound(path: Path, offset: int, length: int) -> bool:

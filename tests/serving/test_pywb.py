@@ -239,7 +239,7 @@ def test_every_page_replays_as_it_lies_in_its_archive(
         archived = [archived_payload(archives[line["filename"]], line) for line in same]
         assert replayed_payload(answer) in archived, same
         seen.update(line["filename"] for line in same)
-    assert seen >= {"iana.warc.gz", "example.arc.gz", "example.arc", "example.warc"}
+    assert seen >= {"iana.warc.gz", "example.arc.gz", "example.arc", "example-extra.warc"}
     assert seen >= {path.name for path in served_archives[-3:]}
 
 
