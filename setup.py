@@ -13,6 +13,7 @@ SERVE = ["pywb==2.10.0"]
 TEST = [
     *SERVE,
     "cdxj-indexer==1.5.0",
+    "fastwarc==2.0.1",
     "hypothesis==6.170.15",
     "mypy==2.4.1",
     "pytest==9.2.0",
@@ -21,7 +22,7 @@ TEST = [
     "surt==0.3.1",
     "warcio==1.8.1",
 ]
-BENCH = ["cdxj-indexer==1.5.0", "pywb==2.10.0", "warcio==1.8.1", "zlib-ng==1.1.0"]
+BENCH = ["fastwarc==2.0.1", "cdxj-indexer==1.5.0", "pywb==2.10.0", "warcio==1.8.1", "zlib-ng==1.1.0"]
 
 setup(
     name="cdxmill",
@@ -43,12 +44,11 @@ setup(
     package_data={"cdxmill": ["py.typed"]},
     install_requires=[
         "deflate>=0.7",
-        "fastwarc>=0.15",
         "isal>=1.7",
         "mrjob==0.7.4",
         "rich>=13",
         "setuptools",
-        "typer>=0.12",
+        "typer>=0.24,<0.25",  # later ones load pydantic, which costs 90 ms at every start
         "zstandard>=0.22",
     ],
     extras_require={"serve": SERVE, "test": TEST, "bench": BENCH},

@@ -55,10 +55,10 @@ def make_row(result: Result, ours: Result | None) -> list[str]:
 
 
 def limit_note(results: list[Result]) -> str:
-    """Names the cheapest of the limits and how far cdxmill is from it."""
+    """Names the cheapest of the limits and how far cdxmill is from it; empty where none was measured."""
     limits = [result for result in results if result.is_limit and not result.failure]
     if not limits:
-        return "No limit was measured."
+        return ""
     best = min(limits, key=lambda result: result.medians()[0])
     note = f"The limit is {best.name}: {best.medians()[0]:.2f} CPU s."
     if ours := find_ours(results):

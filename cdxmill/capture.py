@@ -29,7 +29,7 @@ class Record(NamedTuple):
     for gzip and zst). `headers` have lower-case names; ARC's one-line headers are
     given under their WARC names. `block` is the content block, or its first part
     where the record is large; `size` is the block's whole length in bytes.
-    `payload_digest` is set only where `block` is not whole and the headers give none.
+    `payload_digest` (base32 SHA-1) is set only where `block` is not whole and the headers give none.
     """
 
     offset: int

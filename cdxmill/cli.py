@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
+import click
 import typer
-from typer.exceptions import TyperException
 
 from cdxmill import __version__
 from cdxmill.errors import CdxmillError, InputError, UsageError
@@ -128,7 +128,7 @@ def _options(
     del version
 
 
-@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+@app.command(epilog=EXIT_STATUS)
 def index(  # noqa: PLR0913 - one parameter an option
     output: Annotated[
         str,
@@ -176,7 +176,7 @@ def index(  # noqa: PLR0913 - one parameter an option
     return FAILED if failures.count else OK
 
 
-@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+@app.command(epilog=EXIT_STATUS)
 def sample(
     cdx: CdxFiles,
     output: Annotated[
@@ -200,7 +200,7 @@ def sample(
     return FAILED if failures.count else OK
 
 
-@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+@app.command(epilog=EXIT_STATUS)
 def zipnum(  # noqa: PLR0913
     cdx: CdxFiles,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="CLUSTER", help="Folder of the cluster.")],
@@ -238,7 +238,7 @@ def zipnum(  # noqa: PLR0913
     return FAILED if failures.count else OK
 
 
-@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+@app.command(epilog=EXIT_STATUS)
 def build(  # noqa: PLR0913
     output: Annotated[Path, typer.Option("--output", "-o", metavar="CLUSTER", help="Folder of the cluster.")],
     inputs: Archives = None,
@@ -283,7 +283,7 @@ def build(  # noqa: PLR0913
     return FAILED if failures.count else OK
 
 
-@app.command(epilog=EXIT_STATUS, no_args_is_help=True)
+@app.command(epilog=EXIT_STATUS)
 def lookup(
     cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="Folder of a ZipNum cluster.")],
     url: Annotated[
@@ -403,7 +403,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         result = app(arguments, prog_name="cdxmill", standalone_mode=False)
         return result if isinstance(result, int) else OK
-    except TyperException as error:
+    except click.ClickException as error:
         return _usage(error)
     except UsageError as error:
         return _fail(str(error), USAGE)
@@ -421,11 +421,13 @@ def main(arguments: list[str] | None = None) -> int:
         return _bug(error)
 
 
-def _usage(error: TyperException) -> int:
+def _usage(error: click.ClickException) -> int:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "cdxmill"
-    text = getattr(error, "format_message", error.__str__)()
-    return _fail(f"{text.rstrip('.')}; see {path} --help", USAGE)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        print(error.format_message(), file=sys.stderr)
+        return USAGE
+    return _fail(f"{error.format_message().rstrip('.')}; see {path} --help", USAGE)
 
 
 def _fail(text: str, status: int) -> int:

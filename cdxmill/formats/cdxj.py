@@ -31,8 +31,9 @@ _FIELDS = (
 
 def format_cdxj(capture: Capture) -> bytes:
     """One line, without its line end."""
-    key, timestamp, url, *values = capture
-    values[4:6] = b"%d" % values[4], b"%d" % values[5]
+    key, timestamp, url = capture[:3]
+    length, offset = b"%d" % capture.length, b"%d" % capture.offset
+    values = (*capture[3:7], length, offset, *capture[9:])
     present = [(name, value) for name, value in zip(_FIELDS, values, strict=True) if value is not None]
     if (url + b"".join([value for _, value in present])).translate(None, _SAFE):
         url = quote(url)[1:-1]

@@ -9,13 +9,17 @@ from cdxmill.capture import Capture, Record
 from cdxmill.formats.http_head import parse_http_head
 from cdxmill.formats.request_query import append_query
 
+_CHARSET = Capture._fields.index("charset")
+_COMPANIONS = frozenset((b"request", b"metadata"))
 _NOTES = re.compile(rb"^(charset-detected|languages-cld2):[ \t]*([^\r\n]*)", re.M)
 _LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
 
 
 def belongs_to(other: Record, record: Record) -> bool:
-    """Whether one of the two names the other as concurrent, about the same URL."""
+    """Whether `other` is a request or metadata record, and one of the two names the other as concurrent."""
     a, b = other.headers, record.headers
+    if a.get(b"warc-type") not in _COMPANIONS:
+        return False
     concurrent = a.get(b"warc-concurrent-to")
     if concurrent is None or concurrent != b.get(b"warc-record-id"):
         concurrent = b.get(b"warc-concurrent-to")
@@ -30,7 +34,8 @@ def with_crawl_notes(capture: Capture, metadata: Record) -> Capture:
     if not notes:
         return capture
     languages = b",".join(_LANGUAGE.findall(notes.get(b"languages-cld2", b"")))
-    return capture._replace(charset=notes.get(b"charset-detected") or None, languages=languages or None)
+    charset = notes.get(b"charset-detected") or None
+    return Capture._make((*capture[:_CHARSET], charset, languages or None, *capture[_CHARSET + 2 :]))
 
 
 def with_request(capture: Capture, request: Record, urlkey: Callable[[bytes], bytes]) -> Capture:

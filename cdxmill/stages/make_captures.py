@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urljoin
 
 from cdxmill.capture import Capture, Damage, Headers, Note, Record
@@ -12,7 +14,7 @@ from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.formats.surt import surt, unsurt
 from cdxmill.formats.timestamp import timestamp_of
 from cdxmill.stages.join_records import belongs_to, with_crawl_notes, with_request
-from cdxmill.stages.take_record import is_http
+from cdxmill.stages.take_record import base32, is_http, wants_digest
 
 DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))
 
@@ -21,7 +23,8 @@ NO_URL = "the record cannot be found by URL; repair it if you need it"
 _WITHOUT_URL = frozenset((b"metadata", b"warcinfo"))
 _WITHOUT_HEAD = frozenset((b"metadata", b"resource"))
 _MIME_END = re.compile(rb"[;\s]")
-_SPACE = re.compile(rb"[ \x0b\x0c\0]")
+_SPACE = re.compile(rb"[\x00-\x20\x7f]")
+_URL_SPACE = re.compile(rb"[ \x0b\x0c\0]")
 _NO_HEAD = HttpHead(None, None, None, 0)
 
 
@@ -47,7 +50,7 @@ class CaptureOptions:
             key = surt(url, self.keep_www)
         except ValueError:
             return _escape_space(url)
-        return unsurt(key) if self.unsurt else key
+        return _escape_space(unsurt(key) if self.unsurt else key)
 
 
 def make_captures(
@@ -116,7 +119,7 @@ def _capture_of(record: Record, filename: bytes, options: CaptureOptions) -> Cap
         b"warc/revisit" if is_revisit else _mime(record, head if http else None),
         None if is_revisit else _text(headers.get(b"warc-identified-payload-type")),
         _text(head.status) if kind != b"request" else None,
-        _digest(record),
+        _digest(record, head.end),
         record.length,
         record.offset,
         filename,
@@ -143,11 +146,15 @@ def _url_of(headers: Headers) -> bytes | None:
         return None
     if url[:1] == b"<" and url[-1:] == b">":  # wget 1.19 wrote them so
         url = url[1:-1]
-    return _escape_space(url)
+    return _URL_SPACE.sub(_percent, url)
 
 
-def _escape_space(url: bytes) -> bytes:
-    return _SPACE.sub(lambda match: b"%%%02X" % match.group()[0], url)
+def _escape_space(key: bytes) -> bytes:
+    return _SPACE.sub(_percent, key)
+
+
+def _percent(match: re.Match[bytes]) -> bytes:
+    return b"%%%02X" % match.group()[0]
 
 
 def _mime(record: Record, head: HttpHead | None) -> bytes | None:
@@ -157,14 +164,23 @@ def _mime(record: Record, head: HttpHead | None) -> bytes | None:
         content_type = record.headers.get(b"content-type", b"")
         if b"/" not in content_type:  # `no-type` and the like
             return None
-    return _text(_MIME_END.split(content_type, maxsplit=1)[0]) if content_type else None
+    return _media_type(content_type) if content_type else None
 
 
-def _digest(record: Record) -> bytes | None:
-    digest = record.headers.get(b"warc-payload-digest")
-    if digest:
-        return _text(digest.removeprefix(b"sha1:"))
-    return record.payload_digest
+@lru_cache(maxsize=4096)
+def _media_type(content_type: bytes) -> bytes | None:
+    return _text(_MIME_END.split(content_type, maxsplit=1)[0])
+
+
+def _digest(record: Record, payload_start: int) -> bytes | None:
+    """The payload's digest: the header's, or SHA-1 of the payload. A revisit has the header's or none."""
+    headers = record.headers
+    given = headers.get(b"warc-payload-digest")
+    if given:
+        return _text(given.removeprefix(b"sha1:"))
+    if record.payload_digest is not None or not wants_digest(headers):
+        return record.payload_digest
+    return base32(hashlib.sha1(memoryview(record.block)[payload_start:]))
 
 
 def _redirect(url: bytes, head: HttpHead) -> bytes | None:

@@ -58,7 +58,8 @@ def _record_at(window: Window, pos: int) -> Record:
     headers, start, is_arc = _header_at(window, pos)
     size = content_length(headers)
     block = window.get(pos + start, min(size, BLOCK_HEAD))
-    digest = _digest(window, pos + start, headers, block, size) if wants_digest(headers) else None
+    is_large = size > BLOCK_HEAD
+    digest = _digest(window, pos + start, headers, block, size) if is_large and wants_digest(headers) else None
     end = pos + start + size
     if size and not window.get(end - 1, 1):
         have = window.end(pos) - pos - start

@@ -13,7 +13,7 @@ from cdxmill.formats.http_head import parse_http_head
 from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, parse_warc_header
 
 BLOCK_HEAD = 1 << 18
-"""Bytes of a block that are kept: HTTP heads, request bodies and crawl metadata fit with ease."""
+"""Bytes of a large block that are kept: HTTP heads, request bodies and crawl metadata fit with ease."""
 
 RECOMPRESS = "recompress it with one record a member (warcio recompress IN OUT), then index that"
 NO_ARCHIVE = "leave the file out if it is no archive"
@@ -82,11 +82,7 @@ def take_whole(offset: int, length: int, data: bytes | bytearray) -> Record:
         if end > len(data):
             raise _too_long(size, len(data) - start)
         check_tail(data[end:], is_arc)
-    digest = None
-    block = data[start : min(end, start + BLOCK_HEAD)]
-    if wants_digest(headers):
-        digest = _base32(hashlib.sha1(memoryview(data)[start + payload_start(headers, block) : end]))
-    return Record(offset, length, headers, block, size, digest, is_arc)
+    return Record(offset, length, headers, data[start:end], size, None, is_arc)
 
 
 def is_unwanted(data: bytes | bytearray, unwanted: frozenset[bytes]) -> bool:
@@ -149,7 +145,7 @@ class BlockReader:
 
     def digest(self) -> bytes | None:
         """Base32 SHA-1 of the payload, where one was wanted."""
-        return _base32(self._hash) if self._hash is not None else None
+        return base32(self._hash) if self._hash is not None else None
 
 
 def wants_digest(headers: Headers) -> bool:
@@ -196,7 +192,8 @@ def _fill(data: bytes, chunks: Iterator[bytes], size: int) -> bytes:
     return b"".join(parts)
 
 
-def _base32(digest: hashlib._Hash) -> bytes:
+def base32(digest: hashlib._Hash) -> bytes:
+    """A digest as archives write it."""
     return base64.b32encode(digest.digest())
 
 

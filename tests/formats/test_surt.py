@@ -194,7 +194,7 @@ def test_urls_of_all_samples_get_the_companions_keys(samples: Path, pywb_warcs: 
         check(url)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(urls)
 def test_urls_made_of_odd_parts_get_the_companions_keys(url: str) -> None:
     check(url.encode())
@@ -301,5 +301,5 @@ def test_origins_remembered_stay_within_their_bound(monkeypatch: pytest.MonkeyPa
 
 
 def test_deep_escapes_take_time_in_step_with_their_length() -> None:
-    assert surt(b"http://a/" + b"%3" * 300_000 + b"4") == b"a)/4"
-    assert surt(b"http://a/%" + b"25" * 300_000 + b"41") == b"a)/a"
+    assert surt(b"http://a/" + b"%3" * 100_000 + b"4") == b"a)/4"
+    assert surt(b"http://a/%" + b"25" * 100_000 + b"41") == b"a)/a"

@@ -110,6 +110,13 @@ def test_an_answer_is_exactly_the_cluster_s_lines(
     assert ask(wayback, query, collection) == text(expected(cluster, query))
 
 
+def test_every_line_is_found_by_its_own_url(wayback: Wayback, cluster: Cluster) -> None:
+    for key, found in groupby(cluster.lines(), key=lambda line: line.split(b" ", 1)[0]):
+        lines = list(found)
+        query = exact(fields(lines[0])["url"], key)
+        assert ask(wayback, query) == text(lines)
+
+
 def test_a_url_that_is_not_there_has_an_empty_answer(wayback: Wayback) -> None:
     assert wayback.cdx(url="http://www.iana.org/never-was-there") == b""
     assert wayback.cdx(url="nowhere.invalid", matchType="domain") == b""
