@@ -38,7 +38,9 @@ class IndexOptions:
     quiet: bool = False
 
 
-class _Task(NamedTuple):
+class IndexTask(NamedTuple):
+    """An archive to index, and the list for its failures; without an output, its runs stay in `scratch`."""
+
     archive: Input
     output: Path | None
     failures: Path | None
@@ -46,7 +48,9 @@ class _Task(NamedTuple):
     options: IndexOptions
 
 
-class _Result(NamedTuple):
+class IndexResult(NamedTuple):
+    """What came of an archive: its size in bytes, and what there is to tell."""
+
     size: int
     findings: Findings
     error: InputError | None
@@ -60,10 +64,10 @@ def index_to_folder(
     with stopping(folder):
         folder.mkdir(parents=True, exist_ok=True)
     record = folder / FAILURES
-    _forget_failed(record, names, folder, options.skip_existing)
+    forget_failed(record, names, folder, options.skip_existing)
     with tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder) as scratch:
         tasks = [
-            _Task(archive, folder / name, record, Path(scratch) / str(number), options)
+            IndexTask(archive, folder / name, record, Path(scratch) / str(number), options)
             for number, (archive, name) in enumerate(names.items())
             if not (options.skip_existing and is_newer(folder / name, archive.path))
         ]
@@ -77,7 +81,7 @@ def index_to_stream(
     """Index all archives to one sorted stream of lines."""
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
         tasks = [
-            _Task(archive, None, None, Path(folder) / str(number), options)
+            IndexTask(archive, None, None, Path(folder) / str(number), options)
             for number, archive in enumerate(archives)
         ]
         summary, runs = _run(tasks, options, failures)
@@ -103,7 +107,7 @@ def output_names(archives: Sequence[Input]) -> dict[Input, str]:
     return names
 
 
-def _forget_failed(record: Path, names: Mapping[Input, str], folder: Path, keep_others: bool) -> None:
+def forget_failed(record: Path, names: Mapping[Input, str], folder: Path, keep_others: bool) -> None:
     """Outputs of inputs that had failures are not taken for finished ones."""
     if keep_others and record.exists():
         failed = {line.split("\t")[0] for line in record.read_text("utf-8", "surrogateescape").splitlines()}
@@ -113,13 +117,13 @@ def _forget_failed(record: Path, names: Mapping[Input, str], folder: Path, keep_
     record.unlink(missing_ok=True)
 
 
-def _run(tasks: Sequence[_Task], options: IndexOptions, failures: Failures) -> tuple[Summary, list[Run]]:
+def _run(tasks: Sequence[IndexTask], options: IndexOptions, failures: Failures) -> tuple[Summary, list[Run]]:
     total = sum(file_size(task.archive.path) for task in tasks)
     runs: list[Run] = []
     captures = done = 0
     with Progress("indexing", len(tasks), total, options.quiet) as progress:
         failures.show_on(progress)
-        for index, result in run_tasks(_index_one, tasks, options.processes, progress.tick):
+        for index, result in run_tasks(index_one, tasks, options.processes, progress.tick):
             _tell(tasks[index].archive, result, failures)
             captures += result.findings.captures
             done += result.size
@@ -128,7 +132,7 @@ def _run(tasks: Sequence[_Task], options: IndexOptions, failures: Failures) -> t
     return Summary(len(tasks), 0, captures, done), runs
 
 
-def _tell(archive: Input, result: _Result, failures: Failures) -> None:
+def _tell(archive: Input, result: IndexResult, failures: Failures) -> None:
     if result.error is not None:
         failures.add(archive.label, None, result.error.reason, result.error.hint)
     for damage in result.findings.damage:
@@ -137,7 +141,8 @@ def _tell(archive: Input, result: _Result, failures: Failures) -> None:
         failures.note(f"{archive.label}@{note.offset}: note: {note.reason}")
 
 
-def _index_one(task: _Task) -> _Result:
+def index_one(task: IndexTask) -> IndexResult:
+    """Index one archive. Its failures are in the result, and in the list before its output stands."""
     findings = Findings()
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, "lines")
@@ -152,7 +157,7 @@ def _index_one(task: _Task) -> _Result:
                 sorter.add(lines)
     except InputError as failure:
         error = failure
-    result = _Result(file_size(task.archive.path), findings, error, [])
+    result = IndexResult(file_size(task.archive.path), findings, error, [])
     if task.output is None:
         runs = [run._replace(name=f"{task.scratch.name}/{run.name}") for run in sorter.finish()]
         return result._replace(runs=runs)
@@ -164,7 +169,7 @@ def _index_one(task: _Task) -> _Result:
     return result
 
 
-def _write(task: _Task, sorter: LineSorter, scratch: Scratch, findings: Findings) -> None:
+def _write(task: IndexTask, sorter: LineSorter, scratch: Scratch, findings: Findings) -> None:
     """The output stands under its name only after its failures stand in the list."""
     if task.output is None or task.failures is None:
         raise AssertionError("a task without an output has nothing to write")

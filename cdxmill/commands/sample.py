@@ -24,13 +24,17 @@ SAMPLES_PER_SHARD = 400
 """The worst of 300 shards then has about 1.15 times the mean of lines; 25 % above is rarer than one in a million."""
 
 
-class _Task(NamedTuple):
+class SampleTask(NamedTuple):
+    """A group of CDX files, and how it is sampled."""
+
     paths: list[str]
     seed: str
     size: int
 
 
-class _Result(NamedTuple):
+class SampleResult(NamedTuple):
+    """A sample of a group's lines, and the files that could not be read."""
+
     sample: Sample
     failures: list[InputError]
 
@@ -40,11 +44,11 @@ def sample_files(
 ) -> list[bytes]:
     """Up to `shards` - 1 split points from a uniform sample of all lines. Failures are told."""
     size = shards * SAMPLES_PER_SHARD
-    tasks = [_Task(group, f"{seed}:{number}", size) for number, group in enumerate(deal(paths))]
+    tasks = [SampleTask(group, f"{seed}:{number}", size) for number, group in enumerate(deal(paths))]
     merged: Sample = []
     with Progress("sampling", len(tasks), sum(map(file_size, paths)), quiet) as progress:
         failures.show_on(progress)
-        for _, result in run_tasks(_sample_group, tasks, processes, progress.tick):
+        for _, result in run_tasks(sample_group, tasks, processes, progress.tick):
             for error in result.failures:
                 failures.add(error.path, None, error.reason, error.hint)
             merged = merge_samples((merged, result.sample), size)
@@ -68,7 +72,8 @@ def write_splits(points: Sequence[bytes], path: Path) -> None:
         file.write(format_sequence_file(points))
 
 
-def _sample_group(task: _Task) -> _Result:
+def sample_group(task: SampleTask) -> SampleResult:
+    """A uniform sample of `task.size` of all lines of a group of files."""
     reservoir = Reservoir(task.size, random.Random(task.seed))
     failures = []
     for path in task.paths:
@@ -80,7 +85,7 @@ def _sample_group(task: _Task) -> _Result:
             failures.append(InputError(path, str(error), "make this index again"))
         except InputError as error:
             failures.append(error)
-    return _Result(reservoir.sample(), failures)
+    return SampleResult(reservoir.sample(), failures)
 
 
 def read_splits(path: Path) -> list[bytes]:

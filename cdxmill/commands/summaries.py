@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cdxmill.commands.build import BuildSummary
 from cdxmill.commands.index import FAILURES
 from cdxmill.commands.progress import Failures, Summary, human_bytes, human_seconds
-from cdxmill.commands.zipnum import ClusterSummary
+
+if TYPE_CHECKING:
+    from cdxmill.commands.build import BuildSummary
+    from cdxmill.commands.zipnum import ClusterSummary
 
 
 def tell_index(summary: Summary, failures: Failures, output: str, quiet: bool) -> None:

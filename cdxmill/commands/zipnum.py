@@ -9,7 +9,7 @@ inside the cluster's; the same command goes on from them.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,7 +89,7 @@ def build_cluster(
     A file that cannot be read or is damaged is told and contributes no line. Raises
     UsageError where the files do not fit together.
     """
-    _check(paths, options)
+    check_inputs(paths, options)
     folder.mkdir(parents=True, exist_ok=True)
     unpublish(folder)
     settings = (options.points, options.shards, options.block_lines, options.compressor, options.convert)
@@ -108,7 +108,8 @@ def build_cluster(
     return ClusterSummary(len(shards), lines, blocks, taken - lines, size, failed)
 
 
-def _check(paths: Sequence[str], options: ZipnumOptions) -> None:
+def check_inputs(paths: Sequence[str], options: ZipnumOptions) -> None:
+    """Raise UsageError where the files do not fit together, or not the options."""
     flavour = check_flavours(paths)
     if options.convert and flavour is not None and flavour.fields != FIELDS:
         raise UsageError(
@@ -148,17 +149,28 @@ def _sort_group(task: _SortTask) -> dict[str, list[Any]]:
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
     reservoir = Reservoir(task.sample_size, random.Random(task.seed))
+    failures = sort_files(task.paths, sorter, reservoir, task.convert)
+    sample = [(priority, key.decode("latin-1")) for priority, key in reservoir.sample()]
+    return {"runs": sorter.finish(), "sample": sample, "failures": failures}
+
+
+def sort_files(
+    paths: Sequence[str], sorter: LineSorter, reservoir: Reservoir, convert: bool
+) -> list[tuple[str, str, str]]:
+    """Read CDX files into `sorter` and past `reservoir`; path, reason and hint of those that are no good.
+
+    A damaged file leaves no line in the sorter.
+    """
     failures = []
-    for path in task.paths:
+    for path in paths:
         sorter.begin()
         try:
-            _sort_file(path, sorter, reservoir, task.convert)
+            _sort_file(path, sorter, reservoir, convert)
         except (InputError, MemberError, ValueError) as error:
             sorter.undo()
             reason = error.reason if isinstance(error, InputError) else str(error)
             failures.append((path, reason, "none of its lines are in the cluster: make this index again"))
-    sample = [(priority, key.decode("latin-1")) for priority, key in reservoir.sample()]
-    return {"runs": sorter.finish(), "sample": sample, "failures": failures}
+    return failures
 
 
 def _sort_file(path: str, sorter: LineSorter, reservoir: Reservoir, convert: bool) -> None:
@@ -204,11 +216,15 @@ def _slices(runs: Sequence[Run], points: Sequence[bytes], scratch: Scratch) -> l
 
 
 def _write_shard(task: _ShardTask) -> ShardEntry:
-    name = shard_name(task.number)
     lists = merge_slices(task.slices, Scratch(task.scratch).reader)
-    with (
-        write_atomic(task.folder / name) as shard,
-        write_atomic(task.folder / part_name(task.number)) as part,
-    ):
-        report = write_shard(lists, name, shard, part, task.compressor, task.block_lines)
+    return write_shard_files(lists, task.number, task.folder, task.compressor, task.block_lines)
+
+
+def write_shard_files(
+    lists: Iterable[list[bytes]], number: int, folder: Path, compressor: Compressor, block_lines: int
+) -> ShardEntry:
+    """Write the sorted, distinct lines of a shard, and its part, to `folder`, each whole or not at all."""
+    name = shard_name(number)
+    with write_atomic(folder / name) as shard, write_atomic(folder / part_name(number)) as part:
+        report = write_shard(lists, name, shard, part, compressor, block_lines)
     return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)

@@ -15,11 +15,12 @@ from cdxmill.capture import Headers
 
 MAX_LINE = 1 << 16
 
-SEARCH = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]*:[^\n]* [0-9a-fA-F.:]+ \d{14} [^ \n]* \d+\r?\n")
-"""Finds the next header line behind damage; stricter than the parser."""
+SEARCH = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]*:[^\n]* (?:\d{4,18}|-) [^ \n]* [^ \n]+ *\n")
+"""Finds what may be the next header line behind damage; the parser is stricter."""
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
 _LENGTH = re.compile(rb"-?\d+")
+_WHOLE_DATE = re.compile(rb"\d{14,18}")
 _DATE = re.compile(rb"\d{4,18}|-")
 _ADDRESS = re.compile(rb"[0-9a-fA-F.:]+|-")
 _FIELDS_OF_2 = 10
@@ -28,8 +29,8 @@ _FIELDS_OF_2 = 10
 def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
     """The header line that `data` starts with, under WARC's names, and where the block begins.
 
-    None where the first line is no ARC header; ValueError where it is one of ARC 2.0. The URL may hold spaces: the fields are
-    counted from the line's end, as other readers do.
+    None where the first line is no ARC header; raises ValueError where it is one of ARC 2.0.
+    The URL may hold spaces: the fields are counted from the line's end, as other readers do.
 
     >>> parse_arc_header(b"http://a.b/ 1.2.3.4 20080430204825 text/html 10\\n")[0][b"content-length"]
     b'10'
@@ -41,7 +42,9 @@ def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
     if len(parts[0].split(b" ")) == _FIELDS_OF_2 - 4 and _SCHEME.match(parts[0]) and parts[4].isdigit():
         raise ValueError("ARC version 2 is not supported")
     url, address, date, mime, length = parts
-    if not (_SCHEME.match(url) and _LENGTH.fullmatch(length) and _ADDRESS.fullmatch(address)):
+    if not (_SCHEME.match(url) and _ADDRESS.fullmatch(address)):
+        return None
+    if not (_LENGTH.fullmatch(length) or _WHOLE_DATE.fullmatch(date)):
         return None
     if not ((_DATE.fullmatch(date) and b"/" in mime) or (date.isdigit() and 8 <= len(date) <= 18)):
         return None

@@ -7,18 +7,27 @@
 
 from __future__ import annotations
 
+import zlib
+
 import deflate
 
 MAGIC = b"\x1f\x8b\x08"
+MAX_HEADER = 1 << 17
+"""Two fields of it are texts of any length; real ones have a file's name at most."""
 TRAILER_SIZE = 8
 
+_NEAR = 1 << 14
+"""So far ahead a header just like this one is looked for: ten bytes are found faster than three."""
+_LEAST = 18
+"""Bytes that the shortest member has."""
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
+_HEADS = frozenset(MAGIC + bytes((flags,)) for flags in range(32) if not flags & _FHCRC)
 
 
 def header_size(data: bytes | bytearray | memoryview) -> int | None:
     """Bytes of the member header that `data` starts with, or None where it is cut.
 
-    Raises ValueError where `data` does not start with a gzip header.
+    Raises ValueError, with a text for the user, where `data` does not start with a gzip header.
 
     >>> header_size(bytes.fromhex("1f8b080000000000000303"))
     10
@@ -27,12 +36,12 @@ def header_size(data: bytes | bytearray | memoryview) -> int | None:
     """
     data = bytes(data)
     if data[:3] != MAGIC[: len(data)]:
-        raise ValueError("not a gzip header")
+        raise ValueError("no gzip member starts here")
     if len(data) < 10:
         return None
     flags = data[3]
     if flags & _RESERVED:
-        raise ValueError("reserved gzip flags are set")
+        raise ValueError("the gzip header is damaged (reserved flags are set)")
     pos = 10
     if flags & _FEXTRA:
         pos += 2 + int.from_bytes(data[pos : pos + 2], "little")
@@ -43,16 +52,53 @@ def header_size(data: bytes | bytearray | memoryview) -> int | None:
                 return None
             pos = end + 1
     pos += 2 if flags & _FHCRC else 0
-    return pos if pos <= len(data) else None
+    if pos > len(data):
+        return None
+    if flags & _FHCRC and int.from_bytes(data[pos - 2 : pos], "little") != zlib.crc32(data[: pos - 2]) & 0xFFFF:
+        raise ValueError("the gzip header is damaged (CRC16)")
+    return pos
+
+
+def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int] | None:
+    """The content of the member at `start` of `buffer`, and where the member ends.
+
+    The quick way: the end is taken to be at the next magic, or at the buffer's end, and
+    proven by CRC32 and ISIZE. None where that fails, where the header has a checksum,
+    where the content has more than `limit` bytes or none: then a reader that can tell why
+    has to look. Bytes behind the member that end in its ISIZE would not be noticed by the
+    inflater; so it fails, too, where these four bytes stand in the range twice.
+
+    >>> import gzip
+    >>> member = gzip.compress(b"abc")
+    >>> inflate_next(member + member, 0, 100) == (b"abc", len(member))
+    True
+    >>> [inflate_next(data, 0, 100) for data in (member + b"garbage", b"x" + member, member + member[-4:])]
+    [None, None, None]
+    """
+    header = buffer[start : start + 10]
+    if header[:4] not in _HEADS:
+        return None
+    end = buffer.find(header, start + _LEAST, start + _NEAR)
+    if end < 0:
+        end = buffer.find(MAGIC, start + _LEAST)
+        if end < 0:
+            end = len(buffer)
+    trailer = buffer[end - 4 : end]
+    size = int.from_bytes(trailer, "little")
+    if not 0 < size <= limit or buffer.find(trailer, start + _LEAST - 4, end - 1) >= 0:
+        return None
+    try:
+        data = deflate.gzip_decompress(memoryview(buffer)[start:end], size)
+    except deflate.DeflateError:
+        return None
+    return (data, end) if len(data) == size else None
 
 
 def inflate_whole(member: bytes | memoryview, limit: int) -> bytearray | None:
-    """The content of `member`, if those bytes are exactly one sound gzip member.
+    """The content of `member`, if those bytes are one sound gzip member; None where they are not.
 
-    None where they are not, or where the trailer promises more than `limit` bytes:
-    then a reader that can tell why has to look. The check is complete (CRC32 by the
-    inflater, ISIZE at the very end of the range), so a wrong guess of the range is
-    never taken for a member.
+    Also None where the content has more than `limit` bytes or none. Bytes behind the
+    member are noticed only if they do not end in its ISIZE.
 
     >>> import gzip
     >>> bytes(inflate_whole(gzip.compress(b"abc"), 100))
@@ -61,7 +107,7 @@ def inflate_whole(member: bytes | memoryview, limit: int) -> bytearray | None:
     True
     """
     size = int.from_bytes(member[-4:], "little")
-    if not 0 < size <= limit or len(member) < 18:
+    if not 0 < size <= limit or len(member) < _LEAST:
         return None
     try:
         data = deflate.gzip_decompress(member, size)

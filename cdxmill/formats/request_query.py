@@ -43,12 +43,12 @@ def _body_query(content_type: str, body: bytes) -> str:
             return _multipart(content_type, body)
         if content_type.startswith("text/plain"):
             return _json(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _binary(body)
     if content_type.startswith("application/json"):
         try:
             return _json(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return ""
     return _binary(body)
 

@@ -18,7 +18,8 @@ from itertools import pairwise
 _KEY_CLASS = b"org.apache.hadoop.io.Text"
 _VALUE_CLASS = b"org.apache.hadoop.io.NullWritable"
 _SYNC_SPACING = 102_400
-_ESCAPE = (-1).to_bytes(4, "big", signed=True)
+_ESCAPE = 0xFFFFFFFF
+"""The length -1."""
 _SYNC_SIZE = 16
 
 
@@ -35,7 +36,8 @@ def format_text(points: Sequence[bytes]) -> bytes:
 
 def parse(data: bytes) -> list[bytes]:
     """Split points of either kind of file. Raises ValueError."""
-    return parse_sequence_file(data) if data.startswith(b"SEQ") else parse_text(data)
+    is_text = data[:3] != b"SEQ" or data[3:4] >= b" "
+    return parse_text(data) if is_text else parse_sequence_file(data)
 
 
 def format_sequence_file(points: Sequence[bytes], sync: bytes | None = None) -> bytes:
@@ -50,7 +52,7 @@ def format_sequence_file(points: Sequence[bytes], sync: bytes | None = None) -> 
     for point in points:
         key = _text(point)
         if size >= last_sync + _SYNC_SPACING:
-            parts.append(_ESCAPE + marker)
+            parts.append(_ESCAPE.to_bytes(4, "big") + marker)
             size += len(parts[-1])
             last_sync = size
         parts.append(len(key).to_bytes(4, "big") + len(key).to_bytes(4, "big") + key)
@@ -59,7 +61,7 @@ def format_sequence_file(points: Sequence[bytes], sync: bytes | None = None) -> 
 
 
 def parse_sequence_file(data: bytes) -> list[bytes]:
-    """Split points of a SequenceFile<Text, ...>, whatever the spacing of its sync markers.
+    """Split points of a SequenceFile<Text, NullWritable>, whatever the spacing of its sync markers.
 
     Raises ValueError where it is none, is compressed, cut, or not strictly increasing.
     """
@@ -73,30 +75,39 @@ def _records(data: bytes) -> Iterator[bytes]:
     if data[:4] != b"SEQ\x06":
         raise ValueError("not a SequenceFile of version 6")
     key_class, pos = _read_text(data, 4)
-    _, pos = _read_text(data, pos)
-    if key_class != _KEY_CLASS or data[pos : pos + 2] != b"\0\0":
-        raise ValueError("not an uncompressed SequenceFile with Text keys")
+    value_class, pos = _read_text(data, pos)
+    if (key_class, value_class, data[pos], data[pos + 1]) != (_KEY_CLASS, _VALUE_CLASS, 0, 0):
+        raise ValueError("not an uncompressed SequenceFile with Text keys and NullWritable values")
     pos = _skip_metadata(data, pos + 2) + _SYNC_SIZE
     marker = data[pos - _SYNC_SIZE : pos]
+    if len(marker) < _SYNC_SIZE:
+        raise IndexError
     while pos < len(data):
-        if data[pos : pos + 4] == _ESCAPE:
+        length = _read_number(data, pos)
+        if length == _ESCAPE:
             if data[pos + 4 : pos + 4 + _SYNC_SIZE] != marker:
                 raise ValueError(f"damaged SequenceFile: no sync marker at {pos + 4}")
             pos += 4 + _SYNC_SIZE
             continue
-        length = int.from_bytes(data[pos : pos + 4], "big")
-        if pos + 8 + length > len(data):
-            raise IndexError
-        yield _read_text(data, pos + 8)[0]
-        pos += 8 + length
+        key, end = _read_text(data, pos + 8)
+        if not length == _read_number(data, pos + 4) == end - pos - 8:
+            raise ValueError(f"damaged SequenceFile: the lengths at {pos} do not fit")
+        yield key
+        pos = end
 
 
 def _skip_metadata(data: bytes, pos: int) -> int:
-    count = int.from_bytes(data[pos : pos + 4], "big")
+    count = _read_number(data, pos)
     pos += 4
     for _ in range(2 * count):
         _, pos = _read_text(data, pos)
     return pos
+
+
+def _read_number(data: bytes, pos: int) -> int:
+    if pos + 4 > len(data):
+        raise IndexError
+    return int.from_bytes(data[pos : pos + 4], "big")
 
 
 def _checked(points: list[bytes]) -> list[bytes]:

@@ -18,6 +18,8 @@ _ZONE = re.compile(rb"([+-])(\d\d):(\d\d)$")
 _NO_DIGITS = re.compile(rb"\D+")
 _ISO_START = re.compile(rb"\d{4}-\d")
 _LEAST = (1, 1, 1, 0, 0, 0)
+_FIRST_YEAR, _LAST_YEAR = 1900, 2999
+"""Years that bare dates are clamped to, as warcio does."""
 _WIDTHS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
 
 
@@ -54,9 +56,11 @@ def _iso(date: bytes) -> bytes | None:
 
 
 def _bare(digits: bytes) -> bytes:
+    digits += b"2" if len(digits) == 5 else b""  # the latest month that begins so
     parts = [int(digits[low:high]) for low, high in _WIDTHS if len(digits) >= high]
     month = min(max(parts[1], 1), 12) if len(parts) > 1 else 12
-    most = (9999, 12, calendar.monthrange(max(parts[0], 1), month)[1], 23, 59, 59)
-    filled = [*parts, *most[len(parts) :]]
+    year = max(_FIRST_YEAR, min(parts[0], _LAST_YEAR))
+    most = (year, 12, calendar.monthrange(year, month)[1], 23, 59, 59)
+    filled = [year, *parts[1:], *most[len(parts) :]]
     values = [max(low, min(value, high)) for low, value, high in zip(_LEAST, filled, most, strict=True)]
     return b"%04d%02d%02d%02d%02d%02d" % tuple(values)

@@ -23,6 +23,10 @@ class HeaderError(ValueError):
     """These bytes do not start with a record header; the text says why."""
 
 
+class UnfinishedHeader(HeaderError):
+    """A record header starts here, but does not end within these bytes."""
+
+
 class _Names(dict[bytes, bytes]):
     """Field names in lower case, remembered: the same dozen comes with every record."""
 
@@ -41,8 +45,8 @@ _names = _Names()
 def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
     """The header fields `data` starts with, and where the content block begins.
 
-    Names are lower case, values stripped. Raises HeaderError where there is no whole
-    header within the first 1 MiB.
+    Names are lower case, values stripped. Raises HeaderError where no header starts,
+    UnfinishedHeader where it does not end within `data` or the first 1 MiB.
 
     >>> parse_warc_header(b"WARC/1.0\\r\\nWARC-Type: response\\r\\nContent-Length: 0\\r\\n\\r\\n")
     ({b'warc-type': b'response', b'content-length': b'0'}, 52)
@@ -70,11 +74,13 @@ def _has_plain_values(head: bytes, line_ends: int) -> bool:
 def _parse_odd_header(data: bytes | bytearray) -> tuple[Headers, int]:
     version = VERSION.match(data)
     if version is None:
-        first_line = bytes(data[:24]).split(b"\n")[0].rstrip()
-        raise HeaderError(f"unknown WARC version {first_line!r}")
+        first_line, line_end, _ = bytes(data[:24]).partition(b"\n")
+        if not line_end and len(data) < len(b"WARC/1.0\n"):
+            raise UnfinishedHeader("the record header has no end")
+        raise HeaderError(f"unknown WARC version {first_line.rstrip()!r}")
     headers, end = parse_fields(data, version.end())
     if end < 0:
-        raise HeaderError("the record header has no end")
+        raise UnfinishedHeader("the record header has no end")
     return headers, end
 
 
@@ -84,26 +90,27 @@ def parse_fields(data: bytes | bytearray, start: int) -> tuple[Headers, int]:
     Serves WARC and HTTP heads alike (RFC 9112, 5; obsolete folding included). The end
     is -1 where `data` or the first 1 MiB ends before a blank line does.
     """
-    headers: Headers = {}
-    pos = start
-    name: bytes | None = None
+    fields: dict[bytes, list[bytes]] = {}
+    pos, end = start, -1
+    lines: list[bytes] | None = None
     while (stop := data.find(b"\n", pos, start + MAX_HEADER)) >= 0:
         line = bytes(data[pos : stop + 1]).rstrip()
         pos = stop + 1
         if not line:
-            return headers, pos
-        if line[:1] not in b" \t" or name is None:
-            name = _add_field(headers, line)
-        elif name:
-            headers[name] += line
-    return headers, -1
+            end = pos
+            break
+        if line[:1] not in b" \t" or lines is None:
+            lines = _add_field(fields, line)
+        else:
+            lines.append(line)
+    return {name: b"".join(parts) for name, parts in fields.items()}, end
 
 
-def _add_field(headers: Headers, line: bytes) -> bytes:
-    """Take a field in; its name, or nothing where the line does not count."""
+def _add_field(fields: dict[bytes, list[bytes]], line: bytes) -> list[bytes]:
+    """Take a field in; the list that its folded lines go to."""
     name, colon, value = line.partition(b":")
     name = name.rstrip(b" \t").lower()
-    if not colon or name in headers:
-        return b""
-    headers[name] = value.strip()
-    return name
+    lines = [value.strip()]
+    if colon and name not in fields:
+        fields[name] = lines
+    return lines

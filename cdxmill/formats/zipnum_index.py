@@ -3,11 +3,16 @@
 part-00000          <urlkey> <timestamp> TAB <shard> TAB <offset> TAB <length>
 cluster.idx         the same TAB <number of the line, from 1>
 cluster.loc         <shard> TAB <location> [TAB <location>...]
+
+A tab cannot stand in a key: it is written as 08 02, and 08 as 08 01, which keeps the order.
 """
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
+
+_INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?=[\t\r\n]|\Z)")
 
 
 class BlockRef(NamedTuple):
@@ -48,7 +53,8 @@ def key_of(line: bytes) -> bytes:
 
 def format_part_line(block: BlockRef) -> bytes:
     """A part's line with its line end."""
-    return b"%b\t%b\t%d\t%d\n" % (block.key.replace(b"\t", b"%09"), block.shard, block.offset, block.length)
+    key = block.key.replace(b"\x08", b"\x08\1").replace(b"\t", b"\x08\2")
+    return b"%b\t%b\t%d\t%d\n" % (key, block.shard, block.offset, block.length)
 
 
 def parse_index_line(line: bytes) -> BlockRef:
@@ -57,15 +63,18 @@ def parse_index_line(line: bytes) -> BlockRef:
     >>> parse_index_line(b"com,example)/ 2020\\tcdx-00000.gz\\t0\\t188\\t1")
     BlockRef(key=b'com,example)/ 2020', shard=b'cdx-00000.gz', offset=0, length=188)
     """
-    fields = line.rstrip(b"\n").split(b"\t")
-    if len(fields) < 4:
+    match = _INDEX_LINE.match(line)
+    if match is None:
         raise ValueError(f"not a line of a ZipNum index: {line[:80]!r}")
-    return BlockRef(fields[0], fields[1], int(fields[2]), int(fields[3]))
+    key, shard, offset, length = match.groups()
+    if b"\x08" in key:
+        key = key.replace(b"\x08\2", b"\t").replace(b"\x08\1", b"\x08")
+    return BlockRef(key, shard, int(offset), int(length))
 
 
 def format_location(shard: str, location: str) -> bytes:
     """A line of cluster.loc."""
-    return f"{shard}\t{location}\n".encode()
+    return f"{shard}\t{location}\n".encode("utf-8", "surrogateescape")
 
 
 def parse_locations(data: bytes) -> dict[bytes, list[str]]:
@@ -74,5 +83,5 @@ def parse_locations(data: bytes) -> dict[bytes, list[str]]:
     for line in data.splitlines():
         shard, *locations = line.split(b"\t")
         if locations:
-            found[shard] = [location.decode() for location in locations]
+            found[shard] = [location.decode("utf-8", "surrogateescape") for location in locations]
     return found

@@ -11,17 +11,21 @@ from collections.abc import Callable
 MAGIC = b"\x28\xb5\x2f\xfd"
 DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 
-_RLE = 1
+_RLE, _RESERVED = 1, 3
+_MAX_BLOCK = 128 << 10
 _CONTENT_SIZE = (0, 2, 4, 8)
 _DICTIONARY_ID = (0, 1, 2, 4)
 
 
 class FrameError(ValueError):
-    """No whole frame starts here; `cut` where the file ends inside one."""
+    """No whole frame starts here; `cut` where the file ends inside one.
 
-    def __init__(self, reason: str, cut: bool = False) -> None:
+    `reached` is the offset up to which it was looked at.
+    """
+
+    def __init__(self, reason: str, reached: int, cut: bool = False) -> None:
         super().__init__(reason)
-        self.cut = cut
+        self.reached, self.cut = reached, cut
 
 
 def is_skippable(head: bytes) -> bool:
@@ -38,12 +42,12 @@ def frame_end(get: Callable[[int, int], bytes], offset: int) -> int:
     if is_skippable(head[:4]):
         end = offset + 8 + int.from_bytes(head[4:8], "little")
         if len(head) < 8 or (end > offset + 8 and not get(end - 1, 1)):
-            raise FrameError("the file ends inside a skippable frame", cut=True)
+            raise FrameError("the file ends inside a skippable frame", offset + len(head), cut=True)
         return end
     if head[:4] != MAGIC[: len(head)]:
-        raise FrameError("no zstd frame starts here")
+        raise FrameError("no zstd frame starts here", offset)
     if len(head) < 6:
-        raise FrameError("the file ends inside a zstd frame", cut=True)
+        raise FrameError("the file ends inside a zstd frame", offset + len(head), cut=True)
     return _blocks_end(get, offset + _header_size(head[4]), bool(head[4] & 4))
 
 
@@ -58,11 +62,13 @@ def _blocks_end(get: Callable[[int, int], bytes], pos: int, has_checksum: bool) 
     while not last:
         head = get(pos, 3)
         if len(head) < 3:
-            raise FrameError("the file ends inside a zstd frame", cut=True)
+            raise FrameError("the file ends inside a zstd frame", pos, cut=True)
         value = int.from_bytes(head, "little")
         last, kind, size = bool(value & 1), value >> 1 & 3, value >> 3
+        if kind == _RESERVED or size > _MAX_BLOCK:
+            raise FrameError("the zstd data are damaged (no block starts where one should)", pos)
         pos += 3 + (1 if kind == _RLE else size)
     end = pos + (4 if has_checksum else 0)
     if not get(end - 1, 1):
-        raise FrameError("the file ends inside a zstd frame", cut=True)
+        raise FrameError("the file ends inside a zstd frame", pos, cut=True)
     return end

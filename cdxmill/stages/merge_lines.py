@@ -10,8 +10,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from cdxmill.stages.sort_lines import Create
-from cdxmill.stages.sorted_runs import BLOCK, ReadAt, Run, Slice, distinct, read_slice, write_run
+from cdxmill.stages.sort_lines import Create, LineSorter
+from cdxmill.stages.sorted_runs import BLOCK, Run, Slice, distinct, read_slice, write_run
+from cdxmill.stages.window import ReadAt
 
 WORKING_SET = 64 << 20
 """Plain bytes of lines that a merge of runs holds at a time, unless their number forbids."""
@@ -68,6 +69,16 @@ def merge_runs(
     """The lines of whole runs, sorted, equal ones collapsed, in lists."""
     few = fewer_runs(runs, create, open_run)
     return merge_slices([Slice(run, 0, run.footer) for run in few], open_run)
+
+
+def sort_lists(
+    lists: Iterable[list[bytes]], name: str, create: Create, open_run: Callable[[str], ReadAt]
+) -> Iterator[list[bytes]]:
+    """Lines in any order -> sorted, equal ones collapsed, in lists. Runs named after `name` are spilled."""
+    sorter = LineSorter(create, name)
+    for lines in lists:
+        sorter.add(lines)
+    return merge_runs(sorter.finish(), create, open_run)
 
 
 def fewer_runs(

@@ -11,23 +11,33 @@ import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Record
-from cdxmill.formats.gzip_member import MAGIC, inflate_whole
-from cdxmill.stages.inflate import MemberError, inflate
+from cdxmill.formats.gzip_member import MAGIC, inflate_next
+from cdxmill.stages.inflate import MemberError, inflate, inflate_start
+from cdxmill.stages.resync import Resync
 from cdxmill.stages.take_record import (
+    NO_ARCHIVE,
+    RECOMPRESS,
     BlankContent,
     NotARecord,
     RecordError,
+    TooLong,
     is_unwanted,
-    parse_header,
+    starts_record,
     take_stream,
     take_whole,
 )
 from cdxmill.stages.window import Window
 
 QUICK_MEMBER = 1 << 20
-"""Compressed bytes of a member up to which the quick way is tried; larger ones are streamed."""
+"""Members of so many compressed bytes are whole in the window; larger ones may be streamed."""
 QUICK_CONTENT = 16 << 20
-_MAGIC = re.compile(re.escape(MAGIC))
+GZIP_START = re.compile(re.escape(MAGIC) + rb"[\x00-\x1f]")
+
+REFETCH = "fetch the file again if you can"
+CUT = "the file is cut: fetch it again"
+
+Found = tuple[Record | Damage | None, int]
+"""What stands in a place (None for nothing), and where to go on."""
 
 
 def read_gzip(window: Window, unwanted: frozenset[bytes] = frozenset()) -> Iterator[Record | Damage]:
@@ -35,86 +45,84 @@ def read_gzip(window: Window, unwanted: frozenset[bytes] = frozenset()) -> Itera
 
     Records of `unwanted` types are checked, but may be left out.
     """
+    careful = _CarefulReader(window)
     pos = 0
+    found: Record | Damage | None
     while True:
         buffer, index = window.at(pos, QUICK_MEMBER)
         if index == len(buffer):
             return
-        end = _guess_end(buffer, index, len(buffer) - index < QUICK_MEMBER)
-        data = inflate_whole(memoryview(buffer)[index:end], QUICK_CONTENT) if end > index else None
-        if data is None:
-            found, pos = _read_carefully(window, pos)
-        elif unwanted and is_unwanted(data, unwanted):
-            found, pos = None, pos + end - index
+        member = inflate_next(buffer, index, QUICK_CONTENT)
+        if member is None:
+            found, pos = careful.read(pos)
         else:
-            found, pos = _take(window, pos, end - index, data)
+            data, length = member[0], member[1] - index
+            if unwanted and is_unwanted(data, unwanted):
+                pos += length
+                continue
+            try:
+                found = take_whole(pos, length, data)
+                pos += length
+            except RecordError as error:
+                found, pos = careful.refused(pos, pos + length, error)
         if found is not None:
             yield found
 
 
-def _guess_end(buffer: bytes, index: int, at_end: bool) -> int:
-    if buffer[index : index + 3] != MAGIC:
-        return -1
-    end = buffer.find(MAGIC, index + 18)
-    return len(buffer) if end < 0 and at_end else end
+def looked_at_member(window: Window, pos: int) -> int:
+    """0 where a member starts at `pos` whose content starts with a record header; else bytes looked at."""
+    looked = 0
+
+    def read(size: int) -> bytes:
+        nonlocal looked
+        looked = size
+        return inflate_start(window, pos, size)
+
+    return 0 if starts_record(read) else looked
 
 
-def _take(window: Window, pos: int, length: int, data: bytearray) -> tuple[Record | Damage | None, int]:
-    try:
-        return take_whole(pos, length, data), pos + length
-    except RecordError as error:
-        return _refused(window, pos, pos + length, error)
+class _CarefulReader:
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._resync = Resync(window, GZIP_START, lambda pos: looked_at_member(window, pos))
 
-
-def _read_carefully(window: Window, pos: int) -> tuple[Record | Damage | None, int]:
-    """What stands at `pos` (None for an empty member), and where to go on."""
-    member = inflate(window, pos)
-    try:
+    def read(self, pos: int) -> Found:
+        """What stands at `pos`: a member of any size, sound or not."""
+        member = inflate(self._window, pos)
         try:
-            record = take_stream(pos, member)
-        except RecordError as error:
-            for _ in member:
-                pass
-            return _refused(window, pos, member.end, error)
-    except MemberError as error:
-        return _damaged(window, pos, error)
-    return record._replace(length=member.end - pos), member.end
+            try:
+                record = take_stream(pos, member)
+            except RecordError as error:
+                for _ in member:
+                    pass
+                return self.refused(pos, member.end, error)
+        except MemberError as error:
+            return self._damaged(pos, error)
+        return record._replace(length=member.end - pos), member.end
 
+    def refused(self, pos: int, end: int, error: RecordError) -> Found:
+        """A sound member, but not exactly one record."""
+        if isinstance(error, BlankContent):
+            return None, end
+        reason, hint = error.reason, error.hint
+        if isinstance(error, TooLong) and self._goes_on(end):
+            reason, hint = "the record goes on in the next member", RECOMPRESS
+        elif not isinstance(error, NotARecord):
+            return Damage(pos, reason, hint), end
+        elif not pos:
+            hint = NO_ARCHIVE
+        end = self._resync.first(end)
+        return Damage(pos, f"{reason}; {end - pos} bytes skipped", hint), end
 
-def _refused(window: Window, pos: int, end: int, error: RecordError) -> tuple[Damage | None, int]:
-    if isinstance(error, BlankContent):
-        return None, end
-    if isinstance(error, NotARecord):
-        end, _ = next_member(window, end)
-    return Damage(pos, error.reason, error.hint), end
+    def _goes_on(self, pos: int) -> bool:
+        """Whether a member stands at `pos` that starts no record but has content."""
+        content = inflate_start(self._window, pos, len(MAGIC))
+        return bool(content.strip(b"\r\n")) and looked_at_member(self._window, pos) > 0
 
-
-def _damaged(window: Window, pos: int, error: MemberError) -> tuple[Damage, int]:
-    end, more = next_member(window, pos + 1)
-    if error.cut and not more:
-        return Damage(pos, str(error), "the file is cut: fetch it again"), end
-    return Damage(pos, f"{error}; {end - pos} bytes skipped", "fetch the file again if you can"), end
-
-
-def next_member(window: Window, pos: int) -> tuple[int, bool]:
-    """The next offset from `pos` where a member starts that holds a record's start.
-
-    The file's end and False where there is none.
-    """
-    while (found := window.search(_MAGIC, pos)) >= 0:
-        if _starts_record(window, found):
-            return found, True
-        pos = found + 1
-    return window.end(pos), False
-
-
-def _starts_record(window: Window, pos: int) -> bool:
-    try:
-        parse_header(next(inflate(window, pos), b""))
-    except NotARecord:
-        return False
-    except RecordError:
-        return True
-    except MemberError:
-        return False
-    return True
+    def _damaged(self, pos: int, error: MemberError) -> Found:
+        end = error.reached
+        if not error.ended or (self._window.get(end, 1) and looked_at_member(self._window, end)):
+            end = self._resync.behind(pos, end - pos)
+        if error.cut and not self._window.get(end, 1):
+            return Damage(pos, str(error), CUT), end
+        return Damage(pos, f"{error}; {end - pos} bytes skipped", REFETCH), end

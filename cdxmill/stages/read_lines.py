@@ -6,7 +6,7 @@ lines are left in; `is_capture_line` tells them apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cdxmill.formats.gzip_member import MAGIC, inflate_whole
 from cdxmill.stages.inflate import inflate
@@ -27,9 +27,14 @@ def read_lines(window: Window) -> Iterator[list[bytes]]:
 
     Raises MemberError where gzip data are damaged or cut.
     """
+    return split_lines(_content(window))
+
+
+def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
+    """The lines of a stream that comes in `pieces`, in lists as those of `read_lines`."""
     parts: list[bytes | bytearray] = []
     have = 0
-    for piece in _content(window):
+    for piece in pieces:
         cut = piece.rfind(b"\n") + 1
         have += len(piece)
         if not cut or have < _BATCH:

@@ -10,44 +10,68 @@ from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Headers, Record
 from cdxmill.formats.arc_header import SEARCH as ARC_SEARCH
-from cdxmill.formats.warc_header import MAX_HEADER
+from cdxmill.stages.resync import Resync
 from cdxmill.stages.take_record import (
     BLOCK_HEAD,
-    BlankContent,
+    LEAVE,
+    NO_ARCHIVE,
     BlockReader,
     NotARecord,
     RecordError,
     content_length,
-    parse_header,
+    read_header,
+    starts_record,
     wants_digest,
 )
 from cdxmill.stages.window import Window
 
+CUT = "the file is cut or this length is wrong: fetch it again"
+
 _PIECE = 1 << 20
 _BLANK = 1 << 10
-_RECORD_START = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\n]*\n(?=[A-Za-z])|" + ARC_SEARCH.pattern)
+_LINE_ENDS = b"\r\n \t"
+
+PLAIN_START = re.compile(
+    rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]{0,8}\n(?=[A-Za-z])|" + ARC_SEARCH.pattern, ARC_SEARCH.flags
+)
 
 
 def read_plain(window: Window) -> Iterator[Record | Damage]:
     """Every record of the file in `window`; what gets no record is told as Damage."""
-    pos = 0
-    while True:
-        pos = _skip_blank(window, pos)
-        if not window.get(pos, 1):
-            return
+    resync = Resync(window, PLAIN_START, lambda pos: looked_at_header(window, pos))
+    pos = _skip_blank(window, 0)
+    while window.get(pos, 1):
         try:
             record = _record_at(window, pos)
         except RecordError as error:
-            damage, pos = _damaged(window, pos, error)
-            yield damage
+            end = resync.behind(pos, looked_at_header(window, pos))
+            yield _damage(pos, end, error)
+            pos = end
         else:
             yield record
-            pos += record.length
+            pos = _skip_blank(window, pos + record.length)
+
+
+def looked_at_header(window: Window, pos: int) -> int:
+    """0 where a whole record header stands at `pos`; else the bytes that were looked at."""
+    looked = 0
+
+    def read(size: int) -> bytes:
+        nonlocal looked
+        data = window.get(pos, size)
+        looked = len(data)
+        return data
+
+    try:
+        read_header(read)
+    except RecordError:
+        return looked or 1
+    return 0
 
 
 def _skip_blank(window: Window, pos: int) -> int:
     while head := window.get(pos, _BLANK):
-        rest = head.lstrip(b"\r\n \t")
+        rest = head.lstrip(_LINE_ENDS)
         pos += len(head) - len(rest)
         if rest:
             break
@@ -55,26 +79,16 @@ def _skip_blank(window: Window, pos: int) -> int:
 
 
 def _record_at(window: Window, pos: int) -> Record:
-    headers, start, is_arc = _header_at(window, pos)
+    headers, start, is_arc = read_header(lambda size: window.get(pos, size))
     size = content_length(headers)
-    block = window.get(pos + start, min(size, BLOCK_HEAD))
-    is_large = size > BLOCK_HEAD
-    digest = _digest(window, pos + start, headers, block, size) if is_large and wants_digest(headers) else None
     end = pos + start + size
-    if size and not window.get(end - 1, 1):
-        have = window.end(pos) - pos - start
-        raise RecordError(f"Content-Length is {size}, but the file ends {have} bytes into the block")
+    if size and not window.peek(end - 1, 1):
+        have = window.end() - pos - start
+        raise RecordError(f"Content-Length is {size}, but the file ends {have} bytes into the block", CUT)
     _check_what_follows(window, end, is_arc)
+    block = window.get(pos + start, min(size, BLOCK_HEAD))
+    digest = _digest(window, pos + start, headers, block, size) if wants_digest(headers) else None
     return Record(pos, start + size, headers, block, size, digest, is_arc)
-
-
-def _header_at(window: Window, pos: int) -> tuple[Headers, int, bool]:
-    try:
-        return parse_header(window.get(pos, BLOCK_HEAD))
-    except NotARecord:
-        raise
-    except RecordError:
-        return parse_header(window.get(pos, 2 * MAX_HEADER))
 
 
 def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int) -> bytes | None:
@@ -86,21 +100,21 @@ def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int)
 
 
 def _check_what_follows(window: Window, end: int, is_arc: bool) -> None:
-    """A record, the file's end, or at least the line ends that close this one."""
-    following = _skip_blank(window, end)
-    try:
-        parse_header(window.get(following, BLOCK_HEAD))
-    except NotARecord:
-        closing = b"\n" if is_arc else b"\r\n\r\n"
-        if window.get(end, len(closing)) != closing:
-            raise RecordError(
-                "Content-Length is wrong: no record and no line end follows the block"
-            ) from None
-    except (BlankContent, RecordError):
-        pass
+    """Another record or the file's end; behind a WARC record its closing line ends do, too.
+
+    A single line end, as ARC has it, proves nothing: every line of a text ends in one.
+    """
+    head = window.peek(end, _BLANK)
+    if head.startswith(b"\r\n\r\n") and not is_arc:
+        return
+    blank = len(head) - len(head.lstrip(_LINE_ENDS))
+    at_end = blank == len(head) < _BLANK
+    if not (at_end or starts_record(lambda size: window.peek(end + blank, size))):
+        raise RecordError("Content-Length is wrong: no record follows the block")
 
 
-def _damaged(window: Window, pos: int, error: RecordError) -> tuple[Damage, int]:
-    following = window.search(_RECORD_START, pos + 1)
-    end = following if following >= 0 else window.end(pos)
-    return Damage(pos, f"{error.reason}; {end - pos} bytes skipped", error.hint), end
+def _damage(pos: int, end: int, error: RecordError) -> Damage:
+    hint = error.hint
+    if isinstance(error, NotARecord):
+        hint = LEAVE if pos else NO_ARCHIVE
+    return Damage(pos, f"{error.reason}; {end - pos} bytes skipped", hint)

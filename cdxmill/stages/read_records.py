@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Note, Record
 from cdxmill.formats import gzip_member, zstd_frame
-from cdxmill.stages.read_gzip import read_gzip
-from cdxmill.stages.read_plain import read_plain
-from cdxmill.stages.read_zst import read_zst
-from cdxmill.stages.take_record import RECOMPRESS
+from cdxmill.stages.read_gzip import GZIP_START, looked_at_member, read_gzip
+from cdxmill.stages.read_plain import PLAIN_START, looked_at_header, read_plain
+from cdxmill.stages.read_zst import ZSTD_START, Frames, read_zst
+from cdxmill.stages.resync import Resync
+from cdxmill.stages.take_record import NO_ARCHIVE, starts_record
 from cdxmill.stages.window import ReadAt, Window
 
+MAX_DAMAGE = 10_000
+"""So much damage in one file is told place by place; nobody reads more, and it takes memory."""
+
+_UNPACK = "unpack it, then index that"
 _FOREIGN = {
-    b"BZh": ("bzip2", RECOMPRESS),
-    b"\xfd7zXZ": ("xz", RECOMPRESS),
-    b"\x04\x22\x4d\x18": ("lz4", RECOMPRESS),
+    b"BZh": ("bzip2", _UNPACK),
+    b"\xfd7zXZ": ("xz", _UNPACK),
+    b"\x04\x22\x4d\x18": ("lz4", _UNPACK),
     b"PK\x03\x04": ("zip", "unpack it (a WACZ has its WARCs under archive/), then index these"),
 }
+_ANY_START = re.compile(
+    b"|".join((GZIP_START.pattern, ZSTD_START.pattern, PLAIN_START.pattern)), PLAIN_START.flags
+)
 
 
 def read_records(
@@ -38,12 +47,51 @@ def read_records(
         if head.startswith(magic):
             yield Damage(0, f"{name} files have no records that can be read singly", hint)
             return
-    yield from _reader(head, window, unwanted)
+    yield from _summed_up(_reader(window, unwanted))
 
 
-def _reader(head: bytes, window: Window, unwanted: frozenset[bytes]) -> Iterator[Record | Damage]:
+def _reader(window: Window, unwanted: frozenset[bytes]) -> Iterator[Record | Damage]:
+    head = window.get(_start(window), 4)
     if head.startswith(gzip_member.MAGIC):
         return read_gzip(window, unwanted)
-    if head.startswith(zstd_frame.MAGIC) or zstd_frame.is_skippable(head[:4]):
+    if head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
         return read_zst(window)
-    return read_plain(window)
+    if head:
+        return read_plain(window)
+    return iter((Damage(0, "no WARC or ARC record is in the file", NO_ARCHIVE),))
+
+
+def _start(window: Window) -> int:
+    """Where the first record seems to be: at once, or where the file begins with damage, behind that."""
+    head = window.get(0, 4)
+    if head.startswith(gzip_member.MAGIC) or head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
+        return 0
+    if starts_record(lambda size: window.get(0, size).lstrip()):
+        return 0
+    return Resync(window, _ANY_START, lambda pos: _looked_at(window, pos)).first(0)
+
+
+def _looked_at(window: Window, pos: int) -> int:
+    """0 where a record starts at `pos` in whichever container; else the bytes looked at."""
+    head = window.get(pos, 4)
+    if head.startswith(gzip_member.MAGIC):
+        return looked_at_member(window, pos)
+    if head == zstd_frame.MAGIC:
+        return Frames(window).looked_at(pos)
+    return looked_at_header(window, pos)
+
+
+def _summed_up(items: Iterator[Record | Damage]) -> Iterator[Record | Damage]:
+    """All items; damage beyond MAX_DAMAGE becomes one more item."""
+    count = 0
+    first = last = None
+    for item in items:
+        if isinstance(item, Damage):
+            count += 1
+            if count > MAX_DAMAGE:
+                first, last = first or item, item
+                continue
+        yield item
+    if first is not None and last is not None:
+        places = f"{count - MAX_DAMAGE} more places are damaged up to {last.offset}"
+        yield Damage(first.offset, f"{places}, the last: {last.reason}", last.hint)

@@ -14,17 +14,34 @@ import zstandard
 from cdxmill.capture import Damage, Record
 from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC, MAGIC, FrameError, frame_end, is_skippable
 from cdxmill.stages.inflate import MemberError, Pieces
-from cdxmill.stages.take_record import BlankContent, NotARecord, RecordError, parse_header, take_stream
+from cdxmill.stages.resync import Resync
+from cdxmill.stages.take_record import (
+    NO_ARCHIVE,
+    BlankContent,
+    NotARecord,
+    RecordError,
+    SeveralRecords,
+    check_rest,
+    starts_record,
+    take_block,
+)
 from cdxmill.stages.window import Window
 
+ZSTD_START = re.compile(re.escape(MAGIC))
+REFETCH = "fetch the file again if you can"
+CUT = "the file is cut: fetch it again"
+RECOMPRESS = "compress it again with one frame a record, then index that"
+
 _MAX_WINDOW = 128 << 20
+_MAX_DICTIONARY = 16 << 20
+"""zstd trains dictionaries of 110 KiB; this bounds what a lying one takes."""
 _PIECE = 1 << 18
-_MAGIC = re.compile(re.escape(MAGIC))
+_INPUT = 1 << 16
 
 
 def read_zst(window: Window) -> Iterator[Record | Damage]:
     """Every record of the file in `window`; what gets no record is told as Damage."""
-    frames, pos = _Frames(window), 0
+    frames, pos = Frames(window), 0
     try:
         pos = frames.read_dictionary()
     except MemberError as error:
@@ -36,36 +53,42 @@ def read_zst(window: Window) -> Iterator[Record | Damage]:
             yield found
 
 
-class _Frames:
+class Frames:
+    """The frames of a file, decompressed with the file's own dictionary."""
+
     def __init__(self, window: Window) -> None:
         self._window = window
         self._inflater = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+        self._resync = Resync(window, ZSTD_START, self.looked_at)
 
     def read_dictionary(self) -> int:
-        """Take the dictionary frame in, if there is one; the offset behind it."""
+        """Take the dictionary frame in, if there is one; the offset behind it. Raises MemberError."""
         if self._window.get(0, 4) != DICTIONARY_MAGIC:
             return 0
         end = self._end(0)
-        data = self._window.get(8, end - 8)
-        if data[:4] == MAGIC:
-            try:
-                data = zstandard.ZstdDecompressor().decompressobj().decompress(data)
-            except zstandard.ZstdError as error:
-                raise MemberError(str(error)) from None
-        dictionary = zstandard.ZstdCompressionDict(data)
-        self._inflater = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_WINDOW)
+        if end > _MAX_DICTIONARY:
+            raise MemberError(f"it is larger than {_MAX_DICTIONARY >> 20} MiB", end)
+        try:
+            data = _unpacked(self._window.get(8, end - 8))
+            dictionary = zstandard.ZstdCompressionDict(data)
+            self._inflater = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_WINDOW)
+        except (zstandard.ZstdError, ValueError) as error:
+            raise MemberError(_what(error), end) from None
         return end
 
     def take(self, pos: int) -> tuple[Record | Damage | None, int]:
         """What stands at `pos` (None for a frame without content), and where to go on."""
-        pieces = Pieces(pos)
+        pieces = _Frame(pos)
         pieces.pieces = self._record_pieces(pos, pieces)
         try:
             if is_skippable(self._window.get(pos, 4)):
                 return None, self._end(pos)
             try:
-                record = take_stream(pos, pieces)
+                record, tail = take_block(pos, pieces)
+                pieces.is_last = True
+                check_rest(tail, pieces, record.is_arc)
             except RecordError as error:
+                pieces.is_last = isinstance(error, BlankContent)
                 for _ in pieces:
                     pass
                 return self._refused(pos, pieces.end, error)
@@ -73,58 +96,76 @@ class _Frames:
             return self._damaged(pos, error)
         return record._replace(length=pieces.end - pos), pieces.end
 
-    def _record_pieces(self, pos: int, pieces: Pieces) -> Iterator[bytes]:
-        """The content of the frame at `pos` and of those behind it that start no record."""
+    def looked_at(self, pos: int) -> int:
+        """0 where a frame starts at `pos` whose content starts with a record; else bytes looked at."""
+        looked = 0
+
+        def read(size: int) -> bytes:
+            nonlocal looked
+            looked = size
+            return self._start(pos, size)
+
+        return 0 if starts_record(read) else looked
+
+    def _start(self, pos: int, size: int) -> bytes:
+        """The first `size` bytes of the content at `pos`; b"" where there is no frame."""
+        try:
+            with self._reader(_Range(self._window, pos, 1 << 62), 1 << 12) as reader:
+                return reader.read(size)
+        except zstandard.ZstdError:
+            return b""
+
+    def _record_pieces(self, pos: int, pieces: _Frame) -> Iterator[bytes]:
+        """The content of the frame at `pos`, and of those behind it that start no record."""
         while True:
             yield from self._frame(pos, pieces)
             pos = pieces.end
-            head = self._window.get(pos, 4)
-            if head != MAGIC or self._starts_record(pos):
+            if pieces.is_last or self._window.get(pos, 4) != MAGIC or not self._goes_on(pos):
                 return
 
-    def _frame(self, pos: int, pieces: Pieces) -> Iterator[bytes]:
+    def _goes_on(self, pos: int) -> bool:
+        return bool(self._start(pos, 1)) and self.looked_at(pos) > 0
+
+    def _frame(self, pos: int, pieces: _Frame) -> Iterator[bytes]:
         end = self._end(pos)
-        source = _Range(self._window, pos, end)
         try:
-            with self._inflater.stream_reader(source, read_across_frames=False) as reader:  # type: ignore[arg-type]
+            with self._reader(_Range(self._window, pos, end), _INPUT) as reader:
                 while piece := reader.read(_PIECE):
                     yield piece
         except zstandard.ZstdError as error:
-            raise MemberError(f"the zstd data are damaged ({error})") from None
+            raise MemberError(f"the zstd data are damaged ({_what(error)})", end, ended=True) from None
         pieces.end = end
+
+    def _reader(self, source: io.RawIOBase, size: int) -> zstandard.ZstdDecompressionReader:
+        return self._inflater.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
 
     def _end(self, pos: int) -> int:
         try:
-            return frame_end(self._window.get, pos)
+            return frame_end(self._window.peek, pos)
         except FrameError as error:
-            raise MemberError(str(error), error.cut) from None
-
-    def _starts_record(self, pos: int) -> bool:
-        try:
-            parse_header(next(self._frame(pos, Pieces(pos)), b""))
-        except (BlankContent, NotARecord, MemberError):
-            return False
-        except RecordError:
-            return True
-        return True
+            raise MemberError(str(error), error.reached, error.cut) from None
 
     def _refused(self, pos: int, end: int, error: RecordError) -> tuple[Damage | None, int]:
         if isinstance(error, BlankContent):
             return None, end
-        return Damage(pos, error.reason, error.hint), end
+        if isinstance(error, SeveralRecords):
+            return Damage(pos, "the frame holds more than one record", RECOMPRESS), end
+        hint = NO_ARCHIVE if isinstance(error, NotARecord) and not pos else error.hint
+        return Damage(pos, error.reason, hint), end
 
     def _damaged(self, pos: int, error: MemberError) -> tuple[Damage, int]:
-        end = self._next(pos + 1)
+        end = error.reached
+        if not error.ended or (self._window.get(end, 1) and self.looked_at(end)):
+            end = self._resync.behind(pos, end - pos)
         if error.cut and not self._window.get(end, 1):
-            return Damage(pos, str(error), "the file is cut: fetch it again"), end
-        return Damage(pos, f"{error}; {end - pos} bytes skipped", "fetch the file again if you can"), end
+            return Damage(pos, str(error), CUT), end
+        return Damage(pos, f"{error}; {end - pos} bytes skipped", REFETCH), end
 
-    def _next(self, pos: int) -> int:
-        while (found := self._window.search(_MAGIC, pos)) >= 0:
-            if self._starts_record(found):
-                return found
-            pos = found + 1
-        return self._window.end(pos)
+
+class _Frame(Pieces):
+    """`is_last` once the frame that is read now is known to be the record's last."""
+
+    is_last = False
 
 
 class _Range(io.RawIOBase):
@@ -138,3 +179,20 @@ class _Range(io.RawIOBase):
         data = self._window.get(self._pos, min(size, left) if size >= 0 else left)
         self._pos += len(data)
         return data
+
+
+def _unpacked(data: bytes) -> bytes:
+    """The dictionary in `data`, which may be a frame of its own. Raises ZstdError."""
+    if data[:4] != MAGIC:
+        return data
+    inflater = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+    with inflater.stream_reader(data, read_across_frames=False) as reader:
+        content = reader.read(_MAX_DICTIONARY + 1)
+    if len(content) > _MAX_DICTIONARY:
+        raise zstandard.ZstdError(f"it is larger than {_MAX_DICTIONARY >> 20} MiB")
+    return content
+
+
+def _what(error: Exception) -> str:
+    """What zstd says, `zstd decompress error: Data corruption detected`, in short."""
+    return str(error).rpartition(": ")[2].lower()

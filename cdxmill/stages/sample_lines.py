@@ -14,6 +14,9 @@ import math
 import random
 from collections.abc import Iterable
 
+from cdxmill.formats.zipnum_index import key_of
+from cdxmill.stages.read_lines import is_capture_line
+
 Sample = list[tuple[float, bytes]]
 
 
@@ -21,42 +24,45 @@ class Reservoir:
     """Keeps `size` of the lines that pass; `rng` decides."""
 
     def __init__(self, size: int, rng: random.Random) -> None:
-        self._size, self._rng = size, rng
+        self._size, self._random = size, rng.random
         self._heap: list[tuple[float, bytes]] = []
         self._skip = 0
 
     def add(self, lines: list[bytes]) -> None:
         """Let `lines` pass. Each may be kept; ` CDX` headers and empty lines are not."""
-        if not self._size:
+        pos = self._fill(lines) if len(self._heap) < self._size else 0
+        if len(self._heap) < self._size or not self._size:
             return
-        pos = 0
-        while len(self._heap) < self._size and pos < len(lines):
-            self._offer(lines[pos], self._rng.random())
-            pos += 1
         while pos + self._skip < len(lines):
             pos += self._skip
-            self._offer(lines[pos], self._rng.random() * -self._heap[0][0])
+            self._replace(lines[pos])
             pos += 1
         self._skip -= len(lines) - pos
 
-    def _offer(self, line: bytes, priority: float) -> None:
-        if line and not line.startswith(b" CDX"):
-            entry = (-priority, _key(line))
-            if len(self._heap) < self._size:
-                heapq.heappush(self._heap, entry)
-            else:
-                heapq.heapreplace(self._heap, entry)
+    def _fill(self, lines: list[bytes]) -> int:
+        """Keep lines until the reservoir is full; how many have passed."""
+        pos = 0
+        while pos < len(lines) and len(self._heap) < self._size:
+            wanted = lines[pos : pos + self._size - len(self._heap)]
+            pos += len(wanted)
+            self._heap += [(-self._random(), key_of(line)) for line in wanted if is_capture_line(line)]
         if len(self._heap) == self._size:
-            bound = -self._heap[0][0]
-            self._skip = int(math.log(1 - self._rng.random()) / math.log1p(-bound)) if bound < 1 else 0
+            heapq.heapify(self._heap)
+            self._draw_skip()
+        return pos
+
+    def _replace(self, line: bytes) -> None:
+        if is_capture_line(line):
+            heapq.heapreplace(self._heap, (self._random() * self._heap[0][0], key_of(line)))
+        self._draw_skip()
+
+    def _draw_skip(self) -> None:
+        """How many lines have a priority above the greatest that is kept, until one has not."""
+        self._skip = int(math.log(1 - self._random()) / math.log1p(self._heap[0][0]))
 
     def sample(self) -> Sample:
         """(priority, `<urlkey> <timestamp>`) of the lines that were kept."""
         return [(-priority, key) for priority, key in self._heap]
-
-
-def _key(line: bytes) -> bytes:
-    return b" ".join(line.split(b" ", 2)[:2])
 
 
 def merge_samples(samples: Iterable[Sample], size: int) -> Sample:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from cdxmill.capture import Headers, Record
-from cdxmill.formats.arc_header import parse_arc_header
+from cdxmill.formats.arc_header import MAX_LINE, parse_arc_header
 from cdxmill.formats.http_head import parse_http_head
-from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, parse_warc_header
+from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, UnfinishedHeader, parse_warc_header
 
 BLOCK_HEAD = 1 << 18
 """Bytes of a large block that are kept: HTTP heads, request bodies and crawl metadata fit with ease."""
 
 RECOMPRESS = "recompress it with one record a member (warcio recompress IN OUT), then index that"
-NO_ARCHIVE = "leave the file out if it is no archive"
+NO_ARCHIVE = "leave it out if it is no archive, else fetch it again"
+LEAVE = "fetch the file again if a record is missing"
 TO_WARC = "turn the file into WARC, then index that"
 REPAIR = "fetch or write this record again if you can"
 
+_LOOKS = (1 << 12, 1 << 16, MAX_HEADER + (1 << 16))
+"""Bytes in which a header is looked for: most fit into the first."""
+_MAX_DIGITS = 18
+"""Files of 10**18 bytes are no worry, conversions of endless numbers are."""
 _GLANCE = re.compile(
     rb"WARC/1\.[01]\r\nWARC-Type: ([a-z]+)\r\n(?:[^\r\n]+\r\n)*?Content-Length: ([0-9]{1,9})\r\n"
 )
@@ -28,15 +33,26 @@ _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
 
 
 class RecordError(ValueError):
-    """The content is not exactly one record; `reason` and `hint` are for the user."""
+    """The content is not exactly one record; `reason` and `hint` are for the user.
 
-    def __init__(self, reason: str, hint: str = REPAIR) -> None:
+    `unfinished` where more content may still show a record's header.
+    """
+
+    def __init__(self, reason: str, hint: str = REPAIR, unfinished: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.hint = reason, hint
+        self.reason, self.hint, self.unfinished = reason, hint, unfinished
 
 
 class NotARecord(RecordError):
     """The content does not start with a WARC or ARC record header."""
+
+
+class TooLong(RecordError):
+    """The content ends before the block does."""
+
+
+class SeveralRecords(RecordError):
+    """Another record follows in what is compressed as one."""
 
 
 class BlankContent(RecordError):
@@ -45,22 +61,50 @@ class BlankContent(RecordError):
 
 def parse_header(data: bytes | bytearray) -> tuple[Headers, int, bool]:
     """Header fields, where the block begins, and whether it is ARC. Raises RecordError."""
-    is_warc = data[:5].upper() == b"WARC/"
+    if not data.startswith(b"WARC/") and data[:5].upper() != b"WARC/":
+        return (*_parse_arc(data), True)
     try:
-        arc = None if is_warc else parse_arc_header(data)
+        return (*parse_warc_header(data), False)
+    except HeaderError as error:
+        raise RecordError(str(error), unfinished=isinstance(error, UnfinishedHeader)) from None
+
+
+def _parse_arc(data: bytes | bytearray) -> tuple[Headers, int]:
+    try:
+        arc = parse_arc_header(data)
     except ValueError as error:
         raise RecordError(str(error), TO_WARC) from None
     if arc is not None:
-        return arc[0], arc[1], True
-    if not is_warc and not data.strip(b"\r\n"):
+        return arc
+    if not data.strip(b"\r\n"):
         raise BlankContent("no content")
+    unfinished = len(data) < MAX_LINE and b"\n" not in data
+    raise NotARecord("no WARC or ARC record starts here", LEAVE, unfinished)
+
+
+def read_header(read: Callable[[int], bytes]) -> tuple[Headers, int, bool]:
+    """As `parse_header`, of content of which `read(size)` gives the first bytes; no more than needed."""
+    for size in _LOOKS[:-1]:
+        data = read(size)
+        try:
+            return parse_header(data)
+        except RecordError as error:
+            if not error.unfinished or len(data) < size:
+                raise
+    return parse_header(read(_LOOKS[-1]))
+
+
+def starts_record(read: Callable[[int], bytes]) -> bool:
+    """Whether content of which `read(size)` gives the first bytes starts with a record header."""
+    if read(5).upper() == b"WARC/":
+        return True
     try:
-        headers, start = parse_warc_header(data)
-    except HeaderError as error:
-        if is_warc:
-            raise RecordError(str(error)) from None
-        raise NotARecord("no WARC or ARC record starts here", NO_ARCHIVE) from None
-    return headers, start, False
+        read_header(read)
+    except (NotARecord, BlankContent):
+        return False
+    except RecordError:
+        return True
+    return True
 
 
 def content_length(headers: Headers) -> int:
@@ -68,9 +112,19 @@ def content_length(headers: Headers) -> int:
     text = headers.get(b"content-length")
     if text is None:
         raise RecordError("the record has no Content-Length")
-    if not text.strip().isdigit():
-        raise RecordError(f"Content-Length is no number ({_show(text)})")
+    if len(text) > _MAX_DIGITS or not text.isdigit():
+        text = _odd_number(text)
     return int(text)
+
+
+def _odd_number(text: bytes) -> bytes:
+    digits = text.strip()
+    if not digits.isdigit():
+        raise RecordError(f"Content-Length is no number ({_show(text)})")
+    digits = digits.lstrip(b"0") or b"0"
+    if len(digits) > _MAX_DIGITS:
+        raise RecordError(f"Content-Length is too large a number ({_show(text)})")
+    return digits
 
 
 def take_whole(offset: int, length: int, data: bytes | bytearray) -> Record:
@@ -103,16 +157,20 @@ def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:
     The caller puts the length in. Memory is bounded by BLOCK_HEAD and MAX_HEADER.
     Raises RecordError, and whatever `chunks` raises.
     """
-    data = _fill(b"", chunks, BLOCK_HEAD)
-    try:
-        headers, start, is_arc = parse_header(data)
-    except (NotARecord, BlankContent):
-        raise
-    except RecordError:
-        data = _fill(data, chunks, MAX_HEADER)
-        headers, start, is_arc = parse_header(data)
+    record, tail = take_block(offset, chunks)
+    check_rest(tail, chunks, record.is_arc)
+    return record
+
+
+def take_block(offset: int, chunks: Iterator[bytes]) -> tuple[Record, bytes]:
+    """As `take_stream`, but no chunk is taken behind the one that the block ends in.
+
+    Gives also what follows the block in that chunk, for `check_rest`.
+    """
+    head = _Head(chunks)
+    headers, start, is_arc = _whole_header(head, chunks)
     size = content_length(headers)
-    data = _fill(data, chunks, start + BLOCK_HEAD)
+    data = head.read(start + min(size, BLOCK_HEAD))
     block = data[start : start + min(size, BLOCK_HEAD)]
     body = BlockReader(headers, block, size)
     tail = body.feed(data[start:])
@@ -120,10 +178,34 @@ def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:
         tail = body.feed(chunk)
     if body.missing:
         raise _too_long(size, size - body.missing)
-    check_tail(tail, is_arc)
-    for chunk in chunks:
-        check_tail(chunk, is_arc)
-    return Record(offset, 0, headers, block, size, body.digest(), is_arc)
+    return Record(offset, 0, headers, block, size, body.digest(), is_arc), tail
+
+
+def _whole_header(head: _Head, chunks: Iterator[bytes]) -> tuple[Headers, int, bool]:
+    try:
+        return read_header(head.read)
+    except BlankContent:
+        for chunk in chunks:
+            if chunk.strip(b"\r\n"):
+                raise NotARecord("no WARC or ARC record starts here", LEAVE) from None
+        raise
+
+
+class _Head:
+    """The first chunks, joined as far as they are asked for."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._data = b""
+
+    def read(self, size: int) -> bytes:
+        """All that is read; at least `size` bytes where the content has so many."""
+        parts, have = [self._data], len(self._data)
+        while have < size and (chunk := next(self._chunks, b"")):
+            parts.append(chunk)
+            have += len(chunk)
+        self._data = b"".join(parts)
+        return self._data
 
 
 class BlockReader:
@@ -164,32 +246,25 @@ def payload_start(headers: Headers, block: bytes | bytearray) -> int:
     return parse_http_head(block).end if block and is_http(headers) else 0
 
 
+def check_rest(tail: bytes, chunks: Iterator[bytes], is_arc: bool) -> None:
+    """Only line ends may follow a block, in `tail` and in the chunks that are left. Raises RecordError."""
+    check_tail(tail, is_arc)
+    for chunk in chunks:
+        check_tail(chunk, is_arc)
+
+
 def check_tail(tail: bytes | bytearray, is_arc: bool) -> None:
     """Only line ends may follow a block. Raises RecordError."""
-    rest = bytes(tail[:BLOCK_HEAD]).strip(b"\r\n \t\0" if is_arc else b"\r\n \t")
+    rest = tail.strip(b"\r\n \t\0" if is_arc else b"\r\n \t")
     if not rest:
         return
-    try:
-        parse_header(rest)
-    except NotARecord:
-        raise RecordError(
-            f"Content-Length is too short: {len(rest)} more bytes follow the block, from {_show(rest)}"
-        ) from None
-    except RecordError:
-        pass
-    raise RecordError("the member holds more than one record", RECOMPRESS)
+    if starts_record(lambda size: bytes(rest[:size])):
+        raise SeveralRecords("the member holds more than one record", RECOMPRESS)
+    raise RecordError(f"Content-Length is too short: more than line ends follows the block, from {_show(bytes(rest[:32]))}")
 
 
 def _too_long(size: int, have: int) -> RecordError:
-    return RecordError(f"Content-Length is {size}, but only {have} bytes are there")
-
-
-def _fill(data: bytes, chunks: Iterator[bytes], size: int) -> bytes:
-    parts, have = [data], len(data)
-    while have < size and (chunk := next(chunks, b"")):
-        parts.append(chunk)
-        have += len(chunk)
-    return b"".join(parts)
+    return TooLong(f"Content-Length is {size}, but only {have} bytes are there")
 
 
 def base32(digest: hashlib._Hash) -> bytes:

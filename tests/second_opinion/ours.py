@@ -14,7 +14,7 @@ from .peers import Row, normalised
 
 REPORT = re.compile(r"(?P<folder>\d{4})/(?P<file>.*?)(?:@(?P<offset>\d+))?: (?P<reason>.*)")
 
-
+NO_ARCHIVE = "no WARC or ARC record is in the file"
 SKIPPED = re.compile(r"(\d+) bytes skipped")
 
 
@@ -33,9 +33,11 @@ class Report(NamedTuple):
         """Whether the report accounts for a record that starts at `offset` and has no line."""
         if self.is_note:
             return False
+        if self.offset is None or NO_ARCHIVE in self.reason:
+            return True
         skipped = SKIPPED.search(self.reason)
         size = int(skipped[1]) if skipped else 1
-        return self.offset is None or self.offset <= offset < self.offset + size
+        return self.offset <= offset < self.offset + size
 
 
 class Ours(NamedTuple):

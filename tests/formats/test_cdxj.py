@@ -1,0 +1,70 @@
+"""CDXJ lines, read back by Python's json; the order of fields is Common Crawl's (docs/formats/cdxj.md)."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.capture import Capture
+from cdxmill.formats.cdxj import format_cdxj, quote
+
+# As `collections/CC-MAIN-2024-10` and later have them; method and requestBody are pywb's.
+ORDER = [
+    "url", "mime", "mime-detected", "status", "digest", "length", "offset", "filename", "charset", "languages",
+    "truncated", "redirect", "method", "requestBody",
+]  # fmt: skip
+
+keys = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1).map(str.encode)
+texts = st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace"))
+optional = st.none() | texts
+
+
+@st.composite
+def captures(draw: st.DrawFn) -> Capture:
+    """Captures with any text in their fields."""
+    head = draw(keys), draw(st.from_regex(rb"\A[0-9]{14}\Z")), draw(texts)
+    numbers = draw(st.integers(0, 2**63)), draw(st.integers(0, 2**63))
+    return Capture(*head, *(draw(optional) for _ in range(4)), *numbers, draw(texts), *(draw(optional) for _ in range(6)))
+
+
+def values_of(capture: Capture) -> dict[str, str]:
+    """What the JSON should hold."""
+    names = [name.replace("-", "_") for name in ORDER[:-1]]
+    values = [*(getattr(capture, name) for name in names), capture.request_body]
+    return {
+        name: str(value) if isinstance(value, int) else value.decode()
+        for name, value in zip(ORDER, values, strict=True)
+        if value is not None
+    }
+
+
+@given(captures())
+def test_a_line_is_key_timestamp_and_the_json_of_all_fields_that_are_there(capture: Capture) -> None:
+    key, timestamp, text = format_cdxj(capture).split(b" ", 2)
+    assert (key, timestamp) == (capture.urlkey, capture.timestamp)
+    assert json.loads(text) == values_of(capture)
+
+
+@given(captures())
+def test_the_json_is_written_as_python_writes_it_in_the_published_order(capture: Capture) -> None:
+    text = format_cdxj(capture).split(b" ", 2)[2]
+    values = values_of(capture)
+    assert list(json.loads(text)) == [name for name in ORDER if name in values]
+    assert text == json.dumps(values).encode()
+
+
+@given(captures())
+def test_a_line_is_ascii_and_has_no_control_characters(capture: Capture) -> None:
+    assert all(0x20 <= byte < 0x7F for byte in format_cdxj(capture))
+
+
+@given(texts)
+def test_quoted_text_is_read_back_by_json(text: bytes) -> None:
+    assert json.loads(quote(text)).encode() == text
+
+
+@given(st.binary(max_size=40))
+def test_bytes_that_are_no_utf8_become_replacement_characters(data: bytes) -> None:
+    assert json.loads(quote(data)) == data.decode("utf-8", "replace")

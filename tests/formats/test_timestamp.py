@@ -1,0 +1,65 @@
+"""Dates against warcio, where warcio has an answer; the rest against the standards."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warcio.timeutils import datetime_to_timestamp, iso_date_to_timestamp, timestamp_to_datetime
+
+from cdxmill.formats.timestamp import timestamp_of
+
+moments = st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31))
+fractions = st.from_regex(r"\A([.,][0-9]{1,9})?\Z")
+
+
+@given(moments, fractions, st.sampled_from(["", "Z"]))
+def test_warc_dates_are_what_warcio_reads(moment: datetime, fraction: str, end: str) -> None:
+    date = moment.strftime("%Y-%m-%dT%H:%M:%S") + fraction + end
+    assert timestamp_of(date.encode()) == iso_date_to_timestamp(date).encode()
+
+
+@given(st.datetimes(datetime(1900, 1, 2), datetime(2999, 12, 30)), st.integers(-23 * 60, 23 * 60))
+def test_a_zone_is_converted_to_utc(moment: datetime, minutes: int) -> None:
+    there = moment.replace(microsecond=0, tzinfo=timezone(timedelta(minutes=minutes)))
+    expected = there.astimezone(UTC).strftime("%Y%m%d%H%M%S")
+    assert timestamp_of(there.isoformat().encode()) == expected.encode()
+
+
+@given(st.text("0123456789", min_size=4, max_size=18))
+def test_bare_dates_are_padded_and_clamped_as_warcio_does(digits: str) -> None:
+    assert timestamp_of(digits.encode()) == datetime_to_timestamp(timestamp_to_datetime(digits)).encode()
+
+
+@pytest.mark.parametrize(
+    ("date", "timestamp"),
+    [
+        ("2013", "20131231235959"),
+        ("2013-02", "20130201000000"),
+        ("2013-12-26", "20131226000000"),
+        ("2013-12-26T10", "20131226100000"),
+        ("2013-12-26T10:11Z", "20131226101100"),
+        ("2012-02-29T00:00:00Z", "20120229000000"),
+    ],
+)
+def test_missing_parts_are_at_their_least_in_iso_dates_and_at_their_greatest_in_bare_ones(
+    date: str, timestamp: str
+) -> None:
+    assert timestamp_of(date.encode()) == timestamp.encode()
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["", " ", "-", "soon", "201", "1" * 19, "2013-13-01T00:00:00Z", "2013-02-30T00:00:00Z", "2013-02-03T25:00:00Z",
+     "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-01:00", "Thu, 26 Dec 2013 09:50:10 GMT"],
+)  # fmt: skip
+def test_what_is_no_date_has_no_timestamp(date: str) -> None:
+    assert timestamp_of(date.encode()) is None
+
+
+@given(st.binary(max_size=40) | st.from_regex(rb"\A[0-9]{4}-[0-9].{0,24}\Z"))
+def test_any_bytes_give_14_digits_or_none(date: bytes) -> None:
+    timestamp = timestamp_of(date)
+    assert timestamp is None or (len(timestamp) == 14 and timestamp.isdigit())

@@ -1,0 +1,90 @@
+"""Lines of part, idx and loc files, read by pywb too."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.formats.zipnum_index import (
+    BlockRef,
+    format_location,
+    format_part_line,
+    key_of,
+    parse_index_line,
+    parse_locations,
+    part_name,
+    shard_name,
+)
+
+with warnings.catch_warnings():  # what pywb imports is deprecated in newer Pythons
+    warnings.simplefilter("ignore")
+    from pywb.warcserver.index.cdxobject import IDXObject
+
+numbers = st.integers(0, 2**53)
+words = st.text(st.characters(min_codepoint=0x21, exclude_categories=["Cs"]), min_size=1).map(str.encode)
+keys = st.tuples(words, st.from_regex(rb"\A[0-9]{14}\Z")).map(b" ".join).filter(lambda key: key == key.strip())
+wild_keys = st.binary(max_size=20).filter(lambda key: b"\n" not in key)
+
+
+@given(keys, st.integers(0, 99_999), numbers, numbers)
+def test_a_part_line_says_to_pywb_what_it_says_to_us(key: bytes, shard: int, offset: int, length: int) -> None:
+    block = BlockRef(key, shard_name(shard).encode(), offset, length)
+    line = format_part_line(block)
+    theirs = IDXObject(line)
+    assert parse_index_line(line) == block
+    assert theirs["urlkey"].encode() == block.key
+    assert theirs["part"] == shard_name(shard)
+    assert (theirs["offset"], theirs["length"]) == (offset, length)
+
+
+@given(wild_keys, numbers, numbers)
+def test_any_key_comes_back_and_leaves_the_columns_whole(key: bytes, offset: int, length: int) -> None:
+    block = BlockRef(key, b"cdx-00000.gz", offset, length)
+    line = format_part_line(block)
+    assert line.count(b"\t") == 3
+    assert line.count(b"\n") == 1
+    assert parse_index_line(line) == parse_index_line(line[:-1] + b"\t17\n") == block
+
+
+@given(st.lists(wild_keys, min_size=2, max_size=2).map(sorted))
+def test_lines_are_in_the_order_of_their_keys(pair: list[bytes]) -> None:
+    first, second = (format_part_line(BlockRef(key, b"s", 0, 0)).split(b"\t")[0] for key in pair)
+    assert first <= second
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"a 2020", b"a 2020\ts\t1", b"a 2020\ts\tx\t1", b"a 2020\ts\t1\t", b"a 2020\ts\t-1\t5", b"a 2020\ts\t1\t1.5",
+     b"a 2020\ts\t1\t" + b"9" * 30],
+)  # fmt: skip
+def test_what_is_no_index_line_is_refused(line: bytes) -> None:
+    with pytest.raises(ValueError, match="not a line of a ZipNum index"):
+        parse_index_line(line)
+
+
+@given(st.binary(max_size=60).filter(lambda line: b"\n" not in line))
+def test_the_key_is_the_first_two_fields_of_a_line(line: bytes) -> None:
+    assert key_of(line) == b" ".join(line.split(b" ")[:2])
+
+
+paths = st.binary(min_size=1).map(os.fsdecode).filter(lambda path: not set(path) & set("\t\n\r"))
+
+
+@given(st.dictionaries(st.integers(0, 99_999).map(shard_name), paths))
+def test_locations_come_back(locations: dict[str, str]) -> None:
+    data = b"".join(format_location(shard, location) for shard, location in locations.items())
+    assert parse_locations(data) == {shard.encode(): [path] for shard, path in locations.items()}
+
+
+def test_a_shard_may_have_several_locations() -> None:
+    data = b"cdx-00000.gz\t/a/cdx-00000.gz\thttp://b/cdx-00000.gz\n\ncdx-00001.gz\n"
+    assert parse_locations(data) == {b"cdx-00000.gz": ["/a/cdx-00000.gz", "http://b/cdx-00000.gz"]}
+
+
+def test_names_have_five_digits_and_more_where_they_must() -> None:
+    assert (shard_name(0), part_name(99_999)) == ("cdx-00000.gz", "part-99999")
+    assert shard_name(123_456) == "cdx-123456.gz"

@@ -1,0 +1,105 @@
+"""Jobs as users run them, and the CDX files that are hard to get through a shuffle unchanged."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # mrjob 0.7.4 imports pipes
+
+ROOT = Path(__file__).resolve().parents[2]
+
+RunJob = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture(scope="session")
+def run_script() -> RunJob:
+    """Runs a script of jobs/ or bin/ with the arguments given; any exit status is a result."""
+
+    def run(name: str, *args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, str(ROOT / name), *map(str, args)]
+        return subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def run_job(run_script: RunJob) -> RunJob:
+    """Runs a job of jobs/ with a runner of mrjob, without the user's mrjob.conf and without its log."""
+
+    def run(
+        name: str, runner: str, *args: str | Path, cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        return run_script(f"jobs/{name}.py", "-q", "--no-conf", "-r", runner, *args, cwd=cwd)
+
+    return run
+
+
+class HardInputs(NamedTuple):
+    """CDX files, the two of them that are no good, and all lines of the others."""
+
+    paths: list[Path]
+    bad: list[Path]
+    lines: set[bytes]
+
+
+def page_line(number: int) -> bytes:
+    """A CDXJ line of about 450 bytes; they increase with the number."""
+    url = f"http://example.com/page/{number:07d}/" + "x" * 300
+    return f'com,example)/page/{number:07d} 20200101000000 {{"url": "{url}", "status": "200"}}'.encode()
+
+
+def _odd_lines() -> list[bytes]:
+    return [
+        b'net,tab)/ 20200101000000 {"url": "http://tab.net/\ta\tb"}',
+        b'net,tab)/ 20200101000000 {"url": "http://tab.net/"}\t',
+        b'net,\ttab)/ 20200101000000 {"url": "x"}',
+        b'00001\tmarked) 20200101000000 {"url": "like a shard\'s mark"}',
+        b"\ttab first",
+        b"no space",
+        b'net,cr)/ 20200101000000 {"url": "http://cr.net/"}\r',
+        b'net,cr)/ 20200101000000 {"url": "http://cr\r.net/"}',
+        b"\r",
+        b'net,nul)/ 20200101000000 {"url": "http://nul\0.net/"}\0',
+        b"\0",
+        b'net,bad)/ 20200101000000 {"url": "\xff\xfe\xc3"}',
+        b"\xff\xff\xff last of all",
+        b'net,long)/ 20200101000000 {"url": "' + b"y" * 300_000 + b'"}',
+        b'net,zz)/ 20200101000000 {"url": "below whole lines as split points"}',
+    ]
+
+
+@pytest.fixture(scope="session")
+def hard_inputs(tmp_path_factory: pytest.TempPathFactory) -> HardInputs:
+    """Two files of 9 MB, for one such is what a mapper takes at a time; and small ones with all that is odd."""
+    folder = tmp_path_factory.mktemp("cdx")
+    pages = [page_line(number) for number in range(20_000)]
+    odd = _odd_lines()
+    shuffled = pages[:500] + odd + [b"", b" CDX N b a m s k r M S V g", b""] + pages[:500]
+    random.Random(7).shuffle(shuffled)
+    shuffled.insert(0, pages[3])
+    contents = {
+        "sorted.cdxj": b"".join(line + b"\n" for line in pages),
+        "reversed.cdxj": b"\n".join(line.replace(b"page", b"qage") for line in reversed(pages)),
+        "members.cdx.gz": b"".join(gzip.compress(line + b"\n") for line in shuffled),
+        "across.cdx.gz": gzip.compress(pages[5] + b"\n" + odd[0][:9]) + gzip.compress(odd[0][9:]),
+        "not-gzip.cdx.gz": pages[7] + b"\n\n" + odd[3],
+        "gzip-after-all.cdx": gzip.compress(pages[8] + b"\r\n"),
+        "empty.cdx.gz": b"",
+        "header-only.cdx": b" CDX N b a m s k r M S V g\n",
+        "cut.cdx.gz": gzip.compress(b"\n".join(page_line(number) for number in range(90_000, 90_900)))[:-99],
+    }
+    for name, data in contents.items():
+        (folder / name).write_bytes(data)
+    lines = {*pages, *odd, pages[8] + b"\r", *(line.replace(b"page", b"qage") for line in pages)}
+    bad = [folder / "cut.cdx.gz", folder / "absent.cdx.gz"]
+    return HardInputs([*(folder / name for name in contents), bad[1]], bad, lines)

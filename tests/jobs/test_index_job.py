@@ -1,0 +1,148 @@
+"""indexwarcsjob.py: what `cdxmill index --manifest` writes, and one bad archive never costs the others."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.conftest import RunCdxmill
+from tests.jobs.conftest import RunJob
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path:
+    """Two sound archives, one cut in its last record, one that is absent; the archives lie beside it."""
+    folder = tmp_path_factory.mktemp("archives")
+    (folder / "crawl").mkdir()
+    for name in ("example.warc.gz", "iana.warc.gz"):
+        (folder / "crawl" / name).write_bytes((pywb_warcs / name).read_bytes())
+    whole = (pywb_warcs / "example.warc.gz").read_bytes()
+    (folder / "crawl/cut.warc.gz").write_bytes(whole[:-10])
+    rows = [
+        "# archives",
+        "",
+        "x\t1\tcrawl/example.warc.gz",
+        "crawl/cut.warc.gz",
+        "crawl/absent, or not.warc.gz",
+    ]
+    # of two members mrjob's own reader of gzip would see the first alone
+    members = ["\n".join([*rows, ""]), "crawl/iana.warc.gz"]
+    (folder / "warc.paths.gz").write_bytes(b"".join(gzip.compress(member.encode()) for member in members))
+    return folder / "warc.paths.gz"
+
+
+class Indexes(NamedTuple):
+    """What `cdxmill index` and the job wrote, and how the job ended."""
+
+    expected: Path
+    built: Path
+    status: int
+    stdout: list[str]
+    stderr: list[str]
+    prefix: str
+
+
+@pytest.fixture(scope="module", params=["inline", "local"])
+def indexes(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    manifest: Path,
+    run_cdxmill: RunCdxmill,
+    run_job: RunJob,
+) -> Indexes:
+    """Inline with relative paths, from the archives' folder; local with --warc_bucket, from another one."""
+    folder = tmp_path_factory.mktemp(request.param)
+    is_local = request.param == "local"
+    home = folder if is_local else manifest.parent
+    root = ["--root", str(manifest.parent)] if is_local else []
+    ours = run_cdxmill("index", "-p", "1", "-o", folder / "a", "--manifest", manifest, *root, cwd=home)
+    assert ours.returncode == 1, ours.stderr
+    options = ["--warc_bucket", str(manifest.parent), "--s3_local_temp_dir", folder] if is_local else []
+    done = run_job("indexwarcsjob", request.param, "--cdx_bucket", folder / "b", *options, manifest, cwd=home)
+    told = done.stdout.decode().splitlines(), done.stderr.decode().splitlines()
+    return Indexes(
+        folder / "a", folder / "b", done.returncode, *told, f"{manifest.parent}/" if is_local else ""
+    )
+
+
+def test_the_job_writes_what_cdxmill_index_writes(indexes: Indexes) -> None:
+    expected = {
+        path.relative_to(indexes.expected): path.read_bytes() for path in files_below(indexes.expected)
+    }
+    built = {path.relative_to(indexes.built): path.read_bytes() for path in files_below(indexes.built)}
+    record = Path("failures.tsv")
+    assert sorted(built.pop(record).splitlines()) == sorted(expected.pop(record).splitlines())
+    names = sorted(path.name for path in expected)
+    assert names == ["cut.cdx.gz", "example.cdx.gz", "iana.cdx.gz"]
+    assert built == expected
+
+
+def files_below(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_what_fails_is_an_output_line_and_a_message_and_the_rest_is_indexed(indexes: Indexes) -> None:
+    assert indexes.status == 1
+    absent, cut = sorted(indexes.stdout)
+    assert (
+        absent == f"{indexes.prefix}crawl/absent, or not.warc.gz\tcannot be read (No such file or directory)"
+    )
+    assert cut.startswith(f"{indexes.prefix}crawl/cut.warc.gz\tat ")
+    assert "the file ends inside a gzip" in cut
+    told_absent, told_cut = sorted(indexes.stderr)
+    assert told_absent.startswith(f"{indexes.prefix}crawl/absent, or not.warc.gz: cannot be read (")
+    assert told_cut.startswith(f"{indexes.prefix}crawl/cut.warc.gz@")
+    assert told_cut.endswith("; the file is cut: fetch it again")
+    lines = [gzip.decompress(path.read_bytes()).count(b"\n") for path in indexes.built.rglob("*.cdx.gz")]
+    assert min(lines) > 0
+
+
+def test_finished_outputs_are_kept_and_failed_ones_are_tried_again(indexes: Indexes, manifest: Path) -> None:
+    from cdxmill.jobs.indexwarcsjob import IndexWARCJob
+
+    options = ["--cdx_bucket", str(indexes.built), "--warc_bucket", indexes.prefix, str(manifest)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(manifest.parent)
+        assert sorted(names_of_work(IndexWARCJob([*options, "--no-skip-existing"]))) == [
+            "absent, or not.warc.gz",
+            "cut.warc.gz",
+            "example.warc.gz",
+            "iana.warc.gz",
+        ]
+        (indexes.built / "failures.tsv").write_text(f"{indexes.prefix}crawl/cut.warc.gz\t9\tcut\t\n")
+        left = sorted(names_of_work(IndexWARCJob(options)))
+    assert left == ["absent, or not.warc.gz", "cut.warc.gz"]
+
+
+def names_of_work(job: object) -> list[str]:
+    work = job.list_work()  # type: ignore[attr-defined]
+    return [os.path.basename(archive.path) for archive, _ in work]  # noqa: PTH119
+
+
+@pytest.mark.parametrize(
+    ("listed", "options", "reason"),
+    [
+        ("a.warc.gz\na.arc.gz\n", ["--cdx_bucket", "out"], "would both be indexed to a.cdx.gz"),
+        ("a.warc.gz\n", [], "--cdx_bucket"),
+    ],
+)
+def test_wrong_usage_is_told_before_any_work(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    listed: str,
+    options: list[str],
+    reason: str,
+) -> None:
+    from cdxmill.jobs.indexwarcsjob import IndexWARCJob
+    from cdxmill.jobs.launch import launch
+
+    monkeypatch.chdir(tmp_path)
+    Path("m.txt").write_text(listed)
+    assert launch(IndexWARCJob(["--no-conf", *options, "m.txt"])) == 2
+    assert reason in capsys.readouterr().err
+    assert not Path("out").exists()

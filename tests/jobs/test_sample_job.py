@@ -1,0 +1,146 @@
+"""samplecdxjob.py, dosample.py and seqfileutils.py: fair split points, the same from every engine."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunCdxmill
+from tests.jobs.conftest import HardInputs, RunJob, page_line
+
+LARGE, SMALL = 20_000, 200
+SAMPLED = 1010
+SEEDS = 12
+
+
+@pytest.fixture(scope="module")
+def two_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """One of 20,000 lines and one of 200; of 450 bytes each, so that each file has a mapper's reservoir of its own."""
+    folder = tmp_path_factory.mktemp("two")
+    pages = [page_line(number) for number in range(LARGE + SMALL)]
+    large, small = folder / "large.cdxj", folder / "small.cdxj"
+    large.write_bytes(b"\n".join(pages[:LARGE]) + b"\n")
+    small.write_bytes(b"\n".join(line.replace(b"page", b"small") for line in pages[LARGE:]) + b"\n")
+    return [large, small]
+
+
+def small_share_holds(counts: list[int]) -> None:
+    """Sampling SAMPLED of all lines takes 10 of the small file, with a standard deviation of 3.1.
+
+    A sampler that draws as many from each input as it keeps takes all 200 of them.
+    """
+    mean = SAMPLED * SMALL / (LARGE + SMALL)
+    deviation = (mean * (1 - SMALL / (LARGE + SMALL)) * (1 - SAMPLED / (LARGE + SMALL))) ** 0.5
+    assert abs(sum(counts) / len(counts) - mean) < 4 * deviation / len(counts) ** 0.5
+    assert all(abs(count - mean) < 5 * deviation for count in counts)
+    assert len(set(counts)) > 1, "other seeds, other samples"
+
+
+def test_the_job_gives_each_line_the_same_chance_whatever_its_files_size(two_files: list[Path]) -> None:
+    from cdxmill.jobs.samplecdxjob import SampleCDXJob
+
+    counts = []
+    for seed in range(SEEDS):
+        # one sample a shard: the split points are then the sampled keys themselves, but for the first
+        options = [
+            "--no-conf",
+            "-r",
+            "inline",
+            "--shards",
+            str(SAMPLED),
+            "--scaler",
+            "1",
+            "--seed",
+            str(seed),
+        ]
+        with SampleCDXJob([*options, *map(str, two_files)]).make_runner() as runner:
+            runner.run()
+            points = b"".join(runner.cat_output()).splitlines()
+        assert len(points) == SAMPLED - 1
+        counts.append(sum(b"small" in point for point in points))
+    small_share_holds(counts)
+
+
+def test_mappers_given_lines_and_one_reducer_are_as_fair(
+    two_files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.samplecdxjob import SampleCDXJob
+
+    def run(task: str, seed: int, data: bytes) -> bytes:
+        options = ["--shards", str(SAMPLED), "--scaler", "1", "--seed", str(seed), task]
+        job = SampleCDXJob(options).sandbox(stdin=io.BytesIO(data))
+        job.execute()
+        return bytes(job.stdout.getvalue())
+
+    counts = []
+    for seed in range(SEEDS):
+        shuffled = b""
+        for partition, path in enumerate(two_files):
+            monkeypatch.setitem(os.environ, "mapreduce_task_partition", str(partition))
+            shuffled += run("--mapper", seed, path.read_bytes())
+        points = run("--reducer", seed, shuffled).splitlines()
+        counts.append(sum(b"small" in point for point in points))
+    small_share_holds(counts)
+
+
+def test_split_points_equal_those_of_cdxmill_sample(
+    tmp_path: Path, hard_inputs: HardInputs, run_cdxmill: RunCdxmill, run_job: RunJob
+) -> None:
+    sound = [path for path in hard_inputs.paths if path not in hard_inputs.bad]
+    ours = run_cdxmill("sample", "-s", "9", "--seed", "5", "-o", tmp_path / "ours.txt", *sound)
+    assert ours.returncode == 0, ours.stderr
+    places = ["--splitfile", tmp_path / "job.seq"]
+    job = run_job("dosample", "local", "--num-cores", "2", "--shards", "9", "--seed", "5", *places, *sound)
+    assert (job.returncode, job.stdout, job.stderr) == (0, b"", b"")
+    assert (tmp_path / "job.txt").read_bytes() == (tmp_path / "ours.txt").read_bytes()
+    assert (tmp_path / "job.seq").read_bytes() == (tmp_path / "ours.seq").read_bytes()
+    assert (tmp_path / "ours.txt").read_bytes().count(b"\n") == 8
+
+
+def test_dosample_writes_splits_seq_and_txt_where_it_runs_and_names_what_is_no_good(
+    tmp_path: Path, run_job: RunJob
+) -> None:
+    (tmp_path / "a.cdx").write_bytes(b"a 1 x\nb 2 x\nb 2 x\n")
+    job = run_job("dosample", "inline", "--shards", "5", "a.cdx", "absent.cdx", cwd=tmp_path)
+    assert job.returncode == 1
+    assert sorted(job.stderr.splitlines()) == [
+        b"absent.cdx: cannot be read (No such file or directory); check the path",
+        b"note: 2 shards, not 5: too few keys",
+    ]
+    assert (tmp_path / "splits.txt").read_bytes() == b"b 2\n"
+    assert (tmp_path / "splits.seq").read_bytes().startswith(b"SEQ\x06")
+
+
+def test_no_lines_give_no_split_points(tmp_path: Path, run_job: RunJob) -> None:
+    (tmp_path / "a.cdx").write_bytes(b" CDX N b a\n\n")
+    job = run_job("samplecdxjob", "inline", "--shards", "2", "a.cdx", cwd=tmp_path)
+    assert (job.returncode, job.stdout) == (0, b"")
+
+
+def test_seqfileutils_converts_either_way_and_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cdxmill.jobs.seqfileutils import main
+
+    text, seq, back = (str(tmp_path / name) for name in ("splits.txt", "splits.seq", "back.txt"))
+    points = b"com,a)/ 2020\ncom,b)/ 2021 {whole line}\n\xff\t1\n"
+    Path(text).write_bytes(points)
+    assert main(["--copyfrom", text, seq]) == 0
+    assert main(["--copyfrom", seq, back]) == 0
+    assert Path(back).read_bytes() == points
+    assert [main(["--count", seq]), main(["--count", text])] == [0, 0]
+    assert capsys.readouterr().out == "3\n3\n"
+
+
+def test_seqfileutils_refuses_split_points_that_do_not_increase(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cdxmill.jobs.seqfileutils import main
+
+    (tmp_path / "splits.txt").write_bytes(b"b\na\n")
+    assert main(["--copyfrom", str(tmp_path / "splits.txt"), str(tmp_path / "splits.seq")]) == 2
+    assert "split points must increase" in capsys.readouterr().err
+    assert not (tmp_path / "splits.seq").exists()

@@ -1,0 +1,223 @@
+"""zipnumclusterjob.py: under mrjob's local runners it obeys the split file and gives `cdxmill zipnum`'s bytes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from bisect import bisect_right
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.conftest import RunCdxmill
+from tests.jobs.conftest import HardInputs, RunJob, page_line
+
+CORES = 2
+
+
+class Clusters(NamedTuple):
+    """The local engine's cluster and one that a job built, with how the job ended and what it left behind."""
+
+    expected: Path
+    built: Path
+    status: int
+    stderr: str
+    tasks: Path
+
+
+def split_points() -> list[bytes]:
+    """For 12 shards: empty ones at both ends and between, one with nearly all; keys, whole lines, with tabs."""
+    return [
+        b"!",
+        b"!!",
+        b"!!!",
+        b"01 20200101000000",
+        b"com,example)/page/0000002 20200101000000",
+        page_line(3),
+        b"com,example)/page/0000003 20200101000001",
+        b"net,\ttab)/ 2",
+        b"net,zz)/ 20200101000000",
+        b"net,zzz)/ 20200101000000",
+        b"\xff\xff\xff\xff",
+    ]
+
+
+@pytest.fixture(scope="module")
+def split_file(tmp_path_factory: pytest.TempPathFactory, run_script: RunJob) -> Path:
+    folder = tmp_path_factory.mktemp("splits")
+    (folder / "splits.txt").write_bytes(b"\n".join(split_points()) + b"\n")
+    done = run_script("jobs/seqfileutils.py", "--copyfrom", folder / "splits.txt", folder / "splits.seq")
+    assert done.returncode == 0, done.stderr
+    return folder / "splits.seq"
+
+
+@pytest.fixture(scope="module")
+def expected(
+    tmp_path_factory: pytest.TempPathFactory,
+    hard_inputs: HardInputs,
+    split_file: Path,
+    run_cdxmill: RunCdxmill,
+) -> Path:
+    folder = tmp_path_factory.mktemp("expected")
+    options = ["--splits", split_file, "--location", "/published", "-p", "1", "-q"]
+    done = run_cdxmill("zipnum", "-o", folder, *options, *hard_inputs.paths)
+    assert done.returncode == 1, done.stderr  # for the two bad inputs
+    return folder
+
+
+@pytest.fixture(scope="module", params=["inline", "local"])
+def clusters(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    hard_inputs: HardInputs,
+    split_file: Path,
+    expected: Path,
+    run_job: RunJob,
+) -> Clusters:
+    """Run in the inputs' folder with relative paths, for the tasks have working folders of their own."""
+    folder = tmp_path_factory.mktemp(request.param)
+    options = ["--num-cores", str(CORES), "--cleanup", "NONE", "--local-tmp-dir", folder / "tmp"]
+    places = ["--splitfile", split_file, "--zipnum-dir", folder / "cluster", "--location", "/published"]
+    names = [path.name for path in hard_inputs.paths]
+    done = run_job(
+        "zipnumclusterjob", request.param, *options, *places, *names, cwd=hard_inputs.paths[0].parent
+    )
+    return Clusters(expected, folder / "cluster", done.returncode, done.stderr.decode(), folder / "tmp")
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_every_file_of_the_cluster_equals_the_local_engines(clusters: Clusters) -> None:
+    expected, built = files_of(clusters.expected), files_of(clusters.built)
+    assert sorted(built) == sorted(expected)
+    assert [name for name in expected if built[name] != expected[name]] == []
+
+
+def test_the_shards_are_the_sorted_set_of_the_lines_cut_at_the_split_points(
+    clusters: Clusters, hard_inputs: HardInputs
+) -> None:
+    points = split_points()
+    shards: list[list[bytes]] = [[] for _ in range(len(points) + 1)]
+    for line in sorted(hard_inputs.lines):
+        shards[bisect_right(points, line)].append(line)
+    assert sum(not shard for shard in shards) >= 3, "the test has empty shards"
+    assert max(map(len, shards)) > 0.9 * len(hard_inputs.lines), (
+        "the test has one shard with nearly all lines"
+    )
+    for number, lines in enumerate(shards):
+        data = gzip.decompress((clusters.built / f"cdx-{number:05d}.gz").read_bytes())
+        assert data == b"".join(line + b"\n" for line in lines)
+
+
+def test_mapper_and_reducer_tasks_run_under_mrjob(clusters: Clusters, hard_inputs: HardInputs) -> None:
+    (step,) = clusters.tasks.glob("*/step/000")
+    mapped = [path.stat().st_size for path in step.glob("mapper/*/output")]
+    reduced = [path.stat().st_size for path in step.glob("reducer/*/input")]
+    content = sum(map(len, hard_inputs.lines))
+    assert len(mapped) >= 2
+    assert len(reduced) >= 2
+    assert len(split_points()) + 1 > 2 * CORES, "more shards than mrjob makes reducers"
+    assert sum(mapped) >= content
+    assert sum(reduced) == sum(mapped)
+
+
+def test_bad_inputs_are_named_and_cost_nothing_else(clusters: Clusters, hard_inputs: HardInputs) -> None:
+    assert clusters.status == 1
+    told = clusters.stderr.splitlines()
+    assert len(told) == 2
+    for path, line in zip(sorted(path.name for path in hard_inputs.bad), sorted(told), strict=True):
+        assert line.startswith(f"{path}: ")
+        assert "make this index again" in line
+
+
+def test_convert_numlines_and_compressor_are_obeyed(
+    tmp_path: Path, run_cdxmill: RunCdxmill, run_job: RunJob
+) -> None:
+    lines = [f"com,a)/{number:03d} 2020 http://a.com/ 12 {number} a,b.warc.gz" for number in range(50)]
+    cdx = tmp_path / "six.cdx"
+    cdx.write_text("\n".join(lines))
+    (tmp_path / "splits.txt").write_text("com,a)/020 2020\n")
+    same = ["--convert", "--numlines", "7", "--compressor", "zlib", "--level", "9", "--location", "x"]
+    ours = run_cdxmill("zipnum", "-o", tmp_path / "a", "--splits", tmp_path / "splits.txt", *same, cdx)
+    assert ours.returncode == 0, ours.stderr
+    places = ["--splitfile", "splits.txt", "--output-dir", "b", "--no-output", "--shards", "2"]
+    job = run_job("zipnumclusterjob", "inline", *places, *same, "six.cdx", cwd=tmp_path)
+    assert (job.returncode, job.stdout) == (0, b""), job.stderr
+    assert files_of(tmp_path / "b") == files_of(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--zipnum-dir", "c", "a.cdx"], "--splitfile"),
+        (["--splitfile", "splits.txt", "a.cdx"], "--zipnum-dir"),
+        (["--splitfile", "splits.txt", "--zipnum-dir", "c"], "no input"),
+        (["--splitfile", "absent", "--zipnum-dir", "c", "a.cdx"], "absent: cannot be read"),
+        (["--splitfile", "splits.txt", "--shards", "3", "--zipnum-dir", "c", "a.cdx"], "gives 2 shards"),
+        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "a.cdx", "b.cdx"], "one kind of lines"),
+        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "--numlines", "0", "a.cdx"], "--numlines"),
+        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "--level", "13", "a.cdx"], "level 13"),
+        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "-r", "hadoop", "a.cdx"], "-r hadoop"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_line_before_any_work(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    reason: str,
+) -> None:
+    from cdxmill.jobs.launch import launch
+    from cdxmill.jobs.zipnumclusterjob import ZipNumClusterJob
+
+    monkeypatch.chdir(tmp_path)
+    Path("splits.txt").write_bytes(b"b 2020\n")
+    Path("a.cdx").write_bytes(b"a 2020 {}\n")
+    Path("b.cdx").write_bytes(b"a 2020 three fields\n")
+    assert launch(ZipNumClusterJob(["--no-conf", *arguments])) == 2
+    told = capsys.readouterr().err
+    assert reason in told
+    assert told.count("\n") == 1
+    assert not Path("c").exists()
+
+
+def test_a_shard_that_did_not_come_out_leaves_no_finished_cluster(tmp_path: Path) -> None:
+    from cdxmill.errors import StoppedError
+    from cdxmill.jobs.zipnumclusterjob import ZipNumClusterJob
+
+    (tmp_path / "splits.txt").write_bytes(b"b 2020\n")
+    places = ["--splitfile", str(tmp_path / "splits.txt"), "--zipnum-dir", str(tmp_path / "c")]
+    with pytest.raises(StoppedError, match="0 of 2 shards"):
+        ZipNumClusterJob(places).finish(b"")
+    assert not (tmp_path / "c/cluster.json").exists()
+
+
+def test_a_reducer_of_a_real_partitioner_writes_the_shard_of_its_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.zipnumclusterjob import ZipNumClusterJob
+
+    monkeypatch.chdir(tmp_path)
+    Path("splits.txt").write_bytes(b"b 2020\nc 2020\n")
+    arguments = ["--splitfile", "splits.txt", "--zipnum-dir", "c", "--reducer"]
+    given = {0: [], 1: [b"b 2021\t{}\r", b" CDX header", b"b 2020 {}", b"b 2021\t{}\r"]}
+    for partition, lines in given.items():
+        monkeypatch.setitem(os.environ, "mapreduce_task_partition", str(partition))
+        data = b"\n".join([*lines, b""]) if lines else b""
+        ZipNumClusterJob(arguments).sandbox(stdin=io.BytesIO(data)).execute()
+    assert gzip.decompress(Path("c/cdx-00000.gz").read_bytes()) == b""
+    assert gzip.decompress(Path("c/cdx-00001.gz").read_bytes()) == b"b 2020 {}\nb 2021\t{}\r\n"
+    assert Path("c/part-00000").read_bytes() == b""
+
+
+def test_a_mapper_given_lines_passes_them_through_unchanged() -> None:
+    from cdxmill.jobs.zipnumclusterjob import ZipNumClusterJob
+
+    data = b"b\t\0\r\n\na \xff\n" + b"x" * 3_000_000 + b"\n"
+    job = ZipNumClusterJob(["--mapper"]).sandbox(stdin=io.BytesIO(data))
+    job.execute()
+    assert job.stdout.getvalue() == data
