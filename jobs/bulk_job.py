@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -23,15 +22,16 @@ from mrjob.job import MRJob
 from mrjob.step import MRStep
 
 from cdxmill.errors import UsageError
-from cdxmill.jobs.launch import launch
+from cdxmill.jobs.launch import run
 from cdxmill.stages.read_lines import split_lines
+from cdxmill.storage.local import stopping
 from cdxmill.storage.scratch import Scratch
 
 _PIECE = 1 << 20
 
 
 class BulkJob(MRJob):  # type: ignore[misc]  # mrjob has no types
-    """A job of one step. What it maps and reduces is in run_mapper and run_reducer."""
+    """A job of one step; run_mapper and run_reducer are its two kinds of tasks."""
 
     def configure_args(self) -> None:
         """Add the options that every job has."""
@@ -52,9 +52,7 @@ class BulkJob(MRJob):  # type: ignore[misc]  # mrjob has no types
     def run_job(self) -> None:
         """Run the whole job; exits with the statuses of `cdxmill`."""
         self.set_up_logging(quiet=self.options.quiet, verbose=self.options.verbose)
-        status = launch(self)
-        if status:
-            sys.exit(status)
+        run(self)
 
     def make_runner(self) -> Any:
         """mrjob's runner for this job. Raises UsageError."""
@@ -67,14 +65,11 @@ class BulkJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         self._work = b"".join(item.ljust(width) + b"\n" for item in work)  # mrjob deals lines out by bytes
         return super().make_runner()
 
-    def task_args(self) -> list[str]:
-        """Arguments for the tasks, besides the job's own."""
-        return ["--launched-from", str(Path.cwd())]
-
     def _runner_kwargs(self) -> dict[str, Any]:
         kwargs: dict[str, Any] = super()._runner_kwargs()
-        extra = [*kwargs["extra_args"], *self.task_args()]
-        return {**kwargs, "input_paths": ["-"], "stdin": BytesIO(self._work), "extra_args": extra}
+        extra = [*kwargs["extra_args"], "--launched-from", str(Path.cwd())]
+        given = {"input_paths": ["-"], "stdin": BytesIO(self._work), "extra_args": extra}
+        return {**kwargs, **given, "bootstrap_mrjob": False}  # its shell would outlive a task that is killed
 
     def work(self) -> Iterator[list[Any]] | None:
         """The work on a task's standard input; None where that holds lines."""
@@ -90,5 +85,8 @@ class BulkJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         own = Path.cwd()
         if self.options.launched_from is not None:
             os.chdir(self.options.launched_from)
-        with tempfile.TemporaryDirectory(prefix=".scratch-", dir=parent or own) as folder:
+        place = Path(parent or own)
+        with stopping(place):
+            made = tempfile.TemporaryDirectory(prefix=".scratch-", dir=place)
+        with made as folder:
             yield Scratch(Path(folder))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote, unquote
 
 from mrjob.step import StepFailedException
@@ -13,7 +15,7 @@ from cdxmill.errors import CdxmillError, InputError, UsageError
 if TYPE_CHECKING:
     from cdxmill.jobs.bulk_job import BulkJob
 
-OK, FAILED, USAGE, STOPPED = 0, 1, 2, 3
+OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _GROUP = "failures"
 _SAFE = "".join(character for character in map(chr, range(32, 127)) if character not in "%,")
@@ -24,6 +26,19 @@ def count_failure(job: BulkJob, path: str, reason: str, hint: str = "") -> None:
     """Tell the launcher of an input that is no good; a counter is all that a task can send it."""
     text = f"{path}: {reason}" + (f"; {hint}" if hint else "")
     job.increment_counter(_GROUP, quote(text, _SAFE, errors="surrogateescape"))
+
+
+def run(job: BulkJob) -> None:
+    """Run the job as a command; exits unless all went well."""
+    signal.signal(signal.SIGTERM, _terminate)
+    status = launch(job)
+    if status:
+        sys.exit(status)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """Unwind, so that mrjob ends its tasks and removes its files."""
+    sys.exit(128 + number)
 
 
 def launch(job: BulkJob) -> int:
@@ -43,6 +58,8 @@ def launch(job: BulkJob) -> int:
         return _fail(error, FAILED)
     except (CdxmillError, StepFailedException) as error:
         return _fail(error, STOPPED)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
     return FAILED if failed else OK
 
 
@@ -53,6 +70,6 @@ def _tell_failures(counters: dict[str, dict[str, int]]) -> int:
     return len(failures)
 
 
-def _fail(error: Exception, status: int) -> int:
-    print(str(error).replace("\n", " "), file=sys.stderr)
+def _fail(reason: object, status: int) -> int:
+    print(str(reason).replace("\n", " "), file=sys.stderr)
     return status

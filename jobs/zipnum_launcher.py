@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,8 @@ from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, LIBRARIES, Compressor
 from cdxmill.stages.write_shard import BLOCK_LINES
 from cdxmill.storage.local import stopping
+
+_RUN = ".run-"
 
 
 def add_options(add: Callable[..., Any]) -> None:
@@ -61,6 +65,11 @@ def zipnum_options(options: Namespace) -> ZipnumOptions:
     )
 
 
+def task_folder(options: Namespace) -> Path:
+    """Where this run's reducers write: reducers that outlive a killed launcher write elsewhere."""
+    return cluster_folder(options) / f"{_RUN}{os.getpid()}"
+
+
 def start_cluster(options: Namespace) -> list[list[str]]:
     """Check everything and declare the cluster unfinished; the CDX files in groups."""
     folder = cluster_folder(options)
@@ -68,6 +77,8 @@ def start_cluster(options: Namespace) -> list[list[str]]:
     check_inputs(paths, zipnum_options(options))
     with stopping(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        for left in folder.glob(f"{_RUN}*"):
+            shutil.rmtree(left)
     unpublish(folder)
     return deal(paths)
 
@@ -78,4 +89,8 @@ def finish_cluster(options: Namespace, output: bytes) -> None:
     shards = sorted(ShardEntry(*json.loads(row)) for row in output.splitlines())
     if len(shards) != how.shards:
         raise StoppedError(f"{folder}: {len(shards)} of {how.shards} shards came out; run it again")
+    with stopping(folder):
+        for path in task_folder(options).iterdir():
+            path.replace(folder / path.name)
+        task_folder(options).rmdir()
     write_cluster_files(folder, shards, how.points or (), how.compressor, how.block_lines, how.location)

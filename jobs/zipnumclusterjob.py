@@ -46,7 +46,7 @@ class ZipNumClusterJob(BulkJob):  # type: ignore[misc]
 
     def _runner_kwargs(self) -> dict[str, Any]:
         kwargs = super()._runner_kwargs()
-        place = ["--zipnum-dir", str(launcher.cluster_folder(self.options))]
+        place = ["--zipnum-dir", str(launcher.task_folder(self.options))]
         # mrjob's own output has no place in the cluster: it is named part-* too
         return {**kwargs, "output_dir": None, "extra_args": [*kwargs["extra_args"], *place]}
 

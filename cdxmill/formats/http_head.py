@@ -32,12 +32,14 @@ def parse_http_head(block: bytes | bytearray) -> HttpHead:
         return _parse_odd_head(block)
     lower = head.lower()
     mime = _find(head, lower, b"\ncontent-type")
-    location = _find(head, lower, b"\nlocation") if b"\nlocation" in lower else None
-    if mime is None or location == b":":
+    location = _find(head, lower, b"\nlocation")
+    if mime is None or location is None:
         return _parse_odd_head(block)
-    words = head[: head.find(b"\r")].split(b" ", 2)
-    status = words[1].strip() if len(words) > 1 else None
-    return HttpHead(status or None, mime or None, location or None, end + 4)
+    return HttpHead(_status(head.split(b"\r", 1)[0]), mime or None, location or None, end + 4)
+
+
+def _status(line: bytes) -> bytes | None:
+    return line.partition(b" ")[2].strip().split(b" ", 1)[0] or None
 
 
 def _is_plain(head: bytes) -> bool:
@@ -68,10 +70,8 @@ def _parse_odd_head(block: bytes | bytearray) -> HttpHead:
     if not first:
         return HttpHead(None, None, None, stop + 1)
     fields, end = parse_fields(block, stop + 1) if stop >= 0 else ({}, -1)
-    words = first.split(b" ", 1)
-    status = words[1].strip().split(b" ", 1)[0] if len(words) > 1 else b""
     return HttpHead(
-        status or None,
+        _status(first),
         fields.get(b"content-type") or None,
         fields.get(b"location") or None,
         end if end >= 0 else len(block),

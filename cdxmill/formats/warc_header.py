@@ -67,7 +67,13 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
 
 def _has_plain_values(head: bytes, line_ends: int) -> bool:
     return (
-        head.count(b"\n") == line_ends and b" \r\n" not in head and b":  " not in head and b"\t" not in head
+        head.count(b"\n") == line_ends == head.count(b"\r")
+        and b" \r\n" not in head
+        and not head.endswith(b" ")
+        and b":  " not in head
+        and b"\t" not in head
+        and b"\v" not in head
+        and b"\f" not in head
     )
 
 

@@ -36,11 +36,13 @@ trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=4) | st.dict
 forms = st.lists(st.tuples(texts, texts)).map(lambda fields: "&".join(f"{name}={value}" for name, value in fields))
 
 
-def pywb(method: str, mime: str, body: bytes, url: str = URL) -> str:
-    """What pywb appends to the URL."""
+def pywb(method: str, mime: str, body: bytes, url: str = URL) -> str | None:
+    """What pywb appends to the URL; None where it fails to report JSON that is no UTF-8."""
     with contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return str(MethodQueryCanonicalizer(method, mime, len(body), BytesIO(body)).append_query(url))
+        with contextlib.suppress(UnicodeDecodeError):
+            return str(MethodQueryCanonicalizer(method, mime, len(body), BytesIO(body)).append_query(url))
+    return None
 
 
 def cdxj_indexer(method: str, mime: str, body: bytes, url: str = URL) -> str:

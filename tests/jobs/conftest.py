@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import random
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # mrjob 0.7.4 imports pipes
+    importlib.import_module("mrjob.job")
 
 ROOT = Path(__file__).resolve().parents[2]
 

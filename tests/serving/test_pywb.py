@@ -182,6 +182,7 @@ def test_sort_reverse_turns_the_lines_around(wayback: Wayback, cluster: Cluster)
             lambda line: line["url"].endswith(("png", "gif")) and line["status"] == "200",
         ),
     ],
+    ids=["exact", "not-exact", "contains", "two-at-once"],
 )
 def test_filters_see_the_fields_of_the_lines(
     wayback: Wayback, cluster: Cluster, filters: list[str], keeps: Callable[[dict[str, str]], bool]

@@ -1,0 +1,94 @@
+"""Heads of records and of HTTP messages, clean and odd, against warcio's parser."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
+
+from cdxmill.formats.http_head import parse_http_head
+from cdxmill.formats.warc_header import HeaderError, UnfinishedHeader, parse_warc_header
+
+VERSIONS = ["WARC/1.1", "WARC/1.0", "WARC/0.17", "WARC/0.18"]
+
+line_ends = st.sampled_from(["\r\n", "\r\n", "\r\n", "\n", "\r\r\n", " \r\n"])
+words = st.text("abcXYZ019-/;=é:\t\r\v\f ", max_size=8)
+names = st.sampled_from(
+    ["Content-Type", "content-type", "CONTENT-TYPE", "Content-Type ", "Content-Length", "Location", "location",
+     "WARC-Type", "WARC-Date", "X-a", "", "Content", "Content-Type-2", "Content Type", "Content-Type\t"]
+)  # fmt: skip
+fields = st.tuples(names, st.sampled_from([": ", ":", " : ", ":\t", ""]), words).map("".join)
+folded = st.tuples(st.sampled_from([" ", "\t", "  "]), words).map("".join)
+lines = st.lists(fields | fields | folded | words, max_size=8)
+clean_lines = st.lists(st.tuples(names, st.just(": "), words).map("".join), max_size=8)
+
+
+@st.composite
+def heads(draw: st.DrawFn, first: st.SearchStrategy[str], ended: bool = True) -> bytes:
+    """A head with odd or clean lines and line ends, and something behind it."""
+    inner = draw(st.just("\r\n") | st.none())
+    text = "".join(
+        line + (inner or draw(line_ends)) for line in [draw(first), *draw(draw(st.sampled_from([lines, clean_lines])))]
+    )
+    return (text + (draw(line_ends) if ended else "")).encode() + (draw(st.binary(max_size=20)) if ended else b"")
+
+
+def warcio(block: bytes, prefixes: list[str]) -> tuple[StatusAndHeaders, int]:
+    """What warcio reads, and how far. (Its total_len counts characters.)"""
+    stream = BytesIO(block)
+    return StatusAndHeadersParser(prefixes, verify=bool(prefixes)).parse(stream), stream.tell()
+
+
+def header(found: StatusAndHeaders, name: str) -> bytes | None:
+    value = found.get_header(name)
+    return value.encode() if value else None
+
+
+@given(heads(st.sampled_from(["HTTP/1.1 200 OK", "HTTP/1.0 404", "HTTP/1.1", "HTTP/1.1  301 Moved", "x y z", "ICY 200"])))
+def test_an_http_head_is_what_warcio_reads(block: bytes) -> None:
+    ours, (theirs, end) = parse_http_head(block), warcio(block, [])
+    assert (ours.status or b"").decode() == (theirs.get_statuscode() or "")
+    assert ours.content_type == header(theirs, "Content-Type")
+    assert ours.location == header(theirs, "Location")
+    assert ours.end == end
+
+
+@given(heads(st.sampled_from(VERSIONS)))
+def test_a_record_header_is_what_warcio_reads(data: bytes) -> None:
+    ours, end = parse_warc_header(data)
+    theirs, their_end = warcio(data, VERSIONS)
+    assert end == their_end
+    first: dict[bytes, bytes] = {}
+    for name, value in theirs.headers:
+        first.setdefault(name.lower().encode(), value.encode())
+    assert ours == first
+
+
+@given(heads(st.sampled_from(VERSIONS)), st.data())
+def test_a_cut_record_header_is_unfinished(data: bytes, choice: st.DataObject) -> None:
+    _, end = parse_warc_header(data)
+    size = choice.draw(st.integers(data.index(b"\n") + 1, end - 1))
+    with pytest.raises(UnfinishedHeader):
+        parse_warc_header(data[:size])
+
+
+@given(heads(st.sampled_from(["HTTP/1.1 200 OK"]), ended=False))
+def test_an_http_head_without_a_blank_line_ends_with_the_block(block: bytes) -> None:
+    ours, (theirs, end) = parse_http_head(block), warcio(block, [])
+    assert ours.content_type == header(theirs, "Content-Type")
+    assert ours.end == end
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_have_a_head_within_them(block: bytes) -> None:
+    assert 0 <= parse_http_head(block).end <= len(block)
+
+
+@given(st.binary(max_size=40))
+def test_what_is_no_record_header_is_refused(data: bytes) -> None:
+    if not data.upper().startswith(b"WARC/"):
+        with pytest.raises(HeaderError):
+            parse_warc_header(data)

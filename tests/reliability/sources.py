@@ -1,0 +1,127 @@
+"""Real records, taken from pywb's archives and the samples, and archives of every kind made of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import zstandard
+
+from cdxmill.formats.arc_header import parse_arc_header
+from cdxmill.formats.warc_header import parse_warc_header
+
+CRLF = b"\r\n\r\n"
+_ARC = "@history/f1897b6d/**/42-117-20051212141241-00001-sb-test-har-001.statsbiblioteket.dk.arc"
+DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
+
+
+class Source(NamedTuple):
+    """Records without their closing line ends, each of which gets an index line; `end` closes one."""
+
+    records: list[bytes]
+    end: bytes
+
+    def names(self) -> list[str]:
+        """What tells the records from each other: WARC-Record-ID, or in ARC URL and date."""
+        return [name_of(record) for record in self.records]
+
+    def parts(self) -> list[bytes]:
+        """The records as they stand in an uncompressed archive."""
+        return [record + self.end for record in self.records]
+
+    def members(self) -> list[bytes]:
+        """One gzip member for each record."""
+        return [gzip_member(part) for part in self.parts()]
+
+    def frames(self, dictionary: zstandard.ZstdCompressionDict | None = None) -> list[bytes]:
+        """One Zstandard frame for each record."""
+        return [zstd_frame(part, dictionary) for part in self.parts()]
+
+    def dictionary(self) -> zstandard.ZstdCompressionDict:
+        """A dictionary that is trained on the records."""
+        parts: list[bytes | bytearray | memoryview[int]] = [*self.parts()] * 50
+        return zstandard.train_dictionary(2048, parts)
+
+
+def name_of(record: bytes) -> str:
+    """WARC-Record-ID, or in ARC URL and date, of a record's bytes."""
+    if record.startswith(b"WARC/"):
+        return parse_warc_header(record)[0][b"warc-record-id"].decode()
+    parsed = parse_arc_header(record)
+    assert parsed is not None, record[:100]
+    return f"{parsed[0][b'warc-target-uri'].decode()} {parsed[0][b'warc-date'].decode()}"
+
+
+def warc_source(pywb_warcs: Path) -> Source:
+    """Six small captures of pywb's samples: responses, revisits, a resource."""
+    names = (
+        "example.warc.gz",
+        "example-url-agnostic-revisit.warc.gz",
+        "httpbin-resource.warc.gz",
+        "post-test.warc.gz",
+    )
+    contents = [content for name in names for content in split_members((pywb_warcs / name).read_bytes())]
+    kinds = (b"response", b"revisit", b"resource")
+    records = [
+        content.removesuffix(CRLF)
+        for content in contents
+        if parse_warc_header(content)[0][b"warc-type"] in kinds and len(content) < 3000
+    ]
+    return Source(records[:6], CRLF)
+
+
+def arc_source(samples: Path) -> Source:
+    """Captures of a small ARC file of the samples, without its file description."""
+    found = sorted((samples / "netarchivesuite+netarchivesuite").rglob(_ARC))
+    by_url = {name_of(record).split()[0]: record for record in split_arc(found[0].read_bytes())[1:]}
+    return Source(list(by_url.values())[-6:], b"\n")
+
+
+def split_members(data: bytes) -> list[bytes]:
+    """The content of each gzip member."""
+    contents = []
+    while data:
+        inflater = zlib.decompressobj(31)
+        contents.append(inflater.decompress(data))
+        data = inflater.unused_data
+    return contents
+
+
+def split_arc(data: bytes) -> list[bytes]:
+    """The records of an ARC file, without the line end behind each."""
+    records, pos = [], 0
+    while pos < len(data):
+        parsed = parse_arc_header(data[pos:])
+        assert parsed is not None, data[pos : pos + 100]
+        end = pos + parsed[1] + int(parsed[0][b"content-length"])
+        records.append(data[pos:end])
+        pos = end + len(data[end:]) - len(data[end:].lstrip(b"\n"))
+    return records
+
+
+def gzip_member(content: bytes, level: int = 9) -> bytes:
+    """`content` as one gzip member, its header as short as can be."""
+    deflater = zlib.compressobj(level, zlib.DEFLATED, 31)
+    return deflater.compress(content) + deflater.flush()
+
+
+def zstd_frame(content: bytes, dictionary: zstandard.ZstdCompressionDict | None = None) -> bytes:
+    """`content` as one Zstandard frame, as IIPC's WARC-Zstd asks: with size and checksum."""
+    compressor = zstandard.ZstdCompressor(dict_data=dictionary, write_checksum=True, write_content_size=True)
+    return compressor.compress(content)
+
+
+def dictionary_frame(content: bytes) -> bytes:
+    """The skippable frame that a dictionary stands in at the start of an archive."""
+    return DICTIONARY_MAGIC + len(content).to_bytes(4, "little") + content
+
+
+def places(parts: Sequence[bytes], start: int = 0) -> list[tuple[int, int]]:
+    """Where each part lies in the whole: (begin, end)."""
+    found = []
+    for part in parts:
+        found.append((start, start + len(part)))
+        start += len(part)
+    return found
