@@ -9,12 +9,17 @@ HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "cdxmill/__init__.py").read_text(), re.M)
 assert VERSION is not None
 
+S3 = ["boto3>=1.34"]
 SERVE = ["pywb==2.10.0"]
 TEST = [
     *SERVE,
+    *S3,
     "cdxj-indexer==1.5.0",
     "fastwarc==2.0.1",
+    "flask==3.1.3",
+    "flask-cors==6.0.5",
     "hypothesis==6.170.15",
+    "moto[s3]==5.2.5",
     "mypy==2.4.1",
     "pytest==9.2.0",
     "pytest-xdist==3.8.0",
@@ -49,9 +54,10 @@ setup(
         "rich>=13",
         "setuptools",
         "typer>=0.24,<0.25",  # later ones load pydantic, which costs 90 ms at every start
+        "urllib3>=2",
         "zstandard>=0.22",
     ],
-    extras_require={"serve": SERVE, "test": TEST, "bench": BENCH},
+    extras_require={"s3": S3, "serve": SERVE, "test": TEST, "bench": BENCH},
     entry_points={"console_scripts": ["cdxmill = cdxmill.cli:main"]},
     classifiers=[
         "Programming Language :: Python :: 3.11",

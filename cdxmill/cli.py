@@ -47,7 +47,7 @@ Processes = Annotated[
 Archives = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="INPUT...", help="Archives, folders of archives (looked through to the bottom) or globs."
+        metavar="INPUT...", help="Archives, folders of archives (searched to the bottom), globs, or URLs."
     ),
 ]
 CdxFiles = Annotated[
@@ -59,7 +59,7 @@ ManifestOption = Annotated[
     typer.Option(
         metavar="FILE",
         help="List of archives, one a line (its last tab-separated field), also .gz; - is standard input."
-        " Blank lines and lines with # are skipped.",
+        " Blank lines, and lines that start with #, are skipped.",
     ),
 ]
 Root = Annotated[str | None, typer.Option(metavar="DIR", help="Where relative paths of the manifest start.")]
@@ -82,13 +82,22 @@ PostAppend = Annotated[
 ]
 Minimal = Annotated[
     bool,
-    typer.Option("--minimal", help="Only what the record headers tell: no mime and status of HTTP heads."),
+    typer.Option(
+        "--minimal", help="Read no HTTP heads: no status, no redirect, and mime as in the record's header."
+    ),
 ]
 Unsurt = Annotated[
-    bool, typer.Option("--unsurt", help="Write keys as host/path, not host-reversed. For old tools.")
+    bool,
+    typer.Option(
+        "--unsurt",
+        help="Write keys as host/path, not host-reversed. For old tools; lookup needs the reversed ones.",
+    ),
 ]
 KeepWww = Annotated[
-    bool, typer.Option("--keep-www", help="Keep www. in keys; pywb's and OpenWayback's have none.")
+    bool,
+    typer.Option(
+        "--keep-www", help="Keep www. in keys; the keys that pywb, OpenWayback and lookup ask for have none."
+    ),
 ]
 Cdx11 = Annotated[
     bool, typer.Option("--cdx11", "-11", help="Write CDX lines with 11 fields instead of CDXJ.")
@@ -96,19 +105,24 @@ Cdx11 = Annotated[
 Cdx9 = Annotated[
     bool, typer.Option("--cdx9", "--cdx09", "-9", help="Write CDX lines with 9 fields instead of CDXJ.")
 ]
-Shards = Annotated[int | None, typer.Option("--shards", "-s", min=1, help="Number of shards.")]
+Shards = Annotated[
+    int | None, typer.Option("--shards", "-s", min=1, help="Number of shards; --splits tells it, too.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of the sample: the same seed gives the same split points.")]
 Splits = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Take split points from this file (text or SequenceFile).")
 ]
-NumLines = Annotated[int, typer.Option("--numlines", min=1, help="Lines a block.")]
+NumLines = Annotated[int, typer.Option("--numlines", min=1, help="Lines in a block.")]
 CompressorOption = Annotated[
     str, typer.Option("--compressor", help="Library that packs the blocks: libdeflate or zlib.")
 ]
 Level = Annotated[int, typer.Option(min=1, max=12, help="How hard blocks are packed (zlib: up to 9).")]
 Location = Annotated[
     str | None,
-    typer.Option(metavar="BASE", help="Folder or URL where the shards will be published, for cluster.loc."),
+    typer.Option(
+        metavar="BASE",
+        help="Folder or URL that cluster.loc names for the shards. Default: CLUSTER as an absolute path.",
+    ),
 ]
 
 
@@ -133,7 +147,10 @@ def index(  # noqa: PLR0913 - one parameter an option
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="DIR", help="Folder for the .cdx.gz files, or - for one stream."
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Folder for the .cdx.gz files, or - for one stream on stdout.",
         ),
     ],
     inputs: Archives = None,
@@ -154,10 +171,12 @@ def index(  # noqa: PLR0913 - one parameter an option
     keep_www: KeepWww = False,
     quiet: Quiet = False,
 ) -> int:
-    """Index archives: one sorted .cdx.gz for each, its path kept, or (-o -) one sorted stream of lines.
+    """Index archives: one sorted .cdx.gz for each, or one sorted stream.
 
-    WARC and ARC, gzip, Zstandard or plain, WAT and WET. A record gets a line only if its byte
-    range alone holds exactly that record; all else is named on stderr.
+    INPUT is an archive, a folder that is searched to the bottom, a glob, or a file, http(s) or s3 URL:
+    WARC and ARC, gzip, Zstandard or plain, WAT and WET. An output keeps the path of its input.
+    A record gets a line only if its byte range alone holds exactly that record; all else is named on
+    stderr and in DIR/failures.tsv.
     """
     from cdxmill.commands.index import index_to_folder, index_to_stream, output_names
     from cdxmill.commands.progress import Failures
@@ -180,16 +199,24 @@ def index(  # noqa: PLR0913 - one parameter an option
 def sample(
     cdx: CdxFiles,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Text file; FILE.seq stands beside it.")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Text file, such as splits.txt; splits.seq is written beside it.",
+        ),
     ],
     shards: Annotated[int, typer.Option("--shards", "-s", min=1, help="Number of shards to divide into.")],
     seed: Seed = 0,
     processes: Processes = 0,
     quiet: Quiet = False,
 ) -> int:
-    """Find split points for SHARDS shards: a uniform sample over all lines of all files, in one pass.
+    """Find split points that divide CDX lines into even shards.
 
-    Writes one `<urlkey> <timestamp>` a line, and the same as a Hadoop SequenceFile with the ending .seq.
+    CDX is a file, gzip or plain, sorted or not, a folder of such files, or a glob. One pass takes a
+    uniform sample: each line has the same chance, whatever the size of its file. Written are
+    `<urlkey> <timestamp>`, one a line, and the same as a Hadoop SequenceFile, which ends in .seq.
     """
     from cdxmill.commands.progress import Failures
     from cdxmill.commands.sample import sample_files, write_splits
@@ -220,10 +247,11 @@ def zipnum(  # noqa: PLR0913
     ] = False,
     quiet: Quiet = False,
 ) -> int:
-    """Build a ZipNum cluster: the sorted set of all lines, in shards of gzip blocks with a secondary index.
+    """Build a ZipNum cluster from CDX files.
 
-    All input files hold one kind of lines: CDXJ, or CDX with one number of fields. A file that is
-    damaged contributes no line and is named.
+    CDX is a file, gzip or plain, sorted or not, a folder of such files, or a glob. All of them hold
+    one kind of lines: CDXJ, or CDX with one number of fields. The cluster is the sorted set of
+    all lines, in shards of gzip blocks with a secondary index. A damaged file adds no line and is named.
     """
     from cdxmill.commands.progress import Failures
     from cdxmill.commands.summaries import tell_cluster
@@ -264,6 +292,7 @@ def build(  # noqa: PLR0913
 ) -> int:
     """Index archives and build a ZipNum cluster of them, in one go.
 
+    INPUT is an archive, a folder that is searched to the bottom, a glob, or a file, http(s) or s3 URL.
     The index of each archive is kept in CLUSTER/cdx. Started again, it indexes only what is missing.
     """
     from cdxmill.commands.build import build as build_all
@@ -287,10 +316,14 @@ def build(  # noqa: PLR0913
 def lookup(
     cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="Folder of a ZipNum cluster.")],
     url: Annotated[
-        str, typer.Argument(metavar="URL", help="A URL; with * at its end all URLs that start so.")
+        str, typer.Argument(metavar="URL", help="A URL; with * at its end, all URLs that start so.")
     ],
 ) -> int:
-    """Print the lines of a URL, or of all URLs that start with it (URL*), from a cluster."""
+    """Print the lines that a cluster has for a URL or a prefix.
+
+    CLUSTER is the folder of a ZipNum cluster. URL finds its captures; URL* those of all URLs whose
+    keys start as its own does. Nothing found is no error.
+    """
     from cdxmill.commands.lookup import lookup as find
 
     for line in find(cluster, url):

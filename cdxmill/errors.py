@@ -9,6 +9,9 @@ A user sees `str(error)`, one line. `cli` alone maps them to exit statuses.
 """
 
 
+from __future__ import annotations
+
+
 class CdxmillError(Exception):
     """Base of all; its text is one line: what, where, why, what to do."""
 
@@ -23,6 +26,10 @@ class InputError(CdxmillError):
     def __init__(self, path: str, reason: str, hint: str = "") -> None:
         self.path, self.reason, self.hint = path, reason, hint
         super().__init__(f"{path}: {reason}" + (f"; {hint}" if hint else ""))
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:
+        """Workers send their errors to the parent process."""
+        return InputError, (self.path, self.reason, self.hint)
 
 
 class StoppedError(CdxmillError):

@@ -21,7 +21,8 @@ from cdxmill.commands.inputs import Input, find_archives
 from cdxmill.errors import UsageError
 from cdxmill.jobs.bulk_job import BulkJob
 from cdxmill.jobs.launch import count_failure
-from cdxmill.storage.local import is_newer, stopping
+from cdxmill.storage.choose import is_newer
+from cdxmill.storage.local import stopping
 
 
 class IndexWARCJob(BulkJob):  # type: ignore[misc]

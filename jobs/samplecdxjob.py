@@ -69,12 +69,15 @@ class SampleCDXJob(BulkJob):  # type: ignore[misc]
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the split points."""
-        merged: Sample = []
+        size = self.options.shards * self.options.scaler
+        sample: Sample = []
         for lines in self.lines():
             rows = [line.split(b"\t", 2)[1:] for line in lines]
-            sample = [(float(priority), key) for priority, key in rows]
-            merged = merge_samples((merged, sample), self.options.shards * self.options.scaler)
-        self.stdout.write(format_text(pick_splits((key for _, key in merged), self.options.shards)))
+            sample += [(float(priority), key) for priority, key in rows]
+            if len(sample) >= 2 * size:
+                sample = merge_samples((sample,), size)
+        keys = (key for _, key in merge_samples((sample,), size))
+        self.stdout.write(format_text(pick_splits(keys, self.options.shards)))
 
     def finish(self, output: bytes) -> None:
         """Write the split files."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
+from cdxmill.commands.progress import Failures
+from cdxmill.commands.reading import counted
 from cdxmill.errors import InputError, UsageError
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.read_lines import is_capture_line, read_lines
-from cdxmill.stages.window import Window
+from cdxmill.stages.window import CHUNK, Window
 from cdxmill.storage.local import file_size, open_ranges
+
+AGAIN = "make this index again"
 
 _TASKS = 64
 _LEAST, _MOST = 8 << 20, 256 << 20
@@ -22,6 +27,25 @@ class Flavour(NamedTuple):
     name: str
     fields: int
     path: str
+
+
+def read_cdx(path: str, chunk: int = CHUNK) -> Iterator[list[bytes]]:
+    """The lines of the CDX file at `path`, in lists; `chunk` bytes are read at a time.
+
+    Raises InputError where it cannot be read or is damaged.
+    """
+    with open_ranges(path) as read_at:
+        try:
+            yield from read_lines(Window(counted(read_at), chunk))
+        except MemberError as error:
+            raise InputError(path, str(error), AGAIN) from None
+
+
+def note_empty(paths: Sequence[str], failures: Failures) -> None:
+    """A note for each file of no bytes: it may have been cut."""
+    for path in paths:
+        if not file_size(path) and Path(path).is_file():
+            failures.note(f"{path}: note: the file is empty")
 
 
 def check_flavours(paths: Sequence[str]) -> Flavour | None:
@@ -45,12 +69,11 @@ def check_flavours(paths: Sequence[str]) -> Flavour | None:
 
 def _first_line(path: str) -> bytes | None:
     try:
-        with open_ranges(path) as read_at:
-            for lines in islice(read_lines(Window(read_at, 1 << 18)), 4):
-                for line in lines:
-                    if is_capture_line(line):
-                        return line
-    except (InputError, MemberError):
+        for lines in islice(read_cdx(path, 1 << 18), 4):
+            for line in lines:
+                if is_capture_line(line):
+                    return line
+    except InputError:
         pass
     return None
 

@@ -21,7 +21,8 @@ from cdxmill.stages.merge_lines import merge_runs
 from cdxmill.stages.sort_lines import LineSorter, sort_captures
 from cdxmill.stages.sorted_runs import Run, distinct
 from cdxmill.stages.write_lines import write_gzip_lines
-from cdxmill.storage.local import append_line, file_size, is_newer, open_ranges, stopping, write_atomic
+from cdxmill.storage.choose import check_libraries, file_size, is_newer, open_ranges, total_size
+from cdxmill.storage.local import append_line, stopping, write_atomic
 from cdxmill.storage.scratch import Scratch
 
 FAILURES = "failures.tsv"
@@ -118,7 +119,8 @@ def forget_failed(record: Path, names: Mapping[Input, str], folder: Path, keep_o
 
 
 def _run(tasks: Sequence[IndexTask], options: IndexOptions, failures: Failures) -> tuple[Summary, list[Run]]:
-    total = sum(file_size(task.archive.path) for task in tasks)
+    check_libraries(task.archive.path for task in tasks)
+    total = total_size(task.archive.path for task in tasks)
     runs: list[Run] = []
     captures = done = 0
     with Progress("indexing", len(tasks), total, options.quiet) as progress:

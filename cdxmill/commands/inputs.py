@@ -46,7 +46,10 @@ def find_archives(
     if manifest is not None:
         found += _listed(manifest, root or "")
     if dir_root is not None:
-        found = [entry._replace(filename=os.path.relpath(entry.path, dir_root)) for entry in found]
+        found = [
+            entry if _SCHEME.match(entry.path) else entry._replace(filename=os.path.relpath(entry.path, dir_root))
+            for entry in found
+        ]
     return found
 
 
@@ -73,11 +76,20 @@ def below(path: str) -> str:
 
     >>> below("/dir1/a.warc.gz"), below("../x/./a.warc"), below("s3://bucket/a.warc")
     ('dir1/a.warc.gz', 'x/a.warc', 'a.warc')
+    >>> below("https://example.com/a.warc.gz?token=x")
+    'a.warc.gz'
     """
-    path = posixpath.normpath(_SCHEME.sub("/", path)).lstrip("/")
+    path = posixpath.normpath("/" + _key(path)).lstrip("/")
     while path.startswith("../"):
         path = path[3:]
     return path
+
+
+def _key(path: str) -> str:
+    """A URL without scheme and host, and without the query of a web address; a path as it is."""
+    if path.lower().startswith(("http://", "https://")):
+        path = path.partition("#")[0].partition("?")[0]
+    return _SCHEME.sub("", path)
 
 
 def _named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
@@ -91,7 +103,7 @@ def _named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
             files = [match for match in matches if not Path(match).is_dir()]
             yield from (Input(path, posixpath.basename(path), path) for path in files or [name])
         else:
-            yield Input(name, posixpath.basename(name), name)
+            yield Input(name, posixpath.basename(_key(name)), name)
 
 
 def _walk(folder: str) -> Iterator[str]:
@@ -106,8 +118,7 @@ def _listed(manifest: str, root: str) -> Iterator[Input]:
             continue
         is_relative = not (entry.startswith("/") or _SCHEME.match(entry))
         path = posixpath.join(root, entry) if is_relative else entry
-        is_url = _SCHEME.match(entry)
-        filename = entry if is_relative else _SCHEME.sub("", entry) if is_url else posixpath.basename(entry)
+        filename = entry if is_relative else posixpath.basename(entry) if entry[0] == "/" else _key(entry)
         yield Input(path, filename, f"{manifest}:{number}: {path}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,10 +56,13 @@ class _Shards:
     def __init__(self, cluster: Path) -> None:
         self._cluster = cluster
         locations = cluster / LOCATIONS
-        self._locations = parse_locations(locations.read_bytes()) if locations.exists() else {}
+        self._locations: dict[bytes, list[str]] = {}
+        if locations.exists():
+            with open_ranges(str(locations)) as read_at:
+                self._locations = parse_locations(read_at(0, file_size(str(locations))))
 
     def read(self, block: BlockRef) -> bytes:
-        beside = self._cluster / block.shard.decode()
+        beside = self._cluster / os.fsdecode(block.shard)
         listed = self._locations.get(block.shard, [])
         path = beside if beside.exists() or not listed else Path(self._cluster, listed[0])
         with open_ranges(str(path)) as read_at:

@@ -1,18 +1,21 @@
-"""Tasks over processes: results as they come, clean ends, and how many bytes were read so far."""
+"""Tasks over processes: results as they come, clean ends, and how many bytes were read so far.
+
+multiprocessing is imported when processes are forked: a command that needs none starts faster.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.sharedctypes import Synchronized
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from cdxmill.errors import StoppedError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.sharedctypes import Synchronized
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -21,18 +24,30 @@ TICK = 0.5
 """Seconds between two looks at the progress."""
 _PR_SET_PDEATHSIG = 1
 
-_done: Synchronized[int] = multiprocessing.Value(ctypes.c_uint64)
+
+class _Counter:
+    """Bytes read in a step: a plain number, or one that forked workers share."""
+
+    def __init__(self) -> None:
+        self.own = 0
+        self.shared: Synchronized[int] | None = None
+
+
+_counter = _Counter()
 
 
 def bytes_done() -> int:
-    """Bytes that all processes have read so far, as they told by `count_bytes`."""
-    return _done.value
+    """Bytes that all processes have read so far in this step, as they told by `count_bytes`."""
+    return _counter.own + (_counter.shared.value if _counter.shared is not None else 0)
 
 
 def count_bytes(size: int) -> None:
     """Tell that `size` more bytes of the inputs are read."""
-    with _done.get_lock():
-        _done.value += size
+    if _counter.shared is None:
+        _counter.own += size
+        return
+    with _counter.shared.get_lock():
+        _counter.shared.value += size
 
 
 def processes_by_default() -> int:
@@ -48,13 +63,17 @@ def run_tasks(
     `tick` is called about twice a second. With one process nothing is forked. Errors of a
     task are raised here; a worker that dies is a StoppedError.
     """
-    _done.value = 0
+    _counter.own, _counter.shared = 0, None
     if processes == 1 or len(tasks) <= 1:
         for index, task in enumerate(tasks):
             yield index, work(task)
             tick()
         return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     context = multiprocessing.get_context("fork")
+    _counter.shared = context.Value(ctypes.c_uint64)
     with ProcessPoolExecutor(min(processes, len(tasks)), context, _start_worker) as pool:
         try:
             yield from _results(pool, work, tasks, tick)
@@ -71,9 +90,12 @@ def _results(
     tasks: Sequence[Task],
     tick: Callable[[], None],
 ) -> Iterator[tuple[int, Result]]:
+    from concurrent.futures import FIRST_COMPLETED, wait
+    from concurrent.futures.process import BrokenProcessPool
+
     waiting: dict[Future[Result], int] = {}
     coming = iter(enumerate(tasks))
-    ahead = 2 * multiprocessing.cpu_count() + 2
+    ahead = 2 * processes_by_default() + 2
     while True:
         while len(waiting) < ahead and (following := next(coming, None)) is not None:
             waiting[pool.submit(work, following[1])] = following[0]

@@ -10,12 +10,12 @@ from cdxmill.commands.sample import write_splits
 from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import format_location, part_name
-from cdxmill.storage.local import stopping, write_atomic
+from cdxmill.storage.local import TEMPORARY, stopping, write_atomic
 
 MANIFEST = "cluster.json"
 INDEX, SUMMARY, LOCATIONS = "cluster.idx", "cluster.summary", "cluster.loc"
 
-_NUMBERED = re.compile(r"(?:part-|cdx-)(\d{5,})(?:\.gz)?")
+_NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + f"({re.escape(TEMPORARY)})?")
 
 
 def unpublish(folder: Path) -> None:
@@ -49,11 +49,12 @@ def write_cluster_files(
 
 
 def _remove_others(folder: Path, shards: int) -> None:
-    """Parts and shards of an earlier, larger cluster."""
-    for path in folder.iterdir():
-        number = _NUMBERED.fullmatch(path.name)
-        if number is not None and int(number[1]) >= shards:
-            path.unlink()
+    """Parts and shards of an earlier, larger cluster, and what a killed run left half-written."""
+    with stopping(folder):
+        for path in folder.iterdir():
+            found = _NUMBERED.fullmatch(path.name)
+            if found is not None and (found[2] or int(found[1]) >= shards):
+                path.unlink()
 
 
 def _write_index(folder: Path, shards: int) -> None:

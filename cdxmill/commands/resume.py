@@ -59,12 +59,16 @@ class WorkFolder:
         tasks: Sequence[Task],
         processes: int,
         progress: Progress,
+        is_there: Callable[[Any], bool],
     ) -> Iterator[Any]:
-        """The results of all tasks in their order of ending; those of an earlier run come first."""
+        """The results of all tasks in their order of ending; those of an earlier run come first.
+
+        `is_there` tells whether what a result speaks of still is.
+        """
         left: list[tuple[int, Task]] = []
         for number, task in enumerate(tasks):
             result = self.load(f"{step}-{number:05d}")
-            if result is None:
+            if result is None or not is_there(result):
                 left.append((number, task))
             else:
                 progress.advance()

@@ -8,17 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.cdx_inputs import deal
+from cdxmill.commands.cdx_inputs import deal, note_empty, read_cdx
 from cdxmill.commands.pool import run_tasks
 from cdxmill.commands.progress import Failures, Progress
-from cdxmill.commands.reading import counted
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.split_points import format_sequence_file, format_text, parse
-from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.read_lines import read_lines
 from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples, pick_splits
-from cdxmill.stages.window import Window
-from cdxmill.storage.local import file_size, open_ranges, write_atomic
+from cdxmill.storage.local import file_size, write_atomic
 
 SAMPLES_PER_SHARD = 400
 """The worst of 300 shards then has about 1.15 times the mean of lines; 25 % above is rarer than one in a million."""
@@ -48,6 +44,7 @@ def sample_files(
     merged: Sample = []
     with Progress("sampling", len(tasks), sum(map(file_size, paths)), quiet) as progress:
         failures.show_on(progress)
+        note_empty(paths, failures)
         for _, result in run_tasks(sample_group, tasks, processes, progress.tick):
             for error in result.failures:
                 failures.add(error.path, None, error.reason, error.hint)
@@ -65,8 +62,11 @@ def splits_of(sample: Sample, shards: int, failures: Failures) -> list[bytes]:
 
 
 def write_splits(points: Sequence[bytes], path: Path) -> None:
-    """Write `path` as text, and a SequenceFile beside it with the ending `.seq`."""
-    with write_atomic(path) as file:
+    """Write `path` as text, and a SequenceFile beside it with the ending `.seq`.
+
+    Where `path` itself ends so, it is the SequenceFile, and the text beside it ends in `.txt`.
+    """
+    with write_atomic(path.with_suffix(".txt") if path.suffix == ".seq" else path) as file:
         file.write(format_text(points))
     with write_atomic(path.with_suffix(".seq")) as file:
         file.write(format_sequence_file(points))
@@ -77,13 +77,12 @@ def sample_group(task: SampleTask) -> SampleResult:
     reservoir = Reservoir(task.size, random.Random(task.seed))
     failures = []
     for path in task.paths:
+        reservoir.begin()
         try:
-            with open_ranges(path) as read_at:
-                for lines in read_lines(Window(counted(read_at))):
-                    reservoir.add(lines)
-        except MemberError as error:
-            failures.append(InputError(path, str(error), "make this index again"))
+            for lines in read_cdx(path):
+                reservoir.add(lines)
         except InputError as error:
+            reservoir.undo()
             failures.append(error)
     return SampleResult(reservoir.sample(), failures)
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill.commands.cdx_inputs import check_flavours, deal
+from cdxmill import __version__
+from cdxmill.commands.cdx_inputs import AGAIN, check_flavours, deal, note_empty, read_cdx
 from cdxmill.commands.progress import Failures, Progress
 from cdxmill.commands.publish import unpublish, write_cluster_files
-from cdxmill.commands.reading import counted
 from cdxmill.commands.resume import WorkFolder, fingerprint
 from cdxmill.commands.sample import SAMPLES_PER_SHARD, splits_of
 from cdxmill.errors import InputError, UsageError
@@ -25,15 +27,13 @@ from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS, convert_line
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
-from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.merge_lines import fewer_runs, merge_slices
-from cdxmill.stages.read_lines import is_capture_line, read_lines
+from cdxmill.stages.read_lines import is_capture_line
 from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples
 from cdxmill.stages.sort_lines import LineSorter
 from cdxmill.stages.sorted_runs import Run, Slice, cut_run
-from cdxmill.stages.window import Window
 from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
-from cdxmill.storage.local import file_size, open_ranges, write_atomic
+from cdxmill.storage.local import file_size, stopping, write_atomic
 from cdxmill.storage.scratch import Scratch
 
 
@@ -90,10 +90,11 @@ def build_cluster(
     UsageError where the files do not fit together.
     """
     check_inputs(paths, options)
-    folder.mkdir(parents=True, exist_ok=True)
+    with stopping(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     unpublish(folder)
     settings = (options.points, options.shards, options.block_lines, options.compressor, options.convert)
-    job = fingerprint(paths, (*settings, options.seed, options.compressor.version()))
+    job = fingerprint(paths, (*settings, options.seed, options.compressor.version(), __version__))
     work = WorkFolder(folder / ".work", job)
     runs, sample, failed = _sort(paths, work, options, failures)
     points = (
@@ -134,7 +135,11 @@ def _sort(
     failed = 0
     with Progress("sorting", len(tasks), sum(map(file_size, paths)), options.quiet) as progress:
         failures.show_on(progress)
-        for result in work.run("sort", _sort_group, tasks, options.processes, progress):
+        note_empty(paths, failures)
+        done = work.run(
+            "sort", _sort_group, tasks, options.processes, progress, partial(_are_there, work.scratch)
+        )
+        for result in done:
             runs += (Run(*run) for run in result["runs"])
             keys = ((priority, key.encode("latin-1")) for priority, key in result["sample"])
             sample = merge_samples((sample, list(keys)), size)
@@ -142,6 +147,10 @@ def _sort(
                 failures.add(path, None, reason, hint)
                 failed += 1
     return sorted(runs), sample, failed
+
+
+def _are_there(scratch: Scratch, result: dict[str, list[Any]]) -> bool:
+    return all(file_size(str(scratch.folder / run.name)) == run.end for run in starmap(Run, result["runs"]))
 
 
 def _sort_group(task: _SortTask) -> dict[str, list[Any]]:
@@ -159,27 +168,24 @@ def sort_files(
 ) -> list[tuple[str, str, str]]:
     """Read CDX files into `sorter` and past `reservoir`; path, reason and hint of those that are no good.
 
-    A damaged file leaves no line in the sorter.
+    A damaged file leaves no line in either.
     """
     failures = []
     for path in paths:
         sorter.begin()
+        reservoir.begin()
         try:
-            _sort_file(path, sorter, reservoir, convert)
-        except (InputError, MemberError, ValueError) as error:
+            for lines in read_cdx(path):
+                if convert:
+                    lines = [convert_line(line) for line in lines if is_capture_line(line)]
+                reservoir.add(lines)
+                sorter.add(lines)
+        except (InputError, ValueError) as error:
             sorter.undo()
+            reservoir.undo()
             reason = error.reason if isinstance(error, InputError) else str(error)
-            failures.append((path, reason, "none of its lines are in the cluster: make this index again"))
+            failures.append((path, reason, f"none of its lines are in the cluster: {AGAIN}"))
     return failures
-
-
-def _sort_file(path: str, sorter: LineSorter, reservoir: Reservoir, convert: bool) -> None:
-    with open_ranges(path) as read_at:
-        for lines in read_lines(Window(counted(read_at))):
-            if convert:
-                lines = [convert_line(line) for line in lines if is_capture_line(line)]
-            reservoir.add(lines)
-            sorter.add(lines)
 
 
 def _write_shards(
@@ -199,8 +205,16 @@ def _write_shards(
     ]
     with Progress("writing shards", len(tasks), 0, options.quiet) as progress:
         failures.show_on(progress)
-        results = work.run("shard", _write_shard, tasks, options.processes, progress)
-        return sorted(ShardEntry(*result) for result in results)
+        results = work.run(
+            "shard", _write_shard, tasks, options.processes, progress, partial(_is_there, folder)
+        )
+        return sorted(starmap(ShardEntry, results))
+
+
+def _is_there(folder: Path, result: Sequence[Any]) -> bool:
+    shard = ShardEntry(*result)
+    part = folder / shard.name.replace("cdx-", "part-").removesuffix(".gz")
+    return file_size(str(folder / shard.name)) == shard.bytes and part.exists()
 
 
 def _slices(runs: Sequence[Run], points: Sequence[bytes], scratch: Scratch) -> list[list[Slice]]:

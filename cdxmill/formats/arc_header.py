@@ -17,6 +17,8 @@ MAX_LINE = 1 << 16
 
 SEARCH = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]*:[^\n]* (?:\d{4,18}|-) [^ \n]* [^ \n]+ *\n")
 """Finds what may be the next header line behind damage; the parser is stricter."""
+KNOWN_SCHEME = re.compile(rb"(?:https?|ftp|dns|whois|filedesc|metadata|urn|mailto|news|nntp|gopher):")
+"""How the URLs of real files start."""
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
 _LENGTH = re.compile(rb"-?\d+")

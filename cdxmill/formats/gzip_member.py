@@ -54,7 +54,10 @@ def header_size(data: bytes | bytearray | memoryview) -> int | None:
     pos += 2 if flags & _FHCRC else 0
     if pos > len(data):
         return None
-    if flags & _FHCRC and int.from_bytes(data[pos - 2 : pos], "little") != zlib.crc32(data[: pos - 2]) & 0xFFFF:
+    if (
+        flags & _FHCRC
+        and int.from_bytes(data[pos - 2 : pos], "little") != zlib.crc32(data[: pos - 2]) & 0xFFFF
+    ):
         raise ValueError("the gzip header is damaged (CRC16)")
     return pos
 

@@ -43,13 +43,9 @@ def _status(line: bytes) -> bytes | None:
 
 
 def _is_plain(head: bytes) -> bool:
-    return (
-        head.count(b"\n") == head.count(b"\r\n")
-        and b"\n " not in head
-        and b"\n\t" not in head
-        and b"\r\r" not in head
-        and head[:1] > b" "
-    )
+    """Whether lines end in CRLF, none is folded, and there is no other control that counts as space."""
+    controls = len(head) - len(head.translate(None, b"\r\n\t\v\f"))
+    return controls == 2 * head.count(b"\r\n") and b"\n " not in head and head[:1] > b" "
 
 
 def _find(head: bytes, lower: bytes, name: bytes) -> bytes | None:

@@ -14,9 +14,10 @@ from cdxmill.capture import Headers
 VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\n]*\n", re.I)
 MAX_HEADER = 1 << 20
 
-_VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
+_SECOND_VERSION = re.compile(rb"^WARC/(?:1\.[01]|0\.1[78])\s*$", re.M)
 _PLAIN_NAME = re.compile(rb"[!-9;-~]+")
 _MAX_NAMES = 10_000
+_VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
 
 
 class HeaderError(ValueError):
@@ -27,19 +28,8 @@ class UnfinishedHeader(HeaderError):
     """A record header starts here, but does not end within these bytes."""
 
 
-class _Names(dict[bytes, bytes]):
-    """Field names in lower case, remembered: the same dozen comes with every record."""
-
-    def __missing__(self, name: bytes) -> bytes:
-        if _PLAIN_NAME.fullmatch(name) is None:
-            raise ValueError("not a plain field name")
-        if len(self) > _MAX_NAMES:
-            self.clear()
-        self[name] = lower = name.lower()
-        return lower
-
-
-_names = _Names()
+_names: dict[bytes, bytes] = {}
+"""Field names in lower case, remembered: the same dozen comes with every record."""
 
 
 def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
@@ -48,33 +38,37 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
     Names are lower case, values stripped. Raises HeaderError where no header starts,
     UnfinishedHeader where it does not end within `data` or the first 1 MiB.
 
-    >>> parse_warc_header(b"WARC/1.0\\r\\nWARC-Type: response\\r\\nContent-Length: 0\\r\\n\\r\\n")
+    >>> parse_warc_header(b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 0\r\n\r\n")
     ({b'warc-type': b'response', b'content-length': b'0'}, 52)
     """
     end = data.find(b"\r\n\r\n", 0, MAX_HEADER)
     head = bytes(data[: max(end, 0)])
     lines = head.split(b"\r\n")
-    if lines[0] in _VERSIONS and _has_plain_values(head, len(lines) - 1):
-        del lines[0]
-        try:
-            headers = {_names[name]: value for name, value in [line.split(b": ", 1) for line in lines]}
-        except ValueError:
-            headers = {}
-        if len(headers) == len(lines):
+    # A header as nearly all are: CRLF and no other control, `name: value` throughout, no folds.
+    if len(head) - len(head.translate(None, b"\r\n\t")) == 2 * len(lines) - 2 and lines[0] in _VERSIONS:
+        headers = _plain_fields(lines[1:])
+        if len(headers) == len(lines) - 1 and b" \r\n" not in head and b":  " not in head and head[-1:] != b" ":
             return headers, end + 4
     return _parse_odd_header(data)
 
 
-def _has_plain_values(head: bytes, line_ends: int) -> bool:
-    return (
-        head.count(b"\n") == line_ends == head.count(b"\r")
-        and b" \r\n" not in head
-        and not head.endswith(b" ")
-        and b":  " not in head
-        and b"\t" not in head
-        and b"\v" not in head
-        and b"\f" not in head
-    )
+def _plain_fields(lines: list[bytes]) -> dict[bytes, bytes]:
+    """The fields of `lines`; none where one is no plain `name: value`."""
+    try:
+        pairs = [line.split(b": ", 1) for line in lines]
+        try:
+            return {_names[name]: value for name, value in pairs}
+        except KeyError:
+            _remember([name for name, _ in pairs])
+            return {_names[name]: value for name, value in pairs}
+    except (KeyError, ValueError):
+        return {}
+
+
+def _remember(names: list[bytes]) -> None:
+    if len(_names) > _MAX_NAMES:
+        _names.clear()
+    _names.update((name, name.lower()) for name in names if _PLAIN_NAME.fullmatch(name))
 
 
 def _parse_odd_header(data: bytes | bytearray) -> tuple[Headers, int]:
@@ -87,6 +81,8 @@ def _parse_odd_header(data: bytes | bytearray) -> tuple[Headers, int]:
     headers, end = parse_fields(data, version.end())
     if end < 0:
         raise UnfinishedHeader("the record header has no end")
+    if _SECOND_VERSION.search(data, version.end(), end):
+        raise HeaderError("another record starts within the record header")
     return headers, end
 
 

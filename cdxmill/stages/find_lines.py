@@ -6,16 +6,19 @@ then one block after the other is inflated until the range ends.
 
 from __future__ import annotations
 
+import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from cdxmill.formats.gzip_member import inflate_whole
+from cdxmill.formats.gzip_member import inflate_next
 from cdxmill.formats.zipnum_index import BlockRef, parse_index_line
 from cdxmill.stages.window import ReadAt, Window
 
 _LINE = 1 << 16
+"""Bytes that most index lines have less than."""
 _MAX_BLOCK = 1 << 30
+"""Bytes of a block, packed or plain: more is a length that lies."""
 
 
 class DamagedCluster(ValueError):
@@ -29,17 +32,38 @@ def find_lines(
     for block in _blocks(read_index, index_size, low):
         if block.key >= high:
             return
-        data = inflate_whole(read_block(block), _MAX_BLOCK)
-        if data is None:
-            where = f"{block.shard.decode()}@{block.offset}"
-            raise DamagedCluster(f"{where}: the block is damaged ({block.length} bytes are no gzip member)")
-        lines = bytes(data).split(b"\n")
-        lines.pop()
+        lines = _lines_of(block, read_block)
         first = bisect_left(lines, low)
         last = bisect_left(lines, high)
         yield from islice(lines, first, last)
         if last < len(lines):
             return
+
+
+def _lines_of(block: BlockRef, read_block: Callable[[BlockRef], bytes]) -> list[bytes]:
+    where = f"{block.shard.decode(errors='replace')}@{block.offset}"
+    data = _inflate(read_block(block)) if block.length <= _MAX_BLOCK else None
+    if data is None:
+        raise DamagedCluster(f"{where}: the block is damaged ({block.length} bytes are no gzip member)")
+    if not data.startswith(block.key):
+        raise DamagedCluster(f"{where}: the block does not begin with its key, {block.key[:80]!r}")
+    lines = bytes(data).split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _inflate(member: bytes) -> bytes | bytearray | None:
+    """The content, if `member` is exactly one sound gzip member."""
+    found = inflate_next(member, 0, _MAX_BLOCK)
+    if found is not None and found[1] == len(member):
+        return found[0]
+    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        data = inflater.decompress(member, _MAX_BLOCK)
+    except zlib.error:
+        return None
+    return data if inflater.eof and not inflater.unused_data else None
 
 
 def _blocks(read_at: ReadAt, size: int, low: bytes) -> Iterator[BlockRef]:
@@ -66,16 +90,16 @@ def _block_before(window: Window, size: int, low: bytes) -> int:
 
 def _line_start(window: Window, pos: int, size: int) -> int:
     """The first line start at or behind `pos`."""
-    if pos == 0:
-        return 0
-    data = window.get(pos - 1, _LINE)
-    end = data.find(b"\n")
-    return pos + end if end >= 0 else size
+    return min(_line_at(window, pos - 1)[1], size) if pos else 0
 
 
 def _line_at(window: Window, pos: int) -> tuple[bytes, int]:
-    data = window.get(pos, _LINE)
-    end = data.find(b"\n")
+    """What is left of the line at `pos`, and the offset behind its line end."""
+    wanted = _LINE
+    data = window.get(pos, wanted)
+    while (end := data.find(b"\n")) < 0 and len(data) == wanted:
+        wanted *= 4
+        data = window.get(pos, wanted)
     line = data if end < 0 else data[:end]
     return line, pos + len(line) + 1
 

@@ -84,11 +84,15 @@ def sort_lists(
 def fewer_runs(
     runs: Sequence[Run], create: Create, open_run: Callable[[str], ReadAt], most: int = MOST_RUNS
 ) -> list[Run]:
-    """At most `most` runs with the same lines: the first ones are merged into new ones while there are more."""
+    """At most `most` runs with the same lines: as many as must be are merged into new ones.
+
+    Requires: `most` is 2 or more.
+    """
     left = list(runs)
     while len(left) > most:
-        batch = [Slice(run, 0, run.footer) for run in left[:most]]
+        count = min(most, len(left) - most + 1)
+        batch = [Slice(run, 0, run.footer) for run in left[:count]]
         name = f"{left[0].name}+"
         with create(name) as file:
-            left = [*left[most:], write_run(file, name, merge_slices(batch, open_run))]
+            left = [*left[count:], write_run(file, name, merge_slices(batch, open_run))]
     return left

@@ -121,8 +121,16 @@ class _CarefulReader:
 
     def _damaged(self, pos: int, error: MemberError) -> Found:
         end = error.reached
-        if not error.ended or (self._window.get(end, 1) and looked_at_member(self._window, end)):
+        if error.ended and not (self._window.get(end, 1) and looked_at_member(self._window, end)):
+            end = self._resync.inside(pos, end, self._behind_member)
+        else:
             end = self._resync.behind(pos, end - pos)
         if error.cut and not self._window.get(end, 1):
             return Damage(pos, str(error), CUT), end
         return Damage(pos, f"{error}; {end - pos} bytes skipped", REFETCH), end
+
+    def _behind_member(self, pos: int) -> int:
+        member = inflate(self._window, pos)
+        for _ in member:
+            pass
+        return member.end

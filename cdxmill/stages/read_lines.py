@@ -7,13 +7,15 @@ lines are left in; `is_capture_line` tells them apart.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import eq
 
-from cdxmill.formats.gzip_member import MAGIC, inflate_whole
+from cdxmill.formats.gzip_member import MAGIC, inflate_next
 from cdxmill.stages.inflate import inflate
 from cdxmill.stages.window import Window
 
 _BATCH = 1 << 20
-_QUICK_CONTENT = 64 << 20
+_QUICK_CONTENT = 8 << 20
+"""Members of more plain bytes come in pieces: a list of their lines would be as large."""
 _QUICK_MEMBER = 1 << 20
 
 
@@ -54,9 +56,13 @@ def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
 
 
 def _content(window: Window) -> Iterator[bytes | bytearray]:
-    if window.get(0, 2) != MAGIC[:2]:
-        return _plain(window)
-    return _gzip(window)
+    return _gzip(window) if _is_gzip(window.get(0, len(MAGIC))) else _plain(window)
+
+
+def _is_gzip(start: bytes) -> bool:
+    """Also where the file is cut after a byte or two, or one of the first three bytes is damaged."""
+    fits = sum(map(eq, start, MAGIC))
+    return fits >= min(len(start), 2) > 0
 
 
 def _plain(window: Window) -> Iterator[bytes]:
@@ -73,14 +79,16 @@ def _gzip(window: Window) -> Iterator[bytes | bytearray]:
         buffer, index = window.at(pos, _QUICK_MEMBER)
         if index == len(buffer):
             return
-        end = buffer.find(MAGIC, index + 18)
-        if end < 0 and len(buffer) - index < _QUICK_MEMBER:
-            end = len(buffer)
-        data = inflate_whole(memoryview(buffer)[index:end], _QUICK_CONTENT) if end > 0 else None
-        if data is not None:
-            yield data
-            pos += end - index
+        found = inflate_next(buffer, index, _QUICK_CONTENT) if _is_short(buffer, index) else None
+        if found is not None:
+            yield found[0]
+            pos += found[1] - index
         else:
             member = inflate(window, pos)
             yield from member
             pos = member.end
+
+
+def _is_short(buffer: bytes, index: int) -> bool:
+    """Whether the member's end is in the buffer, as far as can be told."""
+    return len(buffer) - index < _QUICK_MEMBER or buffer.find(MAGIC, index + 1) >= 0

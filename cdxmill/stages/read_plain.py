@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Headers, Record
+from cdxmill.formats.arc_header import KNOWN_SCHEME
 from cdxmill.formats.arc_header import SEARCH as ARC_SEARCH
 from cdxmill.stages.resync import Resync
 from cdxmill.stages.take_record import (
@@ -42,7 +43,7 @@ def read_plain(window: Window) -> Iterator[Record | Damage]:
     pos = _skip_blank(window, 0)
     while window.get(pos, 1):
         try:
-            record = _record_at(window, pos)
+            record = _record_at(window, pos, resync)
         except RecordError as error:
             end = resync.behind(pos, looked_at_header(window, pos))
             yield _damage(pos, end, error)
@@ -78,14 +79,19 @@ def _skip_blank(window: Window, pos: int) -> int:
     return pos
 
 
-def _record_at(window: Window, pos: int) -> Record:
+def _record_at(window: Window, pos: int, resync: Resync) -> Record:
     headers, start, is_arc = read_header(lambda size: window.get(pos, size))
     size = content_length(headers)
     end = pos + start + size
     if size and not window.peek(end - 1, 1):
         have = window.end() - pos - start
         raise RecordError(f"Content-Length is {size}, but the file ends {have} bytes into the block", CUT)
-    _check_what_follows(window, end, is_arc)
+    if not _is_followed(window, end, is_arc):
+        # garbage, or the length is wrong: closing line ends show which, if no record starts before them;
+        # ARC's single line end would show nothing, for every line of a text ends in one
+        is_closed = not is_arc and window.peek(end, 4) == b"\r\n\r\n"
+        if not is_closed or resync.first(pos + start) < end:
+            raise RecordError("Content-Length is wrong: no record follows the block")
     block = window.get(pos + start, min(size, BLOCK_HEAD))
     digest = _digest(window, pos + start, headers, block, size) if wants_digest(headers) else None
     return Record(pos, start + size, headers, block, size, digest, is_arc)
@@ -99,18 +105,20 @@ def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int)
     return body.digest()
 
 
-def _check_what_follows(window: Window, end: int, is_arc: bool) -> None:
-    """Another record or the file's end; behind a WARC record its closing line ends do, too.
-
-    A single line end, as ARC has it, proves nothing: every line of a text ends in one.
-    """
+def _is_followed(window: Window, end: int, is_arc: bool) -> bool:
+    """Whether another record, or the file's end, follows a block that ends at `end`."""
     head = window.peek(end, _BLANK)
-    if head.startswith(b"\r\n\r\n") and not is_arc:
-        return
-    blank = len(head) - len(head.lstrip(_LINE_ENDS))
-    at_end = blank == len(head) < _BLANK
-    if not (at_end or starts_record(lambda size: window.peek(end + blank, size))):
-        raise RecordError("Content-Length is wrong: no record follows the block")
+    rest = head.lstrip(_LINE_ENDS)
+    following, is_all = end + len(head) - len(rest), len(head) < _BLANK
+    if is_all and not rest:
+        return True
+    if is_arc:
+        is_url = KNOWN_SCHEME.match(rest) is not None
+        if not is_url and window.peek(following - 1, 1) != b"\n":
+            return False  # inside a line: a header line from its second letter on would look like one
+        if is_url and is_all and b"\n" not in rest:
+            return True  # the file is cut in a header line
+    return starts_record(lambda size: window.peek(following, size))
 
 
 def _damage(pos: int, end: int, error: RecordError) -> Damage:

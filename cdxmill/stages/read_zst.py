@@ -41,12 +41,15 @@ _INPUT = 1 << 16
 
 def read_zst(window: Window) -> Iterator[Record | Damage]:
     """Every record of the file in `window`; what gets no record is told as Damage."""
-    frames, pos = Frames(window), 0
+    frames = Frames(window)
     try:
-        pos = frames.read_dictionary()
+        end = frames.read_dictionary()
     except MemberError as error:
         yield Damage(0, f"the dictionary cannot be read: {error}", "fetch the file again")
         return
+    pos = frames.after_dictionary(end)
+    if pos > end:
+        yield Damage(0, f"no frame follows the dictionary; {pos} bytes skipped", REFETCH)
     while window.get(pos, 1):
         found, pos = frames.take(pos)
         if found is not None:
@@ -76,13 +79,17 @@ class Frames:
             raise MemberError(_what(error), end) from None
         return end
 
+    def after_dictionary(self, end: int) -> int:
+        """`end`, or where the first record starts behind damage: the dictionary's length may be a lie."""
+        return self._resync.first(end) if end and not self._frame_follows(end) else end
+
     def take(self, pos: int) -> tuple[Record | Damage | None, int]:
         """What stands at `pos` (None for a frame without content), and where to go on."""
         pieces = _Frame(pos)
         pieces.pieces = self._record_pieces(pos, pieces)
         try:
             if is_skippable(self._window.get(pos, 4)):
-                return None, self._end(pos)
+                return None, self._skippable_end(pos)
             try:
                 record, tail = take_block(pos, pieces)
                 pieces.is_last = True
@@ -139,6 +146,17 @@ class Frames:
     def _reader(self, source: io.RawIOBase, size: int) -> zstandard.ZstdDecompressionReader:
         return self._inflater.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
 
+    def _skippable_end(self, pos: int) -> int:
+        """A length that lies would skip records: another frame, or the file's end, shows that it does not."""
+        end = self._end(pos)
+        if not self._frame_follows(end):
+            raise MemberError("no frame follows the skippable one", end)
+        return end
+
+    def _frame_follows(self, pos: int) -> bool:
+        head = self._window.peek(pos, 4)
+        return not head or head == MAGIC or is_skippable(head)
+
     def _end(self, pos: int) -> int:
         try:
             return frame_end(self._window.peek, pos)
@@ -155,11 +173,19 @@ class Frames:
 
     def _damaged(self, pos: int, error: MemberError) -> tuple[Damage, int]:
         end = error.reached
-        if not error.ended or (self._window.get(end, 1) and self.looked_at(end)):
+        if error.ended and not (self._window.get(end, 1) and self.looked_at(end)):
+            end = self._resync.inside(pos, end, self._behind_frame)
+        else:
             end = self._resync.behind(pos, end - pos)
         if error.cut and not self._window.get(end, 1):
             return Damage(pos, str(error), CUT), end
         return Damage(pos, f"{error}; {end - pos} bytes skipped", REFETCH), end
+
+    def _behind_frame(self, pos: int) -> int:
+        frame = _Frame(pos)
+        for _ in self._frame(pos, frame):
+            pass
+        return frame.end
 
 
 class _Frame(Pieces):

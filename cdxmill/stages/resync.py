@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 
+from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.window import Window
 
 _LEAST = 1 << 8
 """What a look costs at least, in bytes."""
-_FREE = 64 << 20
-_SHARE = 4
+_FREE = 16 << 20
+_SHARE = 3
 
 
 class Resync:
@@ -34,6 +36,25 @@ class Resync:
         """
         return self.first(self._step(pos, looked))
 
+    def inside(self, pos: int, end: int, behind_member: Callable[[int], int]) -> int:
+        """Where whole members begin that lead up to `end`; `end` where there are none.
+
+        For damage at `pos` that seems to reach to `end`: a member that broke off, and the
+        same once more, inflate together up to the end of the second. Records that are the
+        payload of another do not lead up to its end. `behind_member(offset)` is the offset
+        behind the sound member there; it raises MemberError.
+        """
+        looked = 0
+        while (pos := self.behind(pos, looked)) < end:
+            reached = pos
+            with contextlib.suppress(MemberError):
+                while reached < end:
+                    reached = behind_member(reached)
+            if reached == end:
+                return pos
+            looked = reached - pos
+        return end
+
     def first(self, pos: int) -> int:
         """Where the first record starts from `pos` on, or the file's end."""
         while (found := self._window.search(self._pattern, pos)) >= 0:
@@ -46,4 +67,4 @@ class Resync:
     def _step(self, pos: int, looked: int) -> int:
         looked = max(looked, _LEAST)
         self._spent += looked
-        return pos + (1 if self._spent <= _FREE + _SHARE * pos else looked)
+        return pos + (1 if self._spent <= _FREE + _SHARE * (pos + looked) else looked)

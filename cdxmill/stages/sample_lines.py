@@ -12,7 +12,9 @@ from __future__ import annotations
 import heapq
 import math
 import random
+from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import pairwise
 
 from cdxmill.formats.zipnum_index import key_of
 from cdxmill.stages.read_lines import is_capture_line
@@ -24,9 +26,20 @@ class Reservoir:
     """Keeps `size` of the lines that pass; `rng` decides."""
 
     def __init__(self, size: int, rng: random.Random) -> None:
-        self._size, self._random = size, rng.random
+        self._size, self._rng, self._random = size, rng, rng.random
         self._heap: list[tuple[float, bytes]] = []
         self._skip = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """An input starts here."""
+        self._mark = self._heap.copy(), self._skip, self._rng.getstate()
+
+    def undo(self) -> None:
+        """Forget all lines since `begin`; what comes is chosen as if they had not been."""
+        heap, self._skip, state = self._mark
+        self._heap = heap.copy()
+        self._rng.setstate(state)
 
     def add(self, lines: list[bytes]) -> None:
         """Let `lines` pass. Each may be kept; ` CDX` headers and empty lines are not."""
@@ -76,7 +89,26 @@ def merge_samples(samples: Iterable[Sample], size: int) -> Sample:
 
 
 def pick_splits(keys: Iterable[bytes], shards: int) -> list[bytes]:
-    """Up to `shards` - 1 distinct keys that divide the sampled `keys` evenly, in order."""
+    """`shards` - 1 distinct keys that divide the sampled `keys` as evenly as can be, in order.
+
+    Fewer where there are fewer distinct keys than `shards`.
+
+    >>> pick_splits([b"a", b"b", b"b", b"b", b"c", b"d"], 3)
+    [b'b', b'c']
+    """
     ordered = sorted(keys)
-    picked = {ordered[index * len(ordered) // shards] for index in range(1, shards)} if ordered else set()
-    return sorted(picked - {ordered[0]}) if picked else []
+    firsts = [index for index, (last, key) in enumerate(pairwise([None, *ordered])) if key != last]
+    shards = min(shards, len(firsts))
+    points: list[bytes] = []
+    at = 0
+    for number in range(1, shards):
+        at = _nearest(firsts, len(ordered) * number // shards, at + 1, len(firsts) - shards + number)
+        points.append(ordered[firsts[at]])
+    return points
+
+
+def _nearest(numbers: list[int], wanted: int, low: int, high: int) -> int:
+    """The index, from `low` to `high`, of the number nearest to `wanted`."""
+    index = min(bisect_left(numbers, wanted, low), high)
+    is_below_nearer = index > low and wanted - numbers[index - 1] < numbers[index] - wanted
+    return index - 1 if is_below_nearer else index

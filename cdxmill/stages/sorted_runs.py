@@ -16,6 +16,7 @@ from typing import IO, NamedTuple
 
 import zstandard
 
+from cdxmill.stages.group_lines import group_lines
 from cdxmill.stages.window import ReadAt, Window
 
 BLOCK = 1 << 16
@@ -56,7 +57,7 @@ def write_run(file: IO[bytes], name: str, lists: Iterator[list[bytes]]) -> Run:
         lines = distinct(given)
         duplicates += len(given) - len(lines)
         count += len(lines)
-        for block in _blocks(lines):
+        for block in group_lines(lines, BLOCK):
             data = pack(b"\n".join(block))
             index.append(b"%d %b" % (offset, block[0]))
             file.write(len(data).to_bytes(4, "little") + data)
@@ -64,14 +65,6 @@ def write_run(file: IO[bytes], name: str, lists: Iterator[list[bytes]]) -> Run:
     footer = pack(b"\n".join(index))
     file.write(footer)
     return Run(name, offset, offset + len(footer), count, duplicates)
-
-
-def _blocks(lines: list[bytes]) -> Iterator[list[bytes]]:
-    start = 0
-    while start < len(lines):
-        count = max(1, BLOCK // (len(lines[start]) + 1))
-        yield lines[start : start + count]
-        start += count
 
 
 def cut_run(read_at: ReadAt, run: Run, points: Sequence[bytes]) -> list[tuple[int, int]]:

@@ -167,10 +167,9 @@ def take_block(offset: int, chunks: Iterator[bytes]) -> tuple[Record, bytes]:
 
     Gives also what follows the block in that chunk, for `check_rest`.
     """
-    head = _Head(chunks)
-    headers, start, is_arc = _whole_header(head, chunks)
+    data, (headers, start, is_arc) = _header_of(chunks)
     size = content_length(headers)
-    data = head.read(start + min(size, BLOCK_HEAD))
+    data = _fill(data, chunks, start + min(size, BLOCK_HEAD))
     block = data[start : start + min(size, BLOCK_HEAD)]
     body = BlockReader(headers, block, size)
     tail = body.feed(data[start:])
@@ -181,31 +180,30 @@ def take_block(offset: int, chunks: Iterator[bytes]) -> tuple[Record, bytes]:
     return Record(offset, 0, headers, block, size, body.digest(), is_arc), tail
 
 
-def _whole_header(head: _Head, chunks: Iterator[bytes]) -> tuple[Headers, int, bool]:
-    try:
-        return read_header(head.read)
-    except BlankContent:
-        for chunk in chunks:
-            if chunk.strip(b"\r\n"):
-                raise NotARecord("no WARC or ARC record starts here", LEAVE) from None
-        raise
+def _header_of(chunks: Iterator[bytes]) -> tuple[bytes, tuple[Headers, int, bool]]:
+    """The chunks that the header is in, and what `parse_header` gives. Raises RecordError."""
+    data = next(chunks, b"")
+    while True:
+        try:
+            return data, parse_header(data)
+        except BlankContent:
+            if not any(chunk.strip(b"\r\n") for chunk in chunks):
+                raise
+            raise NotARecord("no WARC or ARC record starts here", LEAVE) from None
+        except RecordError as error:
+            longer = _fill(data, chunks, 2 * len(data)) if error.unfinished else data
+            if len(longer) == len(data) or len(data) > MAX_HEADER:
+                raise
+            data = longer
 
 
-class _Head:
-    """The first chunks, joined as far as they are asked for."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._data = b""
-
-    def read(self, size: int) -> bytes:
-        """All that is read; at least `size` bytes where the content has so many."""
-        parts, have = [self._data], len(self._data)
-        while have < size and (chunk := next(self._chunks, b"")):
-            parts.append(chunk)
-            have += len(chunk)
-        self._data = b"".join(parts)
-        return self._data
+def _fill(data: bytes, chunks: Iterator[bytes], size: int) -> bytes:
+    """`data` with so many chunks as make `size` bytes."""
+    parts, have = [data], len(data)
+    while have < size and (chunk := next(chunks, b"")):
+        parts.append(chunk)
+        have += len(chunk)
+    return b"".join(parts)
 
 
 class BlockReader:
@@ -260,7 +258,9 @@ def check_tail(tail: bytes | bytearray, is_arc: bool) -> None:
         return
     if starts_record(lambda size: bytes(rest[:size])):
         raise SeveralRecords("the member holds more than one record", RECOMPRESS)
-    raise RecordError(f"Content-Length is too short: more than line ends follows the block, from {_show(bytes(rest[:32]))}")
+    raise RecordError(
+        f"Content-Length is too short: more than line ends follows the block, from {_show(bytes(rest[:32]))}"
+    )
 
 
 def _too_long(size: int, have: int) -> RecordError:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import IO
 
 from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.stages.group_lines import group_lines
 
 MEMBER = 1 << 20
 
@@ -17,10 +18,6 @@ def write_gzip_lines(lists: Iterable[list[bytes]], file: IO[bytes], compressor: 
     """
     size = 0
     for lines in lists:
-        start = 0
-        while start < len(lines):
-            count = max(1, MEMBER // (len(lines[start]) + 1))
-            data = compressor.compress(b"\n".join(lines[start : start + count]) + b"\n")
-            size += file.write(data)
-            start += count
+        for group in group_lines(lines, MEMBER):
+            size += file.write(compressor.compress(b"\n".join(group) + b"\n"))
     return size or file.write(compressor.compress(b""))

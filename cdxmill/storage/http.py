@@ -37,7 +37,7 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
             with closing(_Whole(file, first)) as whole:
                 yield whole.read_at
         else:
-            first.close()
+            first.drain_conn()  # a byte, or a page that says there is none: the connection can be kept
             yield _Ranges(file).read_at
 
 

@@ -61,7 +61,7 @@ def _hopeless(error: Exception) -> tuple[str, str] | None:
     if isinstance(error, LocationValueError) or (
         isinstance(error, ValueError) and not isinstance(error, OSError)
     ):
-        return f"is no URL that can be read ({error})", "check the URL"
+        return f"is no URL that can be read ({' '.join(str(error).split())})", "check the URL"
     return None
 
 

@@ -100,7 +100,8 @@ class HttpFile:
         if status not in (200, 206, 416):
             if self._location != self.url:  # where we were sent once may not be the place any more
                 raise TryAgain(str(status))
-            raise InputError(self.url, f"cannot be read ({status} {answer.reason})", _HINTS.get(status, ""))
+            told = f"{status} {answer.reason or ''}".strip()
+            raise InputError(self.url, f"cannot be read ({told})", _HINTS.get(status, ""))
         size = _size(answer)
         version = Version(answer.headers.get("ETag"), answer.headers.get("Last-Modified"), size)
         if status == 416:  # says little of the file, and its headers may be those of an error page

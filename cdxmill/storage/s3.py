@@ -15,6 +15,7 @@ INSTALL = "reading s3:// needs boto3: pip install 'cdxmill[s3]'"
 _PIECE = 1 << 16
 _TIMEOUTS = {"connect_timeout": 20, "read_timeout": 60}
 """Seconds, as for HTTP."""
+_NO_OBJECT = "names no object", "write s3://BUCKET/KEY"
 _HINTS = {403: "check its rights", 404: "check the bucket and the key"}
 
 
@@ -52,13 +53,15 @@ class _Object:
         self._url = url
         bucket, _, key = url.partition("://")[2].partition("/")
         if not bucket or not key:
-            raise InputError(url, "names no object", "write s3://BUCKET/KEY")
+            raise InputError(url, *_NO_OBJECT)
         self._place = {"Bucket": bucket, "Key": key}
         with _faults(url):
             self._client = _client(os.getpid())
             head = self._client.head_object(**self._place)
+        if "ContentLength" not in head:
+            raise InputError(url, "the server does not tell the size", "fetch the file, then index it")
         self.size: int = head["ContentLength"]
-        self._etag: str = head["ETag"]
+        self._etag = head.get("ETag")
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, in as many requests as it takes."""
@@ -74,18 +77,20 @@ class _Object:
         return bytes(data)
 
     def _read(self, first: int, last: int, data: bytearray) -> None:
-        wanted = {"Range": f"bytes={first}-{last}", "IfMatch": self._etag}
+        before = len(data)
         with _faults(self._url):
-            answer = self._client.get_object(**self._place, **wanted)
+            answer = self._client.get_object(**self._place, Range=f"bytes={first}-{last}")
         with closing(answer["Body"]) as body, _cuts():
             self._check(answer, first, last)
             for piece in body.iter_chunks(_PIECE):
                 data += piece
+        if len(data) - before < last + 1 - first:
+            raise TryAgain("the connection was cut")
 
     def _check(self, answer: dict[str, Any], first: int, last: int) -> None:
-        """Not every server that speaks S3 heeds ranges and conditions."""
-        if answer["ETag"] != self._etag:
-            raise _changed(self._url)
+        """The object is still the same, and the range the one asked for: some servers heed none."""
+        if answer.get("ETag") != self._etag:
+            raise InputError(self._url, "has changed while it was read", "run it again")
         got = answer.get("ContentRange", "no Content-Range")
         if got != f"bytes {first}-{last}/{self.size}":
             reason = f"the server answers a request for bytes {first}-{last} with {got}"
@@ -134,21 +139,20 @@ def _faults(url: str) -> Iterator[None]:
     except (foreign.ConnectionError, foreign.HTTPClientError):
         reason = f"did not answer (no connection) after {TRIES} tries"
         raise InputError(url, reason, "run it again") from None
+    except foreign.ParamValidationError:
+        raise InputError(url, *_NO_OBJECT) from None
     except (foreign.BotoCoreError, ValueError) as error:
-        raise InputError(url, f"cannot be read ({error})") from None
+        raise InputError(url, f"cannot be read ({' '.join(str(error).split())})") from None
 
 
 def _refused(url: str, response: dict[str, Any]) -> InputError:
     status = response["ResponseMetadata"]["HTTPStatusCode"]
-    if status == 412:
-        return _changed(url)
     if status == 429 or status >= 500:
         tries = response["ResponseMetadata"].get("RetryAttempts", 0) + 1
         return InputError(url, f"did not answer ({status}) after {tries} tries", "run it again")
-    code = response.get("Error", {}).get("Code", "")
-    name = f"{status}" if code in ("", str(status)) else f"{status} {code}"
-    return InputError(url, f"cannot be read ({name})", _HINTS.get(status, ""))
-
-
-def _changed(url: str) -> InputError:
-    return InputError(url, "has changed while it was read", "run it again")
+    error = response.get("Error", {})
+    name = error.get("Code", "")
+    name = (
+        error.get("Message", "") if name == str(status) else name
+    )  # answers to HEAD have no body to name it
+    return InputError(url, f"cannot be read ({f'{status} {name}'.strip()})", _HINTS.get(status, ""))

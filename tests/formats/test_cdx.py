@@ -30,7 +30,9 @@ def captures(draw: st.DrawFn) -> Capture:
     mime, status, digest, detected = some
     numbers = draw(st.integers(0, 2**63)), draw(st.integers(0, 2**63))
     timestamp = draw(st.from_regex(rb"\A[0-9]{14}\Z"))
-    return Capture(draw(keys), timestamp, draw(values), mime, detected, status, digest, *numbers, draw(values))
+    return Capture(
+        draw(keys), timestamp, draw(values), mime, detected, status, digest, *numbers, draw(values)
+    )
 
 
 @pytest.mark.parametrize(("write", "header", "count"), FORMATS)

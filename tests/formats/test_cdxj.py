@@ -26,7 +26,8 @@ def captures(draw: st.DrawFn) -> Capture:
     """Captures with any text in their fields."""
     head = draw(keys), draw(st.from_regex(rb"\A[0-9]{14}\Z")), draw(texts)
     numbers = draw(st.integers(0, 2**63)), draw(st.integers(0, 2**63))
-    return Capture(*head, *(draw(optional) for _ in range(4)), *numbers, draw(texts), *(draw(optional) for _ in range(6)))
+    before, behind = [draw(optional) for _ in range(4)], [draw(optional) for _ in range(6)]
+    return Capture._make([*head, *before, *numbers, draw(texts), *behind])
 
 
 def values_of(capture: Capture) -> dict[str, str]:

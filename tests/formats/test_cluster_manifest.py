@@ -14,7 +14,9 @@ from cdxmill.formats.split_points import format_text
 from cdxmill.formats.zipnum_block import Compressor
 
 counts = st.integers(0, 2**53)
-entries = st.builds(ShardEntry, st.text(max_size=20), counts, counts, counts, st.text("0123456789abcdef", max_size=64))
+entries = st.builds(
+    ShardEntry, st.text(max_size=20), counts, counts, counts, st.text("0123456789abcdef", max_size=64)
+)
 points = st.lists(st.binary(min_size=1).filter(lambda point: b"\n" not in point), unique=True).map(sorted)
 
 
@@ -31,7 +33,16 @@ def test_what_is_written_is_read_again(shards: list[ShardEntry], splits: list[by
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{", b"[]", b"null", b"{}", b"\xff", b'"format"', json.dumps({"format": FORMAT_VERSION + 1}).encode()],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"{}",
+        b"\xff",
+        b'"format"',
+        json.dumps({"format": FORMAT_VERSION + 1}).encode(),
+    ],
 )
 def test_what_is_no_manifest_of_this_version_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):

@@ -31,9 +31,12 @@ def heads(draw: st.DrawFn, first: st.SearchStrategy[str], ended: bool = True) ->
     """A head with odd or clean lines and line ends, and something behind it."""
     inner = draw(st.just("\r\n") | st.none())
     text = "".join(
-        line + (inner or draw(line_ends)) for line in [draw(first), *draw(draw(st.sampled_from([lines, clean_lines])))]
+        line + (inner or draw(line_ends))
+        for line in [draw(first), *draw(draw(st.sampled_from([lines, clean_lines])))]
     )
-    return (text + (draw(line_ends) if ended else "")).encode() + (draw(st.binary(max_size=20)) if ended else b"")
+    return (text + (draw(line_ends) if ended else "")).encode() + (
+        draw(st.binary(max_size=20)) if ended else b""
+    )
 
 
 def warcio(block: bytes, prefixes: list[str]) -> tuple[StatusAndHeaders, int]:
@@ -47,7 +50,13 @@ def header(found: StatusAndHeaders, name: str) -> bytes | None:
     return value.encode() if value else None
 
 
-@given(heads(st.sampled_from(["HTTP/1.1 200 OK", "HTTP/1.0 404", "HTTP/1.1", "HTTP/1.1  301 Moved", "x y z", "ICY 200"])))
+@given(
+    heads(
+        st.sampled_from(
+            ["HTTP/1.1 200 OK", "HTTP/1.0 404", "HTTP/1.1", "HTTP/1.1  301 Moved", "x y z", "ICY 200"]
+        )
+    )
+)
 def test_an_http_head_is_what_warcio_reads(block: bytes) -> None:
     ours, (theirs, end) = parse_http_head(block), warcio(block, [])
     assert (ours.status or b"").decode() == (theirs.get_statuscode() or "")

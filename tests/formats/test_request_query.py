@@ -30,10 +30,16 @@ BOUNDARY = "xX0"
 FORM, JSON, MULTIPART = "application/x-www-form-urlencoded", "application/json", "multipart/form-data"
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-names = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters='"\\;'), min_size=1, max_size=8)
+names = st.text(
+    st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_characters='"\\;'), min_size=1, max_size=8
+)
 leaves = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e6, 1e6) | texts
-trees = st.recursive(leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4))
-forms = st.lists(st.tuples(texts, texts)).map(lambda fields: "&".join(f"{name}={value}" for name, value in fields))
+trees = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4)
+)
+forms = st.lists(st.tuples(texts, texts)).map(
+    lambda fields: "&".join(f"{name}={value}" for name, value in fields)
+)
 
 
 def pywb(method: str, mime: str, body: bytes, url: str = URL) -> str | None:
@@ -53,7 +59,8 @@ def cdxj_indexer(method: str, mime: str, body: bytes, url: str = URL) -> str:
 
 def multipart(fields: list[tuple[str, str]]) -> bytes:
     parts = (
-        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in fields
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields
     )
     return ("".join(parts) + f"--{BOUNDARY}--\r\n").encode()
 
@@ -83,12 +90,18 @@ def test_multipart_forms_are_appended_as_one_of_them_does(fields: list[tuple[str
     check("POST", f"{MULTIPART}; boundary={BOUNDARY}", multipart(fields))
 
 
-@given(st.sampled_from(["", "text/plain", JSON, FORM, "application/octet-stream", "image/png"]), st.binary(max_size=60))
+@given(
+    st.sampled_from(["", "text/plain", JSON, FORM, "application/octet-stream", "image/png"]),
+    st.binary(max_size=60),
+)
 def test_any_body_is_appended_as_one_of_them_does(mime: str, body: bytes) -> None:
     check("POST", mime, body)
 
 
-@given(st.sampled_from(["HEAD", "OPTIONS", "DELETE", "PATCH", "POST", "PUT"]), st.sampled_from([URL, f"{URL}?b=c"]))
+@given(
+    st.sampled_from(["HEAD", "OPTIONS", "DELETE", "PATCH", "POST", "PUT"]),
+    st.sampled_from([URL, f"{URL}?b=c"]),
+)
 def test_other_methods_are_appended_without_a_body(method: str, url: str) -> None:
     check(method, FORM, b"" if method in ("POST", "PUT") else b"x=y", url)
 

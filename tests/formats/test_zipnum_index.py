@@ -26,12 +26,16 @@ with warnings.catch_warnings():  # what pywb imports is deprecated in newer Pyth
 
 numbers = st.integers(0, 2**53)
 words = st.text(st.characters(min_codepoint=0x21, exclude_categories=["Cs"]), min_size=1).map(str.encode)
-keys = st.tuples(words, st.from_regex(rb"\A[0-9]{14}\Z")).map(b" ".join).filter(lambda key: key == key.strip())
+keys = (
+    st.tuples(words, st.from_regex(rb"\A[0-9]{14}\Z")).map(b" ".join).filter(lambda key: key == key.strip())
+)
 wild_keys = st.binary(max_size=20).filter(lambda key: b"\n" not in key)
 
 
 @given(keys, st.integers(0, 99_999), numbers, numbers)
-def test_a_part_line_says_to_pywb_what_it_says_to_us(key: bytes, shard: int, offset: int, length: int) -> None:
+def test_a_part_line_says_to_pywb_what_it_says_to_us(
+    key: bytes, shard: int, offset: int, length: int
+) -> None:
     block = BlockRef(key, shard_name(shard).encode(), offset, length)
     line = format_part_line(block)
     theirs = IDXObject(line)

@@ -134,7 +134,7 @@ def test_bad_inputs_are_named_and_cost_nothing_else(clusters: Clusters, hard_inp
         assert "make this index again" in line
 
 
-def test_convert_numlines_and_compressor_are_obeyed(
+def test_convert_numlines_and_compressor_are_obeyed_and_what_lies_there_is_replaced(
     tmp_path: Path, run_cdxmill: RunCdxmill, run_job: RunJob
 ) -> None:
     lines = [f"com,a)/{number:03d} 2020 http://a.com/ 12 {number} a,b.warc.gz" for number in range(50)]
@@ -144,6 +144,9 @@ def test_convert_numlines_and_compressor_are_obeyed(
     same = ["--convert", "--numlines", "7", "--compressor", "zlib", "--level", "9", "--location", "x"]
     ours = run_cdxmill("zipnum", "-o", tmp_path / "a", "--splits", tmp_path / "splits.txt", *same, cdx)
     assert ours.returncode == 0, ours.stderr
+    (tmp_path / "b/.run-1").mkdir(parents=True)
+    for left_behind in ("b/.run-1/.cdx-00000.gz.tmp", "b/cdx-00007.gz", "b/part-00007", "b/cluster.json"):
+        (tmp_path / left_behind).write_bytes(b"of a run that was killed, or of a larger cluster")
     places = ["--splitfile", "splits.txt", "--output-dir", "b", "--no-output", "--shards", "2"]
     job = run_job("zipnumclusterjob", "inline", *places, *same, "six.cdx", cwd=tmp_path)
     assert (job.returncode, job.stdout) == (0, b""), job.stderr

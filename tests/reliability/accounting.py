@@ -49,7 +49,9 @@ def _check_accounts(data: bytes, items: list[Record | Damage | Note]) -> None:
     is_open = False
     for item in items:
         assert item.offset >= pos, f"{item} lies before {pos}"
-        assert is_open or _is_innocent(data[pos : item.offset]), f"{pos}-{item.offset} is passed over silently"
+        assert is_open or _is_innocent(data[pos : item.offset]), (
+            f"{pos}-{item.offset} is passed over silently"
+        )
         pos, is_open = item.offset, False
         if isinstance(item, Record):
             pos += item.length

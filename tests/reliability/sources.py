@@ -9,9 +9,6 @@ from typing import NamedTuple
 
 import zstandard
 
-from cdxmill.formats.arc_header import parse_arc_header
-from cdxmill.formats.warc_header import parse_warc_header
-
 CRLF = b"\r\n\r\n"
 _ARC = "@history/f1897b6d/**/42-117-20051212141241-00001-sb-test-har-001.statsbiblioteket.dk.arc"
 DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
@@ -48,10 +45,15 @@ class Source(NamedTuple):
 def name_of(record: bytes) -> str:
     """WARC-Record-ID, or in ARC URL and date, of a record's bytes."""
     if record.startswith(b"WARC/"):
-        return parse_warc_header(record)[0][b"warc-record-id"].decode()
-    parsed = parse_arc_header(record)
-    assert parsed is not None, record[:100]
-    return f"{parsed[0][b'warc-target-uri'].decode()} {parsed[0][b'warc-date'].decode()}"
+        return field(record, "WARC-Record-ID")
+    url, _, date, _, _ = record[: record.index(b"\n")].decode().split(" ")
+    return f"{url} {date}"
+
+
+def field(record: bytes, name: str) -> str:
+    """A field of a WARC record's header."""
+    header = record[: record.index(CRLF)].decode()
+    return next(line[len(name) + 2 :] for line in header.split("\r\n") if line.startswith(f"{name}: "))
 
 
 def warc_source(pywb_warcs: Path) -> Source:
@@ -63,11 +65,11 @@ def warc_source(pywb_warcs: Path) -> Source:
         "post-test.warc.gz",
     )
     contents = [content for name in names for content in split_members((pywb_warcs / name).read_bytes())]
-    kinds = (b"response", b"revisit", b"resource")
+    kinds = ("response", "revisit", "resource")
     records = [
         content.removesuffix(CRLF)
         for content in contents
-        if parse_warc_header(content)[0][b"warc-type"] in kinds and len(content) < 3000
+        if field(content, "WARC-Type") in kinds and len(content) < 3000
     ]
     return Source(records[:6], CRLF)
 
@@ -93,9 +95,8 @@ def split_arc(data: bytes) -> list[bytes]:
     """The records of an ARC file, without the line end behind each."""
     records, pos = [], 0
     while pos < len(data):
-        parsed = parse_arc_header(data[pos:])
-        assert parsed is not None, data[pos : pos + 100]
-        end = pos + parsed[1] + int(parsed[0][b"content-length"])
+        block = data.index(b"\n", pos) + 1
+        end = block + int(data[pos:block].split(b" ")[-1])
         records.append(data[pos:end])
         pos = end + len(data[end:]) - len(data[end:].lstrip(b"\n"))
     return records

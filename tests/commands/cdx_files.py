@@ -1,0 +1,63 @@
+"""CDX files to build clusters of, and what others make of them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+def cdxj(key: str, timestamp: int = 20200101000000, rest: str = "{}") -> bytes:
+    """A line of CDXJ."""
+    return f"{key} {timestamp} {rest}".encode()
+
+
+def many_lines(count: int, seed: int = 1, hosts: int = 50) -> list[bytes]:
+    """Lines of a skewed set of hosts, in no order, about 110 bytes each."""
+    source = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        host, page = int(hosts * source.random() ** 3), source.randrange(10**6)
+        when = 20200101000000 + source.randrange(10**6)
+        lines.append(
+            b'com,host%03d)/page/%06d %d {"url": "http://host%d.com/page/%d", "status": "200"}'
+            % (host, page, when, host, page)
+        )
+    return lines  # fmt: skip
+
+
+def as_text(lines: Iterable[bytes]) -> bytes:
+    return b"".join(line + b"\n" for line in lines)
+
+
+def write_plain(path: Path, lines: Iterable[bytes]) -> Path:
+    path.write_bytes(as_text(lines))
+    return path
+
+
+def write_gzip(path: Path, lines: Sequence[bytes], members: int = 1) -> Path:
+    """Of as many members as asked for, cut anywhere."""
+    text = as_text(lines)
+    size = max(1, len(text) // members)
+    starts = [size * number for number in range(members)]
+    parts = [text[start:stop] for start, stop in zip(starts, [*starts[1:], len(text)], strict=True)]
+    path.write_bytes(b"".join(gzip.compress(part, 1) for part in parts))
+    return path
+
+
+def content_of(path: Path) -> bytes:
+    data = path.read_bytes()
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def sort_unique(paths: Iterable[Path]) -> bytes:
+    """What `LC_ALL=C sort -u` prints of all lines, header lines and empty lines left out."""
+    lines = [line for path in paths for line in content_of(path).split(b"\n")]
+    wanted = as_text(line for line in lines if line and not line.startswith(b" CDX"))
+    environment = {**os.environ, "LC_ALL": "C"}
+    return subprocess.run(
+        ["sort", "-u"], input=wanted, env=environment, capture_output=True, check=True
+    ).stdout

@@ -1,0 +1,123 @@
+"""A finished cluster as others see it: its files, their bytes, and whether all of them fit together."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from bisect import bisect_right
+from pathlib import Path
+from typing import NamedTuple
+
+NAMES = {"cluster.idx", "cluster.summary", "cluster.loc", "cluster.json", "splits.txt", "splits.seq"}
+
+
+class Row(NamedTuple):
+    """A line of a part."""
+
+    key: bytes
+    shard: bytes
+    offset: int
+    length: int
+
+
+def shards_of(folder: Path) -> list[bytes]:
+    """The decompressed shards, in order."""
+    return [gzip.decompress(path.read_bytes()) for path in sorted(folder.glob("cdx-*.gz"))]
+
+
+def published(folder: Path) -> dict[str, bytes]:
+    """All files of a cluster by name, but cluster.loc, which tells where it lies."""
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.is_file() and path.name != "cluster.loc"
+    }
+
+
+def rows_of(part: bytes) -> list[Row]:
+    rows = [line.rsplit(b"\t", 3) for line in part.split(b"\n")[:-1]]
+    return [Row(key, shard, int(offset), int(length)) for key, shard, offset, length in rows]
+
+
+def check_cluster(folder: Path, lines: bytes, numlines: int = 3000, location: str | None = None) -> None:
+    """Fails unless `folder` is a whole cluster of exactly these sorted lines."""
+    texts = shards_of(folder)
+    assert b"".join(texts) == lines
+    numbers = range(len(texts))
+    expected = {f"part-{number:05d}" for number in numbers} | {f"cdx-{number:05d}.gz" for number in numbers}
+    assert {path.name for path in folder.iterdir()} == NAMES | expected
+    for number, text in enumerate(texts):
+        _check_part(folder, number, text, numlines)
+    _check_splits(folder, texts)
+    _check_index(folder)
+    _check_locations(folder, len(texts), location)
+    _check_manifest(folder, texts, numlines)
+
+
+def _check_part(folder: Path, number: int, text: bytes, numlines: int) -> None:
+    shard, end = (folder / f"cdx-{number:05d}.gz").read_bytes(), 0
+    lines = text.split(b"\n")[:-1]
+    rows = rows_of((folder / f"part-{number:05d}").read_bytes())
+    for index, row in enumerate(rows):
+        inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        block = inflater.decompress(shard[row.offset : row.offset + row.length])
+        wanted = lines[index * numlines : (index + 1) * numlines]
+        assert inflater.eof
+        assert not inflater.unused_data
+        assert block == b"".join(line + b"\n" for line in wanted)
+        key = b" ".join(wanted[0].split(b" ")[:2])
+        assert row.key == key.replace(b"\x08", b"\x08\1").replace(b"\t", b"\x08\2")
+        assert (row.shard, row.offset) == (f"cdx-{number:05d}.gz".encode(), end)
+        end += row.length
+    assert len(rows) == -(-len(lines) // numlines)
+    if not rows:
+        inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        assert inflater.decompress(shard) == inflater.unused_data == b""
+        assert inflater.eof
+    else:
+        assert end == len(shard)
+
+
+def _check_splits(folder: Path, texts: list[bytes]) -> None:
+    points = (folder / "splits.txt").read_bytes().split(b"\n")[:-1]
+    assert len(points) + 1 == len(texts)
+    for number, text in enumerate(texts):
+        assert {bisect_right(points, line) for line in text.split(b"\n")[:-1]} <= {number}
+
+
+def _check_index(folder: Path) -> None:
+    parts = b"".join(path.read_bytes() for path in sorted(folder.glob("part-*")))
+    numbered = [b"%b\t%d\n" % (line, number) for number, line in enumerate(parts.split(b"\n")[:-1], 1)]
+    keys = [row.key for row in rows_of(parts)]
+    assert keys == sorted(keys)
+    assert (folder / "cluster.idx").read_bytes() == b"".join(numbered)
+    assert (folder / "cluster.summary").read_bytes() == b"".join(numbered)
+
+
+def _check_locations(folder: Path, shards: int, location: str | None) -> None:
+    rows = [line.split("\t") for line in (folder / "cluster.loc").read_text().splitlines()]
+    names = [f"cdx-{number:05d}.gz" for number in range(shards)]
+    assert rows == [[name, f"{location or folder.absolute()}/{name}"] for name in names]
+
+
+def _check_manifest(folder: Path, texts: list[bytes], numlines: int) -> None:
+    manifest = json.loads((folder / "cluster.json").read_bytes())
+    shards = sorted(folder.glob("cdx-*.gz"))
+    blocks = [len(rows_of(path.read_bytes())) for path in sorted(folder.glob("part-*"))]
+    assert manifest["numlines"] == numlines
+    assert manifest["splits_sha256"] == hashlib.sha256((folder / "splits.txt").read_bytes()).hexdigest()
+    assert manifest["lines"] == sum(text.count(b"\n") for text in texts)
+    assert manifest["blocks"] == sum(blocks)
+    assert set(manifest["compressor"]) == {"library", "version", "level"}
+    assert manifest["shards"] == [
+        {
+            "name": path.name,
+            "bytes": path.stat().st_size,
+            "lines": text.count(b"\n"),
+            "blocks": count,
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        }
+        for path, text, count in zip(shards, texts, blocks, strict=True)
+    ]

@@ -1,0 +1,63 @@
+"""Running `cdxmill` in a process group of its own, to stop it half-way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+COMMAND = Path(sys.executable).parent / "cdxmill"
+PATIENCE = 30.0
+
+
+class Started:
+    """A run that goes on; its standard error is kept."""
+
+    def __init__(self, *args: str | Path) -> None:
+        self._process = subprocess.Popen(
+            [COMMAND, *args],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def wait_for(self, folder: Path, pattern: str) -> None:
+        """Until a file of such a name stands in the folder."""
+        start = time.monotonic()
+        while not any(folder.glob(pattern)):
+            if self._process.poll() is not None or time.monotonic() - start > PATIENCE:
+                raise AssertionError(f"{pattern} did not appear")
+            time.sleep(0.0005)
+
+    def kill_all(self) -> None:
+        """kill -9 for every process of the group."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate(timeout=PATIENCE)
+
+    def send(self, number: signal.Signals, to_all: bool) -> tuple[int, list[str]]:
+        """Send a signal to the group, as a terminal does, or to the command alone; its status and messages."""
+        (os.killpg if to_all else os.kill)(self._process.pid, number)
+        _, stderr = self._process.communicate(timeout=PATIENCE)
+        return self._process.returncode, stderr.decode().splitlines()
+
+    def is_anyone_left(self) -> bool:
+        """Whether a process of the group still lives, a while after the command has ended."""
+        for _ in range(100):
+            try:
+                os.killpg(self._process.pid, 0)
+            except ProcessLookupError:
+                return False
+            time.sleep(0.02)
+        return True
+
+
+def stopped_at(folder: Path, pattern: str, args: Sequence[str | Path]) -> None:
+    """Run until such a file stands in the folder, then kill -9."""
+    run = Started(*args)
+    run.wait_for(folder, pattern)
+    run.kill_all()

@@ -1,0 +1,105 @@
+"""The pages of the documentation, and the examples in them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
+_MARK = "end of example"
+_END = f"status=$?; echo; echo {_MARK}; (exit $status)"
+
+
+class Example(NamedTuple):
+    """A command of a page as a person types it, and what the page says it prints."""
+
+    command: str
+    output: str
+
+
+def page_name(page: Path) -> str:
+    """A page's path below the checkout."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def fences(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return [text for kind, text in _FENCE.findall(page.read_text()) if kind == language]
+
+
+def examples(text: str) -> Iterator[Example]:
+    """The commands of a block, each behind `$ `, further lines of it behind `> `.
+
+    >>> list(examples("$ echo a\\n> b\\na b\\n$ true\\n"))
+    [Example(command='echo a\\nb', output='a b\\n'), Example(command='true', output='')]
+    """
+    command: list[str] = []
+    output: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield Example("\n".join(command), _text(output))
+            command, output = [line[2:]], []
+        elif line.startswith("> ") and not output:
+            command.append(line[2:])
+        else:
+            output.append(line)
+    if command:
+        yield Example("\n".join(command), _text(output))
+
+
+def page_examples(page: Path) -> list[Example]:
+    """All examples of a page that are run: those of its `console` blocks."""
+    return [example for text in fences(page, "console") for example in examples(text)]
+
+
+def _text(lines: list[str]) -> str:
+    return "".join(line + "\n" for line in lines)
+
+
+def shows(shown: str, printed: str) -> bool:
+    """Whether a page shows what was printed; `...` stands for text of a line, or alone for any lines.
+
+    >>> shows("a ... d\\n...\\nz\\n", "a b c d\\n1\\n2\\nz\\n"), shows("a\\n", "a b\\n")
+    (True, False)
+    """
+    lines = [
+        r"(?:.*\n)*?" if line == "..." else r"[^\n]*".join(map(re.escape, line.split("..."))) + r"\n"
+        for line in shown.splitlines()
+    ]
+    return re.fullmatch("".join(lines), printed) is not None
+
+
+def environment() -> dict[str, str]:
+    """The commands of this environment first, and terminals of 80 columns."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
+
+
+def run_examples(commands: list[str], folder: Path) -> list[str]:
+    """What the commands print, one after the other in one shell that starts in `folder`.
+
+    `.venv` is there as in a checkout that is set up.
+    """
+    (folder / ".venv").symlink_to(sys.prefix)
+    script = "".join(f"{command}\n{_END}\n" for command in commands)
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout.split(f"\n{_MARK}\n")[:-1]

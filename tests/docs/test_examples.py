@@ -1,0 +1,25 @@
+"""What the pages say that a command prints is what it prints."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .pages import PAGES, page_examples, page_name, run_examples, shows
+
+WITH_EXAMPLES = [page for page in PAGES if page_examples(page)]
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=page_name)
+def test_the_examples_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
+    shown = page_examples(page)
+    printed = run_examples([example.command for example in shown], tmp_path)
+    assert len(printed) == len(shown)
+    wrong = [
+        f"$ {example.command}\n--- the page shows\n{example.output}--- printed is\n{output}"
+        for example, output in zip(shown, printed, strict=True)
+        if not shows(example.output, output)
+    ]
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,72 @@
+"""ARC header lines against warcio's reader."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from warcio.recordloader import ARCHeadersParser
+
+from cdxmill.formats.arc_header import parse_arc_header
+
+NAMES = [b"warc-target-uri", b"warc-ip-address", b"warc-date", b"content-type", b"content-length"]
+
+urls = st.builds(
+    "{}:{}".format, st.sampled_from(["http", "https", "dns", "filedesc"]), st.text("abc/?&=. é%", max_size=20)
+)
+dates = st.text("0123456789", min_size=14, max_size=14)
+mimes = st.sampled_from(["text/html", "no-type", "html", "unk", "text/html;charset=UTF-8"])
+
+
+@given(
+    urls,
+    st.sampled_from(["1.2.3.4", "::1", "-"]),
+    dates,
+    mimes,
+    st.integers(0, 10**12),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_the_five_fields_are_those_that_warcio_reads(
+    url: str, address: str, date: str, mime: str, length: int, end: str
+) -> None:
+    line = f"{url} {address} {date} {mime} {length}{end}".encode()
+    found = parse_arc_header(line + b"HTTP/1.1 200 OK\r\n")
+    if found is None:  # a URL may end in a space, and so lack its end
+        raise AssertionError(line)
+    headers, start = found
+    theirs = ARCHeadersParser().parse(BytesIO(line))
+    assert start == len(line)
+    assert [headers[name] for name in NAMES] == [value.encode() for _, value in theirs.headers]
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_give_no_header_or_one_that_warcio_reads_too(data: bytes) -> None:
+    try:
+        found = parse_arc_header(data)
+    except ValueError:
+        return
+    assert found is None or len(ARCHeadersParser().parse(BytesIO(data)).headers) == len(NAMES)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"com,example)/ 20140126200624 http://example.com/ text/html 200 JZ622UA23G5ZU6Y3XAKH4LINONUEICEG - - 1043 333 example.warc.gz\n",
+        b"http://a.b/ 1.2.3.4 20080430204825 text/html\n",
+        b"http://a.b/ 1.2.3.4 soon text/html 10\n",
+        b"http://a.b/ here 20080430204825 text/html 10\n",
+        b"no-scheme 1.2.3.4 20080430204825 text/html 10\n",
+        b"http://a.b/ 1.2.3.4 20080430204825 text/html 10",
+        b"",
+    ],
+)  # fmt: skip
+def test_other_lines_are_no_headers(line: bytes) -> None:
+    assert parse_arc_header(line) is None
+
+
+def test_a_header_of_arc_2_is_refused_by_name() -> None:
+    line = b"http://a.b/ 1.2.3.4 20080430204825 text/html 200 checksum - 0 file.arc 10\n"
+    with pytest.raises(ValueError, match="ARC version 2"):
+        parse_arc_header(line)

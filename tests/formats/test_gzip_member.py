@@ -1,0 +1,88 @@
+"""Gzip members against Python's own zlib."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.formats.gzip_member import header_size, inflate_next, inflate_whole
+
+names = st.binary(max_size=20).filter(lambda name: b"\0" not in name)
+contents = st.binary(max_size=60) | st.binary(min_size=1, max_size=3).map(lambda part: part * 400)
+
+
+@st.composite
+def headers(draw: st.DrawFn) -> bytes:
+    """Headers with any of the optional parts (RFC 1952, 2.3.1)."""
+    extra, name, comment = (draw(st.none() | part) for part in (st.binary(max_size=20), names, names))
+    has_crc = draw(st.booleans())
+    flags = 4 * (extra is not None) + 8 * (name is not None) + 16 * (comment is not None) + 2 * has_crc
+    data = b"\x1f\x8b\x08" + bytes([flags | draw(st.booleans())]) + draw(st.binary(min_size=6, max_size=6))
+    data += len(extra).to_bytes(2, "little") + extra if extra is not None else b""
+    data += b"".join(text + b"\0" for text in (name, comment) if text is not None)
+    return data + (zlib.crc32(data) & 0xFFFF).to_bytes(2, "little") * has_crc
+
+
+def member_of(header: bytes, content: bytes) -> bytes:
+    packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
+    trailer = zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")
+    return header + packer.compress(content) + packer.flush() + trailer
+
+
+members = st.builds(member_of, headers(), contents)
+
+
+def first_member(data: bytes) -> tuple[bytes, int]:
+    """The content of the member at the start, and its size. Raises zlib.error."""
+    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    content = inflater.decompress(data)
+    if not inflater.eof:
+        raise zlib.error("cut")
+    return content, len(data) - len(inflater.unused_data)
+
+
+@given(headers(), st.binary(max_size=20))
+def test_a_header_ends_behind_its_optional_parts(header: bytes, behind: bytes) -> None:
+    assert header_size(header + behind) == len(header)
+
+
+@given(headers(), st.data())
+def test_a_cut_header_has_no_size_yet(header: bytes, data: st.DataObject) -> None:
+    assert header_size(header[: data.draw(st.integers(0, len(header) - 1))]) is None
+
+
+@given(headers(), st.data())
+def test_a_damaged_magic_is_no_header(header: bytes, data: st.DataObject) -> None:
+    damaged = bytearray(header)
+    damaged[data.draw(st.integers(0, 2))] ^= 1 << data.draw(st.integers(0, 7))
+    with pytest.raises(ValueError, match="no gzip member"):
+        header_size(damaged)
+
+
+@given(members, st.binary(max_size=30) | members, st.data())
+def test_what_the_quick_ways_give_is_what_zlib_gives(
+    member: bytes, behind: bytes, data: st.DataObject
+) -> None:
+    whole = bytearray(member + behind)
+    for _ in range(data.draw(st.integers(0, 2))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    found = inflate_next(bytes(whole), 0, 1 << 20)
+    assert found is None or (bytes(found[0]), found[1]) == first_member(bytes(whole))
+
+
+@given(members, st.integers(0, 2000))
+def test_a_member_alone_is_inflated_whole_up_to_the_limit(member: bytes, limit: int) -> None:
+    content, _ = first_member(member)
+    assert inflate_whole(member, limit) == (content if 0 < len(content) <= limit else None)
+
+
+@given(members, st.data())
+def test_a_cut_or_flipped_member_is_never_inflated(member: bytes, data: st.DataObject) -> None:
+    start = header_size(member) or 0
+    damaged = bytearray(member)
+    damaged[data.draw(st.integers(start, len(member) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    assert inflate_whole(bytes(damaged), 1 << 20) in (None, first_member(member)[0])
+    assert inflate_whole(member[: data.draw(st.integers(0, len(member) - 1))], 1 << 20) is None

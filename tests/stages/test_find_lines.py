@@ -1,0 +1,126 @@
+"""A range of keys in a cluster gives the lines that a plain filter over all of them gives."""
+
+from __future__ import annotations
+
+import gzip
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.zipnum_index import BlockRef, format_part_line, parse_index_line
+from cdxmill.stages.find_lines import DamagedCluster, find_lines
+from cdxmill.stages.write_shard import write_shard
+
+word = st.text("ab/\t\x08é", min_size=1, max_size=4).map(str.encode)
+line = st.builds(
+    lambda key, time, rest: b"%b %b %b" % (key, time, rest), word, st.sampled_from([b"1", b"2"]), word
+)
+sorted_lines = st.lists(line | word, unique=True, max_size=40).map(sorted)
+
+
+class Shards:
+    """A cluster of one shard in memory; `index` may be changed."""
+
+    def __init__(self, lines: list[bytes], numlines: int = 1) -> None:
+        shard, part = BytesIO(), BytesIO()
+        write_shard([lines] if lines else [], "cdx-00000.gz", shard, part, Compressor(), numlines)
+        self.shard, self.index = shard.getvalue(), part.getvalue()
+        self.blocks: list[BlockRef] = []
+
+    def read(self, block: BlockRef) -> bytes:
+        self.blocks.append(block)
+        return self.shard[block.offset : block.offset + block.length]
+
+    def find(self, low: bytes, high: bytes) -> list[bytes]:
+        index = self.index
+        return list(
+            find_lines(lambda offset, size: index[offset : offset + size], len(index), self.read, low, high)
+        )
+
+
+@given(sorted_lines, st.integers(1, 5), word, word)
+def test_a_range_gives_the_lines_in_it_and_reads_only_blocks_that_may_have_them(
+    lines: list[bytes], numlines: int, low: bytes, high: bytes
+) -> None:
+    low, high = low + b" ", high + b"!"
+    shards = Shards(lines, numlines)
+    wanted = [line for line in lines if low <= line < high]
+    assert shards.find(low, high) == wanted
+    assert len(shards.blocks) <= len(wanted) // numlines + 2
+
+
+@pytest.mark.parametrize("size", [1 << 16, 300_000])
+def test_keys_longer_than_a_read_are_found(size: int) -> None:
+    lines = sorted(
+        b"%b%05d 2020 {}" % (letter * size, number) for letter in (b"a", b"c", b"e") for number in range(5)
+    )
+    shards = Shards([*lines, b"z 2020 {}"], 2)
+    for line in lines:
+        assert shards.find(line[:-8], line + b"!") == [line]
+    assert shards.find(b"b", b"d") == lines[5:10]
+    assert shards.find(b"z", b"{") == [b"z 2020 {}"]
+
+
+def damaged(shards: Shards) -> str:
+    with pytest.raises(DamagedCluster) as error:
+        shards.find(b"a", b"b")
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("flip", [4, 12, -1, -5])
+def test_a_damaged_block_is_named_with_shard_and_offset(flip: int) -> None:
+    shards = Shards([b"a 1 {}", b"a 2 {}"])
+    second = parse_index_line(shards.index.split(b"\n")[1]).offset
+    data = bytearray(shards.shard)
+    data[flip + (len(data) if flip < 0 else second)] ^= 0xFF
+    shards.shard = bytes(data)
+    if flip != 4:  # the time in a gzip header means nothing
+        assert f"cdx-00000.gz@{second}: the block is damaged" in damaged(shards)
+
+
+def test_a_cut_shard_is_damaged() -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.shard = shards.shard[:-3]
+    assert "the block is damaged" in damaged(shards)
+
+
+def test_a_block_that_does_not_begin_with_its_key_is_damaged() -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.shard = gzip.compress(b"b 1 {}\n")
+    shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, len(shards.shard)))
+    assert "does not begin with its key" in damaged(shards)
+
+
+def test_two_members_where_one_block_should_be_are_damage() -> None:
+    shards = Shards([b"a 1 {}", b"a 2 {}"])
+    shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, len(shards.shard)))
+    assert "the block is damaged" in damaged(shards)
+
+
+@pytest.mark.parametrize("index", [b"a 1\n", b"a 1\tcdx-00000.gz\t0\n", b"\n", b"a 1\tcdx-00000.gz\tx\t5\n"])
+def test_a_damaged_index_is_told(index: bytes) -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.index = index
+    assert "the index is damaged" in damaged(shards)
+
+
+def test_a_length_that_lies_is_damage_and_reads_nothing() -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, 10**15))
+    assert "the block is damaged" in damaged(shards)
+    assert shards.blocks == []
+
+
+def test_a_block_without_a_last_line_end_has_its_last_line() -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.shard = gzip.compress(b"a 1 {}\na 2 {}")
+    shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, len(shards.shard)))
+    assert shards.find(b"a", b"b") == [b"a 1 {}", b"a 2 {}"]
+
+
+def test_an_empty_cluster_has_no_lines() -> None:
+    assert Shards([]).find(b"a", b"b") == []

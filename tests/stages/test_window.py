@@ -1,0 +1,101 @@
+"""A window shows the file's own bytes, wherever it is looked through, and a gzip member its content."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.stages import window as window_module
+from cdxmill.stages.inflate import MemberError, inflate, inflate_start
+from cdxmill.stages.window import Window
+
+datas = st.binary(max_size=200)
+chunks = st.integers(1, 60)
+looks = st.lists(st.tuples(st.integers(0, 220), st.integers(0, 80), st.booleans()), max_size=20)
+
+
+def window_of(data: bytes, chunk: int) -> Window:
+    return Window(lambda offset, size: data[offset : offset + size], chunk)
+
+
+@given(datas, chunks, looks)
+def test_every_look_shows_what_is_there(data: bytes, chunk: int, places: list[tuple[int, int, bool]]) -> None:
+    window = window_of(data, chunk)
+    for offset, size, aside in places:
+        look = window.peek if aside else window.get
+        assert look(offset, size) == data[offset : offset + size]
+        buffer, index = window.at(offset, size)
+        assert buffer[index : index + size] == data[offset : offset + size]
+
+
+@given(datas, chunks, looks)
+def test_the_end_is_found_wherever_one_has_looked(
+    data: bytes, chunk: int, places: list[tuple[int, int, bool]]
+) -> None:
+    window = window_of(data, chunk)
+    for offset, size, _ in places:
+        window.get(offset, size)
+    assert window.end() == len(data)
+
+
+@given(st.binary(max_size=300), chunks, st.integers(0, 320))
+def test_a_search_finds_the_next_match_across_reads(data: bytes, chunk: int, offset: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(window_module, "OVERLAP", 8)
+        match = re.compile(rb"[\0-\x1f]{1,3}[a-z]?").search(data, offset)
+        found = window_of(data, chunk).search(re.compile(rb"[\0-\x1f]{1,3}[a-z]?"), offset)
+    assert found == (match.start() if match else -1)
+
+
+def test_reading_on_reads_no_byte_twice() -> None:
+    data = bytes(100_000)
+    read = 0
+
+    def read_at(offset: int, size: int) -> bytes:
+        nonlocal read
+        read += len(data[offset : offset + size])
+        return data[offset : offset + size]
+
+    window = Window(read_at, 1000)
+    for offset in range(0, len(data), 700):
+        window.get(offset, 900)
+    assert read == len(data)
+
+
+@given(st.binary(max_size=500), st.binary(max_size=40), st.integers(1, 50))
+def test_a_member_is_inflated_up_to_its_end(content: bytes, behind: bytes, chunk: int) -> None:
+    member = gzip.compress(content)
+    pieces = inflate(window_of(b"xy" + member + behind, chunk), 2)
+    assert b"".join(pieces) == content
+    assert pieces.end == 2 + len(member)
+
+
+def test_a_member_that_expands_a_thousand_times_comes_in_small_pieces() -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    data = packer.compress(bytes(64 << 20)) + packer.flush()
+    sizes = [len(piece) for piece in inflate(window_of(data, 4 << 20), 0)]
+    assert sum(sizes) == 64 << 20
+    assert max(sizes) <= 256 << 10
+
+
+@given(st.binary(max_size=200), st.data())
+def test_a_cut_member_says_that_it_is_cut(content: bytes, data: st.DataObject) -> None:
+    member = gzip.compress(content)
+    size = data.draw(st.integers(1, len(member) - 1))
+    with pytest.raises(MemberError) as error:
+        b"".join(inflate(window_of(member[:size], 50), 0))
+    assert error.value.cut
+    assert error.value.reached == size
+
+
+@given(st.binary(min_size=1, max_size=500), st.integers(20, 600))
+def test_the_start_of_a_member_is_seen_without_the_rest(content: bytes, size: int) -> None:
+    member = gzip.compress(content)
+    start = inflate_start(window_of(member, 50), 0, size)
+    assert content.startswith(start)
+    assert start or size < len(member)

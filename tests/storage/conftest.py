@@ -1,0 +1,66 @@
+"""Servers on loopback: one that fails as it is told, and moto's S3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from cdxmill.storage import patience, s3
+
+from .range_server import RangeServer, Served, serving
+from .web_file import BODY, A
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No proxy, credentials or endpoint of whoever runs the tests; a client of S3 that is new."""
+    for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+    s3._client.cache_clear()
+    yield
+    s3._client.cache_clear()
+
+
+@pytest.fixture
+def server() -> Iterator[RangeServer]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def file(server: RangeServer) -> Served:
+    return server.add(A, BODY)
+
+
+@pytest.fixture
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between tries are short."""
+    monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds between tries, which are not waited."""
+    seconds: list[float] = []
+    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=seconds.append))
+    return seconds
+
+
+@pytest.fixture(scope="session")
+def moto_url() -> Iterator[str]:
+    """moto's S3 over HTTP."""
+    running = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    running.start()
+    try:
+        host, port = running.get_host_and_port()
+        yield f"http://{host}:{port}"
+    finally:
+        running.stop()

@@ -1,0 +1,79 @@
+"""What every storage keeps to: one suite, run on each."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+
+from cdxmill.errors import InputError
+
+ReadAt = Callable[[int, int], bytes]
+OpenRanges = Callable[[str], AbstractContextManager[ReadAt]]
+FileSize = Callable[[str], int]
+Put = Callable[[str, bytes], str]
+
+BODY = random.Random(3).randbytes(300_000)
+
+
+def check_storage(open_ranges: OpenRanges, file_size: FileSize, put: Put) -> None:
+    """`put(name, body)` stores a file and gives its path or URL; a name never put gives an absent one."""
+    place = put("a.warc.gz", BODY)
+    with open_ranges(place) as read_at:
+        _check_ranges(read_at)
+    with open_ranges(place) as one, open_ranges(place) as other:
+        assert one(1000, 10) + other(0, 10) == BODY[1000:1010] + BODY[:10], (
+            "two readers do not disturb each other"
+        )
+    assert file_size(place) == len(BODY)
+    _check_names(open_ranges, put)
+    _check_empty(open_ranges, file_size, put("empty.warc", b""))
+    _check_absent(open_ranges, file_size, place.replace("a.warc.gz", "absent.warc.gz"))
+
+
+def _check_ranges(read_at: ReadAt) -> None:
+    size = len(BODY)
+    for offset, wanted in (
+        (0, 1),
+        (0, size),
+        (5, 70_000),
+        (size - 1, 1),
+        (3, 2),
+        (size // 2, 99_999),
+        (0, 16),
+    ):
+        assert read_at(offset, wanted) == BODY[offset : offset + wanted]
+    assert read_at(size - 10, 4 << 20) == BODY[-10:], "fewer bytes at the end"
+    assert read_at(size, 10) == b"", "none at the end"
+    assert read_at(size + 5000, 10) == b"", "none behind it"
+    assert read_at(7, 0) == b""
+    steps = [read_at(offset, 65_536) for offset in range(0, size + 65_536, 65_536)]
+    assert b"".join(steps) == BODY, "in steps, as archives are read"
+    generator = random.Random(1)
+    for _ in range(20):
+        offset, wanted = generator.randrange(size), generator.randrange(5000)
+        assert read_at(offset, wanted) == BODY[offset : offset + wanted]
+
+
+def _check_names(open_ranges: OpenRanges, put: Put) -> None:
+    place = put("dir one/b+c=ü.warc", b"0123456789")
+    with open_ranges(place) as read_at:
+        assert read_at(2, 3) == b"234", "names with spaces and other letters"
+
+
+def _check_empty(open_ranges: OpenRanges, file_size: FileSize, place: str) -> None:
+    with open_ranges(place) as read_at:
+        assert read_at(0, 100) == b""
+        assert read_at(50, 100) == b""
+    assert file_size(place) == 0
+
+
+def _check_absent(open_ranges: OpenRanges, file_size: FileSize, place: str) -> None:
+    with pytest.raises(InputError) as caught, open_ranges(place) as read_at:
+        read_at(0, 1)
+    assert caught.value.path.endswith("absent.warc.gz"), "the file is named"
+    assert "\n" not in str(caught.value)
+    assert caught.value.hint, "what to do about it"
+    assert file_size(place) == 0

@@ -1,0 +1,162 @@
+"""A web server on loopback that gives ranges of files in memory, and fails as it is told."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
+
+
+@dataclass
+class Served:
+    """One file, and how the server treats requests for it."""
+
+    body: bytes
+    etag: str | None = '"one"'
+    etags: list[str] = field(default_factory=list)
+    """ETags of the next answers."""
+    headers: dict[str, str] = field(default_factory=dict)
+    statuses: list[int] = field(default_factory=list)
+    """Answered instead of the file, one a request, until there are none left."""
+    retry_after: str | None = None
+    cuts: list[int] = field(default_factory=list)
+    """Bytes of the body after which the connection is cut, one a request."""
+    drops: int = 0
+    """So many requests get no answer at all: the connection is closed."""
+    knows_ranges: bool = True
+    tells_length: bool = True
+    tells_total: bool = True
+    shift: int = 0
+    """Ranges are answered so many bytes too late."""
+    surplus: bytes = b""
+    """Sent behind every body."""
+    stall: float = 0
+    """Seconds before an answer."""
+    moved_to: str | None = None
+
+
+class RangeServer(ThreadingHTTPServer):
+    """`files` by path; `seen` lists each request's method, path and Range."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.files: dict[str, Served] = {}
+        self.seen: list[tuple[str, str, str | None]] = []
+        self.request_headers: list[dict[str, str]] = []
+        """Their names in lower case."""
+        self.connections = 0
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A reader that hangs up, as those do that time out, is none."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def add(self, path: str, body: bytes) -> Served:
+        """Serve `body` at `path`; what comes back can be told to fail."""
+        self.files[path] = Served(body)
+        return self.files[path]
+
+    def ranges(self, path: str) -> list[str | None]:
+        """The Range of each request for `path`."""
+        return [wanted for _, seen, wanted in self.seen if seen == path]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: RangeServer
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections += 1
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        self.server.seen.append((self.command, self.path, self.headers["Range"]))
+        self.server.request_headers.append({name.lower(): value for name, value in self.headers.items()})
+        file = self.server.files.get(unquote(self.path))
+        if file is None:
+            return self._refuse(404)
+        time.sleep(file.stall)
+        if file.drops:
+            file.drops -= 1
+            self.close_connection = True
+            return None
+        if file.statuses:
+            return self._refuse(file.statuses.pop(0), file.retry_after)
+        if file.moved_to is not None:
+            return self._redirect(file.moved_to)
+        return self._give(file)
+
+    def _refuse(self, status: int, retry_after: str | None = None) -> None:
+        self.send_response(status)
+        if retry_after is not None:
+            self.send_header("Retry-After", retry_after)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _redirect(self, place: str) -> None:
+        self.send_response(302)
+        self.send_header("Location", place)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _give(self, file: Served) -> None:
+        if file.etags:
+            file.etag = file.etags.pop(0)
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"] or "")
+        if not wanted or not file.knows_ranges:
+            return self._send(200, file, file.body, None)
+        first, total = int(wanted[1]) + file.shift, len(file.body)
+        part = file.body[first : int(wanted[2]) + 1 + file.shift]
+        shown = total if file.tells_total else "*"
+        if not part:
+            return self._send(416, file, b"", f"bytes */{shown}")
+        return self._send(206, file, part, f"bytes {first}-{first + len(part) - 1}/{shown}")
+
+    def _send(self, status: int, file: Served, body: bytes, content_range: str | None) -> None:
+        self.send_response(status)
+        for name, value in {"ETag": file.etag, "Content-Range": content_range, **file.headers}.items():
+            if value is not None:
+                self.send_header(name, value)
+        if file.tells_length:
+            self.send_header("Content-Length", str(len(body)))
+        else:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        if file.cuts and len(body) > 1:
+            body = body[: file.cuts.pop(0)]
+            self.close_connection = True
+        self.wfile.write(body + file.surplus)
+
+
+@contextmanager
+def serving() -> Iterator[RangeServer]:
+    """A running server; it is gone behind the `with`."""
+    server = RangeServer()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,59 @@
+"""Web servers that know no ranges."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdxmill.errors import InputError
+from cdxmill.storage.http import open_ranges
+
+from .range_server import RangeServer, Served
+from .web_file import BODY, A, error_of, read_all
+
+
+def test_what_a_server_compresses_on_the_way_is_refused(server: RangeServer) -> None:
+    file = server.add("/a.warc", BODY)
+    file.headers["Content-Encoding"], file.knows_ranges = "gzip", False
+    told = "the server compresses what it sends (gzip): offsets would be wrong; fetch the file, then index it"
+    assert error_of(server.url + "/a.warc") == told
+
+
+def test_a_server_that_knows_no_ranges_sends_the_file_once(server: RangeServer, file: Served) -> None:
+    file.knows_ranges = False
+    with open_ranges(server.url + A) as read_at:
+        assert read_at(500_000, 100) == BODY[500_000:500_100]
+        assert read_at(0, 100) == BODY[:100], "backwards"
+        assert read_at(1 << 62, 1) == b""
+        assert read_at(1_000_000, 1 << 20) == BODY[1_000_000:]
+    assert len(server.seen) == 1
+
+
+def test_a_whole_file_that_is_cut_is_continued(server: RangeServer, file: Served, hurry: None) -> None:
+    file.knows_ranges, file.cuts = False, [100_000, 0, 10, 700_000]
+    assert read_all(server.url + A) == BODY
+    assert len(server.seen) == 5
+
+
+def test_cuts_of_a_whole_file_that_leave_much_behind_are_no_reason_to_give_up(
+    server: RangeServer, file: Served, hurry: None
+) -> None:
+    file.knows_ranges, file.cuts = False, [70_000 * number for number in range(1, 13)]
+    assert read_all(server.url + A, len(BODY)) == BODY
+    assert file.cuts == []
+
+
+def test_a_whole_file_is_as_long_as_was_said_first(server: RangeServer, file: Served, hurry: None) -> None:
+    file.knows_ranges, file.cuts = False, [100_000]
+    with open_ranges(server.url + A) as read_at:
+        read_at(0, 50_000)
+        file.tells_length, file.cuts = False, [200_000]
+        assert read_at(0, len(BODY)) == BODY
+
+
+def test_one_machine_of_several_may_not_know_ranges(server: RangeServer, file: Served, hurry: None) -> None:
+    with open_ranges(server.url + A) as read_at:
+        file.knows_ranges = False
+        with pytest.raises(InputError, match="the whole file came instead of a range"):
+            read_at(0, 10)
+        file.knows_ranges = True
+        assert read_at(0, 10) == BODY[:10]

@@ -1,0 +1,197 @@
+"""S3 as boto3 reads it: from moto, and from a server that fails as it is told."""
+
+from __future__ import annotations
+
+import random
+import socket
+import sys
+from typing import Any
+
+import boto3  # type: ignore[import-untyped]
+import pytest
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.storage import s3
+from cdxmill.storage.s3 import file_size, open_ranges
+
+from .range_server import RangeServer, Served
+
+BODY = random.Random(5).randbytes(1 << 20)
+URL = "s3://archives/crawl/a.warc.gz"
+
+
+def sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+
+@pytest.fixture
+def bucket(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client of moto, and an archive in it."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+    sign(monkeypatch)
+    client = boto3.client("s3", region_name="us-east-1")
+    client.create_bucket(Bucket="archives")
+    client.put_object(Bucket="archives", Key="crawl/a.warc.gz", Body=BODY)
+    return client
+
+
+@pytest.fixture
+def file(server: RangeServer, monkeypatch: pytest.MonkeyPatch) -> Served:
+    """An object of a server that can fail: S3's GET and HEAD are those of HTTP."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    return server.add("/archives/crawl/a.warc.gz", BODY)
+
+
+@pytest.fixture
+def two_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """botocore waits seconds before later ones."""
+    monkeypatch.setattr(s3, "TRIES", 2)
+
+
+def error_of(url: str) -> str:
+    with pytest.raises(InputError) as caught, open_ranges(url) as read_at:
+        read_at(0, 100)
+    assert caught.value.path == url
+    return str(caught.value).removeprefix(f"{url}: ")
+
+
+def test_ranges_of_the_asked_size_are_read(server: RangeServer, file: Served) -> None:
+    with open_ranges(URL) as read_at:
+        assert read_at(100, 1000) == BODY[100:1100]
+        assert read_at(len(BODY) - 5, 1000) == BODY[-5:]
+    assert [(method, wanted) for method, _, wanted in server.seen] == [
+        ("HEAD", None),
+        ("GET", "bytes=100-1099"),
+        ("GET", f"bytes={len(BODY) - 5}-{len(BODY) - 1}"),
+    ]
+
+
+def test_without_credentials_reads_are_unsigned(server: RangeServer, file: Served) -> None:
+    assert file_size(URL) == len(BODY)
+    assert "authorization" not in server.request_headers[0]
+
+
+def test_with_credentials_reads_are_signed(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign(monkeypatch)
+    assert file_size(URL) == len(BODY)
+    assert "Credential=someone/" in server.request_headers[0]["authorization"]
+
+
+def test_an_endpoint_with_a_name_has_its_buckets_in_the_path(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url.replace("127.0.0.1", "localhost"))
+    assert file_size(URL) == len(BODY)
+    assert server.seen[0][1] == "/archives/crawl/a.warc.gz"
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_a_server_in_trouble_is_asked_again(
+    server: RangeServer, file: Served, two_tries: None, status: int
+) -> None:
+    with open_ranges(URL) as read_at:
+        file.statuses = [status]
+        assert read_at(0, 100) == BODY[:100]
+    assert len(server.seen) == 3
+
+
+def test_a_server_that_stays_in_trouble_is_given_up(
+    server: RangeServer, file: Served, two_tries: None
+) -> None:
+    file.statuses = [503] * 100
+    assert error_of(URL) == "did not answer (503) after 2 tries; run it again"
+    assert len(server.seen) == 2
+
+
+def test_a_server_that_is_down_is_named(monkeypatch: pytest.MonkeyPatch, two_tries: None) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
+    assert error_of(URL) == "did not answer (no connection) after 2 tries; run it again"
+
+
+def test_what_is_absent_is_told_at_once(bucket: Any) -> None:
+    told = "cannot be read (404 Not Found); check the bucket and the key"
+    assert error_of("s3://archives/absent.warc") == error_of("s3://no-such-bucket/a.warc") == told
+
+
+def test_what_is_refused_is_told_at_once(server: RangeServer, file: Served) -> None:
+    file.statuses = [403]
+    assert error_of(URL) == "cannot be read (403 Forbidden); check its rights"
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("url", ["s3://", "s3://bucket", "s3://bucket/", "s3:///key", "s3://no_bucket!/key"])
+def test_what_names_no_object_is_told(bucket: Any, url: str) -> None:
+    assert error_of(url) == "names no object; write s3://BUCKET/KEY"
+
+
+def test_a_key_of_no_encoding_is_no_fault_of_ours(bucket: Any) -> None:
+    assert error_of("s3://archives/a\udcfc.warc").startswith("cannot be read (")
+
+
+def test_a_profile_that_does_not_exist_is_told(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    assert error_of(URL) == "cannot be read (The config profile (nobody) could not be found)"
+
+
+def test_an_object_that_is_written_anew_is_refused(bucket: Any) -> None:
+    with open_ranges(URL) as read_at:
+        assert read_at(0, 10) == BODY[:10]
+        bucket.put_object(Bucket="archives", Key="crawl/a.warc.gz", Body=BODY[::-1])
+        with pytest.raises(InputError, match=r"has changed while it was read; run it again$"):
+            read_at(10, 10)
+
+
+def test_an_object_with_another_etag_is_refused(file: Served) -> None:
+    with open_ranges(URL) as read_at:
+        file.etag = '"two"'
+        with pytest.raises(InputError, match="has changed while it was read"):
+            read_at(0, 10)
+
+
+def test_a_body_that_is_cut_is_continued(server: RangeServer, file: Served, hurry: None) -> None:
+    file.cuts = [100_000, 0]
+    with open_ranges(URL) as read_at:
+        assert read_at(0, 500_000) == BODY[:500_000]
+    wanted = server.ranges("/archives/crawl/a.warc.gz")
+    assert wanted[1] == "bytes=0-499999"
+    assert wanted[2] == wanted[3] != wanted[1], "from where it was cut"
+
+
+def test_bodies_that_bring_nothing_are_given_up(server: RangeServer, file: Served, hurry: None) -> None:
+    file.cuts = [0] * 100
+    assert error_of(URL) == "did not answer (the connection was cut) after 8 tries; run it again"
+
+
+@pytest.mark.parametrize("etag", ["", None])
+def test_servers_that_tell_little_are_read(file: Served, hurry: None, etag: str | None) -> None:
+    file.etag = etag
+    with open_ranges(URL) as read_at:
+        file.tells_length, file.cuts = False, [0] * 7
+        assert read_at(0, 100) == BODY[:100]
+        file.cuts = [0] * 8
+        with pytest.raises(InputError, match="the connection was cut"):
+            read_at(0, 100)
+
+
+def test_an_object_of_unknown_size_is_not_taken_for_an_empty_one(file: Served) -> None:
+    file.tells_length = False
+    assert error_of(URL) == "the server does not tell the size; fetch the file, then index it"
+    assert file_size(URL) == 0
+
+
+def test_a_server_that_knows_no_ranges_is_refused(file: Served) -> None:
+    file.knows_ranges = False
+    told = "the server answers a request for bytes 0-99 with no Content-Range; fetch the file, then index it"
+    assert error_of(URL) == told
+
+
+def test_without_boto3_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(UsageError) as caught, open_ranges(URL):
+        pass
+    assert str(caught.value) == "reading s3:// needs boto3: pip install 'cdxmill[s3]'"
