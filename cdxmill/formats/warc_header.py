@@ -38,7 +38,7 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
     Names are lower case, values stripped. Raises HeaderError where no header starts,
     UnfinishedHeader where it does not end within `data` or the first 1 MiB.
 
-    >>> parse_warc_header(b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 0\r\n\r\n")
+    >>> parse_warc_header(b"WARC/1.0\\r\\nWARC-Type: response\\r\\nContent-Length: 0\\r\\n\\r\\n")
     ({b'warc-type': b'response', b'content-length': b'0'}, 52)
     """
     end = data.find(b"\r\n\r\n", 0, MAX_HEADER)

@@ -1,6 +1,6 @@
 """docs/cli.md has every command's --help, word for word.
 
-    .venv/bin/python tests/docs/cli_reference.py      rewrites the page where a help text has changed
+.venv/bin/python tests/docs/cli_reference.py      rewrites the page where a help text has changed
 """
 
 from __future__ import annotations

@@ -1,0 +1,129 @@
+"""docs/migrating.md has every option of both peers, and what it names instead works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .pages import DOCS, environment
+
+PEERS = ("cdx-indexer", "cdxj-indexer")
+NONE = "none"
+
+_CODE = re.compile(r"`([^`]+)`")
+# In both helps an option's names stand at a line's start, two spaces in: `  -mj, --minimal-cdxj`.
+_NAMES = re.compile(r"^  (-\S+(?: [A-Z_]+)?(?:, -\S+)*)", re.M)
+
+
+def table(peer: str) -> list[tuple[str, str, str]]:
+    """The rows of a peer's table: its option, the counterpart, the note."""
+    _, _, rest = (DOCS / "migrating.md").read_text().partition(f"\n| {peer} | cdxmill | note |\n")
+    rows = rest.partition("\n\n")[0].splitlines()[1:]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return [(option, counterpart, note) for option, counterpart, note in cells]
+
+
+def options_in_help(peer: str) -> set[str]:
+    """Every name of every option, and of the arguments."""
+    words = [Path(sys.executable).parent / peer, "--help"]
+    text = subprocess.run(words, env=environment(), capture_output=True, text=True, check=True).stdout
+    lines = _NAMES.findall(text)
+    return {word for line in lines for word in re.split(r"[ ,]+", line) if word.startswith("-")} | {"inputs"}
+
+
+COUNTERPARTS = sorted(
+    {
+        command
+        for peer in PEERS
+        for _, counterpart, note in table(peer)
+        for command in _CODE.findall(counterpart + note)
+        if command.startswith("cdxmill ")
+    }
+)
+
+
+def test_the_helps_are_read_whole() -> None:
+    assert options_in_help("cdx-indexer") >= {"-s", "--sort", "-d", "--dir-root", "-mj", "--minimal-cdxj"}
+    assert options_in_help("cdxj-indexer") >= {"-rf", "--replace-fields", "--records", "-11", "-c"}
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_the_table_has_exactly_the_peer_s_options(peer: str) -> None:
+    in_table = {name for option, _, _ in table(peer) for name in _CODE.findall(option)}
+    assert in_table == options_in_help(peer)
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_an_option_has_a_counterpart_or_a_reason(peer: str) -> None:
+    for option, counterpart, note in table(peer):
+        assert _CODE.findall(counterpart) or (counterpart == NONE and note), option
+
+
+@pytest.fixture
+def folder(pywb_warcs: Path, tmp_path: Path) -> Path:
+    """The archives that the tables name."""
+    (tmp_path / "warcs").mkdir()
+    shutil.copy(pywb_warcs / "example.warc.gz", tmp_path / "a.warc.gz")
+    shutil.copy(pywb_warcs / "iana.warc.gz", tmp_path / "warcs")
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COUNTERPARTS)
+def test_a_counterpart_runs(command: str, folder: Path) -> None:
+    done = subprocess.run(
+        shlex.split(command), cwd=folder, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def captures(command: str, folder: Path) -> set[tuple[str, ...]]:
+    """The records that have a line, by key, timestamp, offset and file."""
+    done = subprocess.run(
+        shlex.split(command), cwd=folder, env=environment(), capture_output=True, text=True, check=True
+    )
+    lines = [line for line in done.stdout.splitlines() if line and not line.startswith((" CDX", "- "))]
+    return {_identity(line) for line in lines}
+
+
+def _identity(line: str) -> tuple[str, ...]:
+    key, timestamp, rest = line.split(" ", 2)
+    if not rest.startswith("{"):
+        return key, timestamp, *rest.split(" ")[-2:]
+    fields = dict(re.findall(r'"(\w+)": ?"([^"]*)"', rest))
+    return key, timestamp, fields["offset"], fields["filename"]
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("cdx-indexer -o - a.warc.gz", "cdxmill index -o - --cdx11 a.warc.gz"),
+        ("cdx-indexer -j -s -o - a.warc.gz", "cdxmill index -o - a.warc.gz"),
+        ("cdx-indexer -9 -o - a.warc.gz", "cdxmill index -o - -9 a.warc.gz"),
+        ("cdx-indexer -j -a -o - a.warc.gz", "cdxmill index -o - --records all a.warc.gz"),
+        ("cdx-indexer -j -p -o - post.warc.gz", "cdxmill index -o - --post-append post.warc.gz"),
+        ("cdx-indexer -j -u -o - a.warc.gz", "cdxmill index -o - --unsurt a.warc.gz"),
+        ("cdx-indexer -mj -o - a.warc.gz", "cdxmill index -o - --minimal a.warc.gz"),
+        ("cdx-indexer -j -r -o - warcs", "cdxmill index -o - warcs"),
+        ("cdx-indexer -j -d .. -o - a.warc.gz", "cdxmill index -o - --dir-root .. a.warc.gz"),
+        ("cdxj-indexer -s a.warc.gz warcs", "cdxmill index -o - a.warc.gz warcs"),
+        ("cdxj-indexer -11 a.warc.gz", "cdxmill index -o - -11 a.warc.gz"),
+        ("cdxj-indexer -9 a.warc.gz", "cdxmill index -o - -9 a.warc.gz"),
+        ("cdxj-indexer --records revisit a.warc.gz", "cdxmill index -o - --records revisit a.warc.gz"),
+        ("cdxj-indexer --records all a.warc.gz", "cdxmill index -o - --records all a.warc.gz"),
+        ("cdxj-indexer -p post.warc.gz", "cdxmill index -o - --post-append post.warc.gz"),
+        ("cdxj-indexer --dir-root .. a.warc.gz", "cdxmill index -o - --dir-root .. a.warc.gz"),
+    ],
+)
+def test_a_counterpart_has_lines_for_the_same_records(
+    before: str, now: str, folder: Path, pywb_warcs: Path
+) -> None:
+    shutil.copy(pywb_warcs / "post-test.warc.gz", folder / "post.warc.gz")
+    expected = captures(before, folder)
+    assert expected
+    assert captures(now, folder) == expected

@@ -1,0 +1,133 @@
+"""The pages hold together, and with the code that they are about."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from ..second_opinion.rules import RULES
+from .cli_reference import PAGE, commands, options, with_help
+from .pages import DOCS, PAGES, ROOT, fences, page_name
+
+# `[text](target)`, but no image and nothing inside code.
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"```.*?^```|`[^`\n]*`", re.M | re.S)
+# Paths of somebody's machine; what a reader is meant to have is /data, /path/to or the like.
+_OWN_PATH = re.compile(r"(?<![\w.])/(?:work|home|root|Users|tmp)/\S*")
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=page_name)
+
+
+def prose(page: Path) -> str:
+    """A page without its code."""
+    return _CODE.sub("", page.read_text())
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may point to in a page: its headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?^```", "", page.read_text(), flags=re.M | re.S), re.M)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+@every_page
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for link in _LINK.findall(prose(page)):
+        target, _, anchor = link.partition("#")
+        if "://" in target:
+            continue
+        path = (page.parent / target).resolve() if target else page
+        if not path.exists() or (anchor and anchor not in anchors(path)):
+            broken.append(link)
+    assert broken == []
+
+
+@every_page
+def test_no_page_has_a_path_of_somebody_s_machine(page: Path) -> None:
+    assert _OWN_PATH.findall(page.read_text()) == []
+
+
+@every_page
+def test_a_page_is_reached_from_the_readme(page: Path) -> None:
+    seen, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        current = waiting.pop()
+        if current.suffix == ".md" and current.exists() and current not in seen:
+            seen.add(current)
+            links = (link.partition("#")[0] for link in _LINK.findall(prose(current)) if "://" not in link)
+            waiting += [(current.parent / link).resolve() for link in links if link]
+    assert page in seen
+
+
+@every_page
+def test_the_shell_commands_of_a_page_are_shell(page: Path) -> None:
+    for text in fences(page, "sh"):
+        done = subprocess.run(["bash", "-n", "-c", text], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_every_command_and_option_has_a_help_text() -> None:
+    assert [name for name, command in commands().items() if not command.help] == []
+    without = [
+        f"{name} {parameter.opts}"
+        for name, parameter in options()
+        if isinstance(parameter, click.Option) and not parameter.help
+    ]
+    assert without == []
+
+
+def test_the_help_of_a_command_says_what_its_arguments_are() -> None:
+    unexplained = [
+        f"{name} {parameter.metavar}"
+        for name, parameter in options()
+        if isinstance(parameter, click.Argument)
+        and (parameter.metavar or "").rstrip(".") not in (commands()[name].help or "").split()
+    ]
+    assert unexplained == []
+
+
+def test_the_short_help_of_a_command_is_not_cut() -> None:
+    short = [command.get_short_help_str(limit=66) for name, command in commands().items() if " " in name]
+    assert [text for text in short if text.endswith("...")] == []
+
+
+def test_the_command_page_has_every_help_as_it_is() -> None:
+    text = PAGE.read_text()
+    for name in commands():
+        assert f"\n## {name}\n" in text
+        assert f"\n$ {name} --help\n" in text
+    assert with_help(text) == text, "run .venv/bin/python tests/docs/cli_reference.py"
+
+
+def test_every_option_is_on_the_command_page() -> None:
+    words = set(re.split(r"[\s,`]+", PAGE.read_text()))
+    names = {name for _, parameter in options() for name in (*parameter.opts, *parameter.secondary_opts)}
+    assert {name for name in names if name.startswith("-")} - words == set()
+
+
+def test_the_differences_page_has_every_rule_of_the_comparison_and_no_other() -> None:
+    rows = re.findall(
+        r"^\| ([a-z-]+) \|.*\| as (pywb|cdxj-indexer) \|", (DOCS / "differences.md").read_text(), re.M
+    )
+    right = {"pywb": "pywb", "cdxj": "cdxj-indexer"}
+    assert dict(rows) == {rule.name: right[rule.right] for rule in RULES}
+
+
+def test_the_design_page_names_every_module_and_no_other() -> None:
+    listing = (DOCS / "design.md").read_text().partition("| folder | modules |")[2].partition("\n\n")[0]
+    folders = re.findall(r"^\| `(cdxmill/\w*/?)` \| (.*) \|$", listing, re.M)
+    listed = {f"{folder}{name}.py" for folder, names in folders for name in re.findall(r"`(\w+)`", names)}
+    modules = (path.relative_to(ROOT).as_posix() for path in (ROOT / "cdxmill").rglob("*.py"))
+    assert listed == {path for path in modules if not path.endswith("/__init__.py")}
+
+
+def test_every_format_that_a_module_points_to_has_its_page() -> None:
+    sources = [path.read_text() for path in (ROOT / "cdxmill").rglob("*.py")]
+    pages = {page for text in sources for page in re.findall(r"docs/[\w/-]+\.md", text)}
+    assert pages
+    assert [page for page in pages if not (ROOT / page).exists()] == []
