@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cdxmill.commands.zipnum import ZipnumOptions
 
 OK, FAILED, USAGE, STOPPED = 0, 1, 2, 3
+INTERRUPTED = 128 + signal.SIGINT
 
 EXIT_STATUS = (
     "Exit status: 0 all well (also where nothing was found), 1 some inputs failed or damage was found"
@@ -435,6 +436,8 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         result = app(arguments, prog_name="cdxmill", standalone_mode=False)
+        if result == INTERRUPTED:  # typer's answer to Ctrl-C
+            raise KeyboardInterrupt
         return result if isinstance(result, int) else OK
     except click.ClickException as error:
         return _usage(error)
@@ -445,7 +448,7 @@ def main(arguments: list[str] | None = None) -> int:
     except CdxmillError as error:
         return _fail(str(error), STOPPED)
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", 128 + signal.SIGINT)
+        return _fail("interrupted", INTERRUPTED)
     except _Terminated:
         return _fail("terminated", 128 + signal.SIGTERM)
     except BrokenPipeError:

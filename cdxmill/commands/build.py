@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cdxmill import __version__
 from cdxmill.commands.index import IndexOptions, index_to_folder
@@ -42,7 +43,7 @@ def build(
     start = time.monotonic()
     cdx = folder / CDX_FOLDER
     names = _names(archives)
-    options = _resumed(cdx, index_options)
+    options = _resumed(cdx, names, index_options)
     summary = index_to_folder(names, cdx, options, failures)
     made = [str(cdx / name) for name in names.values() if (cdx / name).exists()]
     cluster = build_cluster(made, folder, zipnum_options, failures)
@@ -54,13 +55,28 @@ def _names(archives: Sequence[Input]) -> dict[Input, str]:
     return {archive: f"{below(archive.path)}.cdx.gz" for archive in archives}
 
 
-def _resumed(folder: Path, options: IndexOptions) -> IndexOptions:
-    """`options`, but indexes are kept that an earlier run made with the same ones."""
-    settings = repr((__version__, options.captures, options.line_format)).encode()
-    known = folder / _OPTIONS
-    if known.exists() and known.read_bytes() == settings:
-        return replace(options, skip_existing=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    with write_atomic(known) as file:
-        file.write(settings)
-    return options
+def _resumed(folder: Path, names: Mapping[Input, str], options: IndexOptions) -> IndexOptions:
+    """`options`, but indexes are kept that an earlier run made with the same ones and the same file names."""
+    captures = asdict(options.captures)
+    captures["records"] = captures["records"] and sorted(captures["records"])  # a set has no order
+    settings = repr((__version__, captures, options.line_format))
+    known = _load(folder / _OPTIONS)
+    if known.get("settings") != settings:
+        shutil.rmtree(folder, ignore_errors=True)
+        known = {}
+    filenames: dict[str, str] = known.get("filenames", {})
+    for archive, name in names.items():
+        if filenames.get(archive.path) != archive.filename:
+            (folder / name).unlink(missing_ok=True)
+            filenames[archive.path] = archive.filename
+    with write_atomic(folder / _OPTIONS) as file:
+        file.write(json.dumps({"settings": settings, "filenames": filenames}).encode())
+    return replace(options, skip_existing=True)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content

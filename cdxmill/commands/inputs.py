@@ -47,7 +47,9 @@ def find_archives(
         found += _listed(manifest, root or "")
     if dir_root is not None:
         found = [
-            entry if _SCHEME.match(entry.path) else entry._replace(filename=os.path.relpath(entry.path, dir_root))
+            entry
+            if _SCHEME.match(entry.path)
+            else entry._replace(filename=os.path.relpath(entry.path, dir_root))
             for entry in found
         ]
     return found

@@ -9,6 +9,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from cdxmill.errors import StoppedError
@@ -23,6 +24,7 @@ Result = TypeVar("Result")
 TICK = 0.5
 """Seconds between two looks at the progress."""
 _PR_SET_PDEATHSIG = 1
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Counter:
@@ -78,9 +80,9 @@ def run_tasks(
         try:
             yield from _results(pool, work, tasks, tick)
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():
                 child.terminate()
+            pool.shutdown(cancel_futures=True)  # not to wait for its thread lets that fail at exit, loudly
             raise
 
 
@@ -98,7 +100,8 @@ def _results(
     ahead = 2 * processes_by_default() + 2
     while True:
         while len(waiting) < ahead and (following := next(coming, None)) is not None:
-            waiting[pool.submit(work, following[1])] = following[0]
+            with _signals_held():
+                waiting[pool.submit(work, following[1])] = following[0]
         if not waiting:
             return
         finished, _ = wait(waiting, TICK, FIRST_COMPLETED)
@@ -112,8 +115,19 @@ def _results(
                 raise StoppedError(f"task {index + 1} of {len(tasks)}: {reason}") from None
 
 
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Signals to stop wait: while processes are forked, what they raise would be lost in a hook."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start_worker() -> None:
     """A worker leaves Ctrl-C to its parent, and does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

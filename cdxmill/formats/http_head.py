@@ -12,7 +12,7 @@ from cdxmill.formats.warc_header import parse_fields
 
 
 class HttpHead(NamedTuple):
-    """Status, Content-Type and Location as they stand there, and where the payload begins."""
+    """Status, Content-Type and a redirect's Location as they stand there, and where the payload begins."""
 
     status: bytes | None
     content_type: bytes | None
@@ -32,10 +32,12 @@ def parse_http_head(block: bytes | bytearray) -> HttpHead:
         return _parse_odd_head(block)
     lower = head.lower()
     mime = _find(head, lower, b"\ncontent-type")
-    location = _find(head, lower, b"\nlocation")
+    status = _status(head[: head.find(b"\r")])
+    # Only a redirect's target is asked for; 201 and the like have a Location, too.
+    location = _find(head, lower, b"\nlocation") if status is not None and status[:1] == b"3" else b""
     if mime is None or location is None:
         return _parse_odd_head(block)
-    return HttpHead(_status(head.split(b"\r", 1)[0]), mime or None, location or None, end + 4)
+    return HttpHead(status, mime or None, location or None, end + 4)
 
 
 def _status(line: bytes) -> bytes | None:

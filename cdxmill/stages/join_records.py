@@ -18,9 +18,9 @@ _LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
 def belongs_to(other: Record, record: Record) -> bool:
     """Whether `other` is a request or metadata record, and one of the two names the other as concurrent."""
     a, b = other.headers, record.headers
+    concurrent = a.get(b"warc-concurrent-to")
     if a.get(b"warc-type") not in _COMPANIONS:
         return False
-    concurrent = a.get(b"warc-concurrent-to")
     if concurrent is None or concurrent != b.get(b"warc-record-id"):
         concurrent = b.get(b"warc-concurrent-to")
         if concurrent is None or concurrent != a.get(b"warc-record-id"):

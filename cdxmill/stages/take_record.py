@@ -144,6 +144,8 @@ def is_unwanted(data: bytes | bytearray, unwanted: frozenset[bytes]) -> bool:
 
     False proves nothing: then the record has to be read.
     """
+    if bytes(data[21 : data.find(b"\r", 21, 40)]) not in unwanted:
+        return False
     glance = _GLANCE.match(data)
     if glance is None or glance[1] not in unwanted:
         return False

@@ -39,7 +39,7 @@ def help_of(command: str) -> str:
     """What `command --help` prints on a terminal of 80 columns."""
     bin_folder = Path(sys.executable).parent
     env = {**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
-    words = [bin_folder / "cdxmill", *command.split()[1:], "--help"]
+    words = [str(bin_folder / "cdxmill"), *command.split()[1:], "--help"]
     return subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from .pages import PAGES, page_examples, page_name, run_examples, shows
+from .pages import PAGES, ROOT, environment, fences, page_examples, page_name, run_examples, shows
 
 WITH_EXAMPLES = [page for page in PAGES if page_examples(page)]
 
@@ -23,3 +24,20 @@ def test_the_examples_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) 
         if not shows(example.output, output)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_quickstart_prints_what_the_readme_shows(tmp_path: Path) -> None:
+    shown = next(text for text in fences(ROOT / "README.md", "text") if text.startswith("$ bin/quickstart\n"))
+    env = {**environment(), "CDXMILL_VENV": sys.prefix}
+    done = subprocess.run(
+        [ROOT / "bin/quickstart"],
+        cwd=tmp_path,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    printed = done.stdout.replace(f"{sys.prefix}/", ".venv/").replace("\n\n== ", "\n== ")
+    wanted = shown.removeprefix("$ bin/quickstart\n")
+    assert shows(f"...\n{wanted}", printed), printed

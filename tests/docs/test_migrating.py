@@ -17,8 +17,9 @@ PEERS = ("cdx-indexer", "cdxj-indexer")
 NONE = "none"
 
 _CODE = re.compile(r"`([^`]+)`")
-# In both helps an option's names stand at a line's start, two spaces in: `  -mj, --minimal-cdxj`.
-_NAMES = re.compile(r"^  (-\S+(?: [A-Z_]+)?(?:, -\S+)*)", re.M)
+# In both helps an option's names stand two spaces in, its text further right: `  -d, --dir-root DIR   text`.
+_NAMES = re.compile(r"^  (-.*?)(?:  |$)", re.M)
+_NAME = re.compile(r"(?<![\w-])--?\w[\w-]*")
 
 
 def table(peer: str) -> list[tuple[str, str, str]]:
@@ -31,10 +32,9 @@ def table(peer: str) -> list[tuple[str, str, str]]:
 
 def options_in_help(peer: str) -> set[str]:
     """Every name of every option, and of the arguments."""
-    words = [Path(sys.executable).parent / peer, "--help"]
+    words = [str(Path(sys.executable).parent / peer), "--help"]
     text = subprocess.run(words, env=environment(), capture_output=True, text=True, check=True).stdout
-    lines = _NAMES.findall(text)
-    return {word for line in lines for word in re.split(r"[ ,]+", line) if word.startswith("-")} | {"inputs"}
+    return {name for names in _NAMES.findall(text) for name in _NAME.findall(names)} | {"inputs"}
 
 
 COUNTERPARTS = sorted(

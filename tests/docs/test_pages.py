@@ -52,16 +52,17 @@ def test_no_page_has_a_path_of_somebody_s_machine(page: Path) -> None:
     assert _OWN_PATH.findall(page.read_text()) == []
 
 
-@every_page
-def test_a_page_is_reached_from_the_readme(page: Path) -> None:
-    seen, waiting = set(), [ROOT / "README.md"]
+def test_every_page_is_reached_from_the_readme() -> None:
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
     while waiting:
-        current = waiting.pop()
-        if current.suffix == ".md" and current.exists() and current not in seen:
-            seen.add(current)
-            links = (link.partition("#")[0] for link in _LINK.findall(prose(current)) if "://" not in link)
-            waiting += [(current.parent / link).resolve() for link in links if link]
-    assert page in seen
+        page = waiting.pop()
+        if page.suffix == ".md" and page.exists() and page not in seen:
+            seen.add(page)
+            waiting += [
+                (page.parent / link.partition("#")[0]).resolve() for link in _LINK.findall(prose(page))
+            ]
+    assert [page_name(page) for page in PAGES if page not in seen] == []
 
 
 @every_page

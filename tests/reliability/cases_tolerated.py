@@ -1,0 +1,91 @@
+"""Odd records that are indexed all the same."""
+
+from __future__ import annotations
+
+import re
+
+from .cases import BAD, Case, Sources, one_file, row, swap
+from .lengths import Length
+
+NAME = "a.warc.gz"
+_DATE = re.compile(rb"(?m)^WARC-Date: .*\r\n")
+_URL = re.compile(rb"(?m)^WARC-Target-URI: .*\r\n")
+
+
+def _record(sources: Sources, record: bytes, hit: tuple[int, ...] = ()) -> Case:
+    """A plain archive: what the record is may not hang on its container."""
+    parts = swap(sources.warc.parts(), record + sources.warc.end)
+    return one_file("a.warc", parts, sources.warc, hit)
+
+
+def _field(sources: Sources, pattern: re.Pattern[bytes], line: bytes, hit: tuple[int, ...] = ()) -> Case:
+    record, count = pattern.subn(lambda match: line, sources.warc.records[BAD], count=1)
+    assert count == 1
+    return _record(sources, record, hit)
+
+
+@row("latin-1-header")
+def latin_1_header(sources: Sources) -> Case:
+    line = "WARC-Target-URI: http://example.org/caf\xe9\r\nX-Note: \xe9t\xe9\r\n".encode("latin-1")
+    return _field(sources, _URL, line)
+
+
+@row("folded-header")
+def folded_header(sources: Sources) -> Case:
+    return _field(
+        sources, _URL, b"WARC-Target-URI: http://example.org/a\r\nX-Note: one\r\n two\r\n\tthree\r\n"
+    )
+
+
+@row("bare-lf")
+def bare_lf(sources: Sources) -> Case:
+    header, end, block = sources.warc.records[BAD].partition(b"\r\n\r\n")
+    return _record(sources, (header + end).replace(b"\r\n", b"\n") + block)
+
+
+@row("url-with-spaces")
+def url_with_spaces(sources: Sources) -> Case:
+    return _field(sources, _URL, b"WARC-Target-URI: http://example.org/a b  c\r\n")
+
+
+@row("url-with-controls")
+def url_with_controls(sources: Sources) -> Case:
+    return _field(sources, _URL, b"WARC-Target-URI: http://example.org/a\tb\rc\r\n")
+
+
+@row("url-not-ascii")
+def url_not_ascii(sources: Sources) -> Case:
+    return _field(sources, _URL, "WARC-Target-URI: http://example.org/Größe/日本\r\n".encode())
+
+
+@row("url-missing")
+def url_missing(sources: Sources) -> Case:
+    return _field(sources, _URL, b"", (BAD,))
+
+
+@row("date-missing")
+def date_missing(sources: Sources) -> Case:
+    return _field(sources, _DATE, b"")
+
+
+@row("date-unparsable")
+def date_unparsable(sources: Sources) -> Case:
+    return _field(sources, _DATE, b"WARC-Date: some day in May\r\n")
+
+
+@row("arc-dates")
+def arc_dates(sources: Sources) -> Case:
+    dates = (b"2005", b"200512", b"20051214", b"2005121415", b"200512141543550", b"200512141543550123")
+    records = [
+        re.sub(rb" \d{14} ", b" " + date + b" ", record, count=1)
+        for record, date in zip(sources.arc.records, dates, strict=True)
+    ]
+    source = sources.arc._replace(records=records)
+    return one_file("a.arc", source.parts(), source)
+
+
+@row("length-with-zeros")
+def length_with_zeros(sources: Sources) -> Case:
+    record = sources.warc.records[BAD]
+    size = len(record) - record.index(b"\r\n\r\n") - 4
+    return _record(sources, Length(text=b"%025d" % size).in_warc(record))

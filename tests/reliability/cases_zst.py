@@ -1,0 +1,129 @@
+"""Damage to Zstandard archives."""
+
+from __future__ import annotations
+
+from .cases import BAD, Case, Sources, flip, one_file, overwrite, put, row, swap
+from .lengths import LENGTHS
+from .sources import dictionary_frame, zstd_frame
+
+NAME = "a.warc.zst"
+LAST = 5
+
+
+def _swapped(sources: Sources, frame: bytes) -> Case:
+    return one_file(NAME, swap(sources.warc.frames(), frame), sources.warc, [BAD])
+
+
+def _with_dictionary(sources: Sources, frame: bytes) -> Case:
+    """An archive whose frames need a dictionary, with that frame at its start."""
+    frames = sources.warc.frames(sources.warc.dictionary())
+    return one_file(NAME, [frame, *frames], sources.warc, range(6))
+
+
+@row("zst-cut")
+def zst_cut(sources: Sources) -> Case:
+    frames = sources.warc.frames()
+    return one_file(NAME, [*frames[:LAST], frames[LAST][:200]], sources.warc, [LAST])
+
+
+@row("zst-flip-data")
+def zst_flip_data(sources: Sources) -> Case:
+    return _swapped(sources, flip(sources.warc.frames()[BAD], 100))
+
+
+@row("zst-flip-checksum")
+def zst_flip_checksum(sources: Sources) -> Case:
+    return _swapped(sources, flip(sources.warc.frames()[BAD], -1))
+
+
+@row("zst-flip-block-size")
+def zst_flip_block_size(sources: Sources) -> Case:
+    return _swapped(sources, overwrite(sources.warc.frames()[BAD], 7, b"\xff\xff\xff"))
+
+
+@row("zst-garbage")
+def zst_garbage(sources: Sources) -> Case:
+    return one_file(NAME, put(sources.warc.frames(), b"GARBAGE" * 20), sources.warc)
+
+
+@row("zst-two-records")
+def zst_two_records(sources: Sources) -> Case:
+    parts, frames = sources.warc.parts(), sources.warc.frames()
+    both = zstd_frame(parts[BAD] + parts[BAD + 1])
+    return one_file(NAME, [*frames[:BAD], both, *frames[BAD + 2 :]], sources.warc, [BAD, BAD + 1])
+
+
+@row("zst-several-frames")
+def zst_several_frames(sources: Sources) -> Case:
+    part = sources.warc.parts()[BAD]
+    frames = swap(
+        sources.warc.frames(), zstd_frame(part[:300]) + zstd_frame(part[300:500]) + zstd_frame(part[500:])
+    )
+    return one_file(NAME, frames, sources.warc)
+
+
+@row("zst-skippable")
+def zst_skippable(sources: Sources) -> Case:
+    frame = b"\x50\x2a\x4d\x18" + (7).to_bytes(4, "little") + b"a note."
+    return one_file(NAME, put(sources.warc.frames(), frame), sources.warc)
+
+
+@row("zst-skippable-length")
+def zst_skippable_length(sources: Sources) -> Case:
+    frame = b"\x50\x2a\x4d\x18" + (70).to_bytes(4, "little") + b"a note."
+    return one_file(NAME, put(sources.warc.frames(), frame), sources.warc)
+
+
+@row("zst-dictionary")
+def zst_dictionary(sources: Sources) -> Case:
+    dictionary = sources.warc.dictionary()
+    case = _with_dictionary(sources, dictionary_frame(dictionary.as_bytes()))
+    return case._replace(hit=frozenset(), dictionary=dictionary)
+
+
+@row("zst-dictionary-packed")
+def zst_dictionary_packed(sources: Sources) -> Case:
+    dictionary = sources.warc.dictionary()
+    case = _with_dictionary(sources, dictionary_frame(zstd_frame(dictionary.as_bytes())))
+    return case._replace(hit=frozenset(), dictionary=dictionary)
+
+
+@row("zst-dictionary-damaged")
+def zst_dictionary_damaged(sources: Sources) -> Case:
+    content = overwrite(sources.warc.dictionary().as_bytes(), 8, b"\xff" * 20)
+    return _with_dictionary(sources, dictionary_frame(content))
+
+
+@row("zst-dictionary-packed-damaged")
+def zst_dictionary_packed_damaged(sources: Sources) -> Case:
+    frame = zstd_frame(sources.warc.dictionary().as_bytes())
+    return _with_dictionary(sources, dictionary_frame(flip(frame, -1)))
+
+
+@row("zst-dictionary-cut")
+def zst_dictionary_cut(sources: Sources) -> Case:
+    frame = dictionary_frame(sources.warc.dictionary().as_bytes())
+    return Case({NAME: frame[:1000]}, sources.warc.names(), frozenset(range(6)))
+
+
+@row("zst-dictionary-lost")
+def zst_dictionary_lost(sources: Sources) -> Case:
+    return _with_dictionary(sources, b"")
+
+
+@row("zst-garbage-behind-dictionary")
+def zst_garbage_behind_dictionary(sources: Sources) -> Case:
+    dictionary = sources.warc.dictionary()
+    case = _with_dictionary(sources, dictionary_frame(dictionary.as_bytes()) + b"GARBAGE")
+    return case._replace(hit=frozenset(), dictionary=dictionary)
+
+
+def _zst_length(change: str) -> None:
+    @row(f"zst-length-{change}")
+    def build(sources: Sources) -> Case:
+        content = LENGTHS[change].in_warc(sources.warc.records[BAD]) + sources.warc.end
+        return _swapped(sources, zstd_frame(content))
+
+
+for _change in LENGTHS:
+    _zst_length(_change)

@@ -1,0 +1,40 @@
+"""The table of docs/reliability.md, as the tests read it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+_ROW = re.compile(
+    r"^\| (?P<damage>.+) \| `(?P<slug>[a-z0-9-]+)` \| (?P<lines>.*) \| (?P<message>.*) \| (?P<status>\d) \|$"
+)
+_PLACES = {"FILE": r"\S+", "N": r"\d+", "TEXT": r".+"}
+_PLACE = re.compile(r"\b(FILE|TEXT|N)\b")
+
+
+class Row(NamedTuple):
+    """A row: which records get lines, what stderr says (a pattern a line), and the exit status."""
+
+    slug: str
+    lines: str
+    messages: list[re.Pattern[str]]
+    status: int
+
+
+def read_table(page: Path) -> dict[str, Row]:
+    """All rows of the page's tables, by slug."""
+    rows: dict[str, Row] = {}
+    for line in page.read_text("utf-8").splitlines():
+        if match := _ROW.match(line):
+            assert match["slug"] not in rows, f"two rows for {match['slug']}"
+            messages = re.findall(r"`([^`]+)`", match["message"])
+            patterns = [_pattern(message) for message in messages]
+            rows[match["slug"]] = Row(match["slug"], match["lines"], patterns, int(match["status"]))
+    return rows
+
+
+def _pattern(message: str) -> re.Pattern[str]:
+    """The message as it is, but FILE, N and TEXT stand for a path, a number and a piece of the file."""
+    parts = _PLACE.split(message)
+    return re.compile("".join(_PLACES.get(part, re.escape(part)) for part in parts))

@@ -1,0 +1,99 @@
+"""Every row of docs/reliability.md, run through the command."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cdxmill.cli import main
+
+from . import cases_files, cases_gzip, cases_plain, cases_tolerated, cases_zst
+from .cases import BUILDERS, Case, Sources
+from .read_back import name_in
+from .sources import Source
+from .table import Row, read_table
+
+ROWS = read_table(Path(__file__).resolve().parents[2] / "docs/reliability.md")
+MODULES = (cases_files, cases_gzip, cases_plain, cases_tolerated, cases_zst)
+
+NOBODY = 65534
+
+_SUMMARY = re.compile(r"\d+ captures of \d+ archives|\d+ failures in \d+ inputs")
+
+
+def test_every_row_has_a_builder_and_every_builder_a_row() -> None:
+    assert list(ROWS) and sorted(ROWS) == sorted(BUILDERS)
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_a_row_is_what_happens(
+    row: Row, warc: Source, arc: Source, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    case = BUILDERS[row.slug](Sources(warc, arc))
+    arguments = _write(case, tmp_path)
+    with _forbidden(tmp_path) if case.is_forbidden else contextlib.nullcontext():
+        status = main(["index", "-p", "1", "-o", "-", "--dir-root", str(tmp_path), *arguments])
+    out, err = capfdbinary.readouterr()
+    said = [line for line in err.decode().splitlines() if not _SUMMARY.match(line)]
+    assert len(said) == len(row.messages), said
+    for line, pattern in zip(said, row.messages, strict=True):
+        assert pattern.fullmatch(line), f"{line!r} is not {pattern.pattern!r}"
+    assert status == row.status
+    lost = set(_expected(row.lines, case))
+    assert sorted(_names(out, tmp_path, case)) == sorted(
+        name for number, name in enumerate(case.names) if number not in lost
+    )
+
+
+@contextlib.contextmanager
+def _forbidden(folder: Path) -> Iterator[None]:
+    """No file of the folder may be read; root, who may read all, becomes nobody."""
+    for path in folder.iterdir():
+        path.chmod(0)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)
+
+
+def _write(case: Case, folder: Path) -> list[str]:
+    for name, data in case.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(data)
+    if case.inputs[:1] == ("--manifest",):
+        return ["--manifest", str(folder / case.inputs[1]), "--root", str(folder)]
+    return [str(folder / name) for name in case.inputs or case.files]
+
+
+def _expected(lines: str, case: Case) -> frozenset[int]:
+    """The records without a line, after a look at whether the row's word fits the case."""
+    everything = frozenset(range(len(case.names)))
+    fits = {
+        "all": not case.hit and bool(case.names),
+        "all others": bool(case.hit) and case.hit < everything,
+        "all before": case.hit == {len(case.names) - 1},
+        "none": case.hit == everything,
+    }
+    assert fits[lines], f"{lines!r} is not what the builder of the case does"
+    return case.hit
+
+
+def _names(out: bytes, folder: Path, case: Case) -> list[str]:
+    """The record that each line leads to, read back by warcio."""
+    found = []
+    for line in out.decode().splitlines():
+        fields = json.loads(line.split(" ", 2)[2])
+        begin = int(fields["offset"])
+        data = (folder / fields["filename"]).read_bytes()[begin : begin + int(fields["length"])]
+        found.append(name_in(data, case.dictionary))
+    return found
