@@ -41,6 +41,13 @@ class Record(NamedTuple):
     is_arc: bool = False
 
 
+class CrawlNotes(NamedTuple):
+    """A crawler's metadata record, whole and checked, but its header not taken apart."""
+
+    head: bytes
+    block: bytes | bytearray
+
+
 class Capture(NamedTuple):
     """One line of an index; absent values are None, the rest UTF-8 text as bytes."""
 

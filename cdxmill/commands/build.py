@@ -64,6 +64,8 @@ def _resumed(folder: Path, names: Mapping[Input, str], options: IndexOptions) ->
     if known.get("settings") != settings:
         shutil.rmtree(folder, ignore_errors=True)
         known = {}
+    for left in folder.glob(".scratch-*"):
+        shutil.rmtree(left)
     filenames: dict[str, str] = known.get("filenames", {})
     for archive, name in names.items():
         if filenames.get(archive.path) != archive.filename:

@@ -37,7 +37,7 @@ def index_archive(
     """Lists of CDX lines, in the order of records; `findings` is filled meanwhile."""
     format_line, _ = LINE_FORMATS[line_format]
     lines: list[bytes] = []
-    for item in make_captures(read_records(read_at, options.unwanted), filename, options):
+    for item in make_captures(read_records(read_at, options.lineless), filename, options):
         if isinstance(item, Capture):
             lines.append(format_line(item))
             if len(lines) >= _BATCH:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from cdxmill.capture import Capture, Record
+from cdxmill.capture import Capture, CrawlNotes, Record
 from cdxmill.formats.http_head import parse_http_head
 from cdxmill.formats.request_query import append_query
 
@@ -28,9 +28,15 @@ def belongs_to(other: Record, record: Record) -> bool:
     return a.get(b"warc-target-uri") == b.get(b"warc-target-uri")
 
 
-def with_crawl_notes(capture: Capture, metadata: Record) -> Capture:
+def names(notes: CrawlNotes, record: Record) -> bool:
+    """Whether the notes say that they are about `record`."""
+    record_id = record.headers.get(b"warc-record-id")
+    return record_id is not None and b"\r\nWARC-Concurrent-To: " + record_id + b"\r\n" in notes.head
+
+
+def with_crawl_notes(capture: Capture, block: bytes | bytearray) -> Capture:
     """`capture` with charset and languages, as Common Crawl's crawler notes them."""
-    notes = dict(_NOTES.findall(metadata.block))
+    notes = dict(_NOTES.findall(block))
     if not notes:
         return capture
     languages = b",".join(_LANGUAGE.findall(notes.get(b"languages-cld2", b"")))

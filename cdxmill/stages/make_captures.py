@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urljoin
 
-from cdxmill.capture import Capture, Damage, Headers, Note, Record
+from cdxmill.capture import Capture, CrawlNotes, Damage, Headers, Note, Record
 from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.formats.surt import surt, unsurt
 from cdxmill.formats.timestamp import timestamp_of
-from cdxmill.stages.join_records import belongs_to, with_crawl_notes, with_request
+from cdxmill.stages.join_records import belongs_to, names, with_crawl_notes, with_request
 from cdxmill.stages.take_record import base32, is_http, wants_digest
 
 DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))
@@ -39,10 +39,11 @@ class CaptureOptions:
     keep_www: bool = False
 
     @property
-    def unwanted(self) -> frozenset[bytes]:
-        """Record types that give no line and add nothing to one."""
-        asked = self.records is None or b"request" in self.records or self.post_append
-        return frozenset() if asked else frozenset((b"request",))
+    def lineless(self) -> frozenset[bytes]:
+        """Record types that give no line, whatever is in them; they may come as CrawlNotes."""
+        if self.records is None or self.post_append or b"request" in self.records:
+            return frozenset()
+        return frozenset((b"request", b"metadata"))
 
     def urlkey(self, url: bytes) -> bytes:
         """The sort key of `url`; a URL that has no SURT is its own key, made safe."""
@@ -54,7 +55,7 @@ class CaptureOptions:
 
 
 def make_captures(
-    found: Iterator[Record | Damage | Note], filename: bytes, options: CaptureOptions
+    found: Iterator[Record | CrawlNotes | Damage | Note], filename: bytes, options: CaptureOptions
 ) -> Iterator[Capture | Damage | Note]:
     """A capture for each record that gets a line; Damage and Note pass through.
 
@@ -65,6 +66,10 @@ def make_captures(
     pending: tuple[Record, Capture] | None = None
     request: Record | None = None
     for item in found:
+        if isinstance(item, CrawlNotes):
+            if pending is not None and names(item, pending[0]):
+                pending = pending[0], with_crawl_notes(pending[1], item.block)
+            continue
         if not isinstance(item, Record):
             yield item
             continue
@@ -93,7 +98,7 @@ def _joined(capture: Capture, item: Record, options: CaptureOptions) -> Capture:
     """`capture` with what a record that belongs to it tells."""
     kind = item.headers.get(b"warc-type")
     if kind == b"metadata":
-        return with_crawl_notes(capture, item)
+        return with_crawl_notes(capture, item.block)
     if kind == b"request" and options.post_append:
         return with_request(capture, item, options.urlkey)
     return capture

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cdxmill.capture import Damage, Record
+from cdxmill.capture import CrawlNotes, Damage, Record
 from cdxmill.formats.gzip_member import MAGIC, inflate_next
 from cdxmill.stages.inflate import MemberError, inflate, inflate_start
 from cdxmill.stages.resync import Resync
@@ -21,7 +21,7 @@ from cdxmill.stages.take_record import (
     NotARecord,
     RecordError,
     TooLong,
-    is_unwanted,
+    at_a_glance,
     starts_record,
     take_stream,
     take_whole,
@@ -40,14 +40,16 @@ Found = tuple[Record | Damage | None, int]
 """What stands in a place (None for nothing), and where to go on."""
 
 
-def read_gzip(window: Window, unwanted: frozenset[bytes] = frozenset()) -> Iterator[Record | Damage]:
+def read_gzip(
+    window: Window, lineless: frozenset[bytes] = frozenset()
+) -> Iterator[Record | CrawlNotes | Damage]:
     """Every record of the file in `window`; what gets no record is told as Damage.
 
-    Records of `unwanted` types are checked, but may be left out.
+    Records of the types `lineless` are checked, but may come as CrawlNotes or not at all.
     """
     careful = _CarefulReader(window)
     pos = 0
-    found: Record | Damage | None
+    found: Record | CrawlNotes | Damage | None
     while True:
         buffer, index = window.at(pos, QUICK_MEMBER)
         if index == len(buffer):
@@ -57,8 +59,10 @@ def read_gzip(window: Window, unwanted: frozenset[bytes] = frozenset()) -> Itera
             found, pos = careful.read(pos)
         else:
             data, length = member[0], member[1] - index
-            if unwanted and is_unwanted(data, unwanted):
+            seen = at_a_glance(data, lineless) if lineless else None
+            if seen is not None:
                 pos += length
+                yield seen
                 continue
             try:
                 found = take_whole(pos, length, data)

@@ -61,7 +61,7 @@ def _content(window: Window) -> Iterator[bytes | bytearray]:
 
 def _is_gzip(start: bytes) -> bool:
     """Also where the file is cut after a byte or two, or one of the first three bytes is damaged."""
-    fits = sum(map(eq, start, MAGIC))
+    fits: int = sum(map(eq, start, MAGIC))
     return fits >= min(len(start), 2) > 0
 
 

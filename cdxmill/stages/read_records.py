@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cdxmill.capture import Damage, Note, Record
+from cdxmill.capture import CrawlNotes, Damage, Note, Record
 from cdxmill.formats import gzip_member, zstd_frame
 from cdxmill.stages.read_gzip import GZIP_START, looked_at_member, read_gzip
 from cdxmill.stages.read_plain import PLAIN_START, looked_at_header, read_plain
@@ -30,13 +30,13 @@ _ANY_START = re.compile(
 
 
 def read_records(
-    read_at: ReadAt, unwanted: frozenset[bytes] = frozenset()
-) -> Iterator[Record | Damage | Note]:
+    read_at: ReadAt, lineless: frozenset[bytes] = frozenset()
+) -> Iterator[Record | CrawlNotes | Damage | Note]:
     """Every record of the archive that `read_at(offset, size)` gives, whole and checked.
 
     Whatever gets no record is told: as Damage where something may be lost (cut, damaged,
     not an archive), as a Note for an empty file. Memory is bounded whatever the size of
-    records. Records of `unwanted` types are checked like all, but may be left out.
+    records. Records of `lineless` types are checked like all, but may be left out.
     """
     window = Window(read_at)
     head = window.get(0, 16)
@@ -47,13 +47,13 @@ def read_records(
         if head.startswith(magic):
             yield Damage(0, f"{name} files have no records that can be read singly", hint)
             return
-    yield from _summed_up(_reader(window, unwanted))
+    yield from _summed_up(_reader(window, lineless))
 
 
-def _reader(window: Window, unwanted: frozenset[bytes]) -> Iterator[Record | Damage]:
+def _reader(window: Window, lineless: frozenset[bytes]) -> Iterator[Record | CrawlNotes | Damage]:
     head = window.get(_start(window), 4)
     if head.startswith(gzip_member.MAGIC):
-        return read_gzip(window, unwanted)
+        return read_gzip(window, lineless)
     if head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
         return read_zst(window)
     if head:
@@ -81,7 +81,7 @@ def _looked_at(window: Window, pos: int) -> int:
     return looked_at_header(window, pos)
 
 
-def _summed_up(items: Iterator[Record | Damage]) -> Iterator[Record | Damage]:
+def _summed_up(items: Iterator[Record | CrawlNotes | Damage]) -> Iterator[Record | CrawlNotes | Damage]:
     """All items; damage beyond MAX_DAMAGE becomes one more item."""
     count = 0
     first = last = None

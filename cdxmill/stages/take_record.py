@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 
-from cdxmill.capture import Headers, Record
+from cdxmill.capture import CrawlNotes, Headers, Record
 from cdxmill.formats.arc_header import MAX_LINE, parse_arc_header
 from cdxmill.formats.http_head import parse_http_head
 from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, UnfinishedHeader, parse_warc_header
@@ -28,6 +28,7 @@ _MAX_DIGITS = 18
 _GLANCE = re.compile(
     rb"WARC/1\.[01]\r\nWARC-Type: ([a-z]+)\r\n(?:[^\r\n]+\r\n)*?Content-Length: ([0-9]{1,9})\r\n"
 )
+_CRAWL_NOTES = b"\r\nContent-Type: application/warc-fields\r\n"
 _HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
 _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
 
@@ -139,18 +140,24 @@ def take_whole(offset: int, length: int, data: bytes | bytearray) -> Record:
     return Record(offset, length, headers, data[start:end], size, None, is_arc)
 
 
-def is_unwanted(data: bytes | bytearray, unwanted: frozenset[bytes]) -> bool:
-    """Whether `data` is exactly one sound record of an unwanted type, seen at a glance.
+def at_a_glance(data: bytes | bytearray, kinds: frozenset[bytes]) -> CrawlNotes | None:
+    """The record that `data` is, if that is plain to see and its type is one of `kinds`.
 
-    False proves nothing: then the record has to be read.
+    Two thirds of a crawl's records are requests and crawlers' metadata: they give no line,
+    so they are checked as all are, but not taken apart. Metadata counts only where it is
+    `application/warc-fields`. None says nothing: then the record has to be read.
     """
-    if bytes(data[21 : data.find(b"\r", 21, 40)]) not in unwanted:
-        return False
-    glance = _GLANCE.match(data)
-    if glance is None or glance[1] not in unwanted:
-        return False
+    kind = bytes(data[21 : data.find(b"\r", 21, 40)])
+    glance = _GLANCE.match(data) if kind in kinds else None
+    if glance is None:
+        return None
     start = data.find(b"\r\n\r\n", glance.end() - 2) + 4
-    return start > 3 and data[start + int(glance[2]) :] == b"\r\n\r\n"
+    if start == 3 or data[start + int(glance[2]) :] != b"\r\n\r\n":
+        return None
+    head = bytes(data[: start - 2])
+    if kind == b"metadata" and _CRAWL_NOTES not in head:
+        return None
+    return CrawlNotes(head, data[start:-4])
 
 
 def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:

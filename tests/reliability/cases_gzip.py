@@ -113,9 +113,8 @@ def gz_flip_header_checksum(sources: Sources) -> Case:
 
 @row("gz-endless-header")
 def gz_endless_header(sources: Sources) -> Case:
-    member = sources.warc.members()[BAD]
-    name = b"a" * 200_000 + b"\0"
-    return _swapped(sources, overwrite(member[:10], 3, b"\x08") + name + member[10:])
+    header = overwrite(sources.warc.members()[BAD][:10], 3, b"\x08")
+    return _swapped(sources, header + b"a" * 200_000)
 
 
 @row("gz-flip-data")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _ROW = re.compile(
-    r"^\| (?P<damage>.+) \| `(?P<slug>[a-z0-9-]+)` \| (?P<lines>.*) \| (?P<message>.*) \| (?P<status>\d) \|$"
+    r"^\| (?P<damage>.+) \| `(?P<slug>[a-z0-9-]+)` \| (?P<lines>[a-z ]+) \|(?P<message>.*)\| (?P<status>\d) \|$"
 )
 _PLACES = {"FILE": r"\S+", "N": r"\d+", "TEXT": r".+"}
 _PLACE = re.compile(r"\b(FILE|TEXT|N)\b")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,9 +35,7 @@ def test_a_row_is_what_happens(
     row: Row, warc: Source, arc: Source, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     case = BUILDERS[row.slug](Sources(warc, arc))
-    arguments = _write(case, tmp_path)
-    with _forbidden(tmp_path) if case.is_forbidden else contextlib.nullcontext():
-        status = main(["index", "-p", "1", "-o", "-", "--dir-root", str(tmp_path), *arguments])
+    status = _run_forbidden(case) if case.is_forbidden else _run(case, tmp_path)
     out, err = capfdbinary.readouterr()
     said = [line for line in err.decode().splitlines() if not _SUMMARY.match(line)]
     assert len(said) == len(row.messages), said
@@ -51,19 +48,24 @@ def test_a_row_is_what_happens(
     )
 
 
-@contextlib.contextmanager
-def _forbidden(folder: Path) -> Iterator[None]:
-    """No file of the folder may be read; root, who may read all, becomes nobody."""
-    for path in folder.iterdir():
-        path.chmod(0)
+def _run(case: Case, folder: Path) -> int:
+    return main(["index", "-p", "1", "-o", "-", "--dir-root", str(folder), *_write(case, folder)])
+
+
+def _run_forbidden(case: Case) -> int:
+    """As `_run`, of files that may not be read; root, who may read all, becomes nobody for it."""
     is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        if is_root:
-            os.seteuid(0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        arguments = _write(case, folder)
+        for path in folder.iterdir():
+            path.chmod(0)
+        os.seteuid(NOBODY if is_root else os.geteuid())
+        try:
+            return main(["index", "-p", "1", "-o", "-", *arguments])
+        finally:
+            os.seteuid(0 if is_root else os.geteuid())
 
 
 def _write(case: Case, folder: Path) -> list[str]:
