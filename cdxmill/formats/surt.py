@@ -31,7 +31,7 @@ _DEFAULT_PORT = {b"http": 80, b"https": 443}
 # RFC 3986, appendix B, with the scheme held to its legal characters.
 _PARTS = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
 _EXTRA_HTTP = re.compile(rb"\A(?:https?://)+(?=https?://)")
-_WWW = re.compile(rb"www[0-9]*\.")
+_WWW = re.compile(rb"\Awww[0-9]*\.")
 _NUMBERS = re.compile(rb"0[0-7]*(?:\.[0-7]+){1,3}|[1-9][0-9]*(?:\.[0-9]+){1,3}")
 
 _ESCAPES = {bytes([byte]): b"%%%02x" % byte for byte in (*range(33), *b"#%", *range(127, 256))}
@@ -56,6 +56,7 @@ _QUERY_SESSIONS = (
 # The short way: origins that mean what they say, and a table that lowers the bytes no rule touches and turns
 # all others into NUL ("(" may open a session id). Seek NUL with `0 in` and pairs with `find`: `b"//" in path`
 # takes twice as long.
+_NAMED_ORIGIN = re.compile(rb"https?://((?:[a-z0-9_-]+\.)+[a-z][a-z0-9-]*)")
 _ORDINARY_ORIGIN = re.compile(rb"https?://[0-9A-Za-z][0-9A-Za-z._-]{0,253}(?::[0-9]{1,5})?")
 _LOWER_ORDINARY = bytes(byte if 32 < byte < 127 and byte not in b"#%(" else 0 for byte in range(256)).lower()
 
@@ -109,7 +110,13 @@ class _OriginKeys(dict[bytes, bytes]):
             return b""
         if len(self) >= _REMEMBERED:
             self.clear()
-        self[origin] = key = _canonical(origin + b"/", self.keep_www)[:-1]
+        name = _NAMED_ORIGIN.fullmatch(origin.lower())
+        if name is None:
+            key = _canonical(origin + b"/", self.keep_www)[:-1]
+        else:
+            host = name[1] if self.keep_www else _WWW.sub(b"", name[1], count=1)
+            key = b",".join(reversed(host.split(b"."))) + b")"
+        self[origin] = key
         return key
 
 

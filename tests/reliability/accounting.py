@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cdxmill.capture import Capture, Damage, Note, Record
+from cdxmill.capture import Capture, CrawlNotes, Damage, Note, Record
 from cdxmill.stages.make_captures import CaptureOptions, make_captures
 from cdxmill.stages.read_records import read_records
 
@@ -25,20 +25,33 @@ class Findings(NamedTuple):
 def findings(data: bytes) -> Findings:
     """Index `data` as the command does. Raises AssertionError where bytes are not accounted for."""
     items: list[Record | Damage | Note] = []
+    found = _indexed(_noted(data, items))
+    _check_accounts(data, items)
+    options = CaptureOptions()
+    assert found == _indexed(_read(data, options.lineless)), "a look at a glance saw something else"
+    return found
+
+
+def _indexed(read: Iterator[Record | CrawlNotes | Damage | Note]) -> Findings:
     found = Findings([], [], [])
-    for item in make_captures(_noted(data, items), b"x", CaptureOptions()):
+    for item in make_captures(read, b"x", CaptureOptions()):
         if isinstance(item, Capture):
             found.lines.append((item.offset, item.length))
         elif isinstance(item, Damage):
             found.damage.append(item)
         else:
             found.notes.append(item)
-    _check_accounts(data, items)
     return found
 
 
+def _read(data: bytes, lineless: frozenset[bytes]) -> Iterator[Record | CrawlNotes | Damage | Note]:
+    return read_records(lambda offset, size: data[offset : offset + size], lineless)
+
+
 def _noted(data: bytes, items: list[Record | Damage | Note]) -> Iterator[Record | Damage | Note]:
-    for item in read_records(lambda offset, size: data[offset : offset + size]):
+    """All items, every record with its place in the file, noted as they come."""
+    for item in _read(data, frozenset()):
+        assert not isinstance(item, CrawlNotes)
         items.append(item)
         yield item
 
