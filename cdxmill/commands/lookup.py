@@ -39,6 +39,8 @@ def key_range(url: str) -> tuple[bytes, bytes]:
     """
     text = url.removesuffix("*")
     try:
+        if not text:
+            raise ValueError("it is empty")
         key = surt(text.encode("utf-8", "surrogateescape"))
     except ValueError as error:
         raise UsageError(f"{url}: not a URL that can be looked up ({error})") from None

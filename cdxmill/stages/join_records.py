@@ -11,7 +11,6 @@ from cdxmill.formats.request_query import append_query
 
 _CHARSET = Capture._fields.index("charset")
 _COMPANIONS = frozenset((b"request", b"metadata"))
-_NOTES = re.compile(rb"^(charset-detected|languages-cld2):[ \t]*([^\r\n]*)", re.M)
 _LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
 
 
@@ -36,12 +35,22 @@ def names(notes: CrawlNotes, record: Record) -> bool:
 
 def with_crawl_notes(capture: Capture, block: bytes | bytearray) -> Capture:
     """`capture` with charset and languages, as Common Crawl's crawler notes them."""
-    notes = dict(_NOTES.findall(block))
-    if not notes:
+    charset = _note(block, b"charset-detected: ")
+    found = _note(block, b"languages-cld2: ")
+    if charset is None and found is None:
         return capture
-    languages = b",".join(_LANGUAGE.findall(notes.get(b"languages-cld2", b"")))
-    charset = notes.get(b"charset-detected") or None
+    languages = b",".join(_LANGUAGE.findall(found or b""))
     return Capture._make((*capture[:_CHARSET], charset, languages or None, *capture[_CHARSET + 2 :]))
+
+
+def _note(block: bytes | bytearray, name: bytes) -> bytes | None:
+    """What follows `name` at the start of a line; None where that is nothing."""
+    start = block.find(name)
+    if start < 0 or (start and block[start - 1] != 10):
+        return None
+    start += len(name)
+    end = block.find(b"\r", start)
+    return bytes(block[start : end if end >= 0 else None]).strip() or None
 
 
 def with_request(capture: Capture, request: Record, urlkey: Callable[[bytes], bytes]) -> Capture:

@@ -191,8 +191,11 @@ def _digest(record: Record, payload_start: int) -> bytes | None:
 def _redirect(url: bytes, head: HttpHead) -> bytes | None:
     if head.status is None or head.status[:1] != b"3" or head.status == b"304" or head.location is None:
         return None
+    location = _text(head.location) or b""
+    if location.startswith((b"http://", b"https://")):
+        return location
     try:
-        target = urljoin(url.decode(), (_text(head.location) or b"").decode())
+        target = urljoin(url.decode(), location.decode())
     except ValueError:
         return None
     return target.encode("utf-8", "replace")

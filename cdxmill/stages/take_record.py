@@ -29,6 +29,7 @@ _GLANCE = re.compile(
     rb"WARC/1\.[01]\r\nWARC-Type: ([a-z]+)\r\n(?:[^\r\n]+\r\n)*?Content-Length: ([0-9]{1,9})\r\n"
 )
 _CRAWL_NOTES = b"\r\nContent-Type: application/warc-fields\r\n"
+_NO_NOTES = CrawlNotes(b"", b"")
 _HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
 _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
 
@@ -154,10 +155,10 @@ def at_a_glance(data: bytes | bytearray, kinds: frozenset[bytes]) -> CrawlNotes 
     start = data.find(b"\r\n\r\n", glance.end() - 2) + 4
     if start == 3 or data[start + int(glance[2]) :] != b"\r\n\r\n":
         return None
+    if kind != b"metadata":
+        return _NO_NOTES
     head = bytes(data[: start - 2])
-    if kind == b"metadata" and _CRAWL_NOTES not in head:
-        return None
-    return CrawlNotes(head, data[start:-4])
+    return CrawlNotes(head, data[start:-4]) if _CRAWL_NOTES in head else None
 
 
 def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:

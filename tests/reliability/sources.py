@@ -64,7 +64,7 @@ def warc_source(pywb_warcs: Path) -> Source:
         "httpbin-resource.warc.gz",
         "post-test.warc.gz",
     )
-    contents = [content for name in names for content in split_members((pywb_warcs / name).read_bytes())]
+    contents = [content for name in names for _, content in split_members((pywb_warcs / name).read_bytes())]
     kinds = ("response", "revisit", "resource")
     records = [
         content.removesuffix(CRLF)
@@ -81,14 +81,16 @@ def arc_source(samples: Path) -> Source:
     return Source(list(by_url.values())[-6:], b"\n")
 
 
-def split_members(data: bytes) -> list[bytes]:
-    """The content of each gzip member."""
-    contents = []
+def split_members(data: bytes) -> list[tuple[bytes, bytes]]:
+    """Each gzip member, and its content."""
+    found = []
     while data:
         inflater = zlib.decompressobj(31)
-        contents.append(inflater.decompress(data))
-        data = inflater.unused_data
-    return contents
+        content = inflater.decompress(data)
+        rest = inflater.unused_data
+        found.append((data[: len(data) - len(rest)], content))
+        data = rest
+    return found
 
 
 def split_arc(data: bytes) -> list[bytes]:

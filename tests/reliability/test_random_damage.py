@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -13,7 +14,7 @@ from . import damage
 from .accounting import Findings, findings
 from .damage import Damaged
 from .read_back import name_in
-from .sources import CRLF, Source, dictionary_frame, places
+from .sources import CRLF, Source, dictionary_frame, field, places, split_members
 
 ROUNDS = 500
 
@@ -53,16 +54,29 @@ def _with_dictionary(source: Source) -> Archive:
 
 
 @pytest.fixture(
-    scope="module", params=["warc.gz", "warc.zst", "warc.zst with dictionary", "warc", "arc.gz", "arc"]
+    scope="module",
+    params=["crawl", "warc.gz", "warc.zst", "warc.zst with dictionary", "warc", "arc.gz", "arc"],
 )
-def archive(request: pytest.FixtureRequest, warc: Source, arc: Source) -> Archive:
+def archive(request: pytest.FixtureRequest, warc: Source, arc: Source, pywb_warcs: Path) -> Archive:
     """One of each kind."""
+    if request.param == "crawl":
+        return _as_crawled(pywb_warcs / "example.warc.gz")
     source = warc if "warc" in request.param else arc
     if "dictionary" in request.param:
         return _with_dictionary(source)
     if ".zst" in request.param:
         return _packed(source.frames(), source)
     return _packed(source.members(), source) if ".gz" in request.param else _plain(source)
+
+
+def _as_crawled(path: Path) -> Archive:
+    """A crawl's file as it is, with requests and others that get no line between the captures."""
+    members = split_members(path.read_bytes())
+    kinds = [field(content, "WARC-Type") for _, content in members]
+    captures = [number for number, kind in enumerate(kinds) if kind in ("response", "revisit")]
+    all_places = places([member for member, _ in members])
+    names = [field(members[number][1], "WARC-Record-ID") for number in captures]
+    return Archive(path.read_bytes(), [all_places[number] for number in captures], names, True)
 
 
 def test_undamaged_every_record_has_its_line(archive: Archive) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -41,7 +42,7 @@ def lines_of(content: bytes) -> list[bytes]:
 def members(content: bytes, cuts: Sequence[int]) -> list[bytes]:
     """Gzip members that hold the content, cut anywhere, by turns of two libraries."""
     bounds = [0, *sorted(cut % (len(content) + 1) for cut in cuts), len(content)]
-    pieces = [content[low:high] for low, high in zip(bounds, bounds[1:], strict=False)]
+    pieces = [content[low:high] for low, high in pairwise(bounds)]
     pack = Compressor().compress
     return [gzip.compress(piece) if number % 2 else pack(piece) for number, piece in enumerate(pieces)]
 
