@@ -48,6 +48,7 @@ setup(
     package_dir={"cdxmill": "cdxmill", "cdxmill.jobs": "jobs"},
     package_data={"cdxmill": ["py.typed"]},
     install_requires=[
+        "click>=8.2,<8.4",  # later ones hide the help of typer's arguments
         "deflate>=0.7",
         "isal>=1.7",
         "mrjob==0.7.4",

@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import click
 import typer
@@ -189,7 +191,8 @@ def index(  # noqa: PLR0913 - one parameter an option
     )
     failures = Failures()
     if output == "-":
-        summary = index_to_stream(archives, sys.stdout.buffer, options, failures)
+        with _output() as out:
+            summary = index_to_stream(archives, out, options, failures)
     else:
         summary = index_to_folder(output_names(archives), Path(output), options, failures)
     tell_index(summary, failures, output, quiet)
@@ -327,9 +330,9 @@ def lookup(
     """
     from cdxmill.commands.lookup import lookup as find
 
-    for line in find(cluster, url):
-        sys.stdout.buffer.write(line + b"\n")
-    sys.stdout.buffer.flush()
+    with _output() as out:
+        for line in find(cluster, url):
+            out.write(line + b"\n")
     return OK
 
 
@@ -376,10 +379,22 @@ def _index_options(  # noqa: PLR0913
         raise UsageError("--cdx11 and --cdx9 exclude each other")
     if minimal and post_append:
         raise UsageError("--minimal reads no requests, which --post-append needs")
-    types = DEFAULT_RECORDS if records is None else frozenset(records.lower().encode().split(b","))
-    captures = CaptureOptions(None if records == "all" else types, post_append, minimal, unsurt, keep_www)
+    types = DEFAULT_RECORDS if records is None else _record_types(records)
+    captures = CaptureOptions(types, post_append, minimal, unsurt, keep_www)
     line_format = "cdx11" if cdx11 else "cdx9" if cdx9 else "cdxj"
     return IndexOptions(captures, line_format, _processes(processes), skip_existing, quiet)
+
+
+def _record_types(named: str) -> frozenset[bytes] | None:
+    from cdxmill.stages.make_captures import RECORD_TYPES
+
+    types = frozenset(name.strip().lower().encode() for name in named.split(","))
+    if types == {b"all"}:
+        return None
+    for unknown in types - RECORD_TYPES:
+        known = b", ".join(sorted(RECORD_TYPES)).decode()
+        raise UsageError(f"--records: there is no type {unknown.decode()!r}; types are {known}, or all")
+    return types
 
 
 def _zipnum_options(  # noqa: PLR0913
@@ -423,6 +438,20 @@ def _zipnum_options(  # noqa: PLR0913
     )
 
 
+class _ClosedPipe(BaseException):
+    """Whoever reads our output has enough (`| head`); click would take it for a failure of its own."""
+
+
+@contextmanager
+def _output() -> Iterator[BinaryIO]:
+    """Standard output for bytes."""
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise _ClosedPipe from None
+
+
 class _Terminated(BaseException):
     """SIGTERM; unwinds like Ctrl-C."""
 
@@ -451,7 +480,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail("interrupted", INTERRUPTED)
     except _Terminated:
         return _fail("terminated", 128 + signal.SIGTERM)
-    except BrokenPipeError:
+    except _ClosedPipe:
         return _closed_pipe()
     except Exception as error:
         return _bug(error)
@@ -472,7 +501,7 @@ def _fail(text: str, status: int) -> int:
 
 
 def _closed_pipe() -> int:
-    """Whoever reads our output has enough (`| head`)."""
+    """Leave nothing that Python would try to write at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 128 + signal.SIGPIPE
 

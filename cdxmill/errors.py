@@ -8,7 +8,6 @@
 A user sees `str(error)`, one line. `cli` alone maps them to exit statuses.
 """
 
-
 from __future__ import annotations
 
 

@@ -15,7 +15,7 @@ from cdxmill.commands.index import IndexOptions, index_to_folder
 from cdxmill.commands.inputs import Input, below
 from cdxmill.commands.progress import Failures, Summary
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
-from cdxmill.storage.local import write_atomic
+from cdxmill.storage.local import stopping, write_atomic
 
 CDX_FOLDER = "cdx"
 _OPTIONS = ".options"
@@ -64,13 +64,14 @@ def _resumed(folder: Path, names: Mapping[Input, str], options: IndexOptions) ->
     if known.get("settings") != settings:
         shutil.rmtree(folder, ignore_errors=True)
         known = {}
-    for left in folder.glob(".scratch-*"):
-        shutil.rmtree(left)
     filenames: dict[str, str] = known.get("filenames", {})
-    for archive, name in names.items():
-        if filenames.get(archive.path) != archive.filename:
-            (folder / name).unlink(missing_ok=True)
-            filenames[archive.path] = archive.filename
+    with stopping(folder):
+        for left in folder.glob(".scratch-*"):
+            shutil.rmtree(left)
+        for archive, name in names.items():
+            if filenames.get(archive.path) != archive.filename:
+                (folder / name).unlink(missing_ok=True)
+                filenames[archive.path] = archive.filename
     with write_atomic(folder / _OPTIONS) as file:
         file.write(json.dumps({"settings": settings, "filenames": filenames}).encode())
     return replace(options, skip_existing=True)

@@ -114,7 +114,7 @@ def _walk(folder: str) -> Iterator[str]:
 
 
 def _listed(manifest: str, root: str) -> Iterator[Input]:
-    for number, line in enumerate(_manifest_text(manifest).splitlines(), 1):
+    for number, line in enumerate(_manifest_text(manifest).split("\n"), 1):
         entry = line.split("\t")[-1].strip()
         if not entry or line.startswith("#"):
             continue

@@ -41,6 +41,8 @@ def key_range(url: str) -> tuple[bytes, bytes]:
     try:
         if not text:
             raise ValueError("it is empty")
+        if text.startswith("*"):
+            raise ValueError("a * may stand at its end only")
         key = surt(text.encode("utf-8", "surrogateescape"))
     except ValueError as error:
         raise UsageError(f"{url}: not a URL that can be looked up ({error})") from None

@@ -37,6 +37,14 @@ def human_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def count(number: int, thing: str) -> str:
+    """
+    >>> count(1, "archive"), count(0, "archive")
+    ('1 archive', '0 archives')
+    """
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 class Progress:
     """Done, rate, time left and failures of one step; used as a context manager.
 
@@ -94,7 +102,7 @@ class Progress:
         if 0 < share < 1:
             parts.append(f"{human_seconds(spent / share - spent)} left")
         if self.failures:
-            parts.append(f"{self.failures} failure{'s' if self.failures > 1 else ''}")
+            parts.append(count(self.failures, "failure"))
         return f"{self._title}: " + ", ".join(parts)
 
     def _share(self) -> float:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cdxmill.commands.cdx_inputs import deal, note_empty, read_cdx
 from cdxmill.commands.pool import run_tasks
-from cdxmill.commands.progress import Failures, Progress
+from cdxmill.commands.progress import Failures, Progress, count
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.split_points import format_sequence_file, format_text, parse
 from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples, pick_splits
@@ -57,7 +57,8 @@ def splits_of(sample: Sample, shards: int, failures: Failures) -> list[bytes]:
     """Split points from a sample; a note where there are fewer keys than shards asked for."""
     points = pick_splits((key for _, key in sample), shards)
     if len(points) + 1 < shards:
-        failures.note(f"note: {len(points) + 1} shards, not {shards}: there are too few distinct keys")
+        why = "there are too few distinct keys" if sample else "no line was found"
+        failures.note(f"note: {count(len(points) + 1, 'shard')}, not {shards}: {why}")
     return points
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdxmill.commands.index import FAILURES
-from cdxmill.commands.progress import Failures, Summary, human_bytes, human_seconds
+from cdxmill.commands.progress import Failures, Summary, count, human_bytes, human_seconds
 
 if TYPE_CHECKING:
     from cdxmill.commands.build import BuildSummary
@@ -21,15 +21,17 @@ def tell_index(summary: Summary, failures: Failures, output: str, quiet: bool) -
     if summary.files + summary.skipped == 0:
         _say("no archives found: nothing to index")
     skipped = f", {summary.skipped} skipped" if summary.skipped else ""
-    _say(f"{summary.captures} captures of {summary.files} archives ({human_bytes(summary.bytes)}){skipped}")
+    what = f"{count(summary.captures, 'capture')} of {count(summary.files, 'archive')}"
+    _say(f"{what} ({human_bytes(summary.bytes)}){skipped}")
     _tell_failures(failures, None if output == "-" else Path(output) / FAILURES)
 
 
 def tell_cluster(summary: ClusterSummary, folder: Path, quiet: bool) -> None:
     """What is in a cluster, on stderr."""
     if not quiet:
-        size = f"{human_bytes(summary.bytes)}, {summary.duplicates} equal lines collapsed"
-        _say(f"{folder}: {summary.lines} lines in {summary.blocks} blocks, {summary.shards} shards, {size}")
+        size = f"{human_bytes(summary.bytes)}, {count(summary.duplicates, 'equal line')} collapsed"
+        lines = f"{count(summary.lines, 'line')} in {count(summary.blocks, 'block')}"
+        _say(f"{folder}: {lines}, {count(summary.shards, 'shard')}, {size}")
 
 
 def tell_build(summary: BuildSummary, failures: Failures, folder: Path, quiet: bool) -> None:
@@ -40,13 +42,14 @@ def tell_build(summary: BuildSummary, failures: Failures, folder: Path, quiet: b
     tell_cluster(summary.cluster, folder, quiet)
     rate = human_bytes(summary.indexed.bytes / max(summary.seconds, 1e-6))
     _say(f"done in {human_seconds(summary.seconds)}, {rate} of archives a second")
-    _say(f"next: cdxmill lookup {folder} 'http://example.com/*', or serve it with pywb (conf/pywb)")
+    if summary.cluster.lines:
+        _say(f"next: cdxmill lookup {folder} 'http://example.com/*', or serve it with pywb (conf/pywb)")
 
 
 def _tell_failures(failures: Failures, record: Path | None) -> None:
     if failures.count:
         where = f", listed in {record}" if record is not None else ""
-        _say(f"{failures.count} failures in {len(failures.inputs)} inputs{where}; the rest is indexed")
+        _say(f"{count(failures.count, 'failure')} in {count(len(failures.inputs), 'input')}{where}")
 
 
 def _say(text: str) -> None:

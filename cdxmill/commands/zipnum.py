@@ -184,7 +184,8 @@ def sort_files(
             sorter.undo()
             reservoir.undo()
             reason = error.reason if isinstance(error, InputError) else str(error)
-            failures.append((path, reason, f"none of its lines are in the cluster: {AGAIN}"))
+            todo = (error.hint if isinstance(error, InputError) else "") or AGAIN
+            failures.append((path, reason, f"none of its lines are in the cluster: {todo}"))
     return failures
 
 

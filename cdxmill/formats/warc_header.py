@@ -47,7 +47,12 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
     # A header as nearly all are: CRLF and no other control, `name: value` throughout, no folds.
     if len(head) - len(head.translate(None, b"\r\n\t")) == 2 * len(lines) - 2 and lines[0] in _VERSIONS:
         headers = _plain_fields(lines[1:])
-        if len(headers) == len(lines) - 1 and b" \r\n" not in head and b":  " not in head and head[-1:] != b" ":
+        if (
+            len(headers) == len(lines) - 1
+            and b" \r\n" not in head
+            and b":  " not in head
+            and head[-1:] != b" "
+        ):
             return headers, end + 4
     return _parse_odd_header(data)
 

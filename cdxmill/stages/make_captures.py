@@ -16,6 +16,18 @@ from cdxmill.formats.timestamp import timestamp_of
 from cdxmill.stages.join_records import belongs_to, names, with_crawl_notes, with_request
 from cdxmill.stages.take_record import base32, is_http, wants_digest
 
+RECORD_TYPES = frozenset(
+    (
+        b"response",
+        b"revisit",
+        b"resource",
+        b"metadata",
+        b"conversion",
+        b"request",
+        b"warcinfo",
+        b"continuation",
+    )
+)
 DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))
 
 NO_URL = "the record cannot be found by URL; repair it if you need it"
@@ -114,16 +126,16 @@ def _capture_of(record: Record, filename: bytes, options: CaptureOptions) -> Cap
         if kind in _WITHOUT_URL:
             return None
         return Damage(record.offset, f"a {kind.decode('latin-1')} record has no WARC-Target-URI", NO_URL)
-    http = not options.minimal and record.size > 0 and is_http(headers)
+    http = record.size > 0 and is_http(headers)
     head = parse_http_head(record.block) if http else _NO_HEAD
     is_revisit = kind == b"revisit"
     return Capture(
         options.urlkey(url),
         timestamp_of(headers.get(b"warc-date", b"")) or b"-",
         url,
-        b"warc/revisit" if is_revisit else _mime(record, head if http else None),
+        b"warc/revisit" if is_revisit else None if options.minimal else _mime(record, head if http else None),
         None if is_revisit else _text(headers.get(b"warc-identified-payload-type")),
-        _text(head.status) if kind != b"request" else None,
+        _text(head.status) if kind != b"request" and not options.minimal else None,
         _digest(record, head.end),
         record.length,
         record.offset,
@@ -131,7 +143,7 @@ def _capture_of(record: Record, filename: bytes, options: CaptureOptions) -> Cap
         None,
         None,
         _text(headers.get(b"warc-truncated")),
-        _redirect(url, head) if head.location is not None else None,
+        _redirect(url, head) if head.location is not None and not options.minimal else None,
     )
 
 

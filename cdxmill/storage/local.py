@@ -103,7 +103,7 @@ def file_size(path: str) -> int:
 def append_line(path: Path, fields: list[str]) -> None:
     """Append tab-separated `fields` as one line, in one write. Raises StoppedError."""
     with stopping(path), path.open("a", encoding="utf-8", errors="surrogateescape") as file:
-        file.write("\t".join(fields) + "\n")
+        file.write("\t".join(text.replace("\t", "%09").replace("\n", "%0A") for text in fields) + "\n")
 
 
 def is_newer(path: Path, source: str) -> bool:

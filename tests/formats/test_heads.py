@@ -61,7 +61,8 @@ def test_an_http_head_is_what_warcio_reads(block: bytes) -> None:
     ours, (theirs, end) = parse_http_head(block), warcio(block, [])
     assert (ours.status or b"").decode() == (theirs.get_statuscode() or "")
     assert ours.content_type == header(theirs, "Content-Type")
-    assert ours.location == header(theirs, "Location")
+    redirects = (theirs.get_statuscode() or "").startswith("3")
+    assert ours.location == (header(theirs, "Location") if redirects else None)
     assert ours.end == end
 
 
