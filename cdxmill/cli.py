@@ -12,18 +12,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import Annotated, BinaryIO
 
 import click
 import typer
 
 from cdxmill import __version__
 from cdxmill.errors import CdxmillError, InputError, UsageError
-
-if TYPE_CHECKING:
-    from cdxmill.commands.index import IndexOptions
-    from cdxmill.commands.inputs import Input
-    from cdxmill.commands.zipnum import ZipnumOptions
+from cdxmill.options import (
+    Archives,
+    Cdx9,
+    Cdx11,
+    CdxFiles,
+    CompressorOption,
+    DirRoot,
+    KeepWww,
+    Level,
+    Location,
+    ManifestOption,
+    Minimal,
+    NumLines,
+    PostAppend,
+    Processes,
+    Quiet,
+    Records,
+    Root,
+    Seed,
+    Shards,
+    Splits,
+    Unsurt,
+    archives_of,
+    cdx_files_of,
+    index_options,
+    processes_of,
+    zipnum_options,
+)
 
 OK, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 INTERRUPTED = 128 + signal.SIGINT
@@ -42,91 +65,6 @@ app = typer.Typer(
     help="Turns web archives into CDX indexes and ZipNum clusters, and indexes into answers.",
     epilog=EXIT_STATUS,
 )
-
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress; failures are still told.")]
-Processes = Annotated[
-    int, typer.Option("--processes", "-p", min=0, help="Processes to use; 0: one for each core.")
-]
-Archives = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="INPUT...", help="Archives, folders of archives (searched to the bottom), globs, or URLs."
-    ),
-]
-CdxFiles = Annotated[
-    list[str],
-    typer.Argument(metavar="CDX...", help="CDX files, gzip or plain, sorted or not; folders of them; globs."),
-]
-ManifestOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="List of archives, one a line (its last tab-separated field), also .gz; - is standard input."
-        " Blank lines, and lines that start with #, are skipped.",
-    ),
-]
-Root = Annotated[str | None, typer.Option(metavar="DIR", help="Where relative paths of the manifest start.")]
-DirRoot = Annotated[
-    str | None,
-    typer.Option(
-        "--dir-root", "-d", metavar="DIR", help="Make file names in index lines relative to this folder."
-    ),
-]
-Records = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TYPES",
-        help="Record types to index, separated by commas, or all."
-        " Default: response,revisit,resource,metadata,conversion without a crawler's own notes.",
-    ),
-]
-PostAppend = Annotated[
-    bool, typer.Option("--post-append", help="Append method and body of non-GET requests to the URL's key.")
-]
-Minimal = Annotated[
-    bool,
-    typer.Option(
-        "--minimal", help="Read no HTTP heads: no status, no redirect, and mime as in the record's header."
-    ),
-]
-Unsurt = Annotated[
-    bool,
-    typer.Option(
-        "--unsurt",
-        help="Write keys as host/path, not host-reversed. For old tools; lookup needs the reversed ones.",
-    ),
-]
-KeepWww = Annotated[
-    bool,
-    typer.Option(
-        "--keep-www", help="Keep www. in keys; the keys that pywb, OpenWayback and lookup ask for have none."
-    ),
-]
-Cdx11 = Annotated[
-    bool, typer.Option("--cdx11", "-11", help="Write CDX lines with 11 fields instead of CDXJ.")
-]
-Cdx9 = Annotated[
-    bool, typer.Option("--cdx9", "--cdx09", "-9", help="Write CDX lines with 9 fields instead of CDXJ.")
-]
-Shards = Annotated[
-    int | None, typer.Option("--shards", "-s", min=1, help="Number of shards; --splits tells it, too.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of the sample: the same seed gives the same split points.")]
-Splits = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Take split points from this file (text or SequenceFile).")
-]
-NumLines = Annotated[int, typer.Option("--numlines", min=1, help="Lines in a block.")]
-CompressorOption = Annotated[
-    str, typer.Option("--compressor", help="Library that packs the blocks: libdeflate or zlib.")
-]
-Level = Annotated[int, typer.Option(min=1, max=12, help="How hard blocks are packed (zlib: up to 9).")]
-Location = Annotated[
-    str | None,
-    typer.Option(
-        metavar="BASE",
-        help="Folder or URL that cluster.loc names for the shards. Default: CLUSTER as an absolute path.",
-    ),
-]
 
 
 def _show_version(wanted: bool) -> None:
@@ -185,8 +123,8 @@ def index(  # noqa: PLR0913 - one parameter an option
     from cdxmill.commands.progress import Failures
     from cdxmill.commands.summaries import tell_index
 
-    archives = _archives(inputs, manifest, root, dir_root)
-    options = _index_options(
+    archives = archives_of(inputs, manifest, root, dir_root)
+    options = index_options(
         processes, skip_existing, quiet, cdx11, cdx9, records, post_append, minimal, unsurt, keep_www
     )
     failures = Failures()
@@ -226,7 +164,7 @@ def sample(
     from cdxmill.commands.sample import sample_files, write_splits
 
     failures = Failures()
-    points = sample_files(_cdx_files(cdx), shards, seed, _processes(processes), failures, quiet)
+    points = sample_files(cdx_files_of(cdx), shards, seed, processes_of(processes), failures, quiet)
     write_splits(points, output)
     return FAILED if failures.count else OK
 
@@ -262,10 +200,10 @@ def zipnum(  # noqa: PLR0913
     from cdxmill.commands.zipnum import build_cluster
 
     failures = Failures()
-    options = _zipnum_options(
+    options = zipnum_options(
         shards, splits, seed, numlines, compressor, level, location, convert, processes, quiet
     )
-    summary = build_cluster(_cdx_files(cdx), output, options, failures)
+    summary = build_cluster(cdx_files_of(cdx), output, options, failures)
     tell_cluster(summary, output, quiet)
     return FAILED if failures.count else OK
 
@@ -303,15 +241,15 @@ def build(  # noqa: PLR0913
     from cdxmill.commands.progress import Failures
     from cdxmill.commands.summaries import tell_build
 
-    archives = _archives(inputs, manifest, root, dir_root)
-    index_options = _index_options(
+    archives = archives_of(inputs, manifest, root, dir_root)
+    indexing = index_options(
         processes, False, quiet, cdx11, cdx9, records, post_append, minimal, unsurt, keep_www
     )
-    options = _zipnum_options(
+    options = zipnum_options(
         shards, splits, seed, numlines, compressor, level, location, False, processes, quiet
     )
     failures = Failures()
-    summary = build_all(archives, output, index_options, options, failures)
+    summary = build_all(archives, output, indexing, options, failures)
     tell_build(summary, failures, output, quiet)
     return FAILED if failures.count else OK
 
@@ -334,108 +272,6 @@ def lookup(
         for line in find(cluster, url):
             out.write(line + b"\n")
     return OK
-
-
-def _archives(
-    inputs: list[str] | None, manifest: str | None, root: str | None, dir_root: str | None
-) -> list[Input]:
-    from cdxmill.commands.inputs import find_archives
-
-    if not inputs and manifest is None:
-        raise UsageError("no input: name archives, folders of them, or a --manifest")
-    if root is not None and manifest is None:
-        raise UsageError("--root is for the paths of a --manifest")
-    return find_archives(inputs or [], manifest, root, dir_root)
-
-
-def _cdx_files(named: list[str]) -> list[str]:
-    from cdxmill.commands.inputs import find_cdx_files
-
-    return find_cdx_files(named)
-
-
-def _processes(wanted: int) -> int:
-    from cdxmill.commands.pool import processes_by_default
-
-    return wanted or processes_by_default()
-
-
-def _index_options(  # noqa: PLR0913
-    processes: int,
-    skip_existing: bool,
-    quiet: bool,
-    cdx11: bool,
-    cdx9: bool,
-    records: str | None,
-    post_append: bool,
-    minimal: bool,
-    unsurt: bool,
-    keep_www: bool,
-) -> IndexOptions:
-    from cdxmill.commands.index import IndexOptions
-    from cdxmill.stages.make_captures import DEFAULT_RECORDS, CaptureOptions
-
-    if cdx11 and cdx9:
-        raise UsageError("--cdx11 and --cdx9 exclude each other")
-    if minimal and post_append:
-        raise UsageError("--minimal reads no requests, which --post-append needs")
-    types = DEFAULT_RECORDS if records is None else _record_types(records)
-    captures = CaptureOptions(types, post_append, minimal, unsurt, keep_www)
-    line_format = "cdx11" if cdx11 else "cdx9" if cdx9 else "cdxj"
-    return IndexOptions(captures, line_format, _processes(processes), skip_existing, quiet)
-
-
-def _record_types(named: str) -> frozenset[bytes] | None:
-    from cdxmill.stages.make_captures import RECORD_TYPES
-
-    types = frozenset(name.strip().lower().encode() for name in named.split(","))
-    if types == {b"all"}:
-        return None
-    for unknown in types - RECORD_TYPES:
-        known = b", ".join(sorted(RECORD_TYPES)).decode()
-        raise UsageError(f"--records: there is no type {unknown.decode()!r}; types are {known}, or all")
-    return types
-
-
-def _zipnum_options(  # noqa: PLR0913
-    shards: int | None,
-    splits: Path | None,
-    seed: int,
-    numlines: int,
-    library: str,
-    level: int,
-    location: str | None,
-    convert: bool,
-    processes: int,
-    quiet: bool,
-) -> ZipnumOptions:
-    from cdxmill.commands.sample import read_splits
-    from cdxmill.commands.zipnum import ZipnumOptions
-    from cdxmill.formats.zipnum_block import LIBRARIES, Compressor
-
-    if library not in LIBRARIES:
-        raise UsageError(f"--compressor is one of {', '.join(LIBRARIES)}, not {library}")
-    if library == "zlib" and level > 9:
-        raise UsageError("zlib has levels up to 9")
-    points = None if splits is None else tuple(read_splits(splits))
-    if points is None and shards is None:
-        raise UsageError("say how many shards (-s), or where they begin (--splits FILE)")
-    if points is not None and shards not in (None, len(points) + 1):
-        raise UsageError(
-            f"{splits} gives {len(points) + 1} shards, but --shards says {shards}: leave out one"
-        )
-    count = len(points) + 1 if points is not None else shards or 1
-    return ZipnumOptions(
-        count,
-        points,
-        numlines,
-        Compressor(library, level),
-        convert,
-        seed,
-        _processes(processes),
-        location,
-        quiet,
-    )
 
 
 class _ClosedPipe(BaseException):

@@ -1,6 +1,8 @@
 """Tasks over processes: results as they come, clean ends, and how many bytes were read so far.
 
-multiprocessing is imported when processes are forked: a command that needs none starts faster.
+No lock is shared and no thread runs, so that a process can be killed at any moment
+without another waiting for it. multiprocessing is imported when processes are forked:
+a command that needs none starts faster.
 """
 
 from __future__ import annotations
@@ -9,14 +11,14 @@ import ctypes
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cdxmill.errors import StoppedError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
-    from multiprocessing.sharedctypes import Synchronized
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -28,28 +30,29 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Counter:
-    """Bytes read in a step: a plain number, or one that forked workers share."""
+    """Bytes read in a step: a place for each process, which alone writes there."""
 
     def __init__(self) -> None:
-        self.own = 0
-        self.shared: Synchronized[int] | None = None
+        self.read: Any = [0]
+        self.place = 0
 
 
 _counter = _Counter()
 
 
+class _Worker(NamedTuple):
+    process: ForkProcess
+    connection: Connection[Any, Any]
+
+
 def bytes_done() -> int:
     """Bytes that all processes have read so far in this step, as they told by `count_bytes`."""
-    return _counter.own + (_counter.shared.value if _counter.shared is not None else 0)
+    return sum(_counter.read)
 
 
 def count_bytes(size: int) -> None:
     """Tell that `size` more bytes of the inputs are read."""
-    if _counter.shared is None:
-        _counter.own += size
-        return
-    with _counter.shared.get_lock():
-        _counter.shared.value += size
+    _counter.read[_counter.place] += size
 
 
 def processes_by_default() -> int:
@@ -65,59 +68,36 @@ def run_tasks(
     `tick` is called about twice a second. With one process nothing is forked. Errors of a
     task are raised here; a worker that dies is a StoppedError.
     """
-    _counter.own, _counter.shared = 0, None
+    _counter.read = [0]
     if processes == 1 or len(tasks) <= 1:
         for index, task in enumerate(tasks):
             yield index, work(task)
             tick()
         return
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    context = multiprocessing.get_context("fork")
-    _counter.shared = context.Value(ctypes.c_uint64)
-    with ProcessPoolExecutor(min(processes, len(tasks)), context, _start_worker) as pool:
-        try:
-            yield from _results(pool, work, tasks, tick)
-        except BaseException:
-            for child in multiprocessing.active_children():
-                child.terminate()
-            pool.shutdown(cancel_futures=True)  # not to wait for its thread lets that fail at exit, loudly
-            raise
-
-
-def _results(
-    pool: ProcessPoolExecutor,
-    work: Callable[[Task], Result],
-    tasks: Sequence[Task],
-    tick: Callable[[], None],
-) -> Iterator[tuple[int, Result]]:
-    from concurrent.futures import FIRST_COMPLETED, wait
-    from concurrent.futures.process import BrokenProcessPool
-
-    waiting: dict[Future[Result], int] = {}
-    coming = iter(enumerate(tasks))
-    ahead = 2 * processes_by_default() + 2
-    while True:
-        while len(waiting) < ahead and (following := next(coming, None)) is not None:
+    count = min(processes, len(tasks))
+    _counter.read = _shared_numbers(count)
+    workers: list[_Worker] = []
+    try:
+        for place in range(count):
             with _signals_held():
-                waiting[pool.submit(work, following[1])] = following[0]
-        if not waiting:
-            return
-        finished, _ = wait(waiting, TICK, FIRST_COMPLETED)
-        tick()
-        for future in finished:
-            index = waiting.pop(future)
-            try:
-                yield index, future.result()
-            except BrokenProcessPool:
-                reason = "a worker process was killed (out of memory?); try fewer processes (-p)"
-                raise StoppedError(f"task {index + 1} of {len(tasks)}: {reason}") from None
+                workers.append(_start(work, place))
+        yield from _results(workers, tasks, tick)
+    finally:
+        for worker in workers:
+            worker.process.kill()
+            worker.process.join()
+            worker.connection.close()
+
+
+def _shared_numbers(count: int) -> Any:
+    from multiprocessing import RawArray
+
+    return RawArray(ctypes.c_uint64, count)
 
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Signals to stop wait: while processes are forked, what they raise would be lost in a hook."""
+    """Signals to stop wait: while a process is forked, what they raise would be lost in a hook."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     try:
         yield
@@ -125,9 +105,67 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_worker() -> None:
-    """A worker leaves Ctrl-C to its parent, and does not outlive it."""
+def _start(work: Callable[[Task], Result], place: int) -> _Worker:
+    from multiprocessing import get_context
+
+    context = get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, work, place), daemon=True)
+    process.start()
+    theirs.close()  # so that the pipe ends when the process does
+    return _Worker(process, ours)
+
+
+def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], place: int) -> None:
+    """A worker's life: it leaves Ctrl-C to its parent, and does not outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _counter.place = place
+    while True:
+        task = connection.recv()
+        try:
+            answer = True, work(task)
+        except Exception as error:
+            answer = False, error
+        connection.send(answer)
+
+
+def _results(
+    workers: Sequence[_Worker], tasks: Sequence[Task], tick: Callable[[], None]
+) -> Iterator[tuple[int, Any]]:
+    from multiprocessing.connection import wait
+
+    coming = iter(enumerate(tasks))
+    busy = {
+        worker.connection: index for worker in workers if (index := _next(worker.connection, coming)) >= 0
+    }
+    while busy:
+        ready = wait(list(busy), TICK)
+        tick()
+        for connection in ready:
+            index = busy.pop(connection)
+            is_well, result = _receive(connection, f"task {index + 1} of {len(tasks)}")
+            if (following := _next(connection, coming)) >= 0:
+                busy[connection] = following
+            if not is_well:
+                raise result
+            yield index, result
+
+
+def _next(connection: Connection[Any, Any], coming: Iterator[tuple[int, Task]]) -> int:
+    """Send the next task; its index, or -1 where there is none. A dead worker is noticed on reading."""
+    index, task = next(coming, (-1, None))
+    if index >= 0:
+        with suppress(BrokenPipeError):
+            connection.send(task)
+    return index
+
+
+def _receive(connection: Connection[Any, Any], what: str) -> Any:
+    try:
+        return connection.recv()
+    except (EOFError, ConnectionResetError):
+        reason = "a worker process was killed (out of memory?); try fewer processes (-p)"
+        raise StoppedError(f"{what}: {reason}") from None

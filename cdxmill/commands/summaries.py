@@ -23,7 +23,10 @@ def tell_index(summary: Summary, failures: Failures, output: str, quiet: bool) -
     skipped = f", {summary.skipped} skipped" if summary.skipped else ""
     what = f"{count(summary.captures, 'capture')} of {count(summary.files, 'archive')}"
     _say(f"{what} ({human_bytes(summary.bytes)}){skipped}")
-    _tell_failures(failures, None if output == "-" else Path(output) / FAILURES)
+    if failures.count:
+        where = "" if output == "-" else f", listed in {Path(output) / FAILURES}"
+        rest = "; the rest is indexed" if summary.captures else ""
+        _say(f"{count(failures.count, 'failure')} in {count(len(failures.inputs), 'input')}{where}{rest}")
 
 
 def tell_cluster(summary: ClusterSummary, folder: Path, quiet: bool) -> None:
@@ -44,12 +47,6 @@ def tell_build(summary: BuildSummary, failures: Failures, folder: Path, quiet: b
     _say(f"done in {human_seconds(summary.seconds)}, {rate} of archives a second")
     if summary.cluster.lines:
         _say(f"next: cdxmill lookup {folder} 'http://example.com/*', or serve it with pywb (conf/pywb)")
-
-
-def _tell_failures(failures: Failures, record: Path | None) -> None:
-    if failures.count:
-        where = f", listed in {record}" if record is not None else ""
-        _say(f"{count(failures.count, 'failure')} in {count(len(failures.inputs), 'input')}{where}")
 
 
 def _say(text: str) -> None:

@@ -265,7 +265,8 @@ def test_fewer_keys_than_shards_are_a_note(run_cdxmill: RunCdxmill, tmp_path: Pa
         "zipnum", "-q", "-o", tmp_path / "C", "-s", "9", write_plain(tmp_path / "a.cdx", lines)
     )
     assert done.returncode == 0
-    assert done.stderr.splitlines() == [b"note: 2 shards, not 9: there are too few distinct keys"]
+    (note,) = done.stderr.splitlines()
+    assert note.startswith(b"note: 2 shards, not 9: ")
     assert [shard.count(b"\n") for shard in shards_of(tmp_path / "C")] == [50, 1]
 
 

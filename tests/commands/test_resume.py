@@ -33,8 +33,8 @@ FINISHED = ["cluster.json", "cluster.idx", "cluster.summary", "cluster.loc"]
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Files for two tasks of sorting."""
     folder = tmp_path_factory.mktemp("inputs")
-    lines = many_lines(120_000)
-    return [write_plain(folder / f"{number}.cdx", lines[number * 40_000 :][:50_000]) for number in range(3)]
+    lines = many_lines(72_000)
+    return [write_plain(folder / f"{number}.cdx", lines[number * 21_000 :][:30_000]) for number in range(3)]
 
 
 @pytest.fixture(scope="module")

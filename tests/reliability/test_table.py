@@ -23,7 +23,7 @@ MODULES = (cases_files, cases_gzip, cases_plain, cases_tolerated, cases_zst)
 
 NOBODY = 65534
 
-_SUMMARY = re.compile(r"\d+ captures of \d+ archives|\d+ failures in \d+ inputs")
+_SUMMARY = re.compile(r"\d+ captures? of \d+ archives?|\d+ failures? in \d+ inputs?")
 
 
 def test_every_row_has_a_builder_and_every_builder_a_row() -> None:
