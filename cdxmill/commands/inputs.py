@@ -96,9 +96,9 @@ def _key(path: str) -> str:
 
 def _named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
     for name in named:
-        if Path(name).is_dir():
+        if _is_folder(name):
             for path in sorted(_walk(name)):
-                if pattern.search(path):
+                if pattern.search(path) or _is_folder(path):
                     yield Input(path, os.path.relpath(path, name), path)
         elif glob.has_magic(name) and not Path(name).exists():
             matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - absolute patterns too
@@ -108,9 +108,19 @@ def _named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
             yield Input(name, posixpath.basename(_key(name)), name)
 
 
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
 def _walk(folder: str) -> Iterator[str]:
-    for parent, _, names in os.walk(folder):
+    """All files below; and folders that cannot be looked into, so that they are named as failures."""
+    closed: list[str] = []
+    for parent, _, names in os.walk(folder, onerror=lambda error: closed.append(str(error.filename))):
         yield from (os.path.join(parent, name) for name in names)  # noqa: PTH118
+    yield from closed
 
 
 def _listed(manifest: str, root: str) -> Iterator[Input]:

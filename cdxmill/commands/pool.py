@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -125,9 +126,11 @@ def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], pla
     _counter.place = place
     while True:
         task = connection.recv()
+        answer: tuple[bool, Any]
         try:
             answer = True, work(task)
         except Exception as error:
+            error.add_note(traceback.format_exc())  # its own traceback stays here
             answer = False, error
         connection.send(answer)
 
@@ -144,7 +147,7 @@ def _results(
     while busy:
         ready = wait(list(busy), TICK)
         tick()
-        for connection in ready:
+        for connection in [connection for connection in busy if connection in ready]:
             index = busy.pop(connection)
             is_well, result = _receive(connection, f"task {index + 1} of {len(tasks)}")
             if (following := _next(connection, coming)) >= 0:

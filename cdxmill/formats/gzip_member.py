@@ -68,8 +68,8 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
     The quick way: the end is taken to be at the next magic, or at the buffer's end, and
     proven by CRC32 and ISIZE. None where that fails, where the header has a checksum,
     where the content has more than `limit` bytes or none: then a reader that can tell why
-    has to look. Bytes behind the member that end in its ISIZE would not be noticed by the
-    inflater; so it fails, too, where these four bytes stand in the range twice.
+    has to look. The inflater does not notice bytes behind the member; so the range has to
+    end in the content's CRC32 and ISIZE, and these eight bytes must not stand in it twice.
 
     >>> import gzip
     >>> member = gzip.compress(b"abc")
@@ -86,34 +86,14 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
         end = buffer.find(MAGIC, start + _LEAST)
         if end < 0:
             end = len(buffer)
-    trailer = buffer[end - 4 : end]
-    size = int.from_bytes(trailer, "little")
-    if not 0 < size <= limit or buffer.find(trailer, start + _LEAST - 4, end - 1) >= 0:
+    trailer = buffer[end - TRAILER_SIZE : end]
+    size = int.from_bytes(trailer[4:], "little")
+    if not 0 < size <= limit or buffer.find(trailer, start + _LEAST - TRAILER_SIZE, end - 1) >= 0:
         return None
     try:
         data = deflate.gzip_decompress(memoryview(buffer)[start:end], size)
     except deflate.DeflateError:
         return None
-    return (data, end) if len(data) == size else None
-
-
-def inflate_whole(member: bytes | memoryview, limit: int) -> bytearray | None:
-    """The content of `member`, if those bytes are one sound gzip member; None where they are not.
-
-    Also None where the content has more than `limit` bytes or none. Bytes behind the
-    member are noticed only if they do not end in its ISIZE.
-
-    >>> import gzip
-    >>> bytes(inflate_whole(gzip.compress(b"abc"), 100))
-    b'abc'
-    >>> inflate_whole(gzip.compress(b"abc") + b"garbage!", 100) is None
-    True
-    """
-    size = int.from_bytes(member[-4:], "little")
-    if not 0 < size <= limit or len(member) < _LEAST:
+    if len(data) != size or deflate.crc32(data) != int.from_bytes(trailer[:4], "little"):
         return None
-    try:
-        data = deflate.gzip_decompress(member, size)
-    except deflate.DeflateError:
-        return None
-    return data if len(data) == size else None
+    return data, end

@@ -32,9 +32,8 @@ def parse_http_head(block: bytes | bytearray) -> HttpHead:
         return _parse_odd_head(block)
     lower = head.lower()
     mime = _find(head, lower, b"\ncontent-type")
-    status = _status(head[: head.find(b"\r")])
-    # Only a redirect's target is asked for; 201 and the like have a Location, too.
-    location = _find(head, lower, b"\nlocation") if status is not None and status[:1] == b"3" else b""
+    status = _status(head.split(b"\r", 1)[0])
+    location = _find(head, lower, b"\nlocation") if _is_redirect(status) else b""
     if mime is None or location is None:
         return _parse_odd_head(block)
     return HttpHead(status, mime or None, location or None, end + 4)
@@ -42,6 +41,11 @@ def parse_http_head(block: bytes | bytearray) -> HttpHead:
 
 def _status(line: bytes) -> bytes | None:
     return line.partition(b" ")[2].strip().split(b" ", 1)[0] or None
+
+
+def _is_redirect(status: bytes | None) -> bool:
+    """Only a redirect's target is asked for; 201 and the like have a Location, too."""
+    return status is not None and status[:1] == b"3"
 
 
 def _is_plain(head: bytes) -> bool:
@@ -68,9 +72,7 @@ def _parse_odd_head(block: bytes | bytearray) -> HttpHead:
     if not first:
         return HttpHead(None, None, None, stop + 1)
     fields, end = parse_fields(block, stop + 1) if stop >= 0 else ({}, -1)
-    return HttpHead(
-        _status(first),
-        fields.get(b"content-type") or None,
-        fields.get(b"location") or None,
-        end if end >= 0 else len(block),
-    )
+    status = _status(first)
+    location = fields.get(b"location") if _is_redirect(status) else None
+    end = end if end >= 0 else len(block)
+    return HttpHead(status, fields.get(b"content-type") or None, location or None, end)

@@ -45,7 +45,7 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
     head = bytes(data[: max(end, 0)])
     lines = head.split(b"\r\n")
     # A header as nearly all are: CRLF and no other control, `name: value` throughout, no folds.
-    if len(head) - len(head.translate(None, b"\r\n\t")) == 2 * len(lines) - 2 and lines[0] in _VERSIONS:
+    if len(head) - len(head.translate(None, b"\r\n\t\v\f")) == 2 * len(lines) - 2 and lines[0] in _VERSIONS:
         headers = _plain_fields(lines[1:])
         if (
             len(headers) == len(lines) - 1

@@ -30,6 +30,7 @@ RECORD_TYPES = frozenset(
 )
 DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))
 
+NO_TYPE = "what it is cannot be told; repair it if you need it"
 NO_URL = "the record cannot be found by URL; repair it if you need it"
 
 _WITHOUT_URL = frozenset((b"metadata", b"warcinfo"))
@@ -119,6 +120,8 @@ def _joined(capture: Capture, item: Record, options: CaptureOptions) -> Capture:
 def _capture_of(record: Record, filename: bytes, options: CaptureOptions) -> Capture | Damage | None:
     headers = record.headers
     kind = headers.get(b"warc-type", b"").lower()
+    if not kind:
+        return Damage(record.offset, "the record has no WARC-Type", NO_TYPE)
     if options.records is not None and (kind not in options.records or _is_crawl_note(kind, headers)):
         return None
     url = _url_of(headers)

@@ -138,6 +138,8 @@ def take_whole(offset: int, length: int, data: bytes | bytearray) -> Record:
         if end > len(data):
             raise _too_long(size, len(data) - start)
         check_tail(data[end:], is_arc)
+    if size > BLOCK_HEAD // 4 and headers.get(b"warc-type") == b"response" and not wants_digest(headers):
+        end = start + BLOCK_HEAD // 4  # nothing but the HTTP head is asked for
     return Record(offset, length, headers, data[start:end], size, None, is_arc)
 
 

@@ -22,7 +22,7 @@ def open_ranges(path: str) -> Iterator[Callable[[int, int], bytes]]:
     Raises InputError where the file is absent or cannot be read.
     """
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer would wait for ever
         try:
             os.pread(handle, 1, 0)
         except OSError:

@@ -154,18 +154,15 @@ def with_garbage(data: bytes) -> bytes:
     "damage", [cut, without_trailer, one_byte, flipped, flipped_magic, flipped_checksum, with_garbage]
 )
 @pytest.mark.parametrize("members", [1, 20])
-@pytest.mark.parametrize("processes", ["1", "2"])
 def test_a_damaged_file_contributes_no_line_and_is_named(
-    damage: object, members: int, processes: str, run_cdxmill: RunCdxmill, tmp_path: Path
+    damage: object, members: int, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     assert callable(damage)
     lines = many_lines(4000)
     bad = write_gzip(tmp_path / "b.cdx.gz", lines[1000:3000], members)
     bad.write_bytes(damage(bad.read_bytes()))
     good = [write_gzip(tmp_path / "a.cdx.gz", lines[:1500], 2), write_plain(tmp_path / "c.cdx", lines[2500:])]
-    done = run_cdxmill(
-        "zipnum", "-q", "-o", tmp_path / "C", "-s", "3", "-p", processes, good[0], bad, good[1]
-    )
+    done = run_cdxmill("zipnum", "-q", "-o", tmp_path / "C", "-s", "3", good[0], bad, good[1])
     assert done.returncode == 1, done.stderr
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith(f"{bad}: ")

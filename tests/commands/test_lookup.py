@@ -105,8 +105,7 @@ def test_keys_at_the_borders_of_blocks_and_shards_are_found(cluster: Path) -> No
     lines = lines_of(cluster)
     rows = [row for part in sorted(cluster.glob("part-*")) for row in rows_of(part.read_bytes())]
     by_key = {surt(url.encode()): url for url, _ in captures()}
-    for row in rows:
-        key = row.key.split(b" ")[0]
+    for key in {row.key.split(b" ")[0] for row in rows}:
         assert list(lookup(cluster, by_key[key])) == [line for line in lines if line.startswith(key + b" ")]
 
 

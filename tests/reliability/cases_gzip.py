@@ -138,6 +138,11 @@ def gz_empty_members(sources: Sources) -> Case:
     return one_file(NAME, [gzip_member(b""), *members, gzip_member(b"\r\n\r\n")], sources.warc)
 
 
+@row("gz-blank-lines-first")
+def gz_blank_lines_first(sources: Sources) -> Case:
+    return _with_content(sources, b"\r\n" + sources.warc.parts()[BAD])
+
+
 @row("gz-endless-record-header")
 def gz_endless_record_header(sources: Sources) -> Case:
     return _with_content(sources, sources.warc.records[BAD].replace(b"\r\n\r\n", b"\r\n"))

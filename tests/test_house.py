@@ -1,0 +1,131 @@
+"""The size and the names of things; exceptions stand here with their reasons."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import cdxmill
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("cdxmill", "jobs", "bin", "bench", "tests")
+SOURCES = sorted(
+    path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if "corpora" not in path.parts
+)
+LIBRARY = [
+    path for path in SOURCES if path.is_relative_to(ROOT / "cdxmill") or path.is_relative_to(ROOT / "jobs")
+]
+
+MOST_LINES, MOST_STATEMENT_LINES, MOST_PARAMETERS = 400, 40, 8
+LARGER_FILES: dict[str, str] = {}
+LARGER_FUNCTIONS = {"cdxmill/cli.py:index": "a parameter an option, with its help"}
+MORE_PARAMETERS = {
+    "cdxmill/cli.py:index": "a parameter an option",
+    "cdxmill/cli.py:zipnum": "a parameter an option",
+    "cdxmill/cli.py:build": "a parameter an option",
+    "cdxmill/options.py:index_options": "the options of a command on their way into one value",
+    "cdxmill/options.py:zipnum_options": "the options of a command on their way into one value",
+}
+VAGUE = {"utils", "util", "common", "helpers", "helper", "core", "others", "misc", "tools", "base"}
+
+
+class Function(NamedTuple):
+    """A function or method, and where it stands."""
+
+    name: str
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    is_public: bool
+
+
+def label(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def functions(path: Path) -> Iterator[Function]:
+    """All functions of a file; those are public that neither are private nor stand in what is."""
+
+    def inside(node: ast.AST, is_public: bool) -> Iterator[Function]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                here = is_public and not child.name.startswith("_")
+                yield Function(f"{label(path)}:{child.name}", child, here)
+                yield from inside(child, False)
+            elif isinstance(child, ast.ClassDef):
+                yield from inside(child, is_public and not child.name.startswith("_"))
+            else:
+                yield from inside(child, is_public)
+
+    return inside(ast.parse(path.read_bytes()), True)
+
+
+def lines_of(function: Function) -> int:
+    """From the name to the end, the docstring not counted."""
+    body = function.node.body
+    docstring = body[0] if ast.get_docstring(function.node) is not None else None
+    spared = (docstring.end_lineno or 0) - docstring.lineno + 1 if docstring is not None else 0
+    return (function.node.end_lineno or 0) - function.node.lineno + 1 - spared
+
+
+def parameters_of(function: Function) -> int:
+    arguments = function.node.args
+    names = [one.arg for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
+
+
+def test_sources_are_found() -> None:
+    assert len(LIBRARY) > 40
+    assert len(SOURCES) > 100
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=label)
+def test_files_and_functions_are_short_but_for_listed_ones(path: Path) -> None:
+    assert len(path.read_bytes().splitlines()) <= MOST_LINES or label(path) in LARGER_FILES
+    long = {function.name for function in functions(path) if lines_of(function) > MOST_STATEMENT_LINES}
+    assert long - set(LARGER_FUNCTIONS) == set()
+    crowded = {function.name for function in functions(path) if parameters_of(function) > MOST_PARAMETERS}
+    assert crowded - set(MORE_PARAMETERS) == set()
+
+
+def test_every_exception_is_one_that_exists() -> None:
+    listed = {*LARGER_FUNCTIONS, *MORE_PARAMETERS}
+    assert listed <= {function.name for path in SOURCES for function in functions(path)}
+    assert set(LARGER_FILES) <= {label(path) for path in SOURCES}
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    assert [label(path) for path in SOURCES if path.stem in VAGUE or path.parent.name in VAGUE] == []
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=label)
+def test_every_module_class_and_function_that_is_public_has_a_docstring(path: Path) -> None:
+    tree = ast.parse(path.read_bytes())
+    assert ast.get_docstring(tree)
+    classes = [
+        node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert [node.name for node in classes if not ast.get_docstring(node)] == []
+    public = [function for function in functions(path) if function.is_public]
+    assert [function.name for function in public if not ast.get_docstring(function.node)] == []
+
+
+def test_nothing_is_left_to_be_done() -> None:
+    marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    assert [label(path) for path in LIBRARY if marks.search(path.read_text())] == []
+
+
+def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert newest is not None
+    assert newest[1] == cdxmill.__version__
+
+
+def test_the_linter_reads_everything_that_is_read_here() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert settings["mypy"]["strict"] is True
+    assert set(settings["mypy"]["files"]) >= {"cdxmill", "jobs", "bench", "tests"}
