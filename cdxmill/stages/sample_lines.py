@@ -82,9 +82,9 @@ def merge_samples(samples: Iterable[Sample], size: int) -> Sample:
     """The `size` entries of least priority."""
     merged: Sample = []
     for sample in samples:
-        merged = (
-            heapq.nsmallest(size, merged + sample) if len(merged) + len(sample) > size else merged + sample
-        )
+        merged += sample
+        if len(merged) > size:
+            merged = sorted(merged)[:size]
     return merged
 
 

@@ -77,7 +77,8 @@ def test_what_the_quick_ways_give_is_what_zlib_gives(
 def test_a_member_alone_is_inflated_whole_up_to_the_limit(member: bytes, limit: int) -> None:
     content, _ = first_member(member)
     found = inflate_next(member, 0, limit)
-    assert (found and found[0]) == (content if 0 < len(content) <= limit else None)
+    has_checksum = member[3] & 2  # of the header: left to the careful way
+    assert (found and found[0]) == (content if 0 < len(content) <= limit and not has_checksum else None)
 
 
 @given(members, st.data())
