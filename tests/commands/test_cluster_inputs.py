@@ -172,7 +172,9 @@ def test_a_damaged_file_contributes_no_line_and_is_named(
 
 def test_a_damaged_file_does_not_move_the_split_points(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
     good = write_plain(tmp_path / "a.cdx", many_lines(9000))
-    bad = write_gzip(tmp_path / "b.cdx.gz", [cdxj(f"zzz,{number:05d})/") for number in range(9000)])
+    bad = write_gzip(
+        tmp_path / "b.cdx.gz", [cdxj(f"zzz,{number:05d})/{'x' * 200}") for number in range(9000)]
+    )
     bad.write_bytes(without_trailer(bad.read_bytes()))
     for name, inputs, status in (("alone", [good], 0), ("both", [bad, good], 1)):
         assert run_cdxmill("zipnum", "-o", tmp_path / name, "-s", "5", *inputs).returncode == status
