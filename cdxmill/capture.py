@@ -42,9 +42,9 @@ class Record(NamedTuple):
 
 
 class CrawlNotes(NamedTuple):
-    """A crawler's metadata record, whole and checked, but its header not taken apart."""
+    """A record that gives no line itself, whole and checked: a crawler's metadata, or something empty."""
 
-    head: bytes
+    headers: Headers
     block: bytes | bytearray
 
 

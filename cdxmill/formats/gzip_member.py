@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
+from collections.abc import Iterator
 
 import deflate
 
@@ -16,11 +18,13 @@ MAX_HEADER = 1 << 17
 """Two fields of it are texts of any length; real ones have a file's name at most."""
 TRAILER_SIZE = 8
 
-_NEAR = 1 << 14
+_NEAR = 1 << 17
 """So far ahead a header just like this one is looked for: ten bytes are found faster than three."""
 _LEAST = 18
 """Bytes that the shortest member has."""
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
+_PLAIN_HEADER, _PLAIN = 10, MAGIC + b"\0"
+_read_trailer = struct.Struct("<II").unpack_from
 _HEADS = frozenset(MAGIC + bytes((flags,)) for flags in range(32) if not flags & _FHCRC)
 
 
@@ -60,6 +64,42 @@ def header_size(data: bytes | bytearray | memoryview) -> int | None:
     ):
         raise ValueError("the gzip header is damaged (CRC16)")
     return pos
+
+
+def inflate_members(buffer: bytes, start: int, limit: int) -> Iterator[tuple[bytearray, int]]:
+    """The members from `start` of `buffer` on: their content, up to `limit` bytes, and where they end.
+
+    As many as can be read the quick way, each proven; none where already the first cannot.
+    More may follow: stops where `buffer` may end within a member.
+    """
+    begin = start
+    for member in _inflate_alike(buffer, start, limit):
+        yield member
+        begin = member[1]
+    if begin == start and (one := inflate_next(buffer, start, limit)) is not None:
+        yield one
+
+
+def _inflate_alike(buffer: bytes, start: int, limit: int) -> Iterator[tuple[bytearray, int]]:
+    """As `inflate_next`, member after member while their headers are the same ten bytes."""
+    header = buffer[start : start + _PLAIN_HEADER]
+    if header[:4] != _PLAIN:
+        return
+    find = buffer.find
+    while (end := find(header, start + _LEAST, start + _NEAR)) >= 0:
+        member = buffer[start:end]
+        trailer = len(member) - TRAILER_SIZE
+        crc, size = _read_trailer(member, trailer)
+        if not 0 < size <= limit or member.find(member[trailer:]) != trailer:
+            return
+        try:
+            data = deflate.gzip_decompress(member, size)
+        except deflate.DeflateError:
+            return
+        if len(data) != size or deflate.crc32(data) != crc:
+            return
+        yield data, end
+        start = end
 
 
 def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int] | None:

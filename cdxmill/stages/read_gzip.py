@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 
 from cdxmill.capture import CrawlNotes, Damage, Record
-from cdxmill.formats.gzip_member import MAGIC, inflate_next
+from cdxmill.formats.gzip_member import MAGIC, inflate_members
+from cdxmill.formats.header_shape import HeaderShapes
 from cdxmill.stages.inflate import MemberError, inflate, inflate_start
 from cdxmill.stages.resync import Resync
 from cdxmill.stages.take_record import (
@@ -21,7 +22,6 @@ from cdxmill.stages.take_record import (
     NotARecord,
     RecordError,
     TooLong,
-    at_a_glance,
     starts_record,
     take_stream,
     take_whole,
@@ -48,27 +48,25 @@ def read_gzip(
     Records of the types `lineless` are checked, but may come as CrawlNotes or not at all.
     """
     careful = _CarefulReader(window)
+    shapes = HeaderShapes()
     pos = 0
     found: Record | CrawlNotes | Damage | None
     while True:
         buffer, index = window.at(pos, QUICK_MEMBER)
         if index == len(buffer):
             return
-        member = inflate_next(buffer, index, QUICK_CONTENT)
-        if member is None:
-            found, pos = careful.read(pos)
-        else:
-            data, length = member[0], member[1] - index
-            seen = at_a_glance(data, lineless) if lineless else None
-            if seen is not None:
-                pos += length
-                yield seen
-                continue
+        start = index
+        for data, end in inflate_members(buffer, index, QUICK_CONTENT):
             try:
-                found = take_whole(pos, length, data)
-                pos += length
+                yield take_whole(pos, end - index, data, shapes, lineless)
             except RecordError as error:
-                found, pos = careful.refused(pos, pos + length, error)
+                found, pos = careful.refused(pos, pos + end - index, error)
+                break
+            pos, index = pos + end - index, end
+        else:
+            if index > start:
+                continue
+            found, pos = careful.read(pos)
         if found is not None:
             yield found
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Callable, Iterator
 
 from cdxmill.capture import CrawlNotes, Headers, Record
 from cdxmill.formats.arc_header import MAX_LINE, parse_arc_header
+from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes, fields_of
 from cdxmill.formats.http_head import parse_http_head
 from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, UnfinishedHeader, parse_warc_header
 
@@ -25,11 +25,8 @@ _LOOKS = (1 << 12, 1 << 16, MAX_HEADER + (1 << 16))
 """Bytes in which a header is looked for: most fit into the first."""
 _MAX_DIGITS = 18
 """Files of 10**18 bytes are no worry, conversions of endless numbers are."""
-_GLANCE = re.compile(
-    rb"WARC/1\.[01]\r\nWARC-Type: ([a-z]+)\r\n(?:[^\r\n]+\r\n)*?Content-Length: ([0-9]{1,9})\r\n"
-)
-_CRAWL_NOTES = b"\r\nContent-Type: application/warc-fields\r\n"
-_NO_NOTES = CrawlNotes(b"", b"")
+_CRAWL_NOTES = b"application/warc-fields"
+_NO_NOTES = CrawlNotes({}, b"")
 _HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
 _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
 
@@ -61,12 +58,15 @@ class BlankContent(RecordError):
     """There is nothing but line ends: no record, and nothing lost."""
 
 
-def parse_header(data: bytes | bytearray) -> tuple[Headers, int, bool]:
+def parse_header(
+    data: bytes | bytearray,
+    parse_warc: Callable[[bytes | bytearray], tuple[Headers, int]] = parse_warc_header,
+) -> tuple[Headers, int, bool]:
     """Header fields, where the block begins, and whether it is ARC. Raises RecordError."""
     if not data.startswith(b"WARC/") and data[:5].upper() != b"WARC/":
         return (*_parse_arc(data), True)
     try:
-        return (*parse_warc_header(data), False)
+        return (*parse_warc(data), False)
     except HeaderError as error:
         raise RecordError(str(error), unfinished=isinstance(error, UnfinishedHeader)) from None
 
@@ -129,38 +129,46 @@ def _odd_number(text: bytes) -> bytes:
     return digits
 
 
-def take_whole(offset: int, length: int, data: bytes | bytearray) -> Record:
-    """The record at `offset` whose whole decompressed content is `data`. Raises RecordError."""
-    headers, start, is_arc = parse_header(data)
+def take_whole(
+    offset: int,
+    length: int,
+    data: bytearray,
+    shapes: HeaderShapes,
+    lineless: frozenset[bytes] = frozenset(),
+) -> Record | CrawlNotes:
+    """The record at `offset` whose whole decompressed content is `data`. Raises RecordError.
+
+    Two thirds of a crawl's records are requests and crawlers' metadata: they give no line.
+    Where such `lineless` types are plain to see they come as CrawlNotes, checked as all are.
+    `data` becomes the record's block: a copy would take as long as all the rest.
+    """
+    found = shapes.match(data)
+    if found is None:
+        headers, start, is_arc = parse_header(data, shapes.parse)
+    else:
+        if found[0].kind in lineless and (notes := _as_notes(found, data)) is not None:
+            return notes
+        headers, start, is_arc = fields_of(found), found[1].end(), False
     size = content_length(headers)
     end = start + size
-    if data[end:] != b"\r\n\r\n":
+    if end + 4 != len(data) or not data.endswith(b"\r\n\r\n"):
         if end > len(data):
             raise _too_long(size, len(data) - start)
         check_tail(data[end:], is_arc)
-    if size > BLOCK_HEAD // 4 and headers.get(b"warc-type") == b"response" and not wants_digest(headers):
-        end = start + BLOCK_HEAD // 4  # nothing but the HTTP head is asked for
-    return Record(offset, length, headers, data[start:end], size, None, is_arc)
+    del data[end:], data[:start]
+    return Record(offset, length, headers, data, size, None, is_arc)
 
 
-def at_a_glance(data: bytes | bytearray, kinds: frozenset[bytes]) -> CrawlNotes | None:
-    """The record that `data` is, if that is plain to see and its type is one of `kinds`.
-
-    Two thirds of a crawl's records are requests and crawlers' metadata: they give no line,
-    so they are checked as all are, but not taken apart. Metadata counts only where it is
-    `application/warc-fields`. None says nothing: then the record has to be read.
-    """
-    kind = bytes(data[21 : data.find(b"\r", 21, 40)])
-    glance = _GLANCE.match(data) if kind in kinds else None
-    if glance is None:
+def _as_notes(found: HeaderMatch, data: bytes | bytearray) -> CrawlNotes | None:
+    """A record that gives no line; None says nothing: then it has to be looked at in full."""
+    shape, match = found
+    start, size = match.end(), match[shape.length]
+    if len(size) > _MAX_DIGITS or not size.isdigit() or data[start + int(size) :] != b"\r\n\r\n":
         return None
-    start = data.find(b"\r\n\r\n", glance.end() - 2) + 4
-    if start == 3 or data[start + int(glance[2]) :] != b"\r\n\r\n":
-        return None
-    if kind != b"metadata":
+    if shape.kind != b"metadata":
         return _NO_NOTES
-    head = bytes(data[: start - 2])
-    return CrawlNotes(head, data[start:-4]) if _CRAWL_NOTES in head else None
+    headers = fields_of(found)
+    return CrawlNotes(headers, data[start:-4]) if headers.get(b"content-type") == _CRAWL_NOTES else None
 
 
 def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:

@@ -1,0 +1,45 @@
+"""Headers read by shape against the same headers read field by field."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.formats.header_shape import HeaderShapes, fields_of
+from cdxmill.formats.warc_header import HeaderError, parse_warc_header
+
+lines = st.sampled_from(
+    [b"WARC-Type: response", b"WARC-Type: request", b"WARC-Type:metadata", b"Content-Length: 12", b"X: a b "]
+) | st.binary(max_size=12)
+ends = st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r", b"\r\n ", b"\r\n\t"])
+headers = st.lists(st.tuples(lines, ends), max_size=5).map(
+    lambda parts: b"WARC/1.0\r\nContent-Length: 7\r\n" + b"".join(map(b"".join, parts)) + b"\r\n\r\nblock"
+)
+
+
+@given(st.lists(headers, max_size=12))
+def test_a_shape_gives_what_the_header_has(several: list[bytes]) -> None:
+    shapes = HeaderShapes()
+    for data in [*several, *several]:
+        found = shapes.match(data)
+        try:
+            expected = parse_warc_header(data)
+        except HeaderError:
+            assert found is None
+            continue
+        assert shapes.parse(data) == expected
+        if found is not None:
+            assert (fields_of(found), found[1].end()) == expected
+            assert found[0].kind == expected[0].get(b"warc-type", b"")
+            assert found[1][found[0].length] == expected[0][b"content-length"]
+
+
+def test_a_header_like_an_earlier_one_is_recognized_with_other_values() -> None:
+    shapes = HeaderShapes()
+    header = b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: %b\r\nContent-Length: %d\r\n\r\n"
+    assert shapes.match(header % (b"2020", 1)) is None
+    shapes.parse(header % (b"2020", 1))
+    assert shapes.match(header % (b"2021-01-01T00:00:00Z", 123) + b"block") is not None
+    others = (b"revisit", b"Content-Length", b"WARC-Date: 2020\r\nX: y")
+    for old, new in zip((b"response", b"WARC-Date", b"WARC-Date: 2020"), others, strict=True):
+        assert shapes.match((header % (b"2020", 1)).replace(old, new)) is None
