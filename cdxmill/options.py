@@ -24,18 +24,36 @@ Processes = Annotated[
 Archives = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="INPUT...", help="Archives, folders of archives (searched to the bottom), globs, or URLs."
+        metavar="INPUT...",
+        help="Archives, folders of archives (searched to the bottom), globs, or URLs.",
     ),
+]
+
+
+def _folder_here(named: str) -> Path:
+    if "://" in named:
+        raise UsageError(
+            f"{named}: clusters are built in a folder of this machine; cdxmill publish puts them elsewhere"
+        )
+    return Path(named)
+
+
+NewCluster = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="CLUSTER", help="Folder of the cluster.", parser=_folder_here),
 ]
 CdxFiles = Annotated[
     list[str],
-    typer.Argument(metavar="CDX...", help="CDX files, gzip or plain, sorted or not; folders of them; globs."),
+    typer.Argument(
+        metavar="CDX...", help="CDX files, gzip or plain, sorted or not; folders of them; globs; URLs."
+    ),
 ]
 ManifestOption = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="List of archives, one a line (its last tab-separated field), also .gz; - is standard input."
+        help="List of archives, one a line (its last tab-separated field), also .gz or a URL; - is standard"
+        " input."
         " Blank lines, and lines that start with #, are skipped.",
     ),
 ]
@@ -85,7 +103,8 @@ Shards = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the sample: the same seed gives the same split points.")]
 Splits = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Take split points from this file (text or SequenceFile).")
+    str | None,
+    typer.Option(metavar="FILE", help="Take split points from this file or URL (text or SequenceFile)."),
 ]
 NumLines = Annotated[int, typer.Option("--numlines", min=1, help="Lines in a block.")]
 CompressorOption = Annotated[
@@ -97,6 +116,28 @@ Location = Annotated[
     typer.Option(
         metavar="BASE",
         help="Folder or URL that cluster.loc names for the shards. Default: CLUSTER as an absolute path.",
+    ),
+]
+PublishedLocation = Annotated[
+    str | None,
+    typer.Option(
+        "--location",
+        metavar="BASE",
+        help="Folder or URL that cluster.loc names for the shards. Default: where they are then.",
+    ),
+]
+Title = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT",
+        help="Title of the collection, in metadata.yaml. Default: the one that stands, or its folder's name.",
+    ),
+]
+IndexOnly = Annotated[bool, typer.Option("--index-only", help="Leave the shards in CLUSTER; copy all else.")]
+Unfinished = Annotated[
+    bool,
+    typer.Option(
+        "--unfinished", help="Take a cluster without cluster.json, too: all shards that stand there."
     ),
 ]
 
@@ -168,7 +209,7 @@ def _record_types(named: str) -> frozenset[bytes] | None:
 
 def zipnum_options(  # noqa: PLR0913
     shards: int | None,
-    splits: Path | None,
+    splits: str | None,
     seed: int,
     numlines: int,
     library: str,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import sys
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, unquote
 
 from mrjob.step import StepFailedException
 
 from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.jobs.step_failure import Complaints, explain
 
 if TYPE_CHECKING:
     from cdxmill.jobs.bulk_job import BulkJob
@@ -43,24 +45,30 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 def launch(job: BulkJob) -> int:
     """Run the job, show its output and its failures; the exit status."""
+    runner, complaints = None, Complaints()
     try:
-        with job.make_runner() as runner:
+        runner = job.make_runner()
+        with runner:
             runner.run()
-            failed = _tell_failures(runner.counters()[0])
-            output = b"".join(runner.cat_output())
-            job.finish(output)
-            if job._should_cat_output():
-                job.stdout.write(output)
-                job.stdout.flush()
+            failed = job.finish_hadoop(runner) if job.is_on_hadoop else _finish(job, runner)
     except UsageError as error:
         return _fail(error, USAGE)
     except InputError as error:
         return _fail(error, FAILED)
-    except (CdxmillError, StepFailedException) as error:
+    except CdxmillError as error:
         return _fail(error, STOPPED)
+    except (StepFailedException, OSError, subprocess.CalledProcessError) as error:
+        return _fail(explain(error, runner, complaints) if job.is_on_hadoop else error, STOPPED)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     return FAILED if failed else OK
+
+
+def _finish(job: BulkJob, runner: Any) -> int:
+    failed = _tell_failures(runner.counters()[0])
+    output = b"".join(runner.cat_output())
+    job.show(job.finish(output))
+    return failed
 
 
 def _tell_failures(counters: dict[str, dict[str, int]]) -> int:

@@ -8,8 +8,6 @@ The same split points as those of `cdxmill sample` with the same seed.
 
 from __future__ import annotations
 
-import os
-import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,11 +17,20 @@ from cdxmill.commands.cdx_inputs import deal
 from cdxmill.commands.inputs import find_cdx_files
 from cdxmill.commands.sample import SAMPLES_PER_SHARD, SampleTask, sample_group
 from cdxmill.errors import UsageError
-from cdxmill.formats.split_points import format_text, parse_text
+from cdxmill.formats.split_points import format_text
 from cdxmill.jobs.bulk_job import BulkJob
 from cdxmill.jobs.launch import count_failure
+from cdxmill.jobs.node_tasks import format_points, format_sample, parse_points, read_sample
+from cdxmill.jobs.on_hadoop import HadoopStep, local_inputs
 from cdxmill.jobs.seqfileutils import write_split_files
-from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples, pick_splits
+from cdxmill.stages.sample_lines import Sample, merge_samples
+
+_SETTINGS = {
+    "mapreduce.job.reduces": "1",
+    "stream.map.input.ignoreKey": "true",
+    "textinputformat.record.delimiter": "\n",
+    "mapreduce.input.fileinputformat.input.dir.recursive": "true",
+}
 
 
 class SampleCDXJob(BulkJob):  # type: ignore[misc]
@@ -40,52 +47,63 @@ class SampleCDXJob(BulkJob):  # type: ignore[misc]
 
     def list_work(self) -> Iterator[list[Any]]:
         """Groups of files, each with its seed."""
-        if self.options.shards < 1 or self.options.scaler < 1:
-            raise UsageError("--shards and --scaler are numbers from 1")
+        self._check()
         for number, paths in enumerate(deal(find_cdx_files(self.options.args))):
             yield [f"{self.options.seed}:{number}", paths]
 
-    def run_mapper(self, step_num: int = 0) -> None:
-        """Write `TAB <priority> TAB <key>`: with nothing before the first tab, all go to one reducer."""
-        for priority, key in self._sample(self.options.shards * self.options.scaler):
-            self.stdout.write(b"\t%r\t%b\n" % (priority, key))
+    def hadoop_step(self, runner: Any, folder: Path) -> HadoopStep:
+        """Each mapper sends a sample of the same size, one reducer picks."""
+        self._check()
+        size = ["--size", str(self._size)]
+        return HadoopStep(
+            inputs=local_inputs(self.options.args),
+            mapper=["sample", *size, "--seed", str(self.options.seed)],
+            reducer=["points", *size, "--shards", str(self.options.shards)],
+            settings=_SETTINGS,
+            defaults={"mapreduce.input.fileinputformat.split.maxsize": str(256 << 20)},
+            input_format="org.apache.hadoop.mapred.lib.CombineTextInputFormat",
+            output_dir=self.options.output_dir,
+        )
 
-    def _sample(self, size: int) -> Sample:
-        work = self.work()
-        if work is None:
-            partition = os.environ.get("mapreduce_task_partition", "0")  # noqa: SIM112 - Hadoop's spelling
-            reservoir = Reservoir(size, random.Random(f"{self.options.seed}:{partition}"))
-            for lines in self.lines():
-                reservoir.add(lines)
-            return reservoir.sample()
+    def finish_hadoop(self, runner: Any) -> int:
+        """Write the split files, and show the points."""
+        self.show(self.finish(b"".join(runner.cat_output())))
+        return 0
+
+    def run_mapper(self, step_num: int = 0) -> None:
+        """Write the sample of the files that come in."""
+        self.stdout.write(format_sample(self._sample()))
+
+    def _sample(self) -> Sample:
         merged: Sample = []
         with self.scratch():
-            for seed, paths in work:
-                result = sample_group(SampleTask(paths, seed, size))
-                merged = merge_samples((merged, result.sample), size)
+            for seed, paths in self.work():
+                result = sample_group(SampleTask(paths, seed, self._size))
+                merged = merge_samples((merged, result.sample), self._size)
                 for error in result.failures:
                     count_failure(self, error.path, error.reason, error.hint)
         return merged
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the split points."""
-        size = self.options.shards * self.options.scaler
-        sample: Sample = []
-        for lines in self.lines():
-            rows = [line.split(b"\t", 2)[1:] for line in lines]
-            sample += [(float(priority), key) for priority, key in rows]
-            if len(sample) >= 2 * size:
-                sample = merge_samples((sample,), size)
-        keys = (key for _, key in merge_samples((sample,), size))
-        self.stdout.write(format_text(pick_splits(keys, self.options.shards)))
+        self.stdout.write(format_points(read_sample(self.lines(), self._size), self.options.shards))
 
-    def finish(self, output: bytes) -> None:
-        """Write the split files."""
-        points = parse_text(output)
+    def finish(self, output: bytes) -> bytes:
+        """Write the split files; the points are shown."""
+        points = parse_points(output)
         if len(points) + 1 < self.options.shards:
             print(f"note: {len(points) + 1} shards, not {self.options.shards}: too few keys", file=sys.stderr)
         if self.options.splitfile:
-            write_split_files(points, Path(self.options.splitfile))
+            write_split_files(points, self.options.splitfile)
+        return format_text(points)
+
+    @property
+    def _size(self) -> int:
+        return int(self.options.shards * self.options.scaler)
+
+    def _check(self) -> None:
+        if self.options.shards < 1 or self.options.scaler < 1:
+            raise UsageError("--shards and --scaler are numbers from 1")
 
 
 if __name__ == "__main__":

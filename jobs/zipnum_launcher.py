@@ -51,7 +51,7 @@ def zipnum_options(options: Namespace) -> ZipnumOptions:
     """How the cluster is built. Raises UsageError."""
     if not options.splitfile:
         raise UsageError("say where the shards begin: --splitfile FILE, as dosample.py makes it")
-    points = tuple(read_splits(Path(options.splitfile)))
+    points = tuple(read_splits(options.splitfile))
     shards = len(points) + 1
     if options.shards not in (None, shards):
         raise UsageError(f"{options.splitfile} gives {shards} shards, but --shards says {options.shards}")

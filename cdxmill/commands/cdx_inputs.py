@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.commands.progress import Failures
 from cdxmill.commands.reading import counted
 from cdxmill.errors import InputError, UsageError
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.read_lines import is_capture_line, read_lines
+from cdxmill.stages.line_lists import is_capture_line
+from cdxmill.stages.read_lines import read_lines
 from cdxmill.stages.window import CHUNK, Window
-from cdxmill.storage.local import file_size, open_ranges
+from cdxmill.storage.choose import ask_all, file_size, open_ranges, status
 
 AGAIN = "make this index again"
 
@@ -30,7 +30,7 @@ class Flavour(NamedTuple):
 
 
 def read_cdx(path: str, chunk: int = CHUNK) -> Iterator[list[bytes]]:
-    """The lines of the CDX file at `path`, in lists; `chunk` bytes are read at a time.
+    """The lines of the CDX file at a path or URL, in lists; `chunk` bytes are read at a time.
 
     Raises InputError where it cannot be read or is damaged.
     """
@@ -43,9 +43,17 @@ def read_cdx(path: str, chunk: int = CHUNK) -> Iterator[list[bytes]]:
 
 def note_empty(paths: Sequence[str], failures: Failures) -> None:
     """A note for each file of no bytes: it may have been cut."""
-    for path in paths:
-        if not file_size(path) and Path(path).is_file():
+    for path, empty in zip(paths, ask_all(_is_empty, paths), strict=True):
+        if empty:
             failures.note(f"{path}: note: the file is empty")
+
+
+def _is_empty(path: str) -> bool:
+    try:
+        found = status(path)
+    except InputError:  # the reader tells
+        return False
+    return found is not None and not found.size and not found.is_folder
 
 
 def check_flavours(paths: Sequence[str]) -> Flavour | None:
@@ -54,8 +62,7 @@ def check_flavours(paths: Sequence[str]) -> Flavour | None:
     Raises UsageError where two differ. Unreadable files are left to the reader to tell.
     """
     known: Flavour | None = None
-    for path in paths:
-        line = _first_line(path)
+    for path, line in zip(paths, ask_all(_first_line, paths), strict=True):
         if line is None:
             continue
         flavour = Flavour(*_flavour(line), path)
@@ -87,7 +94,7 @@ def _flavour(line: bytes) -> tuple[str, int]:
 
 def deal(paths: Sequence[str]) -> list[list[str]]:
     """Consecutive files in groups of like size; the same paths give the same groups on any machine."""
-    sizes = [file_size(path) for path in paths]
+    sizes = ask_all(file_size, paths)
     wanted = min(max(sum(sizes) // _TASKS, _LEAST), _MOST)
     groups: list[list[str]] = []
     room = 0

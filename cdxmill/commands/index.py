@@ -16,16 +16,34 @@ from cdxmill.commands.reading import counted
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.stages.index_archive import LINE_FORMATS, Findings, index_archive
+from cdxmill.stages.line_lists import distinct
 from cdxmill.stages.make_captures import CaptureOptions
 from cdxmill.stages.merge_lines import merge_runs
 from cdxmill.stages.sort_lines import LineSorter, sort_captures
-from cdxmill.stages.sorted_runs import Run, distinct
+from cdxmill.stages.sorted_runs import Run
 from cdxmill.stages.write_lines import write_gzip_lines
-from cdxmill.storage.choose import check_libraries, file_size, is_newer, open_ranges, total_size
-from cdxmill.storage.local import append_line, stopping, write_atomic
+from cdxmill.storage.choose import (
+    Place,
+    ask_all,
+    check_libraries,
+    check_writable,
+    exists,
+    file_size,
+    is_newer,
+    is_remote,
+    join,
+    local_path,
+    open_ranges,
+    remove,
+    total_size,
+    write_atomic,
+)
+from cdxmill.storage.local import append_line, format_line, stopping
 from cdxmill.storage.scratch import Scratch
 
 FAILURES = "failures.tsv"
+BESIDE = ".failures"
+"""Ending of the list beside an output elsewhere: many machines can't keep one list of failures there."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +58,13 @@ class IndexOptions:
 
 
 class IndexTask(NamedTuple):
-    """An archive to index, and the list for its failures; without an output, its runs stay in `scratch`."""
+    """An archive to index; without an output, a path or URL, its runs stay in `scratch`.
+
+    Its failures go to the list `failures`; without one, to a file beside the output, see failures_beside.
+    """
 
     archive: Input
-    output: Path | None
+    output: str | None
     failures: Path | None
     scratch: Path
     options: IndexOptions
@@ -59,21 +80,65 @@ class IndexResult(NamedTuple):
 
 
 def index_to_folder(
-    names: Mapping[Input, str], folder: Path, options: IndexOptions, failures: Failures
+    names: Mapping[Input, str], folder: Place, options: IndexOptions, failures: Failures
 ) -> Summary:
-    """Index each archive to the file of its name below `folder`; failures are told and listed there."""
+    """Index each archive to the file of its name below `folder`, a path or URL.
+
+    Failures are told and listed: there, or behind a network beside the outputs. Raises UsageError
+    where nothing can be written to such URLs.
+    """
+    check_writable(folder)
+    if is_remote(str(folder)):
+        return _index_elsewhere(names, str(folder), options, failures)
+    folder = Path(local_path(str(folder)))
     with stopping(folder):
         folder.mkdir(parents=True, exist_ok=True)
     record = folder / FAILURES
     forget_failed(record, names, folder, options.skip_existing)
     with tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder) as scratch:
         tasks = [
-            IndexTask(archive, folder / name, record, Path(scratch) / str(number), options)
+            IndexTask(archive, str(folder / name), record, Path(scratch) / str(number), options)
             for number, (archive, name) in enumerate(names.items())
             if not (options.skip_existing and is_newer(folder / name, archive.path))
         ]
         summary, _ = _run(tasks, options, failures)
     return summary._replace(skipped=len(names) - len(tasks))
+
+
+def _index_elsewhere(
+    names: Mapping[Input, str], folder: str, options: IndexOptions, failures: Failures
+) -> Summary:
+    outputs = {join(folder, name): archive for archive, name in names.items()}
+    done = [False] * len(outputs)
+    if options.skip_existing:
+        done = ask_all(lambda output: is_finished(output, outputs[output].path), outputs)
+    with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
+        tasks = [
+            IndexTask(outputs[output], output, None, Path(scratch) / str(number), options)
+            for number, output in enumerate(outputs)
+            if not done[number]
+        ]
+        summary, _ = _run(tasks, options, failures)
+    return summary._replace(skipped=len(names) - len(tasks))
+
+
+def is_finished(output: Place, archive: str) -> bool:
+    """Whether the index of `archive` stands at `output`, newer, and with no failures in a file beside it.
+
+    Of a path on this machine, that has a list for them, see forget_failed. Raises InputError where
+    that cannot be told.
+    """
+    return is_newer(output, archive) and not exists(failures_beside(output))
+
+
+def failures_beside(output: Place) -> str:
+    """Where the failures of an archive are listed whose output is elsewhere; hidden from Hadoop by its name.
+
+    >>> failures_beside("s3://bucket/x/a.cdx.gz")
+    's3://bucket/x/_a.cdx.gz.failures'
+    """
+    folder, slash, name = str(output).rpartition("/")
+    return f"{folder}{slash}_{name}{BESIDE}"
 
 
 def index_to_stream(
@@ -98,7 +163,7 @@ def output_names(archives: Sequence[Input]) -> dict[Input, str]:
     names: dict[Input, str] = {}
     owners: dict[str, Input] = {}
     for archive in archives:
-        name = output_name(archive.path)
+        name = output_name(archive.name or archive.path)
         if name in owners:
             both = f"{owners[name].path} and {archive.path}"
             raise UsageError(
@@ -164,23 +229,33 @@ def index_one(task: IndexTask) -> IndexResult:
         runs = [run._replace(name=f"{task.scratch.name}/{run.name}") for run in sorter.finish()]
         return result._replace(runs=runs)
     if error is None:
-        _write(task, sorter, scratch, findings)
-    elif task.failures is not None:
-        task.output.unlink(missing_ok=True)
-        append_line(task.failures, [task.archive.path, "", error.reason, error.hint])
+        _write(task, task.output, sorter, scratch, findings)
+    else:
+        remove(task.output)
+        _list_failures(task, [["", error.reason, error.hint]])
     return result
 
 
-def _write(task: IndexTask, sorter: LineSorter, scratch: Scratch, findings: Findings) -> None:
-    """The output stands under its name only after its failures stand in the list."""
-    if task.output is None or task.failures is None:
-        raise AssertionError("a task without an output has nothing to write")
-    with write_atomic(task.output) as file:
+def _write(task: IndexTask, output: str, sorter: LineSorter, scratch: Scratch, findings: Findings) -> None:
+    """The output stands under its name only after its failures stand in their list."""
+    with write_atomic(output) as file:
         lists = _with_header(task.options.line_format, _sorted(sorter, scratch))
         write_gzip_lines(lists, file, Compressor())
-        for damage in findings.damage:
-            append_line(task.failures, [task.archive.path, str(damage.offset), damage.reason, damage.hint])
+        _list_failures(task, [[str(found.offset), found.reason, found.hint] for found in findings.damage])
+    if task.failures is None and not findings.damage:
+        remove(failures_beside(output))
     scratch.remove()
+
+
+def _list_failures(task: IndexTask, failures: list[list[str]]) -> None:
+    """Each with its offset, reason and hint."""
+    rows = [[task.archive.path, *failure] for failure in failures]
+    if task.failures is not None:
+        for row in rows:
+            append_line(task.failures, row)
+    elif rows and task.output is not None:
+        with write_atomic(failures_beside(task.output)) as file:
+            file.writelines(map(format_line, rows))
 
 
 def _sorted(sorter: LineSorter, scratch: Scratch) -> Iterator[list[bytes]]:

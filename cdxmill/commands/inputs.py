@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
+from cdxmill.storage.choose import exists, is_listed, is_remote, join, read_bytes
+from cdxmill.storage.walk import files_below, files_like, is_glob
 
 _ARCHIVE = re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$", re.I)
 _CDX = re.compile(r"\.cdxj?(\.gz)?$", re.I)
@@ -25,11 +27,12 @@ _OUTPUT_NAMES = (
 
 
 class Input(NamedTuple):
-    """An archive: where it lies, its name in index lines, and how messages name it."""
+    """An archive: where it lies, its name in index lines, how messages name it, what its output is named after."""
 
     path: str
     filename: str
     label: str
+    name: str = ""
 
 
 def find_archives(
@@ -40,7 +43,7 @@ def find_archives(
     A folder gives every file below it whose name is that of an archive. File names in index
     lines are relative to `dir_root`; without it a named file has its base name, a file of a
     folder its path below the folder, a manifest's entry is taken as it is written there.
-    Raises UsageError where the manifest cannot be read.
+    Raises UsageError where the manifest cannot be read, InputError where a folder elsewhere cannot be listed.
     """
     found = list(_named(named, _ARCHIVE))
     if manifest is not None:
@@ -56,7 +59,10 @@ def find_archives(
 
 
 def find_cdx_files(named: list[str]) -> list[str]:
-    """The CDX files that are named: files, globs, and folders with `*.cdx`, `*.cdxj`, also `.gz`."""
+    """The CDX files that are named: files, globs, and folders with `*.cdx`, `*.cdxj`, also `.gz`.
+
+    Also as s3 and hdfs URLs; an http URL is a file. Raises InputError where a folder of these cannot be listed.
+    """
     return [entry.path for entry in _named(named, _CDX)]
 
 
@@ -96,7 +102,9 @@ def _key(path: str) -> str:
 
 def _named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
     for name in named:
-        if _is_folder(name):
+        if is_listed(name):
+            yield from _elsewhere(name, pattern)
+        elif _is_folder(name):
             for path in sorted(_walk(name)):
                 if pattern.search(path) or _is_folder(path):
                     yield Input(path, os.path.relpath(path, name), path)
@@ -106,6 +114,18 @@ def _named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
             yield from (Input(path, posixpath.basename(path), path) for path in files or [name])
         else:
             yield Input(name, posixpath.basename(_key(name)), name)
+
+
+def _elsewhere(name: str, pattern: re.Pattern[str]) -> Iterator[Input]:
+    """What an s3 or hdfs URL names. A folder is looked for only where the name is none of a file."""
+    if is_glob(name) and not exists(name):
+        yield from (Input(url, posixpath.basename(url), url) for url in list(files_like(name)) or [name])
+        return
+    found = [] if pattern.search(name) else list(files_below(name))
+    if not found:
+        yield Input(name, posixpath.basename(name), name)
+    start = len(join(name, ""))
+    yield from (Input(url, url[start:], url) for url in found if pattern.search(url))
 
 
 def _is_folder(path: str) -> bool:
@@ -131,14 +151,17 @@ def _listed(manifest: str, root: str) -> Iterator[Input]:
         is_relative = not (entry.startswith("/") or _SCHEME.match(entry))
         path = posixpath.join(root, entry) if is_relative else entry
         filename = entry if is_relative else posixpath.basename(entry) if entry[0] == "/" else _key(entry)
-        yield Input(path, filename, f"{manifest}:{number}: {path}")
+        yield Input(path, filename, f"{manifest}:{number}: {path}", entry)
 
 
 def _manifest_text(manifest: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if manifest == "-" else Path(manifest).read_bytes()
+        if manifest == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            data = read_bytes(manifest) if is_remote(manifest) else Path(manifest).read_bytes()
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, InputError) as error:
         raise UsageError(f"the manifest {manifest} cannot be read ({error})") from None
     return data.decode("utf-8", "surrogateescape")

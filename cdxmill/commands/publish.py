@@ -3,68 +3,77 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 from cdxmill.commands.sample import write_splits
 from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import format_location, part_name
-from cdxmill.storage.local import TEMPORARY, stopping, write_atomic
+from cdxmill.storage.choose import (
+    Place,
+    absolute,
+    join,
+    list_folder,
+    read_bytes,
+    remove,
+    write_atomic,
+)
+from cdxmill.storage.local import TEMPORARY
 
 MANIFEST = "cluster.json"
 INDEX, SUMMARY, LOCATIONS = "cluster.idx", "cluster.summary", "cluster.loc"
 
-_NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + f"({re.escape(TEMPORARY)})?")
+_NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + rf"((?:\.\w+)?{re.escape(TEMPORARY)})?")
 
 
-def unpublish(folder: Path) -> None:
-    """From now on the folder is no finished cluster."""
-    with stopping(folder):
-        for name in (MANIFEST, INDEX, SUMMARY, LOCATIONS):
-            (folder / name).unlink(missing_ok=True)
+def unpublish(folder: Place) -> None:
+    """From now on the folder, a path or URL, is no finished cluster."""
+    for name in (MANIFEST, INDEX, SUMMARY, LOCATIONS):
+        remove(join(folder, name))
 
 
 def write_cluster_files(
-    folder: Path,
+    folder: Place,
     shards: Sequence[ShardEntry],
     points: Sequence[bytes],
     compressor: Compressor,
     block_lines: int,
     location: str | None,
 ) -> None:
-    """Finish the cluster in `folder`, whose parts and shards stand.
+    """Finish the cluster in `folder`, a path or URL, whose parts and shards stand.
 
     `location` is the folder or URL that cluster.loc points to; by default the folder itself.
     """
-    _remove_others(folder, len(shards))
-    write_splits(points, folder / "splits.txt")
-    _write_index(folder, len(shards))
-    base = (location or str(folder.absolute())).rstrip("/")
-    with write_atomic(folder / LOCATIONS) as file:
-        for shard in shards:
-            file.write(format_location(shard.name, f"{base}/{shard.name}"))
-    with write_atomic(folder / MANIFEST) as file:
+    remove_others(folder, len(shards))
+    write_splits(points, join(folder, "splits.txt"))
+    write_index(folder, (read_bytes(join(folder, part_name(number))) for number in range(len(shards))))
+    write_locations(folder, [shard.name for shard in shards], location or folder)
+    with write_atomic(join(folder, MANIFEST)) as file:
         file.write(format_manifest(shards, points, compressor, block_lines))
 
 
-def _remove_others(folder: Path, shards: int) -> None:
-    """Parts and shards of an earlier, larger cluster, and what a killed run left half-written."""
-    with stopping(folder):
-        for path in folder.iterdir():
-            found = _NUMBERED.fullmatch(path.name)
-            if found is not None and (found[2] or int(found[1]) >= shards):
-                path.unlink()
+def remove_others(folder: Place, shards: int) -> None:
+    """Delete parts and shards of an earlier, larger cluster, and what a killed run left half-written."""
+    for name in list_folder(folder):
+        found = _NUMBERED.fullmatch(name)
+        if found is not None and (found[2] or int(found[1]) >= shards):
+            remove(join(folder, name))
 
 
-def _write_index(folder: Path, shards: int) -> None:
+def write_index(folder: Place, parts: Iterable[bytes]) -> None:
     """All parts with line numbers, under both names that readers look for."""
     number = 0
-    with write_atomic(folder / INDEX) as index, write_atomic(folder / SUMMARY) as summary:
-        for shard in range(shards):
-            with (folder / part_name(shard)).open("rb") as part:
-                for line in part:
-                    number += 1
-                    numbered = b"%b\t%d\n" % (line.rstrip(b"\n"), number)
-                    index.write(numbered)
-                    summary.write(numbered)
+    with write_atomic(join(folder, INDEX)) as index, write_atomic(join(folder, SUMMARY)) as summary:
+        for part in parts:
+            for line in part.removesuffix(b"\n").split(b"\n") if part else ():
+                number += 1
+                numbered = b"%b\t%d\n" % (line, number)
+                index.write(numbered)
+                summary.write(numbered)
+
+
+def write_locations(folder: Place, shards: Iterable[str], base: Place) -> None:
+    """cluster.loc: each shard lies in `base`, a path or URL."""
+    with write_atomic(join(folder, LOCATIONS)) as file:
+        for shard in shards:
+            file.write(format_location(shard, join(absolute(base), shard)))

@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 
 from cdxmill.commands.pool import run_tasks
 from cdxmill.commands.progress import Progress
+from cdxmill.errors import InputError
+from cdxmill.storage.choose import ask_all, is_remote, status
+from cdxmill.storage.entry import Entry
 from cdxmill.storage.local import write_atomic
 from cdxmill.storage.scratch import Scratch
 
@@ -20,14 +23,16 @@ _JOB = "job.json"
 
 def fingerprint(paths: Sequence[str], settings: object) -> str:
     """Changes when a file's path, size or time changes, or any of the settings."""
-    stats = []
-    for path in paths:
-        try:
-            stat = Path(path).stat()
-            stats.append((str(Path(path).absolute()), stat.st_size, stat.st_mtime_ns))
-        except OSError:
-            stats.append((path, -1, -1))
+    stats = ask_all(_state, paths)
     return hashlib.sha256(repr((stats, settings)).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _state(path: str) -> tuple[str, Entry | None]:
+    name = path if is_remote(path) else str(Path(path).absolute())
+    try:
+        return name, status(path)
+    except InputError:
+        return name, None
 
 
 class WorkFolder:

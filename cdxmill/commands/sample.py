@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 import random
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.commands.cdx_inputs import deal, note_empty, read_cdx
@@ -14,7 +13,7 @@ from cdxmill.commands.progress import Failures, Progress, count
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.split_points import format_sequence_file, format_text, parse
 from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples, pick_splits
-from cdxmill.storage.local import file_size, write_atomic
+from cdxmill.storage.choose import Place, read_bytes, total_size, write_atomic
 
 SAMPLES_PER_SHARD = 400
 """The worst of 300 shards then has about 1.15 times the mean of lines; 25 % above is rarer than one in a million."""
@@ -42,7 +41,7 @@ def sample_files(
     size = shards * SAMPLES_PER_SHARD
     tasks = [SampleTask(group, f"{seed}:{number}", size) for number, group in enumerate(deal(paths))]
     merged: Sample = []
-    with Progress("sampling", len(tasks), sum(map(file_size, paths)), quiet) as progress:
+    with Progress("sampling", len(tasks), total_size(paths), quiet) as progress:
         failures.show_on(progress)
         note_empty(paths, failures)
         for _, result in run_tasks(sample_group, tasks, processes, progress.tick):
@@ -62,14 +61,15 @@ def splits_of(sample: Sample, shards: int, failures: Failures) -> list[bytes]:
     return points
 
 
-def write_splits(points: Sequence[bytes], path: Path) -> None:
-    """Write `path` as text, and a SequenceFile beside it with the ending `.seq`.
+def write_splits(points: Sequence[bytes], place: Place) -> None:
+    """Write `place`, a path or URL, as text, and a SequenceFile beside it with the ending `.seq`.
 
-    Where `path` itself ends so, it is the SequenceFile, and the text beside it ends in `.txt`.
+    Where `place` itself ends so, it is the SequenceFile, and the text beside it ends in `.txt`.
     """
-    with write_atomic(path.with_suffix(".txt") if path.suffix == ".seq" else path) as file:
+    stem, ending = posixpath.splitext(str(place))
+    with write_atomic(f"{stem}.txt" if ending == ".seq" else place) as file:
         file.write(format_text(points))
-    with write_atomic(path.with_suffix(".seq")) as file:
+    with write_atomic(f"{stem}.seq") as file:
         file.write(format_sequence_file(points))
 
 
@@ -88,11 +88,11 @@ def sample_group(task: SampleTask) -> SampleResult:
     return SampleResult(reservoir.sample(), failures)
 
 
-def read_splits(path: Path) -> list[bytes]:
-    """The split points in a text file or SequenceFile. Raises UsageError."""
+def read_splits(place: Place) -> list[bytes]:
+    """The split points in a text file or SequenceFile, at a path or URL. Raises UsageError."""
     try:
-        return parse(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({os.strerror(error.errno or 0)})") from None
+        return parse(read_bytes(place))
+    except InputError as error:
+        raise UsageError(str(error)) from None
     except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise UsageError(f"{place}: {error}") from None

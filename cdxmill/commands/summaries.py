@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cdxmill.commands.index import FAILURES
+from cdxmill.commands.index import BESIDE, FAILURES
 from cdxmill.commands.progress import Failures, Summary, count, human_bytes, human_seconds
+from cdxmill.storage.choose import is_remote, join, local_path
 
 if TYPE_CHECKING:
     from cdxmill.commands.build import BuildSummary
+    from cdxmill.commands.publish_cluster import PublishSummary
     from cdxmill.commands.zipnum import ClusterSummary
 
 
@@ -24,12 +26,18 @@ def tell_index(summary: Summary, failures: Failures, output: str, quiet: bool) -
     what = f"{count(summary.captures, 'capture')} of {count(summary.files, 'archive')}"
     _say(f"{what} ({human_bytes(summary.bytes)}){skipped}")
     if failures.count:
-        where = "" if output == "-" else f", listed in {Path(output) / FAILURES}"
+        where = "" if output == "-" else f", listed in {_list_of(output)}"
         rest = "; the rest is indexed" if summary.captures else ""
         _say(f"{count(failures.count, 'failure')} in {count(len(failures.inputs), 'input')}{where}{rest}")
 
 
-def tell_cluster(summary: ClusterSummary, folder: Path, quiet: bool) -> None:
+def _list_of(output: str) -> str:
+    if is_remote(output):
+        return join(output, f"_...{BESIDE}, beside the output of each")
+    return join(local_path(output), FAILURES)
+
+
+def tell_cluster(summary: ClusterSummary, folder: Path | str, quiet: bool) -> None:
     """What is in a cluster, on stderr."""
     if not quiet:
         size = f"{human_bytes(summary.bytes)}, {count(summary.duplicates, 'equal line')} collapsed"
@@ -47,6 +55,13 @@ def tell_build(summary: BuildSummary, failures: Failures, folder: Path, quiet: b
     _say(f"done in {human_seconds(summary.seconds)}, {rate} of archives a second")
     if summary.cluster.lines:
         _say(f"next: cdxmill lookup {folder} 'http://example.com/*', or serve it with pywb (conf/pywb)")
+
+
+def tell_published(summary: PublishSummary, target: str, quiet: bool) -> None:
+    """What `publish` did, on stderr."""
+    if not quiet:
+        size = f"{human_bytes(summary.bytes)}, {count(summary.blocks, 'block')}"
+        _say(f"{target}: {count(summary.shards, 'shard')} ({size}), {summary.copied} copied")
 
 
 def _say(text: str) -> None:

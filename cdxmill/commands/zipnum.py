@@ -27,12 +27,13 @@ from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS, convert_line
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
+from cdxmill.stages.line_lists import is_capture_line
 from cdxmill.stages.merge_lines import fewer_runs, merge_slices
-from cdxmill.stages.read_lines import is_capture_line
 from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples
 from cdxmill.stages.sort_lines import LineSorter
 from cdxmill.stages.sorted_runs import Run, Slice, cut_run
 from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
+from cdxmill.storage.choose import total_size
 from cdxmill.storage.local import file_size, stopping, write_atomic
 from cdxmill.storage.scratch import Scratch
 
@@ -133,7 +134,7 @@ def _sort(
     runs: list[Run] = []
     sample: Sample = []
     failed = 0
-    with Progress("sorting", len(tasks), sum(map(file_size, paths)), options.quiet) as progress:
+    with Progress("sorting", len(tasks), total_size(paths), options.quiet) as progress:
         failures.show_on(progress)
         note_empty(paths, failures)
         done = work.run(

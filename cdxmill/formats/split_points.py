@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 _KEY_CLASS = b"org.apache.hadoop.io.Text"
 _VALUE_CLASS = b"org.apache.hadoop.io.NullWritable"
@@ -111,9 +110,11 @@ def _read_number(data: bytes, pos: int) -> int:
 
 
 def _checked(points: list[bytes]) -> list[bytes]:
-    for index, (before, after) in enumerate(pairwise(points), 2):
-        if before >= after:
-            raise ValueError(f"split points must increase, but number {index} does not: {after[:80]!r}")
+    for index in range(1, len(points)):
+        if points[index - 1] >= points[index]:
+            raise ValueError(
+                f"split points must increase, but number {index + 1} does not: {points[index][:80]!r}"
+            )
     return points
 
 

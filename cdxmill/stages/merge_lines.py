@@ -10,8 +10,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from cdxmill.stages.line_lists import distinct
 from cdxmill.stages.sort_lines import Create, LineSorter
-from cdxmill.stages.sorted_runs import BLOCK, Run, Slice, distinct, read_slice, write_run
+from cdxmill.stages.sorted_runs import BLOCK, Run, Slice, read_slice, write_run
 from cdxmill.stages.window import ReadAt
 
 WORKING_SET = 64 << 20

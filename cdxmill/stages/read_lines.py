@@ -1,27 +1,22 @@
 """A CDX file, gzip or plain -> its lines, in lists, as bytes.
 
 A line ends with LF alone: a CR belongs to the line. Header lines (` CDX ...`) and empty
-lines are left in; `is_capture_line` tells them apart.
+lines are left in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from operator import eq
 
 from cdxmill.formats.gzip_member import MAGIC, inflate_next
 from cdxmill.stages.inflate import inflate
+from cdxmill.stages.line_lists import BATCH, split_lines
 from cdxmill.stages.window import Window
 
-_BATCH = 1 << 20
 _QUICK_CONTENT = 8 << 20
 """Members of more plain bytes come in pieces: a list of their lines would be as large."""
 _QUICK_MEMBER = 1 << 20
-
-
-def is_capture_line(line: bytes) -> bool:
-    """False for an empty line and for a CDX header line."""
-    return bool(line) and not line.startswith(b" CDX")
 
 
 def read_lines(window: Window) -> Iterator[list[bytes]]:
@@ -30,29 +25,6 @@ def read_lines(window: Window) -> Iterator[list[bytes]]:
     Raises MemberError where gzip data are damaged or cut.
     """
     return split_lines(_content(window))
-
-
-def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
-    """The lines of a stream that comes in `pieces`, in lists as those of `read_lines`."""
-    parts: list[bytes | bytearray] = []
-    have = 0
-    for piece in pieces:
-        cut = piece.rfind(b"\n") + 1
-        have += len(piece)
-        if not cut or have < _BATCH:
-            parts.append(piece)
-            continue
-        parts.append(piece[:cut])
-        lines = b"".join(parts).split(b"\n")
-        lines.pop()
-        yield lines
-        parts, have = [piece[cut:]], len(piece) - cut
-    rest = b"".join(parts)
-    if rest:
-        lines = rest.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        yield lines
 
 
 def _content(window: Window) -> Iterator[bytes | bytearray]:
@@ -67,7 +39,7 @@ def _is_gzip(start: bytes) -> bool:
 
 def _plain(window: Window) -> Iterator[bytes]:
     pos = 0
-    while piece := window.get(pos, _BATCH):
+    while piece := window.get(pos, BATCH):
         yield piece
         pos += len(piece)
 

@@ -14,10 +14,9 @@ import math
 import random
 from bisect import bisect_left
 from collections.abc import Iterable
-from itertools import pairwise
 
 from cdxmill.formats.zipnum_index import key_of
-from cdxmill.stages.read_lines import is_capture_line
+from cdxmill.stages.line_lists import is_capture_line
 
 Sample = list[tuple[float, bytes]]
 
@@ -97,7 +96,7 @@ def pick_splits(keys: Iterable[bytes], shards: int) -> list[bytes]:
     [b'b', b'c']
     """
     ordered = sorted(keys)
-    firsts = [index for index, (last, key) in enumerate(pairwise([None, *ordered])) if key != last]
+    firsts = [index for index, key in enumerate(ordered) if not index or key != ordered[index - 1]]
     shards = min(shards, len(firsts))
     points: list[bytes] = []
     at = 0

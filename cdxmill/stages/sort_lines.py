@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import IO
 
+from cdxmill.stages.line_lists import without_headers
 from cdxmill.stages.sorted_runs import Run, write_run
 
 CHUNK = 96 << 20
@@ -79,7 +79,4 @@ class LineSorter:
 def sort_captures(lines: list[bytes]) -> list[bytes]:
     """`lines` sorted as bytes, in place, without empty lines and CDX headers."""
     lines.sort()
-    start = bisect_left(lines, b"\0") if lines and not lines[0] else 0
-    low = bisect_left(lines, b" CDX", start)
-    high = bisect_left(lines, b" CDY", low)
-    return lines[start:low] + lines[high:] if start or high > low else lines
+    return without_headers(lines)

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import chain, compress, islice
-from operator import eq, ne
 from typing import IO, NamedTuple
 
 import zstandard
 
 from cdxmill.stages.group_lines import group_lines
+from cdxmill.stages.line_lists import distinct
 from cdxmill.stages.window import ReadAt, Window
 
 BLOCK = 1 << 16
@@ -39,13 +38,6 @@ class Run(NamedTuple):
     end: int
     lines: int
     duplicates: int
-
-
-def distinct(lines: list[bytes]) -> list[bytes]:
-    """Sorted `lines` with equal ones collapsed."""
-    if any(map(eq, lines, islice(lines, 1, None))):
-        return list(compress(lines, chain((True,), map(ne, lines, islice(lines, 1, None)))))
-    return lines
 
 
 def write_run(file: IO[bytes], name: str, lists: Iterator[list[bytes]]) -> Run:

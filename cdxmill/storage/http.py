@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
+from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.local import stopping
@@ -49,6 +50,16 @@ def file_size(url: str) -> int:
             return file.size or 0
     except (InputError, TryAgain):
         return 0
+
+
+def status(url: str) -> Entry | None:
+    """Size of the file at `url`, 0 where it cannot be told; None where none can be read. Its time is not told."""
+    try:
+        with closing(HttpFile(url)) as file:
+            _first_answer(file).close()
+            return Entry(file.size or 0, 0)
+    except InputError:
+        return None
 
 
 def _first_answer(file: HttpFile) -> BaseHTTPResponse:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISDIR
 from typing import IO
 
 from cdxmill.errors import InputError, StoppedError
+from cdxmill.storage.entry import Entry
 
 TEMPORARY = ".tmp"
+_ATTEMPT = "mapreduce_task_attempt_id"
+"""Hadoop may have two machines at the same file of a shared folder: each writes under a name of its own."""
 
 
 @contextmanager
@@ -62,12 +67,13 @@ def _input_error(path: str, error: OSError) -> InputError:
 
 
 @contextmanager
-def write_atomic(path: Path) -> Iterator[IO[bytes]]:
+def write_atomic(path: str | Path) -> Iterator[IO[bytes]]:
     """A file that stands under its name only once it is whole; its folder is made.
 
     Raises StoppedError where it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}{TEMPORARY}")
+    path, attempt = Path(path), os.environ.get(_ATTEMPT, "")
+    temporary = path.with_name(f".{path.name}{attempt and '.'}{attempt}{TEMPORARY}")
     with stopping(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -92,6 +98,13 @@ def stopping(path: Path) -> Iterator[None]:
         ) from None
 
 
+@contextmanager
+def spooled() -> Iterator[IO[bytes]]:
+    """A temporary file for what is sent elsewhere once it is whole. Raises StoppedError."""
+    with stopping(Path(tempfile.gettempdir())), tempfile.TemporaryFile() as file:
+        yield file
+
+
 def file_size(path: str) -> int:
     """Bytes of the file at `path`; 0 where it cannot be told."""
     try:
@@ -100,15 +113,45 @@ def file_size(path: str) -> int:
         return 0
 
 
+def status(path: str) -> Entry | None:
+    """What is at `path`; None where nothing is, or it cannot be told."""
+    try:
+        return _entry(Path(path).stat())
+    except (OSError, ValueError):
+        return None
+
+
+def list_folder(path: str) -> dict[str, Entry]:
+    """What is in the folder at `path`, by name; nothing where there is none.
+
+    Raises InputError where it cannot be looked into.
+    """
+    try:
+        with os.scandir(path) as found:
+            return {item.name: _entry(item.stat()) for item in found if item.is_dir() or item.is_file()}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise _input_error(path, error) from None
+
+
+def _entry(stat: os.stat_result) -> Entry:
+    return Entry(stat.st_size, stat.st_mtime, S_ISDIR(stat.st_mode))
+
+
+def remove(path: str) -> None:
+    """Delete the file at `path` where there is one. Raises StoppedError."""
+    with stopping(Path(path)):
+        Path(path).unlink(missing_ok=True)
+
+
 def append_line(path: Path, fields: list[str]) -> None:
     """Append tab-separated `fields` as one line, in one write. Raises StoppedError."""
-    with stopping(path), path.open("a", encoding="utf-8", errors="surrogateescape") as file:
-        file.write("\t".join(text.replace("\t", "%09").replace("\n", "%0A") for text in fields) + "\n")
+    with stopping(path), path.open("ab") as file:
+        file.write(format_line(fields))
 
 
-def is_newer(path: Path, source: str) -> bool:
-    """Whether `path` stands and was written after `source`."""
-    try:
-        return path.stat().st_mtime_ns >= Path(source).stat().st_mtime_ns
-    except OSError:
-        return False
+def format_line(fields: list[str]) -> bytes:
+    """`fields` as one line, tab-separated."""
+    line = "\t".join(text.replace("\t", "%09").replace("\n", "%0A") for text in fields)
+    return f"{line}\n".encode("utf-8", "surrogateescape")

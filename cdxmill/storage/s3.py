@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import IO, Any
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.storage.entry import Entry
+from cdxmill.storage.local import spooled
 from cdxmill.storage.patience import TRIES, Tries, TryAgain
 
-INSTALL = "reading s3:// needs boto3: pip install 'cdxmill[s3]'"
+INSTALL = "s3:// needs boto3: pip install 'cdxmill[s3]'"
 _PIECE = 1 << 16
 _TIMEOUTS = {"connect_timeout": 20, "read_timeout": 60}
 """Seconds, as for HTTP."""
@@ -37,6 +39,57 @@ def file_size(url: str) -> int:
         return 0
 
 
+@contextmanager
+def write_atomic(url: str) -> Iterator[IO[bytes]]:
+    """A file that becomes the object at `url` once it is whole: one PUT, or a completed multipart upload.
+
+    Raises StoppedError where it cannot be written; nothing of it is left then.
+    """
+    place = _place(url)
+    with spooled() as file:
+        yield file
+        file.seek(0)
+        with _stops(url), _faults(url, "written"):
+            _client(os.getpid()).upload_fileobj(file, **place)
+
+
+def status(url: str) -> Entry | None:
+    """Size and time of the object at `url`; None where there is none. Raises InputError."""
+    place = _place(url)
+    with _faults(url):
+        client = _client(os.getpid())
+        try:
+            head = client.head_object(**place)
+        except client.exceptions.ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
+                return None
+            raise
+    return Entry(head["ContentLength"], head["LastModified"].timestamp())
+
+
+def list_folder(url: str) -> dict[str, Entry]:
+    """Objects and folders right below `url`, by name. Raises InputError."""
+    bucket, prefix = _split(url)
+    prefix = f"{prefix.rstrip('/')}/" if prefix.strip("/") else ""
+    found: dict[str, Entry] = {}
+    with _faults(url):
+        pages = _client(os.getpid()).get_paginator("list_objects_v2")
+        for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
+            for folder in page.get("CommonPrefixes", ()):
+                found[folder["Prefix"][len(prefix) : -1]] = Entry(0, 0, is_folder=True)
+            for item in page.get("Contents", ()):
+                found[item["Key"][len(prefix) :]] = Entry(item["Size"], item["LastModified"].timestamp())
+    found.pop("", None)  # the folder itself, as some tools mark it
+    return found
+
+
+def remove(url: str) -> None:
+    """Delete the object at `url` where there is one. Raises StoppedError."""
+    place = _place(url)
+    with _stops(url), _faults(url, "deleted"):
+        _client(os.getpid()).delete_object(**place)
+
+
 def require() -> None:
     """Raise UsageError where boto3 is not installed."""
     try:
@@ -49,12 +102,7 @@ class _Object:
     """An object as it is now; later states of it are refused."""
 
     def __init__(self, url: str) -> None:
-        require()
-        self._url = url
-        bucket, _, key = url.partition("://")[2].partition("/")
-        if not bucket or not key:
-            raise InputError(url, *_NO_OBJECT)
-        self._place = {"Bucket": bucket, "Key": key}
+        self._url, self._place = url, _place(url)
         with _faults(url):
             self._client = _client(os.getpid())
             head = self._client.head_object(**self._place)
@@ -97,6 +145,19 @@ class _Object:
             raise InputError(self._url, reason, "fetch the file, then index it")
 
 
+def _split(url: str) -> tuple[str, str]:
+    """Bucket and key."""
+    bucket, _, key = url.partition("://")[2].partition("/")
+    return bucket, key
+
+
+def _place(url: str) -> dict[str, str]:
+    bucket, key = _split(url)
+    if not bucket or not key:
+        raise InputError(url, *_NO_OBJECT)
+    return {"Bucket": bucket, "Key": key}
+
+
 @lru_cache(maxsize=1)
 def _client(process: int) -> Any:
     """The client of a process: making one takes as long as fetching megabytes; forks must not share it.
@@ -128,24 +189,35 @@ def _cuts() -> Iterator[None]:
 
 
 @contextmanager
-def _faults(url: str) -> Iterator[None]:
+def _stops(url: str) -> Iterator[None]:
+    """A run cannot go on where its output cannot be written."""
+    try:
+        yield
+    except InputError as error:
+        raise StoppedError(str(error)) from None
+
+
+@contextmanager
+def _faults(url: str, doing: str = "read") -> Iterator[None]:
     """What boto3 raises once it has tried often enough becomes InputError."""
+    require()
+    from boto3.exceptions import Boto3Error  # type: ignore[import-untyped]
     from botocore import exceptions as foreign
 
     try:
         yield
     except foreign.ClientError as error:
-        raise _refused(url, error.response) from None
+        raise _refused(url, error.response, doing) from None
     except (foreign.ConnectionError, foreign.HTTPClientError):
         reason = f"did not answer (no connection) after {TRIES} tries"
         raise InputError(url, reason, "run it again") from None
     except foreign.ParamValidationError:
         raise InputError(url, *_NO_OBJECT) from None
-    except (foreign.BotoCoreError, ValueError) as error:
-        raise InputError(url, f"cannot be read ({' '.join(str(error).split())})") from None
+    except (foreign.BotoCoreError, Boto3Error, ValueError) as error:
+        raise InputError(url, f"cannot be {doing} ({' '.join(str(error).split())})") from None
 
 
-def _refused(url: str, response: dict[str, Any]) -> InputError:
+def _refused(url: str, response: dict[str, Any], doing: str) -> InputError:
     status = response["ResponseMetadata"]["HTTPStatusCode"]
     if status == 429 or status >= 500:
         tries = response["ResponseMetadata"].get("RetryAttempts", 0) + 1
@@ -155,4 +227,4 @@ def _refused(url: str, response: dict[str, Any]) -> InputError:
     name = (
         error.get("Message", "") if name == str(status) else name
     )  # answers to HEAD have no body to name it
-    return InputError(url, f"cannot be read ({f'{status} {name}'.strip()})", _HINTS.get(status, ""))
+    return InputError(url, f"cannot be {doing} ({f'{status} {name}'.strip()})", _HINTS.get(status, ""))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cdxmill.commands import cdx_inputs, zipnum
 from cdxmill.commands.progress import Failures
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
-from cdxmill.stages import merge_lines, read_lines
+from cdxmill.stages import line_lists, merge_lines
 from cdxmill.stages.sort_lines import Create, LineSorter
 from cdxmill.stages.sorted_runs import Run
 from cdxmill.stages.window import ReadAt
@@ -60,7 +60,7 @@ def merged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(zipnum, "LineSorter", partial(LineSorter, chunk=2000))
     monkeypatch.setattr(zipnum, "fewer_runs", fewer_runs)
     monkeypatch.setattr(cdx_inputs, "_LEAST", 1)
-    monkeypatch.setattr(read_lines, "_BATCH", 500)
+    monkeypatch.setattr(line_lists, "BATCH", 500)
     return counts
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import importlib
 import random
 import subprocess
 import sys
+import tempfile
 import warnings
+import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,6 +48,40 @@ def run_job(run_script: RunJob) -> RunJob:
         return run_script(f"jobs/{name}.py", "-q", "--no-conf", "-r", runner, *args, cwd=cwd)
 
     return run
+
+
+def run_task(
+    verb: str,
+    *options: str | Path,
+    data: bytes,
+    partition: int = 0,
+    cwd: Path | None = None,
+    python: Path = Path(sys.executable),
+) -> bytes:
+    """What a task gives on a node of Hadoop that has nothing but Python: no package is installed there."""
+    command = [str(python), "-I", str(packed_nodes() / "hadoop_task.py"), verb, *map(str, options)]
+    done = subprocess.run(
+        command,
+        input=data,
+        cwd=cwd,
+        env={"mapreduce_task_partition": str(partition)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+@cache
+def packed_nodes() -> Path:
+    """What a job's archive unpacks to."""
+    from cdxmill.jobs.node_archive import pack_archive
+
+    folder = tempfile.TemporaryDirectory(prefix="cdxmill-nodes-")
+    atexit.register(folder.cleanup)
+    with zipfile.ZipFile(pack_archive(Path(folder.name), with_wheels=True)) as archive:
+        archive.extractall(folder.name)
+    return Path(folder.name)
 
 
 class HardInputs(NamedTuple):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import os
 from pathlib import Path
 
 import pytest
 
+from cdxmill.jobs.node_tasks import parse_points
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import HardInputs, RunJob, page_line
+from tests.jobs.conftest import HardInputs, RunJob, page_line, run_task
 
 LARGE, SMALL = 20_000, 200
 SAMPLED = 1010
@@ -58,32 +57,32 @@ def test_the_job_gives_each_line_the_same_chance_whatever_its_files_size(two_fil
         ]
         with SampleCDXJob([*options, *map(str, two_files)]).make_runner() as runner:
             runner.run()
-            points = b"".join(runner.cat_output()).splitlines()
+            points = parse_points(b"".join(runner.cat_output()))
         assert len(points) == SAMPLED - 1
         counts.append(sum(b"small" in point for point in points))
     small_share_holds(counts)
 
 
-def test_mappers_given_lines_and_one_reducer_are_as_fair(
-    two_files: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cdxmill.jobs.samplecdxjob import SampleCDXJob
-
-    def run(task: str, seed: int, data: bytes) -> bytes:
-        options = ["--shards", str(SAMPLED), "--scaler", "1", "--seed", str(seed), task]
-        job = SampleCDXJob(options).sandbox(stdin=io.BytesIO(data))
-        job.execute()
-        return bytes(job.stdout.getvalue())
-
+def test_tasks_on_nodes_are_as_fair(two_files: list[Path]) -> None:
     counts = []
     for seed in range(SEEDS):
-        shuffled = b""
-        for partition, path in enumerate(two_files):
-            monkeypatch.setitem(os.environ, "mapreduce_task_partition", str(partition))
-            shuffled += run("--mapper", seed, path.read_bytes())
-        points = run("--reducer", seed, shuffled).splitlines()
-        counts.append(sum(b"small" in point for point in points))
+        size = ["--size", str(SAMPLED)]
+        mappers = [
+            run_task("sample", *size, "--seed", str(seed), partition=number, data=path.read_bytes())
+            for number, path in enumerate(two_files)
+        ]
+        output = run_task("points", *size, "--shards", str(SAMPLED), data=b"".join(mappers))
+        counts.append(sum(b"small" in point for point in parse_points(output)))
     small_share_holds(counts)
+
+
+def test_keys_come_through_the_shuffle_whatever_is_in_them() -> None:
+    keys = [b"a\tb 2020", b"c\rd 2020", b"\xff\0 2021", b"z 2020"]
+    data = b"".join(key + b" {}\n" for key in keys)
+    output = run_task(
+        "points", "--size", "9", "--shards", "4", data=run_task("sample", "--size", "9", data=data)
+    )
+    assert parse_points(output) == sorted(keys)[1:]
 
 
 def test_split_points_equal_those_of_cdxmill_sample(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
-import os
 from bisect import bisect_right
 from pathlib import Path
 from typing import NamedTuple
@@ -141,7 +139,17 @@ def test_convert_numlines_and_compressor_are_obeyed_and_what_lies_there_is_repla
     cdx = tmp_path / "six.cdx"
     cdx.write_text("\n".join(lines))
     (tmp_path / "splits.txt").write_text("com,a)/020 2020\n")
-    same = ["--convert", "--numlines", "7", "--compressor", "zlib", "--level", "9", "--location", "x"]
+    same = [
+        "--convert",
+        "--numlines",
+        "7",
+        "--compressor",
+        "zlib",
+        "--level",
+        "9",
+        "--location",
+        "/published/x",
+    ]
     ours = run_cdxmill("zipnum", "-o", tmp_path / "a", "--splits", tmp_path / "splits.txt", *same, cdx)
     assert ours.returncode == 0, ours.stderr
     (tmp_path / "b/.run-1").mkdir(parents=True)
@@ -164,7 +172,8 @@ def test_convert_numlines_and_compressor_are_obeyed_and_what_lies_there_is_repla
         (["--splitfile", "splits.txt", "--zipnum-dir", "c", "a.cdx", "b.cdx"], "one kind of lines"),
         (["--splitfile", "splits.txt", "--zipnum-dir", "c", "--numlines", "0", "a.cdx"], "--numlines"),
         (["--splitfile", "splits.txt", "--zipnum-dir", "c", "--level", "13", "a.cdx"], "level 13"),
-        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "-r", "hadoop", "a.cdx"], "-r hadoop"),
+        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "-r", "hadoop", "a.cdx"], "no Hadoop is here"),
+        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "-r", "spark", "a.cdx"], "not spark"),
     ],
 )
 def test_wrong_usage_is_told_in_one_line_before_any_work(
@@ -178,6 +187,7 @@ def test_wrong_usage_is_told_in_one_line_before_any_work(
     from cdxmill.jobs.zipnumclusterjob import ZipNumClusterJob
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HADOOP_HOME", raising=False)
     Path("splits.txt").write_bytes(b"b 2020\n")
     Path("a.cdx").write_bytes(b"a 2020 {}\n")
     Path("b.cdx").write_bytes(b"a 2020 three fields\n")
@@ -197,30 +207,3 @@ def test_a_shard_that_did_not_come_out_leaves_no_finished_cluster(tmp_path: Path
     with pytest.raises(StoppedError, match="0 of 2 shards"):
         ZipNumClusterJob(places).finish(b"")
     assert not (tmp_path / "c/cluster.json").exists()
-
-
-def test_a_reducer_of_a_real_partitioner_writes_the_shard_of_its_partition(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cdxmill.jobs.zipnumclusterjob import ZipNumClusterJob
-
-    monkeypatch.chdir(tmp_path)
-    Path("splits.txt").write_bytes(b"b 2020\nc 2020\n")
-    arguments = ["--splitfile", "splits.txt", "--zipnum-dir", "c", "--reducer"]
-    given = {0: [], 1: [b"b 2021\t{}\r", b" CDX header", b"b 2020 {}", b"b 2021\t{}\r"]}
-    for partition, lines in given.items():
-        monkeypatch.setitem(os.environ, "mapreduce_task_partition", str(partition))
-        data = b"\n".join([*lines, b""]) if lines else b""
-        ZipNumClusterJob(arguments).sandbox(stdin=io.BytesIO(data)).execute()
-    assert gzip.decompress(Path("c/cdx-00000.gz").read_bytes()) == b""
-    assert gzip.decompress(Path("c/cdx-00001.gz").read_bytes()) == b"b 2020 {}\nb 2021\t{}\r\n"
-    assert Path("c/part-00000").read_bytes() == b""
-
-
-def test_a_mapper_given_lines_passes_them_through_unchanged() -> None:
-    from cdxmill.jobs.zipnumclusterjob import ZipNumClusterJob
-
-    data = b"b\t\0\r\n\na \xff\n" + b"x" * 3_000_000 + b"\n"
-    job = ZipNumClusterJob(["--mapper"]).sandbox(stdin=io.BytesIO(data))
-    job.execute()
-    assert job.stdout.getvalue() == data

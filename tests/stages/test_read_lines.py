@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.read_lines import is_capture_line, read_lines, split_lines
+from cdxmill.stages.line_lists import is_capture_line, split_lines
+from cdxmill.stages.read_lines import read_lines
 from cdxmill.stages.window import Window
 
 line = st.binary(max_size=12) | st.sampled_from(

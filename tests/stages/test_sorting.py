@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.stages import merge_lines as merging
-from cdxmill.stages import sorted_runs
 from cdxmill.stages.group_lines import group_lines
+from cdxmill.stages.line_lists import distinct
 from cdxmill.stages.merge_lines import (
     MOST_RUNS,
     fewer_runs,
@@ -134,7 +134,7 @@ def test_sorted_sources_merge_in_lists_of_any_size(sources: list[list[bytes]], s
 
 @given(st.lists(line, max_size=20))
 def test_captures_are_sorted_without_headers_and_empty_lines(lines: list[bytes]) -> None:
-    assert sorted_runs.distinct(sort_captures(list(lines))) == expected([lines])
+    assert distinct(sort_captures(list(lines))) == expected([lines])
 
 
 @given(st.lists(st.binary(max_size=9), max_size=30), st.integers(0, 12))

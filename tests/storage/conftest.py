@@ -1,4 +1,4 @@
-"""Servers on loopback: one that fails as it is told, and moto's S3."""
+"""Servers on loopback: one that fails as it is told, and moto's S3. tests/storage/name_node.py is a third."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from moto.server import ThreadedMotoServer
 
-from cdxmill.storage import patience, s3
+from cdxmill.storage import hdfs, patience, s3
 
 from .range_server import RangeServer, Served, serving
 from .web_file import BODY, A
@@ -16,7 +16,7 @@ from .web_file import BODY, A
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No proxy, credentials or endpoint of whoever runs the tests; a client of S3 that is new."""
+    """No proxy, credentials, endpoint or Hadoop of whoever runs the tests; clients that are new."""
     for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
@@ -24,9 +24,13 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+    for name in ("HADOOP_CONF_DIR", "HADOOP_USER_NAME", "CDXMILL_WEBHDFS"):
+        monkeypatch.delenv(name, raising=False)
     s3._client.cache_clear()
+    hdfs._client.cache_clear()
     yield
     s3._client.cache_clear()
+    hdfs._client.cache_clear()
 
 
 @pytest.fixture

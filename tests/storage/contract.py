@@ -1,4 +1,4 @@
-"""What every storage keeps to: one suite, run on each."""
+"""What every storage keeps to: one suite for reading, one for writing, run on each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, StoppedError
+from cdxmill.storage.choose import (
+    exists,
+    is_newer,
+    join,
+    list_folder,
+    open_ranges,
+    read_bytes,
+    remove,
+    same_place,
+    status,
+    write_atomic,
+)
 
 ReadAt = Callable[[int, int], bytes]
 OpenRanges = Callable[[str], AbstractContextManager[ReadAt]]
@@ -77,3 +89,77 @@ def _check_absent(open_ranges: OpenRanges, file_size: FileSize, place: str) -> N
     assert "\n" not in str(caught.value)
     assert caught.value.hint, "what to do about it"
     assert file_size(place) == 0
+
+
+def check_writing(folder: str) -> None:
+    """`folder` is a path or URL where nothing is yet."""
+    assert list_folder(folder) == {}
+    _check_whole_or_absent(join(folder, "a.cdx.gz"))
+    _check_listing(folder)
+    _check_removal(join(folder, "a.cdx.gz"))
+    _check_times(folder)
+    assert same_place(folder, f"{folder}/")
+    assert not same_place(folder, join(folder, "below"))
+
+
+def write(place: str, body: bytes) -> None:
+    with write_atomic(place) as file:
+        file.write(body)
+
+
+def _check_whole_or_absent(place: str) -> None:
+    with write_atomic(place) as file:
+        file.write(BODY[:100_000])
+        assert not exists(place)
+        file.write(BODY[100_000:])
+    assert read_bytes(place) == BODY
+    for error in (KeyError, InputError("a", "b"), StoppedError("c"), KeyboardInterrupt):
+        with (
+            pytest.raises((KeyError, InputError, StoppedError, KeyboardInterrupt)),
+            write_atomic(place) as file,
+        ):
+            file.write(b"half")
+            raise error
+    assert read_bytes(place) == BODY, "what stood there stays"
+    write(place, b"other")
+    assert read_bytes(place) == b"other", "and is replaced"
+    write(place, b"")
+    assert read_bytes(place) == b""
+
+
+def _check_listing(folder: str) -> None:
+    write(join(folder, "below", "deep", "b+c=ü d.cdx"), BODY[:70_000])
+    write(join(folder, "below.cdx"), b"123")
+    found = list_folder(folder)
+    assert {name: (entry.size, entry.is_folder) for name, entry in found.items() if not entry.is_folder} == {
+        "a.cdx.gz": (0, False),
+        "below.cdx": (3, False),
+    }, "nothing else is left behind"
+    assert found["below"].is_folder
+    deep = join(folder, "below", "deep")
+    assert list_folder(f"{deep}/").keys() == list_folder(deep).keys() == {"b+c=ü d.cdx"}
+    assert read_bytes(join(deep, "b+c=ü d.cdx")) == BODY[:70_000]
+    assert list_folder(join(folder, "below.cdx")) == {}, "a file is no folder"
+    assert list_folder(join(folder, "belo")) == {}
+
+
+def _check_removal(place: str) -> None:
+    assert exists(place)
+    remove(place)
+    remove(place)
+    assert status(place) is None
+    with pytest.raises(InputError), open_ranges(place) as read_at:
+        read_at(0, 1)
+
+
+def _check_times(folder: str) -> None:
+    before, after = join(folder, "1"), join(folder, "2")
+    assert not is_newer(after, before)
+    write(before, b"1")
+    assert not is_newer(after, before)
+    write(after, b"22")
+    assert is_newer(after, before)
+    found = status(after)
+    assert found is not None
+    assert (found.size, found.is_folder) == (2, False)
+    assert list_folder(folder)["2"] == found

@@ -6,13 +6,36 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage.choose import check_libraries, file_size, is_newer, open_ranges, total_size
+from cdxmill.storage.choose import (
+    check_libraries,
+    file_size,
+    is_newer,
+    list_folder,
+    open_ranges,
+    read_bytes,
+    remove,
+    same_place,
+    total_size,
+    write_atomic,
+)
 
 from .range_server import RangeServer
+
+
+def bucket_of(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client that can write to the bucket `choose`."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    client: Any = boto3.client("s3", region_name="us-east-1")
+    client.create_bucket(Bucket="choose")
+    return client
 
 
 def read(path: str) -> bytes:
@@ -38,7 +61,7 @@ def test_file_names_of_any_bytes_are_read(tmp_path: Path) -> None:
     assert read(str(tmp_path / name)) == read(f"file://{tmp_path}/a%FC.warc") == b"content"
 
 
-@pytest.mark.parametrize("url", ["file://elsewhere/a.warc", "file://", "ftp://host/a.warc", "hdfs:///a.warc"])
+@pytest.mark.parametrize("url", ["file://elsewhere/a.warc", "file://", "ftp://host/a.warc"])
 def test_what_cannot_be_read_is_an_input_error(url: str) -> None:
     with pytest.raises(InputError) as caught:
         open_ranges(url)
@@ -73,6 +96,76 @@ def test_an_output_of_a_file_is_finished_where_it_is_newer(tmp_path: Path) -> No
     assert not is_newer(output, archive.as_uri())
     os.utime(output, (7, 7))
     assert is_newer(output, archive.as_uri())
+
+
+def test_an_output_elsewhere_is_finished_where_it_is_newer(
+    moto_url: str, server: RangeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = bucket_of(moto_url, monkeypatch)
+    archive = tmp_path / "a.warc.gz"
+    archive.write_bytes(b"")
+    os.utime(archive, (5, 5))
+    output = "s3://choose/a.cdx.gz"
+    assert not is_newer(output, str(archive))
+    client.put_object(Bucket="choose", Key="a.cdx.gz", Body=b"")
+    assert is_newer(output, str(archive))
+    assert is_newer(output, archive.as_uri())
+    assert is_newer(output, output)
+    assert not is_newer(output, "s3://choose/absent.warc.gz")
+    assert is_newer(output, f"{server.url}/a.warc.gz")
+    assert server.seen == []
+    os.utime(archive, (1 << 32, 1 << 32))
+    assert not is_newer(output, str(archive))
+
+
+@pytest.mark.parametrize("url", ["http://host/out", "HTTPS://host/out", "ftp://host/out"])
+def test_nothing_is_written_to_web_servers(url: str) -> None:
+    for call in (write_atomic, list_folder, remove):
+        with pytest.raises(UsageError) as caught:
+            call(url)
+        assert str(caught.value).startswith(f"{url}: {url.partition(':')[0].lower()}:// has no folders")
+
+
+def test_two_machines_at_one_file_of_a_shared_folder_do_not_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(tmp_path / "a.cdx.gz")
+    monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1_0001_m_000000_0")
+    with write_atomic(place) as one:
+        monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1_0001_m_000000_1")
+        with write_atomic(place) as other:
+            one.write(b"1" * 100)
+            other.write(b"2" * 50)
+    assert read_bytes(place) == b"1" * 100
+    assert list(list_folder(tmp_path)) == ["a.cdx.gz"]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_an_input_error(tmp_path: Path) -> None:
+    assert list_folder(tmp_path / "absent") == {}
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(InputError, match="cannot be read"):
+        list_folder(loop)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("s3://b/c", "s3a://b/c/", True),
+        ("s3://b/c", "s3://b/d", False),
+        ("s3://b/c", "hdfs:///c", False),
+        ("s3://b/c", "/c", False),
+        ("/a/../c", "file:///c", True),
+        ("hdfs://h:1/c", "hdfs://h:1/c/", True),
+        ("hdfs://h:1/c", "hdfs://other/c", False),
+        ("hdfs://h:1/c", "hdfs:///c", True),
+    ],
+)  # fmt: skip
+def test_places_are_compared_however_they_are_written(
+    one: str, other: str, same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("fs_defaultFS", "hdfs://h:1")
+    assert same_place(one, other) is same_place(other, one) is same
 
 
 def test_missing_libraries_are_told_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:

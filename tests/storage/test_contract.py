@@ -9,7 +9,7 @@ import pytest
 
 from cdxmill.storage.choose import file_size, open_ranges
 
-from .contract import check_storage
+from .contract import check_storage, check_writing
 from .range_server import RangeServer
 
 
@@ -20,6 +20,7 @@ def test_local_files_keep_the_contract(tmp_path: Path) -> None:
         return str(tmp_path / name)
 
     check_storage(open_ranges, file_size, put)
+    check_writing(str(tmp_path / "written"))
 
 
 def test_file_urls_keep_the_contract(tmp_path: Path) -> None:
@@ -29,6 +30,7 @@ def test_file_urls_keep_the_contract(tmp_path: Path) -> None:
         return (tmp_path / name).as_uri()
 
     check_storage(open_ranges, file_size, put)
+    check_writing((tmp_path / "written").as_uri())
 
 
 @pytest.mark.parametrize("knows_ranges", [True, False])
@@ -63,3 +65,4 @@ def test_s3_keeps_the_contract(moto_url: str, monkeypatch: pytest.MonkeyPatch, s
         return f"{scheme}://archives/crawl/{name}"
 
     check_storage(open_ranges, file_size, put)
+    check_writing(f"{scheme}://archives/written-{scheme}")

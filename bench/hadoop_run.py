@@ -1,0 +1,174 @@
+"""Runs cdxmill's jobs and the classic ones in turn on a Hadoop of this machine (bin/hadoop-dev).
+
+CPU is that of the whole machine, so leave it alone meanwhile. A job of next to no input shows what
+starting costs; the ratios are given with and without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from bench import machine
+from bench.contenders import SHARDS
+from bench.corpora import ensure
+
+ROOT = Path(__file__).parent.parent
+TICK = os.sysconf("SC_CLK_TCK")
+ENVIRONMENT = {**os.environ, "CDXMILL_HADOOP_DEV": str(ROOT / "build/bench-hadoop")}
+COMBINE = "org.apache.hadoop.mapred.lib.CombineTextInputFormat"
+PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
+SPLIT_BYTES = 64 << 20
+
+
+class Cost(NamedTuple):
+    """Seconds: CPU of the machine, and wall."""
+
+    cpu: float
+    wall: float
+
+
+def busy() -> float:
+    """CPU seconds of the machine since its start, but for idle and waiting."""
+    user, nice, system, _idle, _wait, *rest = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    )
+    return (user + nice + system + sum(rest[:2])) / TICK
+
+
+def dev(*command: str) -> None:
+    subprocess.run([str(ROOT / "bin/hadoop-dev"), *command], check=True, env=ENVIRONMENT, stdout=sys.stderr)
+
+
+def cost_of(command: Sequence[str]) -> Cost:
+    cpu, start = busy(), time.monotonic()
+    dev("run", *command)
+    return Cost(busy() - cpu, time.monotonic() - start)
+
+
+def job(name: str, *arguments: str) -> list[str]:
+    python = ["--python-bin", sys.executable]
+    return [sys.executable, str(ROOT / name), "--no-conf", "-q", "-r", "hadoop", *python, *arguments]
+
+
+def settings(**values: object) -> list[str]:
+    pairs = ((f"mapreduce.{name.replace('_', '.')}", value) for name, value in values.items())
+    return [word for name, value in pairs for word in ("--jobconf", f"{name}={value}")]
+
+
+def zipnum(inputs: str, splits: Path) -> list[str]:
+    options = ["--splitfile", str(splits), "--zipnum-dir", "hdfs:///bench/ours"]
+    return job("jobs/zipnumclusterjob.py", *options, *splitting(), inputs)
+
+
+def splitting() -> list[str]:
+    return ["--jobconf", f"mapreduce.input.fileinputformat.split.maxsize={SPLIT_BYTES}"]
+
+
+def classic_zipnum(inputs: str, splits: str, folder: Path) -> list[str]:
+    """The same splits and the same partitioner; a line at a time through Python."""
+    options = [
+        "--no-bootstrap-mrjob",
+        "--cluster",
+        str(folder),
+        "--hadoop-args=-inputformat",
+        f"--hadoop-args={COMBINE}",
+    ]
+    partition = ["--jobconf", f"mapreduce.totalorderpartitioner.path={splits}", "--hadoop-args=-partitioner"]
+    rest = [f"--hadoop-args={PARTITIONER}", *settings(job_reduces=SHARDS), *splitting(), "--no-cat-output"]
+    return job("bench/classic_zipnum_job.py", *options, *partition, *rest, inputs)
+
+
+def index(manifest: Path) -> list[str]:
+    options = ["--cdx_bucket", "hdfs:///bench/cdx", "--no-skip-existing", "--no-cat-output"]
+    return job("jobs/indexwarcsjob.py", *options, str(manifest))
+
+
+def classic_index(manifest: Path) -> list[str]:
+    options = ["--no-bootstrap-mrjob", "--cdx", "hdfs:///bench/classic-cdx/", "--no-cat-output"]
+    return job("bench/classic_index_job.py", *options, str(manifest))
+
+
+def put(files: Sequence[Path], folder: str) -> None:
+    dev("run", "hadoop", "fs", "-mkdir", "-p", folder)
+    dev("run", "hadoop", "fs", "-put", "-f", *map(str, files), folder)
+
+
+def remove(*folders: str) -> None:
+    dev("run", "hadoop", "fs", "-rm", "-r", "-f", "-skipTrash", *folders)
+
+
+def table(title: str, costs: dict[str, list[Cost]], floor: Cost) -> str:
+    ours, classic = (Cost(*map(median, zip(*found, strict=True))) for found in costs.values())
+    rows = [f"{title}\n{'':10} {'wall s':>8} {'CPU s':>8}"]
+    named = {"cdxmill": ours, "classic": classic, "a job of nothing": floor}
+    rows += [f"{name:16} {cost.wall:8.1f} {cost.cpu:8.1f}" for name, cost in named.items()]
+    rows.append(f"{'ratio':16} {classic.wall / ours.wall:8.2f} {classic.cpu / ours.cpu:8.2f}")
+    net = [(a - c) / max(b - c, 0.1) for a, b, c in zip(classic, ours, floor, strict=True)]
+    rows.append(f"{'without the start':16} {net[1]:7.2f} {net[0]:8.2f}")
+    return "\n".join(rows)
+
+
+def bench_zipnum(millions: int, runs: int, folder: Path) -> str:
+    files = ensure(f"cdxj-{millions}")
+    splits, tiny = folder / "splits.seq", folder / "tiny.cdx.gz"
+    sample = ["sample", "-q", "-s", str(SHARDS), "-o", str(splits), *map(str, files)]
+    subprocess.run([sys.executable, "-m", "cdxmill", *sample], check=True)
+    with gzip.open(files[0]) as lines:
+        tiny.write_bytes(gzip.compress(lines.readline()))
+    put(files, "hdfs:///bench/lines")
+    put([tiny, splits], "hdfs:///bench/small")
+    floor = cost_of(zipnum("hdfs:///bench/small/tiny.cdx.gz", splits))
+    costs: dict[str, list[Cost]] = {"cdxmill": [], "classic": []}
+    for _ in range(runs):
+        remove("hdfs:///bench/ours")
+        costs["cdxmill"].append(cost_of(zipnum("hdfs:///bench/lines", splits)))
+        classic = classic_zipnum("hdfs:///bench/lines", "hdfs:///bench/small/splits.seq", folder)
+        costs["classic"].append(cost_of(classic))
+    return table(f"ZipNum job, {millions} million lines, {SHARDS} reducers", costs, floor)
+
+
+def bench_index(runs: int, folder: Path) -> str:
+    files = ensure("web")
+    put(files, "hdfs:///bench/warcs")
+    manifest, nothing = folder / "manifest.txt", folder / "empty.txt"
+    manifest.write_text("".join(f"hdfs://127.0.0.1:9000/bench/warcs/{file.name}\n" for file in files))
+    nothing.write_text(f"{ROOT}/.venv/sample_archive/warcs/example.warc.gz\n")
+    floor = cost_of(index(nothing))
+    costs: dict[str, list[Cost]] = {"cdxmill": [], "classic": []}
+    dev("run", "hadoop", "fs", "-mkdir", "-p", "hdfs:///bench/classic-cdx")
+    for _ in range(runs):
+        costs["cdxmill"].append(cost_of(index(manifest)))
+        costs["classic"].append(cost_of(classic_index(manifest)))
+    return table(f"Index job, {len(files)} WARCs of 107 MB, 2 maps at a time", costs, floor)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench/hadoop", description=__doc__)
+    parser.add_argument("--lines", type=int, choices=[1, 10], default=10, help="millions of lines")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", choices=["index", "zipnum"])
+    options = parser.parse_args()
+    folder = ROOT / "build/bench-work"
+    folder.mkdir(parents=True, exist_ok=True)
+    dev("up")
+    try:
+        print("\n".join(machine.describe()), flush=True)
+        if options.only != "zipnum":
+            print("\n" + bench_index(options.runs, folder), flush=True)
+        if options.only != "index":
+            print("\n" + bench_zipnum(options.lines, options.runs, folder), flush=True)
+    finally:
+        dev("down")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Processes in a network of their own that has nothing but loopback; they share files, pids and users with all others.
+
+A network is known by a mark, NAME=VALUE in the environment of what was started in it. That needs no
+file that could be stale: what lives in the namespace of a marked process belongs to it, whoever started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 0x1, 0x40  # <linux/sockios.h>, <linux/if.h>
+
+
+class Process(NamedTuple):
+    """A process: its number, and its arguments with a NUL after each."""
+
+    pid: int
+    command: bytes
+
+
+class _Seen(NamedTuple):
+    process: Process
+    namespace: str
+    is_marked: bool
+
+
+def _look(pid: int, mark: str) -> _Seen:
+    folder = Path(f"/proc/{pid}")
+    is_marked = mark.encode() in (folder / "environ").read_bytes().split(b"\0")
+    return _Seen(
+        Process(pid, (folder / "cmdline").read_bytes()), str((folder / "ns/net").readlink()), is_marked
+    )
+
+
+def members(mark: str) -> list[Process]:
+    """All processes in the network with this mark; none if it is the network that we are in ourselves."""
+    seen = []
+    for pid in [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]:
+        with contextlib.suppress(OSError):  # it has ended, or is not ours
+            seen.append(_look(pid, mark))
+    marked = {one.namespace for one in seen if one.is_marked} - {str(Path("/proc/self/ns/net").readlink())}
+    return [one.process for one in seen if one.namespace in marked]
+
+
+def end(mark: str) -> None:
+    """Kills all members, and the network with them; raises TimeoutError where one does not end in 20 s."""
+    deadline = time.monotonic() + 20
+    while alive := members(mark):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"processes that do not end: {' '.join(str(one.pid) for one in alive)}")
+        for one in alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(one.pid, signal.SIGKILL)
+        time.sleep(0.02)
+
+
+def new() -> list[str]:
+    """What to put in front of a command so that it runs in a new network; raises OSError."""
+    if not shutil.which("unshare") or not shutil.which("nsenter"):
+        raise OSError("no unshare or nsenter found: install util-linux")
+    for options in ([], ["--map-root-user"]):
+        prefix = ["unshare", "--net", "--uts", *options, "--"]
+        if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0:
+            return prefix
+    raise OSError(
+        "no network of its own can be made here: run as root, or allow user namespaces to your user"
+    )
+
+
+def joined(pid: int) -> list[str]:
+    """What to put in front of a command so that it runs in the network of that process."""
+    namespaces = Path(f"/proc/{pid}/ns")
+    prefix = ["nsenter", f"--net={namespaces}/net", f"--uts={namespaces}/uts"]
+    if (namespaces / "user").readlink() != Path("/proc/self/ns/user").readlink():
+        prefix += [f"--user={namespaces}/user", "--preserve-credentials"]
+    return [*prefix, "--"]
+
+
+def raise_loopback() -> None:
+    """Within a new network: `ip link set lo up`, and a host name that is known there."""
+    socket.sethostname("localhost")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = struct.pack("16sh14x", b"lo", IFF_UP | IFF_RUNNING)
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, request)

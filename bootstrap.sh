@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Makes a node ready for step 1 (bin/runindexwarcs.sh): Python 3.11 and the libraries of cdxmill, in /opt/cdxmill.
+#
+#   bootstrap.sh [FOLDER [OPTIONS OF pip install]]
+#
+# Bootstrap action of EMR 7 (Amazon Linux 2023, x86-64 and aarch64); conf/mrjob-emr.conf names it. On a Hadoop of your
+# own with dnf, run it as root on every node. cdxmill itself travels with the job; steps 2 and 3 need a bare Python 3.9.
+# Where nodes do not reach PyPI, name a mirror: bootstrap.sh /opt/cdxmill --index-url https://pypi.example.org/simple
+set -euo pipefail
+
+folder=${1:-/opt/cdxmill}
+shift $(($# > 0))
+
+# Wheels for both architectures are there, so nothing is compiled. The versions are those of constraints.txt.
+libraries=(boto3==1.44.5 deflate==0.8.1 isal==1.9.1 urllib3==2.8.0 zstandard==0.25.0)
+
+as_root() {
+    if [[ $EUID -eq 0 ]]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+command -v python3.11 >/dev/null || as_root dnf install --assumeyes --quiet python3.11 python3.11-pip
+as_root python3.11 -m venv --clear -- "$folder"
+as_root "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+    --only-binary :all: --retries 10 "$@" "${libraries[@]}"
+"$folder/bin/python" -c 'import boto3, deflate, isal, urllib3, zstandard'

@@ -1,0 +1,76 @@
+"""Lists of lines, which is what flows: cut from a stream, without headers, distinct.
+
+Lines are bytes without their line end. What is here needs nothing but Python, so that it
+runs on any node of a cluster.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import chain, compress, islice
+from operator import eq, ne
+
+BATCH = 1 << 20
+"""Bytes of lines in a list, about."""
+
+
+def is_capture_line(line: bytes) -> bool:
+    """False for an empty line and for a CDX header line."""
+    return bool(line) and not line.startswith(b" CDX")
+
+
+def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
+    """The lines of a stream that comes in `pieces`, in lists as those of `read_lines`."""
+    parts: list[bytes | bytearray] = []
+    have = 0
+    for piece in pieces:
+        cut = piece.rfind(b"\n") + 1
+        have += len(piece)
+        if not cut or have < BATCH:
+            parts.append(piece)
+            continue
+        parts.append(piece[:cut])
+        lines = b"".join(parts).split(b"\n")
+        lines.pop()
+        yield lines
+        parts, have = [piece[cut:]], len(piece) - cut
+    rest = b"".join(parts)
+    if rest:
+        lines = rest.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        yield lines
+
+
+def distinct(lines: list[bytes]) -> list[bytes]:
+    """Sorted `lines` with equal ones collapsed."""
+    if any(map(eq, lines, islice(lines, 1, None))):
+        return list(compress(lines, chain((True,), map(ne, lines, islice(lines, 1, None)))))
+    return lines
+
+
+def distinct_captures(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    """The lines of sorted lists, equal ones collapsed, empty and header lines left out.
+
+    >>> list(distinct_captures([[b"", b" CDX N", b"a"], [b"a", b"b", b"b"], [b"b"]]))
+    [[b'a'], [b'b']]
+    """
+    last = b""  # so that empty lines go, too
+    for given in lists:
+        lines = distinct(given)
+        if lines and lines[0] == last:
+            del lines[0]
+        if lines and lines[0] < b" CDY":
+            lines = without_headers(lines)
+        if lines:
+            last = lines[-1]
+            yield lines
+
+
+def without_headers(lines: list[bytes]) -> list[bytes]:
+    """Sorted `lines` without empty lines and CDX headers."""
+    start = bisect_left(lines, b"\0") if lines and not lines[0] else 0
+    low = bisect_left(lines, b" CDX", start)
+    high = bisect_left(lines, b" CDY", low)
+    return lines[start:low] + lines[high:] if start or high > low else lines

@@ -1,0 +1,87 @@
+"""Where the name nodes of an hdfs:// URL answer WebHDFS, as Hadoop's configuration has it.
+
+CDXMILL_WEBHDFS=http://HOST:PORT[,http://HOST:PORT]     said outright
+dfs_namenode_http_address, fs_defaultFS, ...            what a task of Hadoop streaming finds in its environment
+core-site.xml, hdfs-site.xml in HADOOP_CONF_DIR
+port 9870 of the URL's host                             Hadoop's default
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+
+from cdxmill.errors import UsageError
+
+PORT = 9870
+_ANY_HOST = ("0.0.0.0", "")
+_FILES = ("core-site.xml", "hdfs-site.xml")
+
+Setting = Callable[[str], str]
+
+
+def web_addresses(authority: str) -> tuple[str, ...]:
+    """`http://HOST:PORT` of each name node that `authority` stands for: HOST[:PORT], a name service, or nothing.
+
+    Nothing stands for the default file system. Raises UsageError where it is not to be found.
+    """
+    outright = os.environ.get("CDXMILL_WEBHDFS", "")
+    if outright:
+        return tuple(address.strip().rstrip("/") for address in outright.split(",") if address.strip())
+    setting = _settings()
+    default = urlsplit(setting("fs.defaultFS"))
+    own = default.netloc if default.scheme == "hdfs" else ""
+    service = authority or own
+    found = [address for address in _listed(setting, service, _host(service) == _host(own)) if address]
+    if not found and not service:
+        raise UsageError(
+            "hdfs:///PATH needs the default file system: set HADOOP_CONF_DIR, or name the host (hdfs://HOST/PATH)"
+        )
+    return tuple(_web_address(address, service) for address in found or [f":{PORT}"])
+
+
+def _listed(setting: Setting, service: str, is_own: bool) -> list[str]:
+    """What the configuration has for the name nodes of a service: HOST:PORT each."""
+    key = "dfs.namenode.http-address"
+    names = [name.strip() for name in setting(f"dfs.ha.namenodes.{service}").split(",") if name.strip()]
+    if names:
+        return [setting(f"{key}.{service}.{name}") for name in names]
+    return [setting(f"{key}.{service}") or (setting(key) if is_own else "")]
+
+
+def _web_address(address: str, service: str) -> str:
+    """`address` as a URL; a name node that listens everywhere is on the host of the file system."""
+    host, _, port = address.rpartition(":")
+    return f"http://{_host(service) if host in _ANY_HOST else host}:{port or PORT}"
+
+
+def _host(authority: str) -> str:
+    return authority.partition(":")[0]
+
+
+def _settings() -> Setting:
+    """Values by name, empty where there is none: a task's environment goes before the files of its machine."""
+    values: dict[str, str] = {}
+    folder = os.environ.get("HADOOP_CONF_DIR", "")
+    for name in _FILES if folder else ():
+        values.update(_properties(Path(folder) / name))
+
+    def setting(name: str) -> str:
+        return os.environ.get(re.sub(r"\W", "_", name)) or values.get(name, "")
+
+    return setting
+
+
+def _properties(path: Path) -> dict[str, str]:
+    try:
+        tree = ElementTree.fromstring(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ElementTree.ParseError) as error:
+        raise UsageError(f"{path}: cannot be read ({error})") from None
+    pairs = ((entry.findtext("name", ""), entry.findtext("value", "")) for entry in tree.iter("property"))
+    return {name.strip(): value.strip() for name, value in pairs}

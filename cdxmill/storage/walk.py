@@ -1,0 +1,45 @@
+"""What lies below a folder, or fits a glob, behind an s3 or hdfs URL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from cdxmill.storage.choose import join, list_folder
+
+_UNFINISHED = "_temporary"
+"""Hadoop's folder for what tasks have not committed."""
+_MAGIC = re.compile(r"[*?\[]")
+
+
+def is_glob(url: str) -> bool:
+    """Whether a URL has letters that make it a pattern."""
+    return _MAGIC.search(url) is not None
+
+
+def files_below(folder: str) -> Iterator[str]:
+    """The URL of every file below `folder`, to the bottom, in order. Raises InputError."""
+    for name, entry in sorted(list_folder(folder).items()):
+        if not entry.is_folder:
+            yield join(folder, name)
+        elif name != _UNFINISHED:
+            yield from files_below(join(folder, name))
+
+
+def files_like(pattern: str) -> Iterator[str]:
+    """The URL of every file that fits `pattern`, in order; a * stays within its folder. Raises InputError."""
+    scheme, _, path = pattern.partition("://")
+    steps = path.split("/")
+    fixed = next(number for number, step in enumerate([*steps[:-1], "*"]) if is_glob(step))
+    return _fitting(f"{scheme}://{'/'.join(steps[:fixed])}", steps[fixed:])
+
+
+def _fitting(folder: str, steps: list[str]) -> Iterator[str]:
+    for name, entry in sorted(list_folder(folder).items()):
+        if not fnmatchcase(name, steps[0]) or entry.is_folder != (len(steps) > 1):
+            continue
+        if entry.is_folder:
+            yield from _fitting(join(folder, name), steps[1:])
+        else:
+            yield join(folder, name)

@@ -1,0 +1,67 @@
+"""Where a task's files go: whole under their names, whichever attempts are killed or run twice.
+
+hdfs://...      into the task's own output folder, which Hadoop moves when it commits the task
+s3://, s3a://   right to their place: an object stands only when it is complete
+file://...      a folder that all nodes share: a temporary name, then a rename
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_USUAL = (
+    "/usr/bin/hadoop",
+    "/usr/lib/hadoop/bin/hadoop",
+    "/opt/hadoop/bin/hadoop",
+    "/usr/local/hadoop/bin/hadoop",
+)
+
+
+class Destination:
+    """A cluster's folder, as a URL."""
+
+    def __init__(self, url: str) -> None:
+        self._parts = urlsplit(url)
+        self._url = url
+        self._made: subprocess.Popen[bytes] | None = None
+        if self._parts.scheme not in ("s3", "s3a", "file"):
+            self._url = os.environ["mapreduce_task_output_dir"]  # noqa: SIM112 - Hadoop's spelling
+            self._made = subprocess.Popen(
+                [hadoop(), "fs", "-mkdir", "-p", self._url]
+            )  # takes a second or two
+
+    def put(self, names: Sequence[str]) -> None:
+        """Put the files of these names, which are in the working folder. Exits where that fails."""
+        if self._parts.scheme == "file":
+            self._put_shared(names)
+            return
+        if self._made is not None and self._made.wait():
+            sys.exit(f"cdxmill: {self._url} could not be made: see above")
+        direct = ["-d"] if self._parts.scheme in ("s3", "s3a") else []
+        folder = self._url.rstrip("/") + "/"
+        if subprocess.run([hadoop(), "fs", "-put", "-f", *direct, *names, folder], check=False).returncode:
+            sys.exit(f"cdxmill: {', '.join(names)} could not be put to {folder}: see above")
+
+    def _put_shared(self, names: Sequence[str]) -> None:
+        folder = Path(unquote(self._parts.path))
+        attempt = os.environ.get("mapreduce_task_attempt_id", str(os.getpid()))  # noqa: SIM112
+        for name in names:
+            temporary = folder / f".{name}.{attempt}.tmp"
+            shutil.copyfile(name, temporary)
+            temporary.replace(folder / name)
+
+
+def hadoop() -> str:
+    """The hadoop command of this node: tasks do not have the shell's PATH. Exits where there is none."""
+    homes = (os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_COMMON_HOME", "HADOOP_PREFIX"))
+    candidates = [*(f"{home}/bin/hadoop" for home in homes if home), shutil.which("hadoop"), *_USUAL]
+    for candidate in candidates:
+        if candidate and os.access(candidate, os.X_OK):
+            return candidate
+    sys.exit("cdxmill: no hadoop command on this node: name it by --cmdenv HADOOP_HOME=FOLDER")

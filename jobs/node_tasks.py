@@ -1,0 +1,150 @@
+"""What the tasks of the sample and the zipnum job do on a node of Hadoop: lines in, bytes out.
+
+They run with a bare Python (3.9 or later) and what jobs/node_archive.py packs: nothing may
+be imported here that has to be installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import random
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from cdxmill.formats.cluster_manifest import ShardEntry
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.zipnum_index import part_name, shard_name
+from cdxmill.jobs.node_output import Destination
+from cdxmill.stages.convert_sorted import convert_sorted
+from cdxmill.stages.line_lists import distinct_captures, split_lines
+from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples, pick_splits
+from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
+
+_PIECE = 1 << 20
+REPORT = "_report-"
+
+
+def lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
+    """The lines of a stream, in lists."""
+    return split_lines(iter(partial(stream.read, _PIECE), b""))
+
+
+def format_sample(sample: Sample) -> bytes:
+    """`TAB <priority> TAB <key in base64>` lines: with nothing before the first tab, all go to one reducer.
+
+    A key may hold a tab or a CR, which streaming takes for an end.
+    """
+    return b"".join(b"\t%r\t%b\n" % (priority, base64.b64encode(key)) for priority, key in sample)
+
+
+def read_sample(lists: Iterator[list[bytes]], size: int) -> Sample:
+    """The `size` samples of least priority among lines of `format_sample`."""
+    sample: Sample = []
+    for lines in lists:
+        rows = (line.split(b"\t") for line in lines)
+        sample += [(float(row[1]), base64.b64decode(row[2])) for row in rows]
+        if len(sample) >= 2 * size:
+            sample = merge_samples((sample,), size)
+    return merge_samples((sample,), size)
+
+
+def format_points(sample: Sample, shards: int) -> bytes:
+    """Split points, a line each, in base64."""
+    points = pick_splits((key for _, key in sample), shards)
+    return b"".join(base64.b64encode(point) + b"\n" for point in points)
+
+
+def parse_points(output: bytes) -> list[bytes]:
+    """What `format_points` has written."""
+    return [base64.b64decode(line) for line in output.split()]
+
+
+def sample_lines(options: argparse.Namespace) -> None:
+    """Map: a uniform sample of the lines on standard input."""
+    rng = random.Random(f"{options.seed}:{os.environ.get('mapreduce_task_partition', 0)}")  # noqa: SIM112
+    reservoir = Reservoir(options.size, rng)
+    for lines in lines_of(sys.stdin.buffer):
+        reservoir.add(lines)
+    sys.stdout.buffer.write(format_sample(reservoir.sample()))
+
+
+def pick_points(options: argparse.Namespace) -> None:
+    """Reduce: split points from all samples."""
+    sample = read_sample(lines_of(sys.stdin.buffer), options.size)
+    sys.stdout.buffer.write(format_points(sample, options.shards))
+
+
+class ShardReport(NamedTuple):
+    """What a reducer tells of its shard, as JSON."""
+
+    entry: ShardEntry
+    compressor: str
+    duplicates: int
+
+
+def write_one_shard(options: argparse.Namespace) -> None:
+    """Reduce: the sorted lines on standard input become shard, part and report in the cluster's folder."""
+    number = int(os.environ["mapreduce_task_partition"])  # noqa: SIM112 - Hadoop's spelling
+    compressor = Compressor(options.compressor, options.level)
+    version = compressor.version()
+    destination = Destination(options.cluster)
+    names = shard_name(number), part_name(number), f"{REPORT}{number:05d}"
+    counted = _Counted(lines_of(sys.stdin.buffer))
+    lists = distinct_captures(counted)
+    if options.convert:
+        lists = convert_sorted(lists)
+    with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:
+        found = write_shard(lists, names[0], shard, part, compressor, options.numlines)
+    entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)
+    Path(names[2]).write_text(json.dumps(ShardReport(entry, version, counted.lines - found.lines)))
+    destination.put(names)
+    counters = {"lines": found.lines, "duplicates": counted.lines - found.lines}
+    for name, value in {**counters, "blocks": found.blocks, "bytes": found.bytes}.items():
+        sys.stderr.write(f"reporter:counter:cdxmill,{name},{value}\n")
+
+
+class _Counted:
+    """Lists as they pass; `lines` counts, and the task's progress is told now and then."""
+
+    def __init__(self, lists: Iterator[list[bytes]]) -> None:
+        self._lists = lists
+        self.lines = 0
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        told = 0
+        for lists in self._lists:
+            self.lines += len(lists)
+            if self.lines > told + 1_000_000:
+                told = self.lines
+                sys.stderr.write(f"reporter:status:{told} lines\n")  # else Hadoop takes the task for dead
+            yield lists
+
+
+def parse_options(arguments: list[str]) -> argparse.Namespace:
+    """The options of a task; `run` is its function."""
+    parser = argparse.ArgumentParser(prog="hadoop_task.py")
+    tasks = parser.add_subparsers(required=True)
+    add_sample(tasks.add_parser("sample"), sample_lines)
+    add_sample(tasks.add_parser("points"), pick_points)
+    shard = tasks.add_parser("shard")
+    shard.add_argument("--cluster", required=True)
+    shard.add_argument("--numlines", type=int, default=BLOCK_LINES)
+    shard.add_argument("--compressor", required=True)
+    shard.add_argument("--level", type=int, required=True)
+    shard.add_argument("--convert", action="store_true")
+    shard.set_defaults(run=write_one_shard)
+    return parser.parse_args(arguments)
+
+
+def add_sample(parser: argparse.ArgumentParser, run: object) -> None:
+    """The options that both sampling tasks have."""
+    parser.add_argument("--size", type=int, required=True)
+    parser.add_argument("--seed", default="0")
+    parser.add_argument("--shards", type=int, default=1)
+    parser.set_defaults(run=run)

@@ -1,0 +1,78 @@
+"""The folder of a cluster that a job on Hadoop writes, as the launcher sees it.
+
+Through `hadoop fs` where there is a Hadoop: that knows every file system, key and ticket that
+the job itself uses. Else, and for folders that all machines share, by cdxmill.storage.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from cdxmill.errors import StoppedError
+from cdxmill.storage import choose
+
+
+class RemoteFolder:
+    """`url` is a folder; `hadoop` is the hadoop command where that is to be used."""
+
+    def __init__(self, url: str, hadoop: list[str] | None) -> None:
+        self.url = url.rstrip("/")
+        self._hadoop = None if url.startswith("file:") else hadoop
+
+    def names(self) -> list[str]:
+        """The names in it; none where it is absent."""
+        if self._hadoop is None:
+            return sorted(choose.list_folder(self.url))
+        found = self._run("-ls", "-C", self.url, may_fail=True)
+        return sorted(
+            line.rsplit("/", 1)[1] for line in found.decode("utf-8", "replace").split("\n") if "/" in line
+        )
+
+    def get(self, patterns: Sequence[str], folder: Path) -> None:
+        """Copy the files whose names match to a folder of this machine. Raises StoppedError."""
+        if self._hadoop is not None:
+            self._run("-get", *(f"{self.url}/{pattern}" for pattern in patterns), str(folder))
+            return
+        for name in self.names():
+            if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+                (folder / name).write_bytes(choose.read_bytes(choose.join(self.url, name)))
+
+    def put(self, paths: Sequence[Path]) -> None:
+        """Copy files of this machine there, each whole under its name. Raises StoppedError."""
+        if self._hadoop is not None:
+            self._run("-mkdir", "-p", self.url)
+            self._run("-put", "-f", *map(str, paths), f"{self.url}/")
+            return
+        for path in paths:
+            with choose.write_atomic(choose.join(self.url, path.name)) as file:
+                file.write(path.read_bytes())
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Delete files and folders in it, those that are there."""
+        if not names:
+            return
+        if self._hadoop is not None:
+            self._run("-rm", "-r", "-f", "-skipTrash", *(f"{self.url}/{name}" for name in names))
+            return
+        for name in names:
+            choose.remove(choose.join(self.url, name))
+
+    def remove_itself(self) -> None:
+        """Delete the folder: Hadoop writes to no folder that is there. Nothing else makes one of a URL."""
+        if self._hadoop is not None:
+            self._run("-rm", "-r", "-f", "-skipTrash", self.url)
+
+    def _run(self, *arguments: str, may_fail: bool = False) -> bytes:
+        done = subprocess.run(
+            [*(self._hadoop or ()), "fs", *arguments],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
+        if done.returncode and not may_fail:
+            said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+            raise StoppedError(f"{self.url}: hadoop fs {arguments[0]} failed ({said}); run it again")
+        return done.stdout

@@ -1,0 +1,149 @@
+"""What the launcher of zipnumclusterjob.py does on Hadoop: checks, the step, and the files beside the shards."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from mrjob.hadoop import fully_qualify_hdfs_path
+
+from cdxmill.commands.publish import INDEX, LOCATIONS, MANIFEST, SUMMARY, write_cluster_files
+from cdxmill.commands.summaries import tell_cluster
+from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions
+from cdxmill.errors import StoppedError, UsageError
+from cdxmill.formats.cluster_manifest import ShardEntry
+from cdxmill.formats.split_points import format_sequence_file
+from cdxmill.formats.zipnum_index import part_name, shard_name
+from cdxmill.jobs.node_tasks import REPORT, ShardReport
+from cdxmill.jobs.on_hadoop import HadoopStep, is_url, local_inputs
+from cdxmill.jobs.remote_folder import RemoteFolder
+
+_OURS = (
+    "cdx-*.gz",
+    "part-*",
+    f"{REPORT}*",
+    ".cdx-*.tmp",
+    ".part-*.tmp",
+    "_temporary",
+    "_SUCCESS",
+    "splits.*",
+)
+_OURS_TOO = (INDEX, SUMMARY, LOCATIONS)
+_SETTINGS = {
+    "mapreduce.map.output.key.class": "org.apache.hadoop.io.Text",
+    "mapreduce.map.output.value.class": "org.apache.hadoop.io.LongWritable",
+    "stream.reduce.input": "keyonlytext",
+    "stream.reduce.output": "keyonlytext",
+    "textinputformat.record.delimiter": "\n",  # a CR ends no line
+    "mapreduce.input.fileinputformat.input.dir.recursive": "true",
+}
+_DEFAULTS = {
+    "mapreduce.input.fileinputformat.split.maxsize": str(128 << 20),
+    "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
+}
+_PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
+
+
+def cluster_url(options: Namespace, runner: Any) -> str:
+    """Where the cluster goes; a path is one of Hadoop's own file system."""
+    named: str = options.zipnum_dir or options.output_dir
+    if not is_url(named) and runner.alias == "emr":
+        raise UsageError(f"--zipnum-dir {named}: on EMR the cluster goes to s3://BUCKET/FOLDER")
+    return (named if is_url(named) else str(fully_qualify_hdfs_path(named))).rstrip("/")
+
+
+def folder_of(url: str, runner: Any) -> RemoteFolder:
+    """A folder, by the hadoop command where the runner has one."""
+    return RemoteFolder(url, runner.get_hadoop_bin() if runner.alias == "hadoop" else None)
+
+
+def clear(folder: RemoteFolder) -> None:
+    """Delete what a failed run left in `folder`. Raises UsageError where something else is in it."""
+    names = folder.names()
+    if MANIFEST in names:
+        raise UsageError(f"{folder.url} holds a finished cluster: name another folder, or delete it")
+    other = [name for name in names if not _is_ours(name)]
+    if other:
+        raise UsageError(f"{folder.url} holds other files ({other[0]}): name an empty folder, or a new one")
+    folder.remove(names)
+    folder.remove_itself()
+
+
+def _is_ours(name: str) -> bool:
+    return name in _OURS_TOO or any(fnmatch.fnmatchcase(name, pattern) for pattern in _OURS)
+
+
+def make_step(options: Namespace, how: ZipnumOptions, url: str, folder: Path) -> HadoopStep:
+    """The step that sorts lines to `how.shards` reducers; `folder` is for files of the launcher."""
+    splits = folder / "splits.seq"
+    splits.write_bytes(format_sequence_file(how.points or ()))
+    packer = ["--compressor", how.compressor.library, "--level", str(how.compressor.level)]
+    task = ["shard", "--cluster", url, "--numlines", str(how.block_lines), *packer]
+    return HadoopStep(
+        inputs=local_inputs(options.args),
+        mapper="org.apache.hadoop.mapred.lib.InverseMapper",
+        reducer=task + (["--convert"] if how.convert else []),
+        settings={**_SETTINGS, "mapreduce.job.reduces": str(how.shards)},
+        defaults=_DEFAULTS,
+        input_format="org.apache.hadoop.mapred.lib.CombineTextInputFormat",
+        output_format="org.apache.hadoop.mapred.lib.NullOutputFormat",
+        partitioner=_PARTITIONER if how.shards > 1 else None,
+        output_dir=None if url.startswith("file:") else url,
+        shared={"mapreduce.totalorderpartitioner.path": splits},
+    )
+
+
+def finish(options: Namespace, how: ZipnumOptions, url: str, runner: Any) -> None:
+    """Write the files beside the shards, the manifest last."""
+    cluster = folder_of(url, runner)
+    with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
+        folder = Path(name)
+        cluster.get(["part-*", f"{REPORT}*"], folder)
+        reports = sorted(_reports(folder))
+        _check(reports, how, url)
+        entries = [report.entry for report in reports]
+        write_cluster_files(
+            folder, entries, how.points or (), how.compressor, how.block_lines, how.location or url
+        )
+        parts = [folder / part_name(number) for number in range(how.shards)]
+        beside = [folder / name for name in (INDEX, SUMMARY, LOCATIONS, "splits.txt", "splits.seq")]
+        cluster.put(beside)
+        if options.zipnum_dir and options.output_dir and not is_same(options, runner):
+            folder_of(output_url(options, runner), runner).put(parts)
+        cluster.remove([f"{REPORT}{number:05d}" for number in range(how.shards)])
+        cluster.put([folder / MANIFEST])
+    lines, blocks = sum(entry.lines for entry in entries), sum(entry.blocks for entry in entries)
+    doubles, size = sum(report.duplicates for report in reports), sum(entry.bytes for entry in entries)
+    tell_cluster(ClusterSummary(len(entries), lines, blocks, doubles, size, 0), url, options.quiet)
+
+
+def output_url(options: Namespace, runner: Any) -> str:
+    """Where the parts go besides."""
+    named: str = options.output_dir
+    return (named if is_url(named) else str(fully_qualify_hdfs_path(named))).rstrip("/")
+
+
+def is_same(options: Namespace, runner: Any) -> bool:
+    """Whether parts and shards go to one folder."""
+    return output_url(options, runner) == cluster_url(options, runner)
+
+
+def _reports(folder: Path) -> list[ShardReport]:
+    rows = [json.loads(path.read_bytes()) for path in folder.glob(f"{REPORT}*")]
+    return [ShardReport(ShardEntry(*entry), *rest) for entry, *rest in rows]
+
+
+def _check(reports: list[ShardReport], how: ZipnumOptions, url: str) -> None:
+    names = [report.entry.name for report in reports]
+    if names != [shard_name(number) for number in range(how.shards)]:
+        raise StoppedError(f"{url}: {len(reports)} of {how.shards} shards came out; run it again")
+    versions = {report.compressor for report in reports}
+    if versions != {how.compressor.version()}:
+        raise StoppedError(
+            f"{url}: shards were packed by {', '.join(sorted(versions))}, not by {how.compressor.version()} as here; "
+            f"run it with --compressor libdeflate, or with the same library on all machines"
+        )

@@ -1,0 +1,338 @@
+"""A cluster is published whole and checked, or not at all; what stands is not copied again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from cdxmill.cli import main
+
+from .cdx_files import many_lines, sort_unique, write_plain
+from .clusters import check_cluster
+from .processes import stopped_at
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+SHARDS = 4
+Files = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_plain(tmp_path_factory.mktemp("lines") / "a.cdxj", many_lines(20_000))
+
+
+@pytest.fixture(scope="module")
+def built(lines: Path, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cluster that no test changes."""
+    folder = tmp_path_factory.mktemp("built") / "C"
+    done = run_cdxmill("zipnum", "-q", "-s", str(SHARDS), "--numlines", "500", "-o", folder, lines)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def cluster(built: Path, tmp_path: Path) -> Path:
+    """A cluster of the test's own, as a job leaves it: without what `publish` writes."""
+    folder = tmp_path / "C"
+    shutil.copytree(built, folder)
+    for name in ("cluster.idx", "cluster.summary", "cluster.loc"):
+        (folder / name).unlink()
+    return folder
+
+
+def files_of(folder: Path) -> Files:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_published_cluster_is_one_as_it_was_built(
+    cluster: Path, built: Path, lines: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "indexes"
+    before = files_of(cluster)
+    done = run_cdxmill("publish", "-p", "2", cluster, target)
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"{target}: {SHARDS} shards (".encode())
+    assert done.stderr.endswith(f" blocks), {SHARDS} copied\n".encode())
+    check_cluster(target, sort_unique([lines]), 500)
+    wanted = files_of(built)
+    assert files_of(target) == {**wanted, "cluster.loc": files_of(target)["cluster.loc"]}
+    assert files_of(cluster) == before, "the source stays as it is"
+    parts = b"".join(path.read_bytes() for path in sorted(target.glob("part-*")))
+    numbered = [b"%b\t%d" % (line, number) for number, line in enumerate(parts.splitlines(), 1)]
+    assert (target / "cluster.idx").read_bytes().splitlines() == numbered
+
+
+def test_a_cluster_is_finished_where_it_lies(cluster: Path, lines: Path, run_cdxmill: RunCdxmill) -> None:
+    for target in (cluster, cluster.as_uri(), f"{cluster}/../C/"):
+        assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
+        (cluster / "metadata.yaml").unlink()
+        check_cluster(cluster, sort_unique([lines]), 500)
+
+
+def test_locations_are_where_the_shards_are_or_will_be(
+    cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "D"
+    for options, base in (
+        ([], target),
+        (["--location", "https://host/c/"], "https://host/c"),
+        (["--location", "relative"], tmp_path / "relative"),
+    ):
+        assert run_cdxmill("publish", "-q", cluster, target, *options, cwd=tmp_path).returncode == 0
+        rows = (target / "cluster.loc").read_text().splitlines()
+        assert rows == [f"cdx-{number:05d}.gz\t{base}/cdx-{number:05d}.gz" for number in range(SHARDS)]
+
+
+def test_an_index_alone_finds_the_shards_where_they_stay(
+    cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "D"
+    for _ in range(2):
+        assert run_cdxmill("publish", "-q", "--index-only", cluster, target).returncode == 0
+        assert list(target.glob("cdx-*")) == []
+        assert (target / "cluster.json").read_bytes() == (cluster / "cluster.json").read_bytes()
+    run_cdxmill("publish", "-q", cluster, cluster)
+    wanted = run_cdxmill("lookup", cluster, "http://host003.com/*").stdout
+    assert wanted
+    assert run_cdxmill("lookup", target, "http://host003.com/*").stdout == wanted
+
+
+def test_an_index_is_not_put_beside_other_shards(
+    cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "D"
+    target.mkdir()
+    (target / "cdx-00001.gz").write_bytes(b"of another")
+    done = run_cdxmill("publish", "-q", "--index-only", cluster, target)
+    assert done.returncode == 2
+    assert b"holds other shards, which readers would take" in done.stderr
+    assert files_of(target) == {"cdx-00001.gz": b"of another"}
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "title"),
+    [
+        ("CC-MAIN-2024-42/indexes", [], "CC-MAIN-2024-42"),
+        ("web: 'one' # \u00fc", [], "web: 'one' # \u00fc"),
+        ("web", ["--title", 'October "2024"\tIndex'], 'October "2024"\tIndex'),
+        ("web/indexes", ["--title", ""], ""),
+    ],
+)
+def test_the_collection_has_a_title(
+    path: str, options: list[str], title: str, cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / path
+    assert run_cdxmill("publish", "-q", cluster, target, *options).returncode == 0
+    metadata = (target.parent if target.name == "indexes" else target) / "metadata.yaml"
+    assert yaml.safe_load(metadata.read_bytes()) == {"title": title}
+    metadata.write_bytes(b"title: kept\n")
+    assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
+    assert metadata.read_bytes() == b"title: kept\n"
+
+
+def test_only_what_does_not_stand_there_is_copied_again(
+    cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "indexes"
+    assert run_cdxmill("publish", cluster, target).stderr.endswith(b", 4 copied\n")
+    wanted = files_of(target)
+    assert run_cdxmill("publish", cluster, target).stderr.endswith(b", 0 copied\n")
+    assert files_of(target) == wanted
+
+    (target / "cdx-00002.gz").write_bytes(b"cut")
+    (target / "cdx-00009.gz").write_bytes(b"of a larger cluster")
+    (target / "part-00004").write_bytes(b"of a larger cluster")
+    (target / ".cdx-00001.gz.tmp").write_bytes(b"half")
+    assert run_cdxmill("publish", cluster, target).stderr.endswith(b", 1 copied\n")
+    assert files_of(target) == wanted
+
+    (target / "cluster.json").unlink()
+    assert run_cdxmill("publish", cluster, target).stderr.endswith(b", 4 copied\n"), (
+        "whose they are is not known"
+    )
+    assert files_of(target) == wanted
+
+
+def test_shards_of_another_cluster_with_the_same_sizes_are_replaced(
+    cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "indexes"
+    run_cdxmill("publish", "-q", cluster, target)
+    wanted = files_of(target)
+    other = bytearray(wanted["cdx-00001.gz"])
+    other[-1] ^= 1
+    (target / "cdx-00001.gz").write_bytes(other)
+    manifest = json.loads(wanted["cluster.json"])
+    manifest["shards"][1]["sha256"] = hashlib.sha256(other).hexdigest()
+    (target / "cluster.json").write_text(json.dumps(manifest))
+    assert run_cdxmill("publish", cluster, target).stderr.endswith(b", 1 copied\n")
+    assert files_of(target) == wanted
+
+
+def test_a_killed_run_leaves_no_finished_cluster_and_the_next_goes_on(
+    cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "indexes"
+    run_cdxmill("publish", "-q", cluster, target)
+    wanted = files_of(target)
+    for name in ("cdx-00001.gz", "cdx-00003.gz"):
+        (target / name).unlink()
+    shard = cluster / "cdx-00003.gz"
+    content = shard.read_bytes()
+    shard.write_bytes(b"0" * len(content))
+    done = run_cdxmill("publish", "-p", "1", cluster, target)
+    assert done.returncode == 1
+    assert (
+        f"{shard}: its content is not that of cluster.json; build the cluster again\n".encode() in done.stderr
+    )
+    left = files_of(target)
+    assert left.keys() == {
+        *(name for name in wanted if not name.startswith("cluster.")),
+        ".published.json",
+    } - {"cdx-00003.gz"}
+    assert run_cdxmill("publish", target, tmp_path / "E").returncode == 2, "it is no cluster yet"
+    shard.write_bytes(content)
+    assert run_cdxmill("publish", cluster, target).stderr.endswith(b", 1 copied\n")
+    assert files_of(target) == wanted
+
+
+@pytest.mark.parametrize("moment", [".published.json", "cdx-00001.gz", "cluster.idx"])
+def test_a_run_killed_at_any_moment_is_gone_on_from(
+    moment: str, cluster: Path, lines: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "D/indexes"
+    stopped_at(target, moment, ["publish", "-p", "1", cluster, target])
+    assert not (target / "cluster.json").exists()
+    assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
+    check_cluster(target, sort_unique([lines]), 500)
+
+
+def test_an_unfinished_cluster_is_refused_unless_asked_for(
+    cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "indexes"
+    (cluster / "cluster.json").unlink()
+    done = run_cdxmill("publish", cluster, target)
+    assert (done.returncode, done.stderr.decode()) == (
+        2,
+        f"cdxmill: {cluster}: no finished cluster (no cluster.json); finish it, or say --unfinished\n",
+    )
+    assert not target.exists()
+    for place in (target, cluster):
+        assert run_cdxmill("publish", "-q", "--unfinished", cluster, place).returncode == 0
+        assert not (place / "cluster.json").exists(), "what is not known is not told"
+        assert (place / "cluster.idx").exists()
+    assert {name for name in files_of(target) if not name.startswith("cluster.")} == {
+        name for name in files_of(cluster) if not name.startswith("cluster.") and name != "metadata.yaml"
+    }
+
+
+Damage = Callable[[Path], object]
+
+
+def cut_shard(folder: Path) -> None:
+    (folder / "cdx-00002.gz").write_bytes((folder / "cdx-00002.gz").read_bytes()[:-1])
+
+
+def swap_lines(folder: Path) -> None:
+    lines = (folder / "part-00001").read_bytes().splitlines(keepends=True)
+    (folder / "part-00001").write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
+
+
+def swap_parts(folder: Path) -> None:
+    (folder / "part-00001").rename(folder / "part")
+    (folder / "part-00002").rename(folder / "part-00001")
+    (folder / "part").rename(folder / "part-00002")
+
+
+def edit_part(change: Callable[[bytes], bytes]) -> Damage:
+    return lambda folder: (folder / "part-00001").write_bytes(change((folder / "part-00001").read_bytes()))
+
+
+DAMAGE: dict[str, tuple[Damage, str]] = {
+    "a shard that is absent": (lambda folder: (folder / "cdx-00002.gz").unlink(), "cdx-00002.gz is absent"),
+    "a part that is absent": (lambda folder: (folder / "part-00003").unlink(), "part-00003 is absent"),
+    "a shard that is cut": (cut_shard, "cdx-00002.gz has "),
+    "lines out of order": (swap_lines, "line 1: the block does not begin where the last one ends"),
+    "parts out of order": (swap_parts, "line 1: not of cdx-00001.gz"),
+    "a part without its last line": (
+        edit_part(lambda part: part[: part.rindex(b"\n", 0, -1) + 1]),
+        "its blocks have ",
+    ),
+    "a part that is cut": (edit_part(lambda part: part[:-1]), "the last line is cut"),
+    "a part that is empty": (edit_part(lambda part: b""), "it has 0 lines, but cluster.json says "),
+    "a key of another shard": (
+        edit_part(lambda part: b"zz,zz)/ 2020" + part[part.index(b"\t") :]),
+        "line 2: not in order",
+    ),
+    "a fifth column": (edit_part(lambda part: part.replace(b"\n", b"\t1\n", 1)), "line 1: has not four columns"),
+    "no index line": (edit_part(lambda part: b"\n" + part), "line 1: not a line of a ZipNum index"),
+    "a manifest that is none": (
+        lambda folder: (folder / "cluster.json").write_bytes(b"{"),
+        "cluster.json: is damaged (",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_cluster_is_told_and_nothing_is_touched(
+    damage: str, cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = tmp_path / "indexes"
+    run_cdxmill("publish", "-q", cluster, target)
+    before = files_of(target)
+    inflict, told = DAMAGE[damage]
+    inflict(cluster)
+    done = run_cdxmill("publish", cluster, target)
+    assert done.returncode == 1
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith(f"cdxmill: {cluster}")
+    assert told in line
+    assert line.endswith("; build the cluster again")
+    assert files_of(target) == before
+
+
+def test_keys_out_of_order_between_shards_are_told(
+    cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    rows = (cluster / "part-00002").read_bytes().splitlines(keepends=True)
+    (cluster / "part-00002").write_bytes(b"aa)/ 2020" + rows[0][rows[0].index(b"\t") :] + b"".join(rows[1:]))
+    done = run_cdxmill("publish", cluster, tmp_path / "indexes")
+    assert (done.returncode, b"part-00002: line 1: not in order" in done.stderr) == (1, True)
+
+
+def test_shards_without_lines_are_published(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+    write_plain(tmp_path / "a.cdxj", [b"com,example)/ 2020 {}"])
+    (tmp_path / "splits.txt").write_bytes(b"a\nb\nd\n")
+    run_cdxmill(
+        "zipnum", "-q", "--splits", tmp_path / "splits.txt", "-o", tmp_path / "C", tmp_path / "a.cdxj"
+    )
+    assert run_cdxmill("publish", "-q", tmp_path / "C", tmp_path / "D/indexes").returncode == 0
+    check_cluster(tmp_path / "D/indexes", b"com,example)/ 2020 {}\n")
+
+
+@pytest.mark.parametrize("name", ["absent", "empty"])
+def test_what_is_no_cluster_is_told(name: str, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for options, told in (([], "no finished cluster"), (["--unfinished"], "no cluster (no cdx-00000.gz)")):
+        done = run_cdxmill("publish", *options, tmp_path / name, tmp_path / "D")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"cdxmill: {tmp_path / name}: {told}".encode())
+
+
+@pytest.mark.parametrize(
+    "places", [("https://host/c", "D"), ("C", "https://host/c"), ("C", "file://other/c")]
+)
+def test_places_that_cannot_be_are_told(places: tuple[str, str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["publish", *places]) in (1, 2)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(("cdxmill: https://host/c: ", "cdxmill: file://other/c: "))

@@ -1,0 +1,87 @@
+"""A Hadoop of the tests' own by bin/hadoop-dev, with S3; all tests here run in one process, so there is one cluster."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+HADOOP_DEV = FOLDER.parents[1] / "bin/hadoop-dev"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(FOLDER):
+            item.add_marker(pytest.mark.xdist_group("hadoop"))
+
+
+class Hadoop:
+    """What bin/hadoop-dev keeps in a folder: a cluster that runs, or none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.home = folder, folder / "home"
+        self._settings = {"CDXMILL_HADOOP_DEV": str(folder)}
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The variables that commands find in the cluster: HADOOP_HOME, JAVA_HOME, AWS_ENDPOINT_URL and so on."""
+        printed = self.dev("env").stdout.decode().splitlines()
+        pairs = (shlex.split(line)[1].partition("=") for line in printed)
+        return {name: value for name, _, value in pairs}
+
+    def start_dev(self, *verb: str, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """Starts bin/hadoop-dev in a process group of its own; `env` is added to the tests' own environment."""
+        return subprocess.Popen(
+            [HADOOP_DEV, *verb],
+            env={**os.environ, **(env or {}), **self._settings},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def dev(
+        self, *verb: str, env: Mapping[str, str] | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[bytes]:
+        """What bin/hadoop-dev did; with `check` a status but 0 is an AssertionError with all that it said."""
+        with self.start_dev(*verb, env=env) as process:
+            stdout, stderr = process.communicate()
+        if check and process.returncode:
+            said = (stdout + stderr).decode(errors="replace")
+            raise AssertionError(f"{shlex.join(verb)} ended with {process.returncode}: {said}")
+        return subprocess.CompletedProcess(verb, process.returncode, stdout, stderr)
+
+    def start(self, *argv: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """Starts a command in the cluster."""
+        return self.start_dev("run", *map(str, argv), env=env)
+
+    def run(
+        self, *argv: str | Path, env: Mapping[str, str] | None = None, check: bool = True
+    ) -> subprocess.CompletedProcess[bytes]:
+        """What a command did in the cluster; `env` and `check` as above."""
+        return self.dev("run", *map(str, argv), env=env, check=check)
+
+
+@contextmanager
+def ended_with_the_tests(cluster: Hadoop) -> Iterator[Hadoop]:
+    """However the tests end, by kill -9 too, the pipe closes, and by that the cluster ends."""
+    env = {**os.environ, "CDXMILL_HADOOP_DEV": str(cluster.folder)}
+    script = 'read -r; exec "$0" down'
+    with subprocess.Popen(
+        ["bash", "-c", script, HADOOP_DEV], stdin=subprocess.PIPE, env=env, start_new_session=True
+    ):
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
+    """A whole cluster with S3, for all tests of the session; logs are in `hadoop.home / "logs"`."""
+    with ended_with_the_tests(Hadoop(tmp_path_factory.mktemp("hadoop"))) as cluster:
+        cluster.dev("up", "s3")
+        yield cluster

@@ -1,0 +1,77 @@
+"""Checks of HDFS that run inside the test cluster's network: test_storage_hdfs.py names this file to pytest there."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cdxmill.errors import InputError
+from cdxmill.storage.choose import (
+    file_size,
+    join,
+    list_folder,
+    open_ranges,
+    pieces,
+    read_bytes,
+    remove,
+    same_place,
+    write_atomic,
+)
+
+from ..storage.contract import BODY, check_storage, check_writing, write
+
+ROOT = "hdfs://127.0.0.1:9000"
+FOLDER = f"{ROOT}/storage"
+LARGE = random.Random(3).randbytes(20 << 20)
+
+
+def test_the_contract_is_kept() -> None:
+    def put(name: str, body: bytes) -> str:
+        write(join(FOLDER, "read", name), body)
+        return join(FOLDER, "read", name)
+
+    check_storage(open_ranges, file_size, put)
+    check_writing(join(FOLDER, "written"))
+
+
+def test_names_are_taken_as_they_are() -> None:
+    name = "a b+c=ü%41#d?e&f;g,h'i\"j.warc"
+    write(join(FOLDER, "names", name), b"content")
+    assert list(list_folder(join(FOLDER, "names"))) == [name]
+    assert read_bytes(join(FOLDER, "names", name)) == b"content"
+    remove(join(FOLDER, "names", name))
+    assert list_folder(join(FOLDER, "names")) == {}
+
+
+def test_files_are_read_in_pieces_and_two_that_write_one_do_not_meet() -> None:
+    place = join(FOLDER, "large")
+    with write_atomic(place) as one, write_atomic(place) as other:
+        other.write(b"other")
+        one.write(LARGE)
+    with open_ranges(place) as read_at:
+        assert b"".join(pieces(read_at)) == LARGE
+        assert read_at(10 << 20, 77) == LARGE[10 << 20 :][:77]
+    assert not [name for name in list_folder(FOLDER) if name.endswith(".tmp")]
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused() -> None:
+    place = join(FOLDER, "changing")
+    write(place, BODY)
+    with pytest.raises(InputError, match="has changed while it was read"), open_ranges(place) as read_at:
+        assert read_at(0, 10) == BODY[:10]
+        write(place, BODY)
+
+
+def test_the_default_file_system_is_known() -> None:
+    assert same_place("hdfs:///a/b", f"{ROOT}/a/b/")
+    assert read_bytes("hdfs:///storage/put by hadoop") == BODY
+
+
+def test_what_hdfs_refuses_is_one_line() -> None:
+    with pytest.raises(InputError) as caught, open_ranges(FOLDER):
+        pass
+    assert str(caught.value) == f"{FOLDER}: is a folder; name a file, or a folder with archives"
+    with pytest.raises(Exception, match="cannot be written: is refused") as refused:
+        write(join(FOLDER, "large", "below a file"), b"1")
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,80 @@
+"""HDFS as it is: the storage keeps its contract there, and commands read from it and write to it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from ..storage.contract import BODY
+from .conftest import Hadoop
+
+Run = Callable[..., CompletedProcess[bytes]]
+HDFS = "hdfs://127.0.0.1:9000"
+PAGES = "http://example.com/*"
+
+
+@pytest.fixture
+def cdxmill(hadoop: Hadoop) -> Run:
+    """Runs the command in the cluster's network; a status but 0 is an error."""
+    return lambda *words, **how: hadoop.run(Path(sys.executable).parent / "cdxmill", *words, **how)
+
+
+def test_hdfs_keeps_the_contract_of_storages(hadoop: Hadoop, tmp_path: Path) -> None:
+    (tmp_path / "put by hadoop").write_bytes(BODY)
+    hadoop.run("hadoop", "fs", "-mkdir", "-p", f"{HDFS}/storage")
+    hadoop.run("hadoop", "fs", "-put", (tmp_path / "put by hadoop").as_uri(), f"{HDFS}/storage/")
+    checks = Path(__file__).with_name("hdfs_checks.py")
+    hadoop.run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", checks)
+    assert hadoop.run("hadoop", "fs", "-cat", f"{HDFS}/storage/changing").stdout == BODY
+
+
+@pytest.fixture
+def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
+    """A folder with archives, of which one is cut."""
+    folder = tmp_path / "archives/below"
+    folder.mkdir(parents=True)
+    for name in ("example.warc.gz", "iana.warc.gz", "example2.warc.gz"):
+        (folder / name).write_bytes((pywb_warcs / name).read_bytes())
+    (folder / "cut.warc.gz").write_bytes((pywb_warcs / "example.warc.gz").read_bytes()[:2000])
+    return folder.parent
+
+
+def index_in_hdfs(hadoop: Hadoop, cdxmill: Run, archives: Path) -> None:
+    """From /archives to /cdx, twice: only the damaged archive is indexed again."""
+    hadoop.run("hadoop", "fs", "-put", archives.as_uri(), "/")
+    index = ("index", "-p", "2", "--skip-existing", "-o", "hdfs:///cdx", "hdfs:///archives")
+    done = cdxmill(*index, check=False)
+    assert done.returncode == 1
+    assert b"cut.warc.gz@1864: the file ends inside a gzip member" in done.stderr
+    done = cdxmill(*index, check=False)
+    assert done.returncode == 1
+    assert b"3 skipped" in done.stderr
+    listed = hadoop.run("hadoop", "fs", "-ls", "-C", "/cdx/archives/below").stdout.split()
+    names = ("_cut.cdx.gz.failures", "cut.cdx.gz", "example.cdx.gz", "example2.cdx.gz", "iana.cdx.gz")
+    assert listed == [f"/cdx/archives/below/{name}".encode() for name in names]
+
+
+def test_archives_in_hdfs_become_a_cluster_in_hdfs(
+    hadoop: Hadoop, cdxmill: Run, archives: Path, tmp_path: Path
+) -> None:
+    index_in_hdfs(hadoop, cdxmill, archives)
+    here, built = tmp_path / "here", tmp_path / "built"
+    cdxmill("index", "-q", "-o", here / "cdx", archives, check=False)
+    cdxmill("zipnum", "-q", "-s", "3", "-o", here / "C", here / "cdx")
+    cdxmill("zipnum", "-q", "-s", "3", "-o", built, "hdfs:///cdx/*/below/*.cdx.gz")
+    files = {path.name: path.read_bytes() for path in (here / "C").iterdir() if path.name != "cluster.loc"}
+    assert {path.name: path.read_bytes() for path in built.iterdir() if path.name != "cluster.loc"} == files
+
+    target = f"{HDFS}/collections/web/indexes"
+    for copied in (3, 0):
+        assert cdxmill("publish", built, target).stderr.endswith(f", {copied} copied\n".encode())
+    assert hadoop.run("hadoop", "fs", "-cat", "/collections/web/metadata.yaml").stdout == b'title: "web"\n'
+    hadoop.run("hadoop", "fs", "-get", f"{target}/*", tmp_path.as_uri())
+    assert {name: (tmp_path / name).read_bytes() for name in files} == files
+    wanted = cdxmill("lookup", here / "C", PAGES).stdout
+    assert wanted
+    assert cdxmill("lookup", target, PAGES).stdout == wanted

@@ -1,0 +1,232 @@
+"""Command lines of webarchive-indexing, its scripts in bin/ and jobs/, do here what they did.
+
+What its scripts, options and variables are called is listed here as found in all versions of
+commoncrawl/webarchive-indexing and ikreymer/webarchive-indexing; docs/migrating.md has each.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT, Finished, Launch, Places, clean_environment, commands
+
+SCRIPTS = {
+    *("runindexwarcs.sh", "runsample.sh", "runzipcluster.sh", "run_index_hadoop.sh", "publish_index.sh"),
+    *("index_env.sample.sh", "bootstrap.sh", "mrjob.conf", "requirements.txt"),
+    *("indexwarcsjob.py", "samplecdxjob.py", "dosample.py", "zipnumclusterjob.py", "seqfileutils.py"),
+    *(
+        "build_local_zipnum.py",
+        "runsample.py",
+        "runzip.sh",
+        "indexwarcs.py",
+        "samplecdx.py",
+        "zipnumwriter.py",
+    ),
+    *("run_index_ccpyspark.sh", "indexwarcs_cc_pyspark.py", "zipnumcluster_cc_pyspark.py"),
+}
+OPTIONS = {
+    "indexwarcsjob.py": {"--warc_bucket", "--cdx_bucket", "--skip-existing", "--s3_local_temp_dir"},
+    "samplecdxjob.py": {"--shards", "--scaler", "--splitfile"},
+    "zipnumclusterjob.py": {
+        *(
+            "--shards",
+            "--splitfile",
+            "--numlines",
+            "--convert",
+            "--zipnum-dir",
+            "--output-dir",
+            "--s3-upload-acl",
+        )
+    },
+    "seqfileutils.py": {"SEQFILE", "--copyfrom", "--count"},
+    "build_local_zipnum.py": {
+        "OUTPUT",
+        "INPUTS",
+        "-s",
+        "--shards",
+        "-l",
+        "--numlines",
+        "-p",
+        "--parallel",
+        "--convert",
+    },
+    "run_index_hadoop.sh": {"YEAR-WEEK", "MANIFEST", "SPLIT_FILE"},
+    "publish_index.sh": {"YEAR-WEEK", "MONTH"},
+    "mrjob": {"-r", "--conf-path", "--no-output", "--cleanup", "--cmdenv", "--jobconf", "--verbose"},
+}
+VARIABLES = {
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "WARC_MANIFEST", "WARC_CDX_BUCKET", "WARC_CDX"),
+    *("WARC_CDX_SAMPLE", "SPLIT_FILE", "ZIPNUM_CLUSTER_DIR", "ZIPNUM_OUTPUT_DIR", "S3_LOCAL_TEMP_DIR"),
+}
+PAGE = (
+    (ROOT / "docs/migrating.md").read_text().partition("\n## webarchive-indexing\n")[2].partition("\n## ")[0]
+)
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table whose first column has this heading."""
+    _, _, rest = PAGE.partition(f"\n| {heading} |")
+    return [
+        [cell.strip() for cell in row.strip("|").split("|")]
+        for row in rest.partition("\n\n")[0].splitlines()[2:]
+    ]
+
+
+def named(cell: str) -> set[str]:
+    """What a cell has in backquotes."""
+    return set(re.findall(r"`([^`]+)`", cell))
+
+
+def test_the_page_has_every_script() -> None:
+    assert {name for row in rows("script") for name in named(row[0])} == SCRIPTS
+
+
+def test_the_page_has_every_option_of_every_script() -> None:
+    table = [(script, option) for row in rows("of") for script in named(row[0]) for option in named(row[1])]
+    assert sorted(table) == sorted(
+        (script, option) for script, all_of in OPTIONS.items() for option in all_of
+    )
+
+
+def test_the_page_has_every_variable_and_the_sample_too() -> None:
+    assert {name for row in rows("variable") for name in named(row[0])} == VARIABLES
+    sample = (ROOT / "index_env.sample.sh").read_text()
+    assert set(re.findall(r"export (\w+)=", sample)) >= VARIABLES
+
+
+def test_what_the_page_names_instead_is_there() -> None:
+    paths = [name for row in rows("script") for name in named(row[1]) if "/" in name or "." in name]
+    assert len(paths) > 15
+    assert [name for name in paths if " " not in name and not (ROOT / name).exists()] == ["mrjob.conf"]
+
+
+@pytest.fixture
+def old(places: Places) -> Places:
+    """A folder with a mrjob.conf, and CDX files of six fields as old clusters have them."""
+    (places.folder / "mrjob.conf").write_text("runners:\n  local:\n    cleanup: [ALL]\n")
+    (places.folder / "six").mkdir()
+    for host in "ab":
+        lines = [
+            f"com,{host})/{n} 2020010100000{n} http://{host}.com/{n} 512 {n} {host}.warc.gz\n"
+            for n in range(9)
+        ]
+        (places.folder / "six" / f"{host}.cdx").write_text("".join(lines))
+    return places
+
+
+def run(script: str, *args: str, cwd: Path) -> Finished:
+    """A script of the checkout, called from the user's own folder as `python SCRIPT ...`."""
+    command = [sys.executable, str(ROOT / script), *args]
+    return subprocess.run(
+        command, cwd=cwd, env=clean_environment(), capture_output=True, text=True, check=False
+    )
+
+
+KEYS = ("--cmdenv", "AWS_ACCESS_KEY_ID=id", "--cmdenv", "AWS_SECRET_ACCESS_KEY=secret")
+MEMORY = ("--jobconf", "mapreduce.map.memory.mb=640", "--jobconf", "mapreduce.map.java.opts=-Xmx512m")
+
+
+def test_the_jobs_as_the_known_launchers_call_them(old: Places) -> None:
+    index = (
+        "--conf-path",
+        "./mrjob.conf",
+        "--cdx_bucket=cdx",
+        "--no-output",
+        "--cleanup",
+        "NONE",
+        "--skip-existing",
+    )
+    temporary = ("--s3_local_temp_dir=.", "--warc_bucket", "warcs")
+    done = run(
+        "jobs/indexwarcsjob.py",
+        *index,
+        *KEYS,
+        "-r",
+        "local",
+        *MEMORY,
+        *temporary,
+        "warcs.txt",
+        cwd=old.folder,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert sorted(path.name for path in (old.folder / "cdx").glob("*.gz")) == ["dupes.cdx.gz", "iana.cdx.gz"]
+
+    sample = ("--verbose", "--shards=3", "--scaler", "100", "--splitfile=splits.seq", *KEYS, *MEMORY)
+    plain = ("--jobconf", "mapreduce.output.fileoutputformat.compress=false", "-r", "local")
+    done = run("jobs/dosample.py", *sample, *plain, "cdx/*.cdx.gz", cwd=old.folder)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    done = run("jobs/seqfileutils.py", "splits.seq", "--count", cwd=old.folder)
+    assert (done.returncode, done.stdout) == (0, "2\n")
+    done = run("jobs/seqfileutils.py", "--copyfrom", "splits.txt", "again.seq", cwd=old.folder)
+    assert done.returncode == 0
+
+    zipnum = (
+        "--shards=3",
+        "--splitfile=again.seq",
+        "--output-dir=indexes/",
+        "--no-output",
+        "--numlines",
+        "3000",
+    )
+    done = run(
+        "jobs/zipnumclusterjob.py", *zipnum, *KEYS, *MEMORY, "-r", "local", "cdx/*.cdx.gz", cwd=old.folder
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    shards = sorted(path.name for path in (old.folder / "indexes").glob("cdx-*"))
+    assert shards == ["cdx-00000.gz", "cdx-00001.gz", "cdx-00002.gz"]
+    all_idx = subprocess.run("cat indexes/part-* > all.idx", shell=True, cwd=old.folder, check=True)
+    assert all_idx.returncode == 0
+    rows = [line.split("\t") for line in (old.folder / "all.idx").read_text().splitlines()]
+    assert {len(row) for row in rows} == {4}
+    assert rows == sorted(rows)
+
+
+def test_lines_of_six_fields_are_converted(old: Places) -> None:
+    done = run("jobs/samplecdxjob.py", "-r", "local", "--shards", "2", "six/*.cdx", cwd=old.folder)
+    assert done.returncode == 0, done.stderr
+    (old.folder / "splits.txt").write_text(done.stdout)
+    options = ("--splitfile", "splits.txt", "--output-dir", "out", "--convert")
+    done = run("jobs/zipnumclusterjob.py", "-r", "local", *options, "six/*.cdx", cwd=old.folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_local_cluster(old: Places) -> None:
+    options = ("out", "-s", "3", "-l", "2", "-p", "--convert", "six/a.cdx", "six/b.cdx")
+    assert run("bin/build_local_zipnum.py", *options, cwd=old.folder).returncode == 0
+    names = {path.name for path in (old.folder / "out").iterdir()}
+    assert names >= {"part-00002", "cdx-00002.gz", "cluster.summary", "cluster.loc"}
+
+
+def test_run_index_hadoop_for_a_monthly_crawl(launch: Launch) -> None:
+    manifest = "s3://commoncrawl/crawl-data/CC-MAIN-2016-44/warc.paths.gz"
+    index, sample, zipnum = commands(
+        launch("run_index_hadoop.sh", "--dry-run", "2016-44", manifest, env={"INDEX_ENV": ""})
+    )
+    assert index[2:4] == sample[2:4] == zipnum[2:4] == ["-r", "hadoop"]
+    assert index[6:] == ["--cdx_bucket", "s3a://commoncrawl", "--warc_bucket", "s3a://commoncrawl", manifest]
+    cdx = "s3a://commoncrawl/cc-index/cdx/CC-MAIN-2016-44/segments/*/*/*.cdx.gz"
+    assert sample[6:] == ["--splitfile", "s3a://commoncrawl-index-temp/CC-MAIN-2016-44/splits.seq", cdx]
+    cluster = "s3a://commoncrawl/cc-index/collections/CC-MAIN-2016-44/indexes"
+    assert zipnum[8:] == ["--zipnum-dir", cluster, cdx]
+
+
+def test_run_index_hadoop_without_indexing_and_with_a_split_file(launch: Launch) -> None:
+    splits = "s3a://commoncrawl-index-temp/CC-MAIN-2016-40/splits.seq"
+    (zipnum,) = commands(
+        launch("run_index_hadoop.sh", "--dry-run", "2016-44", "", splits, env={"INDEX_ENV": ""})
+    )
+    assert zipnum[1] == str(ROOT / "jobs/zipnumclusterjob.py")
+    assert zipnum[6:8] == ["--splitfile", splits]
+
+
+def test_publish_index_for_a_monthly_crawl(launch: Launch) -> None:
+    place = "s3a://commoncrawl/cc-index/collections/CC-MAIN-2018-22/indexes"
+    (words,) = commands(launch("publish_index.sh", "--dry-run", "2018-22", "may", env={"INDEX_ENV": ""}))
+    assert words[3:] == ["publish", "--title", "May 2018 Index", place, place]
+    (words,) = commands(launch("publish_index.sh", "--dry-run", "2018-22", env={"INDEX_ENV": ""}))
+    assert words[3:] == ["publish", place, place]

@@ -1,0 +1,226 @@
+"""Launchers from settings to a cluster, on this machine's engine; what they say and how they end."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT, Launch, Places, clean_environment, write_settings
+
+STEPS = ("runindexwarcs.sh", "runsample.sh", "runzipcluster.sh")
+
+
+def shards(folder: Path) -> dict[str, bytes]:
+    """The shards of a cluster, by name."""
+    return {path.name: path.read_bytes() for path in folder.glob("cdx-*.gz")}
+
+
+def last_line(stderr: str) -> str:
+    """The last that a launcher says."""
+    return stderr.splitlines()[-1]
+
+
+def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, places: Places) -> None:
+    by_steps = [launch(name, **places.settings) for name in STEPS]
+    assert [last_line(done.stderr) for done in by_steps] == [
+        "runindexwarcs.sh: done (exit status 0); next: bin/runsample.sh",
+        "runsample.sh: done (exit status 0); next: bin/runzipcluster.sh",
+        "runzipcluster.sh: done (exit status 0); next: bin/publish_index.sh",
+    ]
+    assert [done.returncode for done in by_steps] == [0, 0, 0]
+    cluster = shards(places.folder / "cluster")
+    assert sorted(cluster) == ["cdx-00000.gz", "cdx-00001.gz"]
+    made = ("WARC_CDX_BUCKET", "WARC_CDX", "SPLIT_FILE", "ZIPNUM_CLUSTER_DIR")
+    anew = {name: f"{places.settings[name]}.2" for name in made}
+    at_once = launch("run_index_hadoop.sh", **{**places.settings, **anew})
+    assert at_once.returncode == 0, at_once.stderr
+    assert shards(places.folder / "cluster.2") == cluster
+
+
+def test_what_is_done_is_left_as_it_is(launch: Launch, places: Places) -> None:
+    assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
+    made = [*(places.folder / "cdx").rglob("*.cdx.gz"), places.folder / "splits.seq"]
+    before = [path.stat().st_mtime_ns for path in made]
+    done = launch("run_index_hadoop.sh", **places.settings)
+    assert done.returncode == 0
+    assert f"sample: left out, for {places.folder}/splits.seq is there" in done.stderr
+    assert [path.stat().st_mtime_ns for path in made] == before
+    assert launch("run_index_hadoop.sh", "--no-skip-existing", **places.settings).returncode == 0
+    assert all(path.stat().st_mtime_ns > old for path, old in zip(made, before, strict=True))
+
+
+def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: Places) -> None:
+    assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
+    settings = {name: value for name, value in places.settings.items() if name != "SHARDS"}
+    settings["ZIPNUM_CLUSTER_DIR"] = places.folder / "2026-44"
+    (places.folder / "splits.seq").rename(places.folder / "old.seq")
+    done = launch("run_index_hadoop.sh", "2026-44", "", places.folder / "old.seq", **settings)
+    assert done.returncode == 0, done.stderr
+    assert shards(places.folder / "2026-44") == shards(places.folder / "cluster")
+
+
+def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, places: Places) -> None:
+    with (places.folder / "warcs.txt").open("a") as manifest:
+        manifest.write("absent.warc.gz\n")
+    step = launch("runindexwarcs.sh", **places.settings)
+    assert step.returncode == 1
+    assert "absent.warc.gz" in step.stderr
+    assert "done but for what is named above (exit status 1)" in last_line(step.stderr)
+    everything = launch("run_index_hadoop.sh", **places.settings)
+    assert everything.returncode == 1
+    assert "absent.warc.gz" in everything.stderr
+    lines = b"".join(map(gzip.decompress, shards(places.folder / "cluster").values())).splitlines()
+    assert len(lines) > 10
+
+
+def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, places: Places) -> None:
+    assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
+    done = launch("runzipcluster.sh", "--shards", "3", **places.settings)
+    assert done.returncode == 2
+    assert "gives 2 shards, but --shards says 3" in done.stderr
+    (places.folder / "splits.txt").write_text("b\na\n")
+    done = launch("runzipcluster.sh", **{**places.settings, "SPLIT_FILE": places.folder / "splits.txt"})
+    assert done.returncode == 2
+    assert "splits.txt" in done.stderr
+
+
+def test_a_cluster_is_published_where_it_is_and_elsewhere(launch: Launch, places: Places) -> None:
+    unfinished = launch("publish_index.sh", **places.settings)
+    assert unfinished.returncode in (1, 2)
+    assert f"{places.folder}/cluster" in unfinished.stderr
+    settings = {**places.settings, "ZIPNUM_CLUSTER_DIR": places.folder / "2026-44/indexes"}
+    assert launch("run_index_hadoop.sh", **settings).returncode == 0
+    done = launch("publish_index.sh", "2026-44", "november", **settings)
+    assert done.returncode == 0, done.stderr
+    assert (places.folder / "2026-44/metadata.yaml").read_text() == 'title: "November 2026 Index"\n'
+    elsewhere = {**settings, "PUBLISH_DIR": places.folder / "site/indexes"}
+    done = launch("publish_index.sh", "--location", "https://example.org/i", **elsewhere)
+    assert done.returncode == 0, done.stderr
+    assert shards(places.folder / "site/indexes") == shards(places.folder / "2026-44/indexes")
+    locations = (places.folder / "site/indexes/cluster.loc").read_text()
+    assert locations.startswith("cdx-00000.gz\thttps://example.org/i/cdx-00000.gz\n")
+
+
+@pytest.fixture
+def pretender(tmp_path: Path) -> Path:
+    """An environment whose Python takes the place of a job: it does what the shell words in $JOB say."""
+    python = tmp_path / "venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/bash\n[[ "$1" == -c ]] && exec {sys.executable} "$@"\neval "$JOB"\n')
+    python.chmod(0o755)
+    return tmp_path / "venv"
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (0, "done (exit status 0); next: bin/runzipcluster.sh"),
+        (1, "done but for what is named above (exit status 1); next: see to it and run this again, or "),
+        (2, "stopped (exit status 2): the reason stands above"),
+        (3, "stopped (exit status 3): the reason stands above, and docs/launchers.md says what to do"),
+        (130, "stopped by a signal (exit status 130); run it again to go on"),
+    ],
+)
+def test_the_exit_status_is_that_of_the_job(
+    status: int, said: str, launch: Launch, places: Places, pretender: Path
+) -> None:
+    env = {"CDXMILL_VENV": str(pretender), "JOB": f"exit {status}"}
+    done = launch("runsample.sh", env=env, **places.settings)
+    assert done.returncode == status
+    assert said in last_line(done.stderr)
+
+
+def test_a_step_that_stopped_stops_the_steps_behind_it(
+    launch: Launch, places: Places, pretender: Path
+) -> None:
+    job = 'echo "$1" >&2; [[ "$1" != *dosample* ]] || exit 3'
+    done = launch("run_index_hadoop.sh", env={"CDXMILL_VENV": str(pretender), "JOB": job}, **places.settings)
+    assert done.returncode == 3
+    assert "indexwarcsjob.py\n" in done.stderr
+    assert "zipnumclusterjob.py" not in done.stderr
+
+
+def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: Places) -> None:
+    hadoop = places.folder / "hadoop"
+    (hadoop / "bin").mkdir(parents=True)
+    (hadoop / "hadoop-streaming-3.4.2.jar").touch()
+    (hadoop / "bin/hadoop").write_text(
+        '#!/bin/sh\ncase "$1" in version) echo Hadoop 3.4.2 ;; jar) exit 5 ;; esac\n'
+    )
+    (hadoop / "bin/hadoop").chmod(0o755)
+    keys = {"AWS_ACCESS_KEY_ID": "AKIA0", "AWS_SECRET_ACCESS_KEY": "hush/hush", "AWS_SESSION_TOKEN": "token0"}
+    (places.folder / "cdx").mkdir()
+    (places.folder / "cdx/a.cdx").write_text('com,a)/ 20200101000000 {"url": "http://a.com/"}\n')
+    settings = {**places.settings, **keys, "RUNNER": "hadoop", "HADOOP_HOME": hadoop}
+    done = launch("runsample.sh", **settings)
+    assert done.returncode == 3
+    assert [value for value in keys.values() if value in done.stderr + done.stdout] == []
+
+
+JOB_THAT_WAITS = """
+exec python3 -c '
+import signal, sys, time
+def end(*_): print("ending", flush=True); time.sleep(0.2); sys.exit(143)
+signal.signal(signal.SIGTERM, end)
+try:
+    print("waiting", flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(130)
+'
+"""
+
+
+def environment_of(places: Places, pretender: Path, job: str) -> dict[str, str]:
+    """The environment of a launcher that is not waited for."""
+    own = write_settings(places.folder / "own.sh", places.settings)
+    return {**clean_environment(), "INDEX_ENV": str(own), "CDXMILL_VENV": str(pretender), "JOB": job}
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
+)
+def test_a_signal_ends_the_job_first(sent: int, status: int, places: Places, pretender: Path) -> None:
+    started = subprocess.Popen(
+        [ROOT / "bin/runsample.sh"],
+        env=environment_of(places, pretender, JOB_THAT_WAITS),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert started.stdout is not None
+    assert started.stdout.readline() == "waiting\n"
+    started.send_signal(sent)
+    output, said = started.communicate()
+    assert output == ("" if status == 130 else "ending\n")
+    assert (
+        last_line(said) == f"runsample.sh: stopped by a signal (exit status {status}); run it again to go on"
+    )
+    assert started.returncode == status
+
+
+def test_in_the_background(launch: Launch, places: Places) -> None:
+    done = launch("run_index_hadoop.sh", "--background", "--no-skip-existing", **places.settings)
+    assert done.returncode == 0, done.stderr
+    found = re.fullmatch(r"run_index_hadoop.sh: started as process \d+; .* go to (.*\.log)\n", done.stderr)
+    assert found is not None
+    log = Path(found[1])
+    while "exit status" not in log.read_text():
+        time.sleep(0.05)
+    assert log.parent == places.folder / "called from"
+    assert last_line(log.read_text()).startswith("run_index_hadoop.sh: done (exit status 0)")
+    assert len(shards(places.folder / "cluster")) == 2
+
+
+def test_what_is_wrong_is_said_before_it_goes_to_the_background(launch: Launch, places: Places) -> None:
+    done = launch("runsample.sh", "--background", **{**places.settings, "SPLIT_FILE": ""})
+    assert done.returncode == 2
+    assert "SPLIT_FILE is not set" in done.stderr
+    assert list((places.folder / "called from").iterdir()) == []

@@ -1,0 +1,379 @@
+"""OpenWayback 2.4 reads and replays a cluster of CDX lines with 11 fields, by its own classes.
+
+What an answer should be is worked out here from the cluster's decompressed lines; what a page should be
+is read by warcio from the line's range of the archive. The configurations are those of conf/openwayback.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ..storage.range_server import RangeServer, serving
+from .conftest import Answer, enter_private_network
+from .openwayback.configuration import PAGE_SIZE, READER, write_configurations
+from .openwayback.server import OpenWayback, class_path
+from .test_pywb import (
+    Query,
+    archived_payload,
+    blocks_of,
+    domain,
+    every_paged_query,
+    every_query,
+    exact,
+    expected,
+    host,
+    replayed_payload,
+    text,
+)
+
+if TYPE_CHECKING:
+    from tests.conftest import BuildCluster, Cluster, RunCdxmill
+
+pytestmark = pytest.mark.xdist_group("openwayback")
+
+# Not only ASCII: the digests of two records are a byte each.
+ODD = "hrbrmstr+warc/inst/extdata/20160901-00000.warc.gz"
+PLACES = ["path", "file", "http"]
+# The lines from the first on that are less than the second.
+Span = tuple[bytes, bytes]
+EVERYTHING = (b"", b"")
+
+
+@pytest.fixture(scope="session")
+def network() -> Iterator[Executor]:
+    """A thread whose network, and that of what it starts, is nothing but loopback."""
+    with ThreadPoolExecutor(1, initializer=enter_private_network) as thread:
+        yield thread
+
+
+@pytest.fixture(scope="session")
+def archives(served_archives: list[Path], samples: Path) -> list[Path]:
+    return [*served_archives, samples / ODD]
+
+
+@pytest.fixture(scope="session")
+def cdx11(
+    build_cluster: BuildCluster, archives: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Cluster:
+    """Small blocks, so that there are pages to turn; 4 shards, located by absolute paths."""
+    folder = tmp_path_factory.mktemp("cdx11") / "cluster"
+    return build_cluster(folder, archives, 4, "--numlines", "10", "--cdx11")
+
+
+@pytest.fixture(scope="session")
+def shard_server(network: Executor) -> Iterator[RangeServer]:
+    server = serving()
+    yield network.submit(server.__enter__).result()
+    server.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def places(
+    cdx11: Cluster,
+    shard_server: RangeServer,
+    run_cdxmill: RunCdxmill,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, Path]:
+    """The cluster; a copy located by file URIs; one of its lines by `cdxmill zipnum`, of shards on the web."""
+    folder = tmp_path_factory.mktemp("places")
+    moved = shutil.copytree(cdx11.folder, folder / "file")
+    with_locations(moved, moved.as_uri())
+    same = ["--splits", cdx11.folder / "splits.txt", "--numlines", "10", cdx11.folder / "cdx"]
+    location = f"{shard_server.url}/cluster"
+    done = run_cdxmill("zipnum", "-o", folder / "http", "--location", location, *same)
+    assert done.returncode == 0, done.stderr
+    for shard in (folder / "http").glob("cdx-*.gz"):
+        shard_server.add(f"/cluster/{shard.name}", shard.read_bytes())
+        shard.unlink()
+    return {"path": cdx11.folder, "file": moved, "http": folder / "http"}
+
+
+def with_locations(cluster: Path, *bases: str) -> Path:
+    """The cluster's loc file, rewritten with a location of each shard below each base."""
+    names = sorted(shard.name for shard in cluster.glob("cdx-*.gz"))
+    rows = ["\t".join([name, *(f"{base}/{name}" for base in bases)]) for name in names]
+    (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in rows))
+    return cluster
+
+
+@pytest.fixture(scope="session")
+def openwayback(
+    root: Path,
+    places: dict[str, Path],
+    archives: list[Path],
+    network: Executor,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[OpenWayback]:
+    """The CDX server on paths, the replay on file URIs, by the sample configurations."""
+    folder = tmp_path_factory.mktemp("openwayback")
+    webapp, collection = write_configurations(folder, places["path"], places["file"], archives)
+    server = OpenWayback(class_path(root), webapp, collection, folder / "openwayback.log", network)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def fields(line: bytes) -> dict[str, str]:
+    """A line's fields by those names of CDXJ that are used here."""
+    _, timestamp, url, mime, status, _, _, _, length, offset, filename = line.decode().split(" ")
+    found = {"timestamp": timestamp, "url": url, "mime": mime, "status": status}
+    return {**found, "length": length, "offset": offset, "filename": filename}
+
+
+def read(openwayback: OpenWayback, folder: Path, span: Span, **properties: object) -> Answer:
+    """What OpenWayback's reader gives of the cluster in `folder`; None takes a property away."""
+    files = {"summaryFile": folder / "cluster.summary", "locFile": folder / "cluster.loc"}
+    asked = {**READER, **files, **properties, "start": span[0], "end": span[1]}
+    return openwayback.get("/lines", **{name: value for name, value in asked.items() if value is not None})
+
+
+def spans(cluster: Cluster) -> dict[str, Span]:
+    """Ranges of all kinds; `end` is never empty, for that means the end of the cluster."""
+    starts = [row[0] for row in cluster.index_rows()]
+    shards = [row[1] for row in cluster.index_rows()]
+    lines = cluster.lines()
+    border = shards.index(shards[-1])
+    return {
+        "first block": (starts[0], starts[1]),
+        "last block": (starts[-1], b"~"),
+        "blocks and shards": (starts[3], starts[-3]),
+        "from within a block into the next shard": (lines[14], starts[border] + b" ~"),
+        "one line": (lines[37], lines[37] + b"!"),
+        "no line between two": (lines[37] + b"!", lines[38]),
+        "before all": (b"!", starts[0]),
+        "after all": (b"zzz,", b"zzz-"),
+        "more than all": (b"!", b"~"),
+    }
+
+
+def inside(cluster: Cluster, span: Span) -> list[bytes]:
+    return [line for line in cluster.lines() if span[0] <= line < span[1]]
+
+
+def test_the_cluster_is_of_cdx_lines_in_many_blocks_and_4_shards(cdx11: Cluster) -> None:
+    assert cdx11.status == 0, cdx11.stderr
+    assert {len(line.split(b" ")) for line in cdx11.lines()} == {11}
+    rows = cdx11.index_rows()
+    assert len({shard for _, shard, *_ in rows}) == 4
+    assert len(rows) > PAGE_SIZE
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_line_comes_in_order(
+    openwayback: OpenWayback, cdx11: Cluster, places: dict[str, Path], place: str
+) -> None:
+    answer = read(openwayback, places[place], EVERYTHING)
+    assert (answer.status, answer.body) == (200, text(cdx11.lines()))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_range_is_exactly_the_cluster_s_lines(
+    openwayback: OpenWayback, cdx11: Cluster, places: dict[str, Path], place: str
+) -> None:
+    for name, span in spans(cdx11).items():
+        answer = read(openwayback, places[place], span)
+        assert (answer.status, answer.body) == (200, text(inside(cdx11, span))), name
+
+
+def test_over_http_it_fetches_the_ranges_of_the_blocks(
+    openwayback: OpenWayback, cdx11: Cluster, places: dict[str, Path], shard_server: RangeServer
+) -> None:
+    span = spans(cdx11)["blocks and shards"]
+    wanted = [
+        (f"/cluster/{shard.decode()}", f"bytes={int(at)}-{int(at) + int(length) - 1}")
+        for start, shard, at, length, _ in cdx11.index_rows()[2:-3]
+    ]
+    shard_server.seen.clear()
+    read(openwayback, places["http"], span)
+    assert [(path, asked) for _, path, asked in shard_server.seen] == wanted
+
+
+@pytest.fixture
+def copy(cdx11: Cluster, tmp_path: Path) -> Path:
+    return shutil.copytree(cdx11.folder, tmp_path / "copy")
+
+
+def test_replicas_over_http_are_tried_with_cache_remote_loc(
+    openwayback: OpenWayback, cdx11: Cluster, shard_server: RangeServer, copy: Path
+) -> None:
+    with_locations(copy, f"{shard_server.url}/gone", f"{shard_server.url}/cluster")
+    assert read(openwayback, copy, EVERYTHING).status == 500
+    answer = read(openwayback, copy, EVERYTHING, cacheRemoteLoc="true")
+    assert (answer.status, answer.body) == (200, text(cdx11.lines()))
+
+
+@pytest.mark.parametrize("base", ["https://127.0.0.1/cluster", "s3://bucket/cluster", "/nowhere", "cluster"])
+def test_a_location_that_it_cannot_read_is_an_error(openwayback: OpenWayback, copy: Path, base: str) -> None:
+    answer = read(openwayback, with_locations(copy, base), EVERYTHING)
+    assert (answer.status, b"No such file" in answer.body) == (500, True)
+
+
+def test_a_plain_index_needs_no_loc_file(openwayback: OpenWayback, cdx11: Cluster, copy: Path) -> None:
+    (copy / "cluster.loc").unlink()
+    answer = read(openwayback, copy, EVERYTHING, locFile=None)
+    assert (answer.status, answer.body) == (200, text(cdx11.lines()))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_cluster_may_be_tiny(
+    openwayback: OpenWayback, cdx11: Cluster, run_cdxmill: RunCdxmill, tmp_path: Path, count: int
+) -> None:
+    lines = cdx11.lines()[:count]
+    (tmp_path / "few.cdx").write_bytes(text(lines))
+    assert run_cdxmill("zipnum", "-o", tmp_path / "few", "-s", "1", tmp_path / "few.cdx").returncode == 0
+    answer = read(openwayback, tmp_path / "few", EVERYTHING)
+    assert (answer.status, answer.body) == (200, text(lines))
+
+
+def test_the_sample_s_setting_lets_it_read_a_long_last_key(
+    openwayback: OpenWayback, cdx11: Cluster, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    """OpenWayback's own search ends with an error where the summary's last line is longer than 8192 bytes."""
+    key, rest = cdx11.lines()[-1].split(b" ", 1)
+    lines = [*cdx11.lines(), b"%b%b %b" % (key, b"x" * 30000, rest)]
+    (tmp_path / "long.cdx").write_bytes(text(lines))
+    done = run_cdxmill("zipnum", "-o", tmp_path / "long", "-s", "2", "--numlines", "1", tmp_path / "long.cdx")
+    assert done.returncode == 0
+    the_end = (lines[-2], b"~")
+    answer = read(openwayback, tmp_path / "long", the_end)
+    assert (answer.status, answer.body) == (200, text(lines[-2:]))
+    assert read(openwayback, tmp_path / "long", the_end, binsearchBlockSize=8192).status == 500
+
+
+def ask(openwayback: OpenWayback, query: Query, **params: object) -> bytes:
+    """The CDX server's answer, unpacked; packed it is in UTF-8."""
+    packed = openwayback.cdx(url=query.url, matchType=query.match_type, gzip="true", **params)
+    return gzip.decompress(packed)
+
+
+@every_query
+def test_an_answer_is_exactly_the_cluster_s_lines(
+    openwayback: OpenWayback, cdx11: Cluster, query: Query
+) -> None:
+    assert ask(openwayback, query) == text(expected(cdx11, query))
+
+
+def test_stars_stand_for_prefix_and_domain(openwayback: OpenWayback, cdx11: Cluster) -> None:
+    assert openwayback.cdx(url="*.archive.org") == text(
+        expected(cdx11, domain("archive.org", b"org,archive"))
+    )
+    assert openwayback.cdx(url="archive.org/*") == text(expected(cdx11, host("archive.org", b"org,archive")))
+
+
+def test_every_line_is_found_by_its_own_url(openwayback: OpenWayback, cdx11: Cluster) -> None:
+    for key, found in groupby(cdx11.lines(), key=lambda line: line.split(b" ", 1)[0]):
+        lines = list(found)
+        url = fields(lines[0])["url"].replace("metadata://", "http://")
+        if not url.startswith("urn:"):
+            assert ask(openwayback, exact(url, key)) == text(lines)
+
+
+def test_a_url_that_is_not_there_has_an_empty_answer(openwayback: OpenWayback) -> None:
+    assert openwayback.cdx(url="http://www.iana.org/never-was-there") == b""
+    assert openwayback.cdx(url="nowhere.invalid", matchType="domain") == b""
+
+
+def test_an_answer_that_is_not_packed_is_in_latin_1(openwayback: OpenWayback, cdx11: Cluster) -> None:
+    query = exact("https://rapid7.com/", b"com,rapid7)/")
+    lines = text(expected(cdx11, query))
+    assert not lines.isascii()
+    assert openwayback.cdx(url=query.url) == lines.decode().encode("latin-1")
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 7])
+@every_paged_query
+def test_the_pages_are_as_many_as_the_blocks_make_and_add_up_to_the_answer(
+    openwayback: OpenWayback, cdx11: Cluster, query: Query, page_size: int
+) -> None:
+    pages = int(ask(openwayback, query, showNumPages="true", pageSize=page_size))
+    assert pages == -(-blocks_of(cdx11, query) // page_size)
+    answers = [ask(openwayback, query, page=page, pageSize=page_size) for page in range(pages)]
+    assert b"".join(answers) == text(expected(cdx11, query))
+    assert max(answer.count(b"\n") for answer in answers) <= 10 * page_size
+    assert ask(openwayback, query, page=pages, pageSize=page_size) == b""
+
+
+def test_the_configured_page_size_ends_every_answer(openwayback: OpenWayback, cdx11: Cluster) -> None:
+    query = domain("org", b"org")
+    lines = text(expected(cdx11, query))
+    assert blocks_of(cdx11, query) > PAGE_SIZE
+    first = ask(openwayback, query, page=0)
+    assert ask(openwayback, query) == first != lines
+    assert ask(openwayback, query, page=0, pageSize=1000) == first
+    assert first + ask(openwayback, query, page=1) == lines
+
+
+def test_the_paged_index_is_the_rows_of_the_summary(openwayback: OpenWayback, cdx11: Cluster) -> None:
+    query = domain("archive.org", b"org,archive")
+    rows = (cdx11.folder / "cluster.summary").read_bytes().splitlines()
+    shown = ask(openwayback, query, showPagedIndex="true", page=0).splitlines()
+    wanted = [row for row in rows if query.start <= row < query.end]
+    assert shown[1:] == wanted
+    assert shown[0] == rows[rows.index(wanted[0]) - 1]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 11])
+def test_limit_takes_the_first_lines(openwayback: OpenWayback, cdx11: Cluster, limit: int) -> None:
+    query = domain("archive.org", b"org,archive")
+    assert ask(openwayback, query, limit=limit) == text(expected(cdx11, query)[:limit])
+    assert ask(openwayback, query, limit=-limit - 1) == text(expected(cdx11, query)[-limit - 1 :])
+
+
+def test_an_exact_answer_can_be_turned_around(openwayback: OpenWayback, cdx11: Cluster) -> None:
+    query = exact("http://www.archive.org/", b"org,archive)/")
+    lines = expected(cdx11, query)[::-1]
+    assert len(lines) > 1
+    assert ask(openwayback, query, sort="reverse") == text(lines)
+    assert ask(openwayback, query, limit=-1) == text(lines[:1])
+
+
+def test_from_and_to_bound_the_timestamps(openwayback: OpenWayback, cdx11: Cluster) -> None:
+    query = host("www.iana.org", b"org,iana")
+    lines = expected(cdx11, query)
+    wanted = [line for line in lines if "20140126200700" <= fields(line)["timestamp"] <= "20140126200899"]
+    assert 0 < len(wanted) < len(lines)
+    assert ask(openwayback, query, **{"from": "201401262007", "to": "201401262008"}) == text(wanted)
+
+
+def test_filters_see_the_fields_of_the_lines(openwayback: OpenWayback, cdx11: Cluster) -> None:
+    query = domain("archive.org", b"org,archive")
+    wanted = [
+        line
+        for line in expected(cdx11, query)
+        if fields(line)["status"] != "200" and fields(line)["mime"].startswith("text/")
+    ]
+    assert wanted
+    assert ask(openwayback, query, filter=["!statuscode:200", "mimetype:text/.*"]) == text(wanted)
+
+
+def captures(cluster: Cluster) -> Iterator[list[dict[str, str]]]:
+    """The lines with status 200 that are no revisits, those with the same key and timestamp together."""
+    for _, lines in groupby(cluster.lines(), key=lambda line: line.split(b" ", 2)[:2]):
+        same = [fields(line) for line in lines]
+        if all(line["status"] == "200" and line["mime"] != "warc/revisit" for line in same):
+            yield same
+
+
+def test_every_page_replays_as_it_lies_in_its_archive(
+    openwayback: OpenWayback, cdx11: Cluster, served_archives: list[Path]
+) -> None:
+    paths = {path.name: path for path in served_archives}
+    seen: set[str] = set()
+    for same in captures(cdx11):
+        if not all(line["filename"] in paths for line in same):
+            continue
+        answer = openwayback.get(f"/wayback/{same[0]['timestamp']}id_/{same[0]['url']}")
+        assert answer.status == 200, (same, answer)
+        archived = [archived_payload(paths[line["filename"]], line) for line in same]
+        assert replayed_payload(answer) in archived, same
+        seen.update(line["filename"] for line in same)
+    assert seen >= {"iana.warc.gz", "example.arc.gz", "example.arc", "example-extra.warc"}

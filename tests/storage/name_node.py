@@ -1,0 +1,174 @@
+"""A name node and data node in one, on loopback: WebHDFS over files in memory, which fails as it is told."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+PREFIX = "/webhdfs/v1"
+
+
+@dataclass
+class Stored:
+    """A file, with what HDFS knows it by."""
+
+    body: bytes
+    number: int
+    modified: int = 1_700_000_000_000
+
+
+class NameNode(ThreadingHTTPServer):
+    """`files` by path; `seen` lists the op, path and further parameters of each request."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.files: dict[str, Stored] = {}
+        self.seen: list[tuple[str, str, dict[str, str]]] = []
+        self.refusals: list[tuple[int, str]] = []
+        """Status and exception that the name node answers with next, one a request."""
+        self.data_refusals: list[tuple[int, str]] = []
+        """The same, of the data node."""
+        self.cuts: list[int] = []
+        """Bytes of a body that is read after which the connection is cut, one a request."""
+        self.lost: list[str] = []
+        """Operations that are done but not answered, one a request."""
+        self.page: bytes | None = None
+        """Answered to everything: what listens here is no name node."""
+        self._numbers = 0
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def put(self, path: str, body: bytes) -> Stored:
+        """A file that no other was before."""
+        self._numbers += 1
+        self.files[path] = Stored(body, self._numbers)
+        return self.files[path]
+
+    def operations(self) -> list[str]:
+        return [op for op, _, _ in self.seen]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: NameNode
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        path, query = unquote(parts.path), dict(parse_qsl(parts.query))
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        if self.server.page is not None:
+            return self._answer(404, self.server.page)
+        is_data = path.startswith("/data")
+        op = query.pop("op", "")
+        self.server.seen.append((f"data {op}" if is_data else op, path.partition(PREFIX)[2], query))
+        refusals = self.server.data_refusals if is_data else self.server.refusals
+        if refusals:
+            return self._refuse(*refusals.pop(0))
+        path = path.partition(PREFIX)[2]
+        if op in ("OPEN", "CREATE") and not is_data:
+            return self._redirect(op, path, query)
+        return getattr(self, f"_{op.lower()}")(path, query, body)  # type: ignore[no-any-return]
+
+    def do_PUT(self) -> None:
+        self.do_GET()
+
+    def do_DELETE(self) -> None:
+        self.do_GET()
+
+    def _redirect(self, op: str, path: str, query: dict[str, str]) -> None:
+        if op == "OPEN" and path not in self.server.files:
+            return self._refuse(404, "FileNotFoundException")
+        address = f"{self.server.address}/data{PREFIX}{urlsplit(self.path).path.partition(PREFIX)[2]}"
+        return self._answer(307, b"", Location=f"{address}?{urlencode({'op': op, **query})}")
+
+    def _open(self, path: str, query: dict[str, str], body: bytes) -> None:
+        offset, length = int(query["offset"]), int(query["length"])
+        self._answer(200, self.server.files[path].body[offset : offset + length])
+
+    def _create(self, path: str, query: dict[str, str], body: bytes) -> None:
+        self.server.put(path, body)
+        self._answer(201, b"")
+
+    def _rename(self, path: str, query: dict[str, str], body: bytes) -> None:
+        if path not in self.server.files:
+            return self._refuse(404, "FileNotFoundException")
+        self.server.files[query["destination"]] = self.server.files.pop(path)
+        if "RENAME" in self.server.lost:
+            self.server.lost.remove("RENAME")
+            self.close_connection = True
+            return None
+        return self._answer(200, b"")
+
+    def _delete(self, path: str, query: dict[str, str], body: bytes) -> None:
+        self._json({"boolean": self.server.files.pop(path, None) is not None})
+
+    def _getfilestatus(self, path: str, query: dict[str, str], body: bytes) -> None:
+        if path in self.server.files:
+            return self._json({"FileStatus": self._status("", path)})
+        if any(name.startswith(f"{path.rstrip('/')}/") for name in self.server.files):
+            return self._json({"FileStatus": self._folder("")})
+        return self._refuse(404, "FileNotFoundException")
+
+    def _liststatus(self, path: str, query: dict[str, str], body: bytes) -> None:
+        if path in self.server.files:
+            return self._json({"FileStatuses": {"FileStatus": [self._status("", path)]}})
+        start = f"{path.rstrip('/')}/"
+        below = sorted(name for name in self.server.files if name.startswith(start))
+        found = {}
+        for name in below:
+            step, _, rest = name.removeprefix(start).partition("/")
+            found[step] = self._folder(step) if rest else self._status(step, name)
+        if not found:
+            return self._refuse(404, "FileNotFoundException")
+        return self._json({"FileStatuses": {"FileStatus": list(found.values())}})
+
+    def _status(self, suffix: str, path: str) -> dict[str, object]:
+        file = self.server.files[path]
+        times = {"modificationTime": file.modified, "fileId": file.number}
+        return {"pathSuffix": suffix, "length": len(file.body), "type": "FILE", **times}
+
+    def _folder(self, suffix: str) -> dict[str, object]:
+        return {"pathSuffix": suffix, "length": 0, "type": "DIRECTORY", "modificationTime": 1, "fileId": 1}
+
+    def _refuse(self, status: int, name: str) -> None:
+        told = {"exception": name, "message": f"{name} of the test\nat java.lang"}
+        self._json({"RemoteException": told}, status)
+
+    def _json(self, content: object, status: int = 200) -> None:
+        self._answer(status, json.dumps(content).encode())
+
+    def _answer(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.path.startswith("/data") and self.command == "GET" and self.server.cuts:
+            body = body[: self.server.cuts.pop(0)]
+            self.close_connection = True
+        self.wfile.write(body)
+
+
+@contextmanager
+def name_node() -> Iterator[NameNode]:
+    """A running one; it is gone behind the `with`."""
+    server = NameNode()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,229 @@
+"""HDFS by WebHDFS: from a name node that fails as it is told. tests/hadoop reads and writes a real one."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.storage import hdfs
+from cdxmill.storage.choose import file_size, open_ranges, read_bytes, status, write_atomic
+
+from .contract import check_storage, check_writing
+from .name_node import NameNode, name_node
+
+BODY = random.Random(7).randbytes(1 << 20)
+PATH = "/crawl/a.warc.gz"
+URL = f"hdfs://namenode:9000{PATH}"
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
+    """A name node that has an archive."""
+    with name_node() as running:
+        running.put(PATH, BODY)
+        monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
+        yield running
+
+
+@pytest.fixture
+def other(node: NameNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
+    """A second name node of the same files; the first is in standby for as long as anybody asks."""
+    with name_node() as running:
+        running.files = node.files
+        node.refusals = [(403, "StandbyException")] * 100
+        monkeypatch.setenv("CDXMILL_WEBHDFS", f"{node.address}, {running.address}/")
+        yield running
+
+
+def error_of(url: str) -> str:
+    with pytest.raises(InputError) as caught, open_ranges(url) as read_at:
+        read_at(0, 100)
+    assert caught.value.path == url
+    return str(caught.value).removeprefix(f"{url}: ")
+
+
+def test_hdfs_keeps_the_contract(node: NameNode) -> None:
+    def put(name: str, body: bytes) -> str:
+        node.put(f"/stored/{name}", body)
+        return f"hdfs:///stored/{name}"
+
+    check_storage(open_ranges, file_size, put)
+    check_writing("hdfs://host:9000/written")
+
+
+def test_ranges_of_the_asked_size_are_read_as_the_user(
+    node: NameNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HADOOP_USER_NAME", "archivist")
+    with open_ranges(URL) as read_at:
+        assert read_at(100, 1000) == BODY[100:1100]
+    wanted = {"offset": "100", "length": "1000", "user.name": "archivist"}
+    assert node.seen[1:3] == [("OPEN", PATH, wanted), ("data OPEN", PATH, wanted)]
+
+
+def test_a_user_without_a_name_is_told(node: NameNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_name() -> str:
+        raise OSError("No username set in the environment")
+
+    monkeypatch.setattr("getpass.getuser", no_name)
+    with pytest.raises(UsageError, match="set HADOOP_USER_NAME"):
+        status(URL)
+
+
+def test_names_are_taken_as_they_are(node: NameNode) -> None:
+    name = "/a dir/b+c=ü%41#d?e.warc"
+    node.put(name, b"content")
+    assert read_bytes(f"hdfs://host{name}") == b"content"
+    with write_atomic(f"hdfs://host{name}2") as file:
+        file.write(b"written")
+    assert node.files[f"{name}2"].body == b"written"
+
+
+@pytest.mark.parametrize("name", ["StandbyException", "RetriableException", "SafeModeException"])
+def test_a_name_node_that_is_not_ready_is_asked_again(node: NameNode, hurry: None, name: str) -> None:
+    with open_ranges(URL) as read_at:
+        node.refusals = [(403, name)] * 3
+        assert read_at(0, 10) == BODY[:10]
+    assert node.operations().count("OPEN") == 4
+
+
+def test_the_other_name_node_is_asked_at_once_and_from_then_on(
+    node: NameNode, other: NameNode, slept: list[float]
+) -> None:
+    assert read_bytes(URL) == BODY
+    assert slept == []
+    assert len(node.seen) == 1
+    with write_atomic("hdfs://namenode:9000/b") as file:
+        file.write(b"written")
+    assert node.files["/b"].body == b"written"
+    assert len(node.seen) == 1
+
+
+def test_a_name_node_that_is_gone_is_left_for_the_other(
+    node: NameNode, other: NameNode, slept: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nowhere = "http://127.0.0.1:1,http://no-such-host.invalid:9870"
+    monkeypatch.setenv("CDXMILL_WEBHDFS", f"{nowhere},{other.address}")
+    assert read_bytes(URL) == BODY
+    assert slept == []
+
+
+def test_no_name_node_that_is_active_is_told(node: NameNode, other: NameNode, slept: list[float]) -> None:
+    other.refusals = list(node.refusals)
+    trouble = f"did not answer (StandbyException: {other.address}) after 8 tries; run it again"
+    assert error_of(URL) == trouble
+    assert len(slept) == 7
+
+
+def test_a_name_node_that_is_down_is_told_with_its_address(
+    monkeypatch: pytest.MonkeyPatch, slept: list[float]
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    monkeypatch.setenv("CDXMILL_WEBHDFS", address)
+    assert error_of(URL) == f"did not answer (no connection: {address}) after 8 tries; run it again"
+    with pytest.raises(StoppedError, match="did not answer"), write_atomic(URL) as file:
+        file.write(b"1")
+
+
+def test_a_host_that_does_not_exist_is_told_at_once(slept: list[float]) -> None:
+    told = error_of("hdfs://no-such-host.invalid:9000/a")
+    assert told == (
+        "there is no such host: http://no-such-host.invalid:9870;"
+        " set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
+    )
+    assert slept == []
+
+
+@pytest.mark.parametrize("page", [b"<html>", b"[]", b'{"RemoteException": 1}', b""])
+def test_what_is_no_name_node_is_told(node: NameNode, page: bytes) -> None:
+    node.page = page
+    told = f"{node.address} is no WebHDFS (404 Not Found); set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
+    assert error_of(URL) == told
+
+
+def test_what_is_refused_is_told_at_once(node: NameNode) -> None:
+    node.refusals = [(403, "AccessControlException")]
+    told = "is refused (403 AccessControlException: AccessControlException of the test); check its rights"
+    assert error_of(URL) == told
+
+
+def test_absent_files_and_folders_are_told(node: NameNode) -> None:
+    assert error_of("hdfs:///crawl/none") == "cannot be read (no such file); check the path"
+    assert error_of("hdfs:///crawl") == "is a folder; name a file, or a folder with archives"
+    assert error_of("hdfs://host") == "names no file; write hdfs://[HOST[:PORT]]/PATH"
+
+
+def test_a_body_that_is_cut_is_continued(node: NameNode, hurry: None) -> None:
+    node.cuts = [100_000, 0, 0]
+    with open_ranges(URL) as read_at:
+        assert read_at(0, 500_000) == BODY[:500_000]
+    offsets = [int(query["offset"]) for op, _, query in node.seen if op == "OPEN"]
+    assert offsets[0] == 0
+    assert offsets[1] == offsets[2] == offsets[3] > 0, "from where it was cut"
+
+
+def test_a_data_node_in_trouble_is_asked_again(node: NameNode, hurry: None) -> None:
+    with open_ranges(URL) as read_at:
+        node.data_refusals = [(500, "RuntimeException"), (503, "IOException")]
+        assert read_at(5, 10) == BODY[5:15]
+
+
+def test_bodies_that_bring_nothing_are_given_up(node: NameNode, hurry: None) -> None:
+    node.cuts = [0] * 100
+    assert error_of(URL) == "did not answer (the connection was cut) after 8 tries; run it again"
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(node: NameNode) -> None:
+    with pytest.raises(InputError, match="has changed while it was read"), open_ranges(URL) as read_at:
+        assert read_at(0, 10) == BODY[:10]
+        node.put(PATH, BODY)
+
+
+def test_a_write_that_fails_on_its_way_is_sent_again_whole(node: NameNode, hurry: None) -> None:
+    node.data_refusals = [(503, "IOException"), (500, "RuntimeException")]
+    with write_atomic("hdfs:///b") as file:
+        file.write(BODY)
+    assert node.files["/b"].body == BODY
+    assert node.files.keys() == {PATH, "/b"}
+
+
+def test_a_rename_whose_answer_is_lost_was_done(node: NameNode, hurry: None) -> None:
+    node.lost = ["RENAME"]
+    with write_atomic("hdfs:///b") as file:
+        file.write(BODY)
+    assert node.files["/b"].body == BODY
+    assert node.operations().count("RENAME") == 2
+
+
+@pytest.mark.parametrize("at_data_node", [True, False])
+def test_a_write_that_is_refused_leaves_nothing(node: NameNode, at_data_node: bool) -> None:
+    with pytest.raises(StoppedError) as caught, write_atomic(URL) as file:
+        file.write(b"new")
+        refusals = node.data_refusals if at_data_node else node.refusals
+        refusals.append((403, "DSQuotaExceededException"))
+    assert str(caught.value) == (
+        f"{URL}: cannot be written: is refused (403 DSQuotaExceededException:"
+        " DSQuotaExceededException of the test); check its rights"
+    )
+    assert {path: file.body for path, file in node.files.items()} == {PATH: BODY}
+
+
+def test_two_that_write_one_file_do_not_meet(node: NameNode) -> None:
+    with write_atomic(URL) as one, write_atomic(URL) as other:
+        one.write(b"1" * 100)
+        other.write(b"2" * 50)
+    assert read_bytes(URL) == b"1" * 100
+    assert len({path for op, path, _ in node.seen if op == "CREATE"}) == 2
+    assert node.files.keys() == {PATH}
+
+
+def test_clients_are_made_once_for_each_file_system(node: NameNode) -> None:
+    for _ in range(3):
+        assert status(URL) is not None
+    assert hdfs._client.cache_info().misses == 1

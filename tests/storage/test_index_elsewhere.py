@@ -1,0 +1,192 @@
+"""Indexes are written behind URLs as they are on disk; what failed is listed beside each."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3  # type: ignore[import-untyped]
+import pytest
+
+from cdxmill.cli import main
+from cdxmill.commands.index import failures_beside
+from cdxmill.storage.choose import join, list_folder, read_bytes, remove, write_atomic
+from cdxmill.storage.walk import files_below
+
+from ..conftest import RunCdxmill
+from .name_node import name_node
+
+NAMES = ("example.warc.gz", "iana.warc.gz", "example.arc")
+
+
+@pytest.fixture
+def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
+    """A folder with archives, long finished."""
+    folder = tmp_path / "archives"
+    (folder / "below").mkdir(parents=True)
+    for number, name in enumerate(NAMES):
+        path = folder / ("below" if number else "") / name
+        path.write_bytes((pywb_warcs / name).read_bytes())
+        os.utime(path, (5, 5))
+    return folder
+
+
+@pytest.fixture(params=["s3", "hdfs"])
+def elsewhere(
+    request: pytest.FixtureRequest, moto_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The URL of a folder that is empty, for this process and those that it starts."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    client: Any = boto3.client("s3", region_name="us-east-1")
+    client.create_bucket(Bucket="elsewhere")
+    with name_node() as running:
+        monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
+        place = "s3://elsewhere/out" if request.param == "s3" else "hdfs:///out"
+        yield place
+        for url in files_below(place):
+            remove(url)
+
+
+def content_of(place: str) -> dict[str, bytes]:
+    return {url.removeprefix(f"{place}/"): read_bytes(url) for url in files_below(place)}
+
+
+def test_outputs_are_the_same_bytes_as_on_disk(
+    archives: Path, elsewhere: str, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    for place in (out, f"{elsewhere}/"):
+        done = run_cdxmill("index", "-q", "-p", "2", "-o", place, archives)
+        assert (done.returncode, done.stderr) == (0, b"")
+    expected = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.cdx.gz")}
+    assert len(expected) == len(NAMES)
+    assert content_of(elsewhere) == expected
+
+
+def test_a_damaged_archive_has_its_failures_beside_its_output_until_it_is_whole(
+    archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cut = archives / "example.warc.gz"
+    body = cut.read_bytes()
+    cut.write_bytes(body[:2000])
+    os.utime(cut, (5, 5))
+    absent = archives.parent / "absent.warc.gz"
+    call = ["index", "-p", "1", "--skip-existing", "-o", elsewhere, str(archives), str(absent)]
+    assert main(call) == 1
+    assert f"listed in {elsewhere}/_....failures, beside the output of each" in capfd.readouterr().err
+    listed = content_of(elsewhere)
+    output = f"{cut}".lstrip("/").replace(".warc.gz", ".cdx.gz")
+    missing = f"{absent}".lstrip("/").replace(".warc.gz", ".cdx.gz")
+    assert listed[failures_beside(output)] == (
+        f"{cut}\t1864\tthe file ends inside a gzip member\tthe file is cut: fetch it again\n".encode()
+    )
+    assert listed[failures_beside(missing)] == (
+        f"{absent}\t\tcannot be read (No such file or directory)\tcheck the path\n".encode()
+    )
+    assert missing not in listed
+    assert len(listed) == len(NAMES) + 2
+
+    assert main(call) == 1, "they are not taken for finished"
+    assert f"{len(NAMES) - 1} skipped" in capfd.readouterr().err
+    for path in (cut, absent):
+        path.write_bytes(body)
+        os.utime(path, (5, 5))
+    assert main(call) == 0
+    assert f"{len(NAMES) - 1} skipped" in capfd.readouterr().err
+    whole = content_of(elsewhere)
+    assert whole.keys() == {output, missing, *(name for name in listed if not name.endswith(".failures"))}
+    assert main(call) == 0
+    assert f"{len(NAMES) + 1} skipped" in capfd.readouterr().err
+
+
+def test_an_archive_that_is_gone_has_no_output_of_earlier(
+    archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    call = ["index", "-q", "-p", "1", "-o", elsewhere, str(archives / "example.warc.gz")]
+    assert main(call) == 0
+    (output,) = content_of(elsewhere)
+    (archives / "example.warc.gz").unlink()
+    assert main(call) == 1
+    assert list(content_of(elsewhere)) == [failures_beside(output)]
+
+
+def test_an_archive_that_is_newer_is_indexed_again(
+    archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    call = ["index", "-p", "1", "--skip-existing", "-o", elsewhere, str(archives)]
+    assert main(call) == 0
+    assert "skipped" not in capfd.readouterr().err
+    os.utime(archives / "example.warc.gz", (1 << 32, 1 << 32))
+    assert main(call) == 0
+    assert f"{len(NAMES) - 1} skipped" in capfd.readouterr().err
+
+
+def test_folders_and_globs_elsewhere_are_searched(
+    archives: Path, elsewhere: str, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    assert run_cdxmill("index", "-q", "-o", join(elsewhere, "cdx"), archives).returncode == 0
+    folder = next(url for url in files_below(elsewhere) if url.endswith("/example.cdx.gz")).rpartition("/")[0]
+    local = tmp_path / "cdx"
+    run_cdxmill("index", "-q", "-o", local, archives)
+    wanted = tmp_path / "wanted"
+    run_cdxmill("zipnum", "-q", "-s", "2", "--location", "/x", "-o", wanted, local)
+    for number, named in enumerate(
+        (
+            [elsewhere],
+            [f"{elsewhere}/"],
+            [f"{folder}/example.c*", f"{folder}/b*/*.cdx.gz"],
+            [f"{folder}/example.cdx.gz", f"{folder}/below/example.arc.cdx.gz", f"{folder}/below/iana.cdx.gz"],
+        )
+    ):
+        built = tmp_path / f"built-{number}"
+        done = run_cdxmill("zipnum", "-s", "2", "-p", "2", "--location", "/x", "-o", built, *named)
+        assert done.returncode == 0, done.stderr
+        assert {path.name: path.read_bytes() for path in built.iterdir()} == {
+            path.name: path.read_bytes() for path in wanted.iterdir()
+        }
+    done = run_cdxmill("sample", "-q", "-s", "2", "-o", join(elsewhere, "splits.txt"), elsewhere)
+    assert done.returncode == 0, done.stderr
+    assert list_folder(elsewhere).keys() == {"cdx", "splits.txt", "splits.seq"}
+    splits = join(elsewhere, "splits.seq")
+    done = run_cdxmill("zipnum", "-q", "--splits", splits, "--location", "/x", "-o", tmp_path / "last", local)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_manifests_elsewhere_are_read(elsewhere: str, archives: Path, run_cdxmill: RunCdxmill) -> None:
+    with write_atomic(join(elsewhere, "list.txt.gz")) as file:
+        file.write(gzip.compress(b"example.warc.gz\n"))
+    call = ("index", "-q", "--root", archives, "-o", elsewhere, "--manifest")
+    assert run_cdxmill(*call, join(elsewhere, "list.txt.gz")).returncode == 0
+    assert list_folder(elsewhere).keys() == {"list.txt.gz", "example.cdx.gz"}
+    done = run_cdxmill(*call, join(elsewhere, "none.txt"))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"cdxmill: the manifest {elsewhere}/none.txt cannot be read (".encode())
+
+
+def test_what_is_absent_elsewhere_is_told(elsewhere: str, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+    for named in (f"{elsewhere}/absent", f"{elsewhere}/absent.cdx.gz", f"{elsewhere}/*/none.cdx"):
+        done = run_cdxmill("zipnum", "-q", "-s", "2", "-o", tmp_path / "C", named)
+        assert done.returncode == 1
+        (line,) = done.stderr.decode().splitlines()[:-1] or done.stderr.decode().splitlines()
+        assert line.startswith(f"{named}: cannot be read (")
+
+
+@pytest.mark.parametrize("url", ["https://host/out", "ftp://host/out"])
+def test_where_nothing_can_be_written_nothing_is_begun(
+    url: str, archives: Path, run_cdxmill: RunCdxmill
+) -> None:
+    done = run_cdxmill("index", "-o", url, archives)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"cdxmill: {url}: ".encode())
+
+
+@pytest.mark.parametrize("command", ["zipnum", "build"])
+def test_clusters_are_built_on_this_machine(command: str, archives: Path, run_cdxmill: RunCdxmill) -> None:
+    done = run_cdxmill(command, "-s", "2", "-o", "s3://bucket/C", archives)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"cdxmill: s3://bucket/C: clusters are built in a folder of this machine")

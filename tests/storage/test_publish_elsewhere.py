@@ -1,0 +1,139 @@
+"""Clusters are published to S3 and HDFS, from there too, and looked up where they are."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import boto3  # type: ignore[import-untyped]
+import pytest
+
+from cdxmill.storage.choose import join, list_folder, read_bytes, remove, write_atomic
+
+from ..conftest import RunCdxmill
+from .name_node import NameNode, name_node
+from .range_server import RangeServer
+
+LINES = [b'com,host%d)/page/%04d 2020 {"url": "http://host%d.com/page/%d"}' % (n % 7, n, n % 7, n) for n in range(3000)]  # fmt: skip
+PAGES = "http://host3.com/page/*"
+
+
+@pytest.fixture
+def cluster(run_cdxmill: RunCdxmill, tmp_path: Path) -> Path:
+    """A cluster on this machine."""
+    (tmp_path / "a.cdxj").write_bytes(b"".join(line + b"\n" for line in LINES))
+    folder = tmp_path / "C"
+    done = run_cdxmill("zipnum", "-q", "-s", "3", "--numlines", "100", "-o", folder, tmp_path / "a.cdxj")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def bucket(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client of moto, and a bucket that is empty."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    client: Any = boto3.client("s3", region_name="us-east-1")
+    client.create_bucket(Bucket="published")
+    for item in client.list_objects_v2(Bucket="published").get("Contents", ()):
+        client.delete_object(Bucket="published", Key=item["Key"])
+    return client
+
+
+@pytest.fixture
+def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
+    with name_node() as running:
+        monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
+        yield running
+
+
+def objects(client: Any) -> dict[str, bytes]:
+    listed = client.list_objects_v2(Bucket="published").get("Contents", ())
+    return {
+        item["Key"]: client.get_object(Bucket="published", Key=item["Key"])["Body"].read() for item in listed
+    }
+
+
+def test_a_cluster_is_published_to_a_bucket(
+    cluster: Path, bucket: Any, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    target = "s3://published/collections/CC-MAIN-2024-42/indexes"
+    done = run_cdxmill("publish", "-p", "2", "--title", "October 2024 Index", cluster, f"{target}/")
+    assert (done.returncode, done.stderr.endswith(b", 3 copied\n")) == (0, True)
+    found = objects(bucket)
+    key = "collections/CC-MAIN-2024-42"
+    names = [f"cdx-{number:05d}.gz" for number in range(3)]
+    expected = {f"{key}/indexes/{path.name}": path.read_bytes() for path in cluster.iterdir()}
+    expected[f"{key}/metadata.yaml"] = b'title: "October 2024 Index"\n'
+    expected[f"{key}/indexes/cluster.loc"] = "".join(f"{name}\t{target}/{name}\n" for name in names).encode()
+    assert found == expected
+    parts = b"".join(found[name] for name in sorted(found) if "/part-" in name)
+    assert len(parts.splitlines()) == len(found[f"{key}/indexes/cluster.idx"].splitlines())
+    text = b"".join(gzip.decompress(found[f"{key}/indexes/{name}"]) for name in names)
+    assert text.splitlines() == sorted(LINES)
+
+    assert run_cdxmill("publish", cluster, target).stderr.endswith(b", 0 copied\n")
+    bucket.delete_object(Bucket="published", Key=f"{key}/indexes/cdx-00001.gz")
+    assert run_cdxmill("lookup", target, PAGES).returncode == 1
+    assert run_cdxmill("publish", cluster, target).stderr.endswith(b", 1 copied\n")
+    assert objects(bucket) == expected
+    wanted = [line for line in sorted(LINES) if line.startswith(b"com,host3)/")]
+    assert run_cdxmill("lookup", target, PAGES).stdout.splitlines() == wanted
+
+
+def test_a_cluster_goes_from_place_to_place(
+    cluster: Path, bucket: Any, node: NameNode, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    wanted = run_cdxmill("lookup", cluster, PAGES).stdout
+    assert wanted
+    places = [str(cluster), "hdfs://namenode:9000/c/indexes", "s3a://published/c", str(tmp_path / "last")]
+    for source, target in pairwise(places):
+        done = run_cdxmill("publish", "-q", "-p", "2", source, target)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert run_cdxmill("lookup", target, PAGES).stdout == wanted
+    for path in cluster.iterdir():
+        if path.name != "cluster.loc":
+            assert (tmp_path / "last" / path.name).read_bytes() == path.read_bytes()
+    assert node.files["/c/metadata.yaml"].body == b'title: "c"\n'
+    assert [name for name in node.files if name.endswith(".tmp")] == []
+
+
+@pytest.mark.parametrize("place", ["hdfs://namenode:9000/c", "s3://published/c"])
+def test_a_cluster_of_a_job_is_finished_where_it_lies(
+    place: str, cluster: Path, bucket: Any, node: NameNode, run_cdxmill: RunCdxmill
+) -> None:
+    for path in cluster.iterdir():
+        with write_atomic(join(place, path.name)) as file:
+            file.write(path.read_bytes())
+    for name in ("cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"):
+        remove(join(place, name))
+    assert run_cdxmill("publish", "-q", place, place).returncode == 2
+    again = place.replace("s3:", "s3a:")
+    assert run_cdxmill("publish", "-q", "--unfinished", place, f"{again}/").returncode == 0
+    assert read_bytes(join(place, "cluster.idx")) == (cluster / "cluster.idx").read_bytes()
+    assert list_folder(place).keys() == {path.name for path in cluster.iterdir()} - {"cluster.json"} | {
+        "metadata.yaml"
+    }
+    assert run_cdxmill("lookup", place, PAGES).stdout == run_cdxmill("lookup", cluster, PAGES).stdout
+
+
+@pytest.mark.parametrize("knows_ranges", [True, False])
+def test_a_cluster_is_looked_up_on_a_web_server(
+    cluster: Path, server: RangeServer, run_cdxmill: RunCdxmill, knows_ranges: bool
+) -> None:
+    wanted = run_cdxmill("lookup", cluster, PAGES).stdout
+    for path in cluster.iterdir():
+        if path.name not in ("cluster.loc", "cluster.summary"):
+            server.add(f"/c/{path.name}", path.read_bytes()).knows_ranges = knows_ranges
+    assert run_cdxmill("lookup", f"{server.url}/c/", PAGES).stdout == wanted
+    done = run_cdxmill("lookup", f"{server.url}/none", PAGES)
+    assert done.returncode == 2
+    assert b"not a ZipNum cluster (no cluster.idx or cluster.summary)" in done.stderr
+    for file in server.files.values():
+        file.tells_length = file.tells_total = file.knows_ranges = False
+    done = run_cdxmill("lookup", f"{server.url}/c", PAGES)
+    assert (done.returncode, b"the server does not tell the size" in done.stderr) == (1, True)

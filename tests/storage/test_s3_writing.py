@@ -1,0 +1,149 @@
+"""What is written to S3 is whole or absent: on moto, and on a server that fails half-way."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import boto3  # type: ignore[import-untyped]
+import pytest
+
+from cdxmill.errors import InputError, StoppedError
+from cdxmill.storage import s3
+from cdxmill.storage.choose import list_folder, remove, status, write_atomic
+
+LARGE = random.Random(9).randbytes(20 << 20)
+"""Several parts of a multipart upload."""
+
+
+@pytest.fixture(autouse=True)
+def two_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signed requests; botocore waits seconds before later tries."""
+    monkeypatch.setattr(s3, "TRIES", 2)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+
+
+@pytest.fixture
+def bucket(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client of moto, and a bucket in it."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+    client: Any = boto3.client("s3", region_name="us-east-1")
+    client.create_bucket(Bucket="written")
+    return client
+
+
+def body_of(client: Any, key: str) -> bytes:
+    body: bytes = client.get_object(Bucket="written", Key=key)["Body"].read()
+    return body
+
+
+def test_large_files_are_uploaded_in_parts_and_small_ones_at_once(bucket: Any) -> None:
+    for key, body in (("large", LARGE), ("small", b"small")):
+        with write_atomic(f"s3://written/{key}") as file:
+            file.write(body)
+        assert body_of(bucket, key) == body
+    assert bucket.head_object(Bucket="written", Key="large")["ETag"].endswith('-3"')
+    assert bucket.list_multipart_uploads(Bucket="written").get("Uploads", []) == []
+
+
+def test_folders_are_listed_whole(bucket: Any) -> None:
+    for number in range(1005):
+        bucket.put_object(Bucket="written", Key=f"many/{number}", Body=b"")
+    bucket.put_object(Bucket="written", Key="many/", Body=b"")
+    assert len(list_folder("s3a://written/many")) == 1005
+    assert "many" in list_folder("s3://written")
+
+
+def test_a_bucket_that_does_not_exist_stops_the_run(bucket: Any) -> None:
+    told = r"^s3://absent/a: cannot be written \(404 NoSuchBucket\); check the bucket and the key$"
+    with pytest.raises(StoppedError, match=told), write_atomic("s3://absent/a") as file:
+        file.write(b"1")
+    told = r"^s3://absent/a: cannot be deleted \(404 NoSuchBucket\); check the bucket and the key$"
+    with pytest.raises(StoppedError, match=told):
+        remove("s3://absent/a")
+    with pytest.raises(InputError, match="404 NoSuchBucket"):
+        list_folder("s3://absent/folder")
+
+
+@pytest.mark.parametrize("url", ["s3://", "s3://bucket", "s3:///key"])
+def test_what_names_no_object_is_told_before_anything_is_written(url: str) -> None:
+    with pytest.raises(InputError, match="names no object"), write_atomic(url):
+        raise AssertionError("not reached")
+    with pytest.raises(InputError, match="names no object"):
+        status(url)
+
+
+def test_a_disk_that_is_full_stops_the_run(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    with pytest.raises(StoppedError, match="cannot be written"), write_atomic("s3://written/a") as file:
+        file.write(b"1")
+    assert status("s3://written/a") is None
+
+
+class _Failing(BaseHTTPRequestHandler):
+    """Begins multipart uploads, and refuses their second part."""
+
+    protocol_version = "HTTP/1.1"
+    seen: list[str]
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def do_POST(self) -> None:
+        self._answer(200, b"<R><Bucket>b</Bucket><Key>k</Key><UploadId>7</UploadId></R>")
+
+    def do_PUT(self) -> None:
+        self._answer(403 if "partNumber=2" in self.path else 200, b"")
+
+    def do_DELETE(self) -> None:
+        self._answer(204, b"")
+
+    def _answer(self, status: int, body: bytes) -> None:
+        if "100-continue" not in self.headers.get("Expect", "") or status < 400:
+            self._read()
+        self.seen.append(f"{self.command} {self.path.partition('?')[2]}")
+        self.send_response(status)
+        self.send_header("ETag", '"one"')
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _read(self) -> None:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            return
+        while size := int(self.rfile.readline().partition(b";")[0], 16):
+            self.rfile.read(size + 2)
+        while self.rfile.readline().strip():
+            pass
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """What such a server is asked."""
+    seen: list[str] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Failing,), {"seen": seen}))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_address[1]}")
+    try:
+        yield seen
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_an_upload_that_fails_half_way_is_aborted(failing: list[str]) -> None:
+    told = r"^s3://b/k: cannot be written \(403.*\); check its rights$"
+    with pytest.raises(StoppedError, match=told), write_atomic("s3://b/k") as file:
+        file.write(LARGE)
+    assert [request for request in failing if request.startswith("DELETE")] == ["DELETE uploadId=7"]
+    assert "POST uploadId=7" not in failing, "never completed"
