@@ -42,9 +42,12 @@ class Record(NamedTuple):
 
 
 class CrawlNotes(NamedTuple):
-    """A record that gives no line itself, whole and checked: a crawler's metadata, or something empty."""
+    """A record that gives no line itself, whole and checked: a crawler's metadata, or something empty.
 
-    headers: Headers
+    `concurrent_to` is the id of the record that it is about.
+    """
+
+    concurrent_to: bytes
     block: bytes | bytearray
 
 

@@ -12,7 +12,9 @@ import platform
 import sys
 
 OLDEST = (3, 9)
-TOO_OLD = 41  # jobs/step_failure.py knows it: of a task's failure nothing but its status reaches every launcher
+TOO_OLD = (
+    41  # jobs/step_failure.py knows it: of a task's failure nothing but its status reaches every launcher
+)
 
 
 def fitting_wheel(root):
@@ -46,7 +48,7 @@ def main():
     options = parse_options(sys.argv[1:])
     try:
         options.run(options)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         sys.exit("cdxmill: %s" % error)
 
 

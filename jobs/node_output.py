@@ -32,21 +32,17 @@ class Destination:
         self._made: subprocess.Popen[bytes] | None = None
         if self._parts.scheme not in ("s3", "s3a", "file"):
             self._url = os.environ["mapreduce_task_output_dir"]  # noqa: SIM112 - Hadoop's spelling
-            self._made = subprocess.Popen(
-                [hadoop(), "fs", "-mkdir", "-p", self._url]
-            )  # takes a second or two
+            self._made = _start("-mkdir", "-p", self._url)  # takes a second or two
 
     def put(self, names: Sequence[str]) -> None:
         """Put the files of these names, which are in the working folder. Exits where that fails."""
         if self._parts.scheme == "file":
             self._put_shared(names)
             return
-        if self._made is not None and self._made.wait():
-            sys.exit(f"cdxmill: {self._url} could not be made: see above")
+        if self._made is not None:
+            _finish(self._made)
         direct = ["-d"] if self._parts.scheme in ("s3", "s3a") else []
-        folder = self._url.rstrip("/") + "/"
-        if subprocess.run([hadoop(), "fs", "-put", "-f", *direct, *names, folder], check=False).returncode:
-            sys.exit(f"cdxmill: {', '.join(names)} could not be put to {folder}: see above")
+        _finish(_start("-put", "-f", *direct, *names, self._url.rstrip("/") + "/"))
 
     def _put_shared(self, names: Sequence[str]) -> None:
         folder = Path(unquote(self._parts.path))
@@ -55,6 +51,18 @@ class Destination:
             temporary = folder / f".{name}.{attempt}.tmp"
             shutil.copyfile(name, temporary)
             temporary.replace(folder / name)
+
+
+def _start(*arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([hadoop(), "fs", *arguments], stderr=subprocess.PIPE)
+
+
+def _finish(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a hadoop command. Exits where it failed, with what it says last."""
+    said = process.communicate()[1].decode("utf-8", "replace").strip()
+    if process.returncode:
+        command, reason = " ".join(process.args[1:3]), said.split("\n")[-1]  # type: ignore[index]
+        sys.exit(f"{said}\ncdxmill: hadoop {command} failed ({reason})")
 
 
 def hadoop() -> str:

@@ -12,6 +12,7 @@ import json
 import os
 import random
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples, pick_s
 from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
 
 _PIECE = 1 << 20
+_GZIP = b"\x1f\x8b\x08"
 REPORT = "_report-"
 
 
@@ -109,6 +111,15 @@ def write_one_shard(options: argparse.Namespace) -> None:
         sys.stderr.write(f"reporter:counter:cdxmill,{name},{value}\n")
 
 
+def _refuse_gzip(lines: list[bytes]) -> None:
+    """Hadoop goes by names: a file of gzip that is not named so comes as lines of junk, this one among them."""
+    at = bisect_left(lines, _GZIP)
+    if lines[at : at + 1] and lines[at].startswith(_GZIP):
+        raise ValueError(
+            "an input is gzip, but its name does not end in .gz: rename it, Hadoop goes by names"
+        )
+
+
 class _Counted:
     """Lists as they pass; `lines` counts, and the task's progress is told now and then."""
 
@@ -119,6 +130,7 @@ class _Counted:
     def __iter__(self) -> Iterator[list[bytes]]:
         told = 0
         for lists in self._lists:
+            _refuse_gzip(lists)
             self.lines += len(lists)
             if self.lines > told + 1_000_000:
                 told = self.lines

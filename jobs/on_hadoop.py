@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cdxmill.commands.inputs import find_cdx_files
 from cdxmill.errors import UsageError
 from cdxmill.jobs.node_archive import NAME
 
@@ -112,10 +113,18 @@ def is_url(path: str) -> bool:
     return "://" in path
 
 
-def local_inputs(paths: list[str]) -> list[str]:
-    """Inputs as mrjob takes them: folders of this machine as the files in them."""
+def cdx_inputs(names: list[str]) -> list[str]:
+    """CDX files as mrjob takes them: URLs as they are, folders and globs of this machine as files.
+
+    Raises UsageError where nothing is at a path: Hadoop would tell after minutes.
+    """
     found: list[str] = []
-    for path in paths:
-        is_folder = not is_url(path) and Path(path).is_dir()
-        found += sorted(map(str, Path(path).rglob("*.*"))) if is_folder else [path]
+    for name in names:
+        files = [name] if is_url(name) else find_cdx_files([name])
+        if not files:
+            raise UsageError(f"{name}: no CDX file is in this folder")
+        absent = [file for file in files if not (is_url(file) or Path(file).exists())]
+        if absent:
+            raise UsageError(f"{absent[0]}: no such file; on Hadoop name what it has itself as hdfs:///PATH")
+        found += files
     return found

@@ -7,12 +7,17 @@ the job itself uses. Else, and for folders that all machines share, by cdxmill.s
 from __future__ import annotations
 
 import fnmatch
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from cdxmill.errors import StoppedError
 from cdxmill.storage import choose
+
+_ABSENT = b": No such file or directory"
+_TOO_MUCH = re.compile(r" \(Service: |; For more details see")
+"""What follows is of no use."""
 
 
 class RemoteFolder:
@@ -23,10 +28,10 @@ class RemoteFolder:
         self._hadoop = None if url.startswith("file:") else hadoop
 
     def names(self) -> list[str]:
-        """The names in it; none where it is absent."""
+        """The names in it; none where it is absent. Raises StoppedError."""
         if self._hadoop is None:
             return sorted(choose.list_folder(self.url))
-        found = self._run("-ls", "-C", self.url, may_fail=True)
+        found = self._run("-ls", "-C", self.url, may_be_absent=True)
         return sorted(
             line.rsplit("/", 1)[1] for line in found.decode("utf-8", "replace").split("\n") if "/" in line
         )
@@ -65,14 +70,17 @@ class RemoteFolder:
         if self._hadoop is not None:
             self._run("-rm", "-r", "-f", "-skipTrash", self.url)
 
-    def _run(self, *arguments: str, may_fail: bool = False) -> bytes:
+    def _run(self, *arguments: str, may_be_absent: bool = False) -> bytes:
         done = subprocess.run(
             [*(self._hadoop or ()), "fs", *arguments],
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,
         )
-        if done.returncode and not may_fail:
+        if done.returncode and not (may_be_absent and _ABSENT in done.stderr):
             said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-            raise StoppedError(f"{self.url}: hadoop fs {arguments[0]} failed ({said}); run it again")
+            reason = _TOO_MUCH.split(said)[0]
+            raise StoppedError(
+                f"{self.url}: hadoop fs {arguments[0]} failed ({reason}); see to that, and run it again"
+            )
         return done.stdout

@@ -21,7 +21,7 @@ from cdxmill.formats.split_points import format_text
 from cdxmill.jobs.bulk_job import BulkJob
 from cdxmill.jobs.launch import count_failure
 from cdxmill.jobs.node_tasks import format_points, format_sample, parse_points, read_sample
-from cdxmill.jobs.on_hadoop import HadoopStep, local_inputs
+from cdxmill.jobs.on_hadoop import HadoopStep, cdx_inputs
 from cdxmill.jobs.seqfileutils import write_split_files
 from cdxmill.stages.sample_lines import Sample, merge_samples
 
@@ -56,7 +56,7 @@ class SampleCDXJob(BulkJob):  # type: ignore[misc]
         self._check()
         size = ["--size", str(self._size)]
         return HadoopStep(
-            inputs=local_inputs(self.options.args),
+            inputs=cdx_inputs(self.options.args),
             mapper=["sample", *size, "--seed", str(self.options.seed)],
             reducer=["points", *size, "--shards", str(self.options.shards)],
             settings=_SETTINGS,

@@ -8,11 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from mrjob.logs.errors import _pick_error
+from mrjob.logs.task import _interpret_task_logs
 
 _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Command Failed!")
-_CAUSE = re.compile(r"^(?:Error: |Caused by: |.*: )?([\w.$]+(?:Exception|Error): .*)$")
-_FILE = re.compile(r"(?:^Paths:|,|^)(.+?):\d+\+\d+(?=,|$)")
+_CAUSE = re.compile(r"^(?:.*: )?([\w.$]+(?:Exception|Error): .*)$")
+_BETWEEN = re.compile(r":\d+\+\d+,")
+"""Ends a file's range, but for the last, in the list of a task's inputs."""
 _FILES_SHOWN = 5
+_MASTER = "_000001"
+"""Ends the id of the container that has no task."""
 _HINTS = {
     "subprocess failed with code 41": "the nodes' Python is older than 3.9: name another with --python-bin",
     "Cannot run program": "name a Python that the nodes have with --python-bin",
@@ -41,20 +45,22 @@ def explain(error: Exception, runner: Any, complaints: Complaints) -> str:
     """Why a job of `runner` (None where it did not come to be) ended with `error`; where more is told."""
     found = runner._log_interpretations[-1] if runner is not None and runner._log_interpretations else {}
     application = found.get("step", {}).get("application_id")
-    failure = _failed_task(runner, found) if application else {}
+    failure = _failed_task(runner, found, application) if application else {}
     reason = _reason(failure) or (complaints.lines or [str(error)])[-1]
-    hints = [hint for words, hint in _HINTS.items() if words in reason]
-    files = _FILE.findall(failure.get("split", {}).get("path", "") + ":0+0") if failure.get("split") else []
-    inputs = [f"in one of {_some(list(dict.fromkeys(files)))}"] if files else []
-    logs = [f"`yarn logs -applicationId {application}` shows the tasks' logs"] if application else []
-    return "; ".join([f"the job failed: {reason}", *hints, *inputs, *logs])
+    told = [f"the job failed: {reason}", *(hint for words, hint in _HINTS.items() if words in reason)]
+    if files := _inputs(failure):
+        told.append(f"inputs of the task: {_some(files)}")
+    if application:
+        told.append(f"`yarn logs -applicationId {application}` shows more")
+    return "; ".join(told)
 
 
-def _failed_task(runner: Any, found: dict[str, Any]) -> dict[str, Any]:
+def _failed_task(runner: Any, found: dict[str, Any], application: str) -> dict[str, Any]:
     """mrjob's report of a task that failed, with its own log where that can be read."""
     if not found.get("task", {}).get("errors"):
-        found.pop("task", None)
-        runner._interpret_task_logs(found, "streaming")
+        logs = runner._ls_task_logs("streaming", application_id=application)
+        tasks = (log for log in logs if not log.get("container_id", "").endswith(_MASTER))
+        found["task"] = _interpret_task_logs(runner.fs, tasks)
     return _pick_error(found) or {}
 
 
@@ -69,6 +75,14 @@ def _reason(failure: dict[str, Any]) -> str:
         if match and not (causes and match[1].partition(": ")[2] in causes[-1]):
             causes.append(match[1])
     return causes[-1] if causes else ""
+
+
+def _inputs(failure: dict[str, Any]) -> list[str]:
+    """The files that a task of Hadoop's own was reading."""
+    if "task_error" in failure or "split" not in failure:
+        return []
+    paths = str(failure["split"]["path"]).removeprefix("Paths:")
+    return list(dict.fromkeys(_BETWEEN.split(paths)))
 
 
 def _some(files: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.split_points import format_sequence_file
 from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.jobs.node_tasks import REPORT, ShardReport
-from cdxmill.jobs.on_hadoop import HadoopStep, is_url, local_inputs
+from cdxmill.jobs.on_hadoop import HadoopStep, is_url, cdx_inputs
 from cdxmill.jobs.remote_folder import RemoteFolder
 
 _OURS = (
@@ -84,7 +84,7 @@ def make_step(options: Namespace, how: ZipnumOptions, url: str, folder: Path) ->
     packer = ["--compressor", how.compressor.library, "--level", str(how.compressor.level)]
     task = ["shard", "--cluster", url, "--numlines", str(how.block_lines), *packer]
     return HadoopStep(
-        inputs=local_inputs(options.args),
+        inputs=cdx_inputs(options.args),
         mapper="org.apache.hadoop.mapred.lib.InverseMapper",
         reducer=task + (["--convert"] if how.convert else []),
         settings={**_SETTINGS, "mapreduce.job.reduces": str(how.shards)},

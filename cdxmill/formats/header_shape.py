@@ -17,16 +17,20 @@ _MOST_SHAPES = 8
 """Headers that are none like another would else be compared with more and more shapes."""
 _VALUE = rb"(\S.*(?<=\S))\r\n"
 """One line; white space at its ends would have to be stripped."""
+_ASKED = (b"content-length", b"content-type", b"warc-concurrent-to")
+"""Fields that are asked for without the others; group 0, which is all of the header, stands for none."""
 _NAME = re.compile(rb"[!-9;-~]+")
 
 
 class HeaderShape(NamedTuple):
-    """The pattern of a header, its field names in lower case, its record type, the group of its length."""
+    """The pattern of a header, its field names in lower case, its record type, and the groups of some fields."""
 
     pattern: re.Pattern[bytes]
     names: tuple[bytes, ...]
     kind: bytes
     length: int
+    content_type: int
+    concurrent_to: int
 
 
 HeaderMatch = tuple[HeaderShape, re.Match[bytes]]
@@ -75,7 +79,8 @@ def _shape_of(head: bytes, headers: Headers) -> HeaderShape | None:
         for name, key in zip(names, keys, strict=True)
     )
     pattern = re.compile(re.escape(version) + b"\r\n" + b"".join(fields) + b"\r\n")
-    shape = HeaderShape(pattern, keys, kind, keys.index(b"content-length") + 1)
+    groups = (keys.index(key) + 1 if key in keys else 0 for key in _ASKED)
+    shape = HeaderShape(pattern, keys, kind, *groups)
     match = pattern.match(head)
     found = match is not None and match.end() == len(head) and fields_of((shape, match)) == headers
     return shape if found else None

@@ -7,7 +7,6 @@ parts are at their greatest, out-of-range parts clamped, as pywb's tools fill th
 
 from __future__ import annotations
 
-import calendar
 import re
 from datetime import datetime, timedelta
 
@@ -56,6 +55,8 @@ def _iso(date: bytes) -> bytes | None:
 
 
 def _bare(digits: bytes) -> bytes:
+    import calendar  # slow to import, and only ARC has such dates
+
     digits += b"2" if len(digits) == 5 else b""  # the latest month that begins so
     parts = [int(digits[low:high]) for low, high in _WIDTHS if len(digits) >= high]
     month = min(max(parts[1], 1), 12) if len(parts) > 1 else 12

@@ -29,8 +29,7 @@ def belongs_to(other: Record, record: Record) -> bool:
 
 def names(notes: CrawlNotes, record: Record) -> bool:
     """Whether the notes say that they are about `record`."""
-    record_id = record.headers.get(b"warc-record-id")
-    return record_id is not None and notes.headers.get(b"warc-concurrent-to") == record_id
+    return notes.concurrent_to == record.headers.get(b"warc-record-id")
 
 
 def with_crawl_notes(capture: Capture, block: bytes | bytearray) -> Capture:

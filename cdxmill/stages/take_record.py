@@ -26,7 +26,7 @@ _LOOKS = (1 << 12, 1 << 16, MAX_HEADER + (1 << 16))
 _MAX_DIGITS = 18
 """Files of 10**18 bytes are no worry, conversions of endless numbers are."""
 _CRAWL_NOTES = b"application/warc-fields"
-_NO_NOTES = CrawlNotes({}, b"")
+_NO_NOTES = CrawlNotes(b"", b"")
 _HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
 _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
 
@@ -167,8 +167,9 @@ def _as_notes(found: HeaderMatch, data: bytes | bytearray) -> CrawlNotes | None:
         return None
     if shape.kind != b"metadata":
         return _NO_NOTES
-    headers = fields_of(found)
-    return CrawlNotes(headers, data[start:-4]) if headers.get(b"content-type") == _CRAWL_NOTES else None
+    if match[shape.content_type] != _CRAWL_NOTES:
+        return None
+    return CrawlNotes(match[shape.concurrent_to], data[start:-4])
 
 
 def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Protocol, TypeVar
@@ -179,6 +178,8 @@ def ask_all(ask: Callable[[str], Answer], paths: Iterable[str]) -> list[Answer]:
     if not any(map(is_remote, paths)):
         return [ask(path) for path in paths]
     first = ask(paths[0])  # alone, so that a client is made once
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
     with ThreadPoolExecutor(_AT_A_TIME) as asking:
         return [first, *asking.map(ask, paths[1:])]
 

@@ -211,7 +211,8 @@ def test_a_run_killed_at_any_moment_is_gone_on_from(
 ) -> None:
     target = tmp_path / "D/indexes"
     stopped_at(target, moment, ["publish", "-p", "1", cluster, target])
-    assert not (target / "cluster.json").exists()
+    if moment != "cluster.idx":  # then it may be done before it is killed
+        assert not (target / "cluster.json").exists()
     assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
     check_cluster(target, sort_unique([lines]), 500)
 
