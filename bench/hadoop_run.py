@@ -27,6 +27,12 @@ ENVIRONMENT = {**os.environ, "CDXMILL_HADOOP_DEV": str(ROOT / "build/bench-hadoo
 COMBINE = "org.apache.hadoop.mapred.lib.CombineTextInputFormat"
 PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
 SPLIT_BYTES = 64 << 20
+JVM = [
+    word
+    for kind in ("map", "reduce")
+    for word in ("--jobconf", f"mapreduce.{kind}.java.opts=-Xmx700m -XX:+UseSerialGC")
+]
+"""bin/hadoop-dev gives tasks half a compiler, which is quick to start and slow to run."""
 
 
 class Cost(NamedTuple):
@@ -55,7 +61,7 @@ def cost_of(command: Sequence[str]) -> Cost:
 
 
 def job(name: str, *arguments: str) -> list[str]:
-    python = ["--python-bin", sys.executable]
+    python = ["--python-bin", sys.executable, *JVM]
     return [sys.executable, str(ROOT / name), "--no-conf", "-q", "-r", "hadoop", *python, *arguments]
 
 

@@ -19,11 +19,14 @@ import typer
 from cdxmill import __version__
 from cdxmill.errors import CdxmillError, InputError, UsageError
 from cdxmill.options import (
+    Against,
     Archives,
+    ArchivesToVerify,
     Cdx9,
     Cdx11,
     CdxFiles,
     CompressorOption,
+    ConvertAgainst,
     DirRoot,
     IndexOnly,
     KeepWww,
@@ -39,12 +42,14 @@ from cdxmill.options import (
     Quiet,
     Records,
     Root,
+    SampleToVerify,
     Seed,
     Shards,
     Splits,
     Title,
     Unfinished,
     Unsurt,
+    VerifiedLocation,
     archives_of,
     cdx_files_of,
     index_options,
@@ -313,6 +318,42 @@ def lookup(
         for line in find(cluster, url):
             out.write(line + b"\n")
     return OK
+
+
+@app.command(epilog=EXIT_STATUS)
+def verify(  # noqa: PLR0913
+    cluster: Annotated[
+        str, typer.Argument(metavar="CLUSTER", help="Folder or URL of a ZipNum cluster: http(s), s3 or hdfs.")
+    ],
+    against: Against = None,
+    convert: ConvertAgainst = False,
+    archives: ArchivesToVerify = None,
+    sample: SampleToVerify = None,
+    location: VerifiedLocation = None,
+    processes: Processes = 0,
+    quiet: Quiet = False,
+) -> int:
+    """Check a cluster: every block, their order, and that all its files fit together.
+
+    CLUSTER may be cdxmill's or another's. With its cluster.json every changed byte is found; without, every change
+    that alters a line, an offset or the order. What is wrong is told on stderr, a line each:
+    FILE@OFFSET: block, reason. Then the exit status is 1.
+    """
+    from cdxmill.commands.progress import Failures
+    from cdxmill.commands.verify import VerifyOptions
+    from cdxmill.commands.verify import verify as verify_cluster
+
+    if sample is not None and archives is None:
+        raise UsageError("--sample is for --archives")
+    if convert and against is None:
+        raise UsageError("--convert is for --against")
+    cdx = None if against is None else cdx_files_of(against)
+    options = VerifyOptions(cdx, convert, archives, sample, location, processes_of(processes), quiet)
+    failures = Failures()
+    told = verify_cluster(cluster, options, failures)
+    if not quiet:
+        typer.echo(f"{cluster}: {told}", err=True)
+    return FAILED if failures.count else OK
 
 
 class _ClosedPipe(BaseException):

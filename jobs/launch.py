@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
 
+_COMMAND = re.compile(r"Command '?\[.*\]'?", re.S)
+"""What mrjob tells of a command that failed; keys may be among its arguments."""
 _GROUP = "failures"
 _SAFE = "".join(character for character in map(chr, range(32, 127)) if character not in "%,")
 """What a counter's name may hold besides: mrjob takes no comma and no line end."""
@@ -61,6 +64,8 @@ def launch(job: BulkJob) -> int:
         return _fail(explain(error, runner, complaints) if job.is_on_hadoop else error, STOPPED)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
+    except Exception as error:  # mrjob's and its libraries', of many kinds: none means that inputs failed
+        return _fail(f"{type(error).__name__}: {error}", STOPPED)
     return FAILED if failed else OK
 
 
@@ -79,5 +84,5 @@ def _tell_failures(counters: dict[str, dict[str, int]]) -> int:
 
 
 def _fail(reason: object, status: int) -> int:
-    print(str(reason).replace("\n", " "), file=sys.stderr)
+    print(_COMMAND.sub("the command", str(reason)).replace("\n", " "), file=sys.stderr)
     return status

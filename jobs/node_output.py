@@ -40,9 +40,9 @@ class Destination:
             self._put_shared(names)
             return
         if self._made is not None:
-            _finish(self._made)
+            _finish(self._made, "-mkdir")
         direct = ["-d"] if self._parts.scheme in ("s3", "s3a") else []
-        _finish(_start("-put", "-f", *direct, *names, self._url.rstrip("/") + "/"))
+        _finish(_start("-put", "-f", *direct, *names, self._url.rstrip("/") + "/"), "-put")
 
     def _put_shared(self, names: Sequence[str]) -> None:
         folder = Path(unquote(self._parts.path))
@@ -57,12 +57,12 @@ def _start(*arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([hadoop(), "fs", *arguments], stderr=subprocess.PIPE)
 
 
-def _finish(process: subprocess.Popen[bytes]) -> None:
+def _finish(process: subprocess.Popen[bytes], verb: str) -> None:
     """Wait for a hadoop command. Exits where it failed, with what it says last."""
     said = process.communicate()[1].decode("utf-8", "replace").strip()
     if process.returncode:
-        command, reason = " ".join(process.args[1:3]), said.split("\n")[-1]  # type: ignore[index]
-        sys.exit(f"{said}\ncdxmill: hadoop {command} failed ({reason})")
+        reason = said.split("\n")[-1]
+        sys.exit(f"{said}\ncdxmill: hadoop fs {verb} failed ({reason})")
 
 
 def hadoop() -> str:

@@ -29,6 +29,8 @@ from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
 
 _PIECE = 1 << 20
 _GZIP = b"\x1f\x8b\x08"
+_LEAST_SENT, _GENEROUS = 1000, 4
+"""Samples that a mapper sends at the least, and times its share of those that are kept."""
 REPORT = "_report-"
 
 
@@ -37,23 +39,32 @@ def lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
     return split_lines(iter(partial(stream.read, _PIECE), b""))
 
 
-def format_sample(sample: Sample) -> bytes:
+def format_sample(sample: Sample, bound: float | None = None) -> bytes:
     """`TAB <priority> TAB <key in base64>` lines: with nothing before the first tab, all go to one reducer.
 
-    A key may hold a tab or a CR, which streaming takes for an end.
+    A key may hold a tab or a CR, which streaming takes for an end. A line without key says
+    that of the lines with a priority above `bound` none was sent.
     """
-    return b"".join(b"\t%r\t%b\n" % (priority, base64.b64encode(key)) for priority, key in sample)
+    rows = [*sample, (bound, b"")] if bound is not None else sample
+    return b"".join(b"\t%r\t%b\n" % (priority, base64.b64encode(key)) for priority, key in rows)
 
 
 def read_sample(lists: Iterator[list[bytes]], size: int) -> Sample:
-    """The `size` samples of least priority among lines of `format_sample`."""
+    """The `size` samples of least priority among lines of `format_sample`.
+
+    Fewer where a mapper has sent too few: what is above the least bound is left out, for then
+    every line of every mapper has the same chance still.
+    """
     sample: Sample = []
+    bound = 1.0
     for lines in lists:
         rows = (line.split(b"\t") for line in lines)
-        sample += [(float(row[1]), base64.b64decode(row[2])) for row in rows]
+        pairs = [(float(row[1]), base64.b64decode(row[2])) for row in rows]
+        bound = min([bound, *(priority for priority, key in pairs if not key)])
+        sample += [pair for pair in pairs if pair[1]]
         if len(sample) >= 2 * size:
             sample = merge_samples((sample,), size)
-    return merge_samples((sample,), size)
+    return [pair for pair in merge_samples((sample,), size) if pair[0] <= bound]
 
 
 def format_points(sample: Sample, shards: int) -> bytes:
@@ -68,12 +79,20 @@ def parse_points(output: bytes) -> list[bytes]:
 
 
 def sample_lines(options: argparse.Namespace) -> None:
-    """Map: a uniform sample of the lines on standard input."""
-    rng = random.Random(f"{options.seed}:{os.environ.get('mapreduce_task_partition', 0)}")  # noqa: SIM112
-    reservoir = Reservoir(options.size, rng)
+    """Map: a uniform sample of the lines on standard input.
+
+    With many mappers no one needs to send all that the reducer keeps: a generous share is enough.
+    """
+    environ = os.environ  # the names are Hadoop's
+    rng = random.Random(f"{options.seed}:{environ.get('mapreduce_task_partition', 0)}")
+    mappers = int(environ.get("mapreduce_job_maps", 1))
+    size = min(options.size, max(_LEAST_SENT, _GENEROUS * options.size // mappers))
+    reservoir = Reservoir(size, rng)
     for lines in lines_of(sys.stdin.buffer):
         reservoir.add(lines)
-    sys.stdout.buffer.write(format_sample(reservoir.sample()))
+    sample = reservoir.sample()
+    bound = max(sample)[0] if size < options.size and len(sample) == size else None
+    sys.stdout.buffer.write(format_sample(sample, bound))
 
 
 def pick_points(options: argparse.Namespace) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cdxmill.errors import StoppedError
 from cdxmill.storage import choose
+from cdxmill.storage.local import stopping
 
 _ABSENT = b": No such file or directory"
 _TOO_MUCH = re.compile(r" \(Service: |; For more details see")
@@ -65,10 +66,17 @@ class RemoteFolder:
         for name in names:
             choose.remove(choose.join(self.url, name))
 
-    def remove_itself(self) -> None:
-        """Delete the folder: Hadoop writes to no folder that is there. Nothing else makes one of a URL."""
+    def empty(self, names: Sequence[str]) -> None:
+        """Delete `names`, all that is in it; a folder that machines share is there then."""
         if self._hadoop is not None:
-            self._run("-rm", "-r", "-f", "-skipTrash", self.url)
+            if names:
+                self._run("-rm", "-r", "-f", "-skipTrash", self.url)
+            return
+        self.remove(names)
+        if self.url.startswith("file:"):
+            folder = Path(choose.local_path(self.url))
+            with stopping(folder):
+                folder.mkdir(parents=True, exist_ok=True)
 
     def _run(self, *arguments: str, may_be_absent: bool = False) -> bytes:
         done = subprocess.run(

@@ -14,6 +14,7 @@ _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Comman
 _CAUSE = re.compile(r"^(?:.*: )?([\w.$]+(?:Exception|Error): .*)$")
 _BETWEEN = re.compile(r":\d+\+\d+,")
 """Ends a file's range, but for the last, in the list of a task's inputs."""
+_KILLED = re.compile(r"Job job_\S+ failed with state KILLED due to: (.*)")
 _FILES_SHOWN = 5
 _MASTER = "_000001"
 """Ends the id of the container that has no task."""
@@ -27,26 +28,33 @@ _HINTS = {
 
 
 class Complaints(logging.Handler):
-    """What mrjob logs as errors, even where it is told to be quiet."""
+    """What mrjob logs of things that go wrong, even where it is told to be quiet."""
 
     def __init__(self) -> None:
-        super().__init__(logging.ERROR)
+        super().__init__(logging.INFO)
         self.lines: list[str] = []
-        logging.getLogger("mrjob").addHandler(self)
+        self.killed = ""
+        logger = logging.getLogger("mrjob")
+        logger.setLevel(min(logger.level or logging.INFO, logging.INFO))
+        logger.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the line, unless it tells nothing."""
+        """Keep the line, if it tells why."""
         line = record.getMessage().strip().removeprefix("STDERR: ")
-        if line and not line.startswith(_NOISE):
+        if killed := _KILLED.match(line):
+            self.killed = killed[1]
+        elif line and record.levelno >= logging.ERROR and not line.startswith(_NOISE):
             self.lines.append(line)
 
 
 def explain(error: Exception, runner: Any, complaints: Complaints) -> str:
     """Why a job of `runner` (None where it did not come to be) ended with `error`; where more is told."""
     found = runner._log_interpretations[-1] if runner is not None and runner._log_interpretations else {}
-    application = found.get("step", {}).get("application_id")
-    failure = _failed_task(runner, found, application) if application else {}
-    reason = _reason(failure) or (complaints.lines or [str(error)])[-1]
+    application = found.get("step", {}).get("application_id") if found and runner.alias == "hadoop" else None
+    if application and not complaints.killed:
+        _read_logs(runner, found, application)
+    failure = _pick_error(found) or {}
+    reason = complaints.killed or _reason(failure) or (complaints.lines or [str(error)])[-1]
     told = [f"the job failed: {reason}", *(hint for words, hint in _HINTS.items() if words in reason)]
     if files := _inputs(failure):
         told.append(f"inputs of the task: {_some(files)}")
@@ -55,18 +63,16 @@ def explain(error: Exception, runner: Any, complaints: Complaints) -> str:
     return "; ".join(told)
 
 
-def _failed_task(runner: Any, found: dict[str, Any], application: str) -> dict[str, Any]:
-    """mrjob's report of a task that failed, with its own log where that can be read."""
-    if not found.get("task", {}).get("errors"):
-        logs = runner._ls_task_logs("streaming", application_id=application)
-        tasks = (log for log in logs if not log.get("container_id", "").endswith(_MASTER))
-        found["task"] = _interpret_task_logs(runner.fs, tasks)
-    return _pick_error(found) or {}
+def _read_logs(runner: Any, found: dict[str, Any], application: str) -> None:
+    """Put in what the tasks' own logs tell, where they can be read: mrjob takes the master's for one of them."""
+    logs = runner._ls_task_logs("streaming", application_id=application)
+    tasks = (log for log in logs if not log.get("container_id", "").endswith(_MASTER))
+    found["task"] = _interpret_task_logs(runner.fs, tasks)
 
 
 def _reason(failure: dict[str, Any]) -> str:
     """What a task says last, or Java's innermost cause."""
-    lines = failure.get("task_error", {}).get("message", "").strip().split("\n")
+    lines: list[str] = failure.get("task_error", {}).get("message", "").strip().split("\n")
     if lines[-1]:
         return next((line for line in reversed(lines) if line.startswith("cdxmill: ")), lines[-1])
     causes: list[str] = []

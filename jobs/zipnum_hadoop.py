@@ -19,7 +19,7 @@ from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.split_points import format_sequence_file
 from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.jobs.node_tasks import REPORT, ShardReport
-from cdxmill.jobs.on_hadoop import HadoopStep, is_url, cdx_inputs
+from cdxmill.jobs.on_hadoop import HadoopStep, cdx_inputs, is_url
 from cdxmill.jobs.remote_folder import RemoteFolder
 
 _OURS = (
@@ -69,8 +69,7 @@ def clear(folder: RemoteFolder) -> None:
     other = [name for name in names if not _is_ours(name)]
     if other:
         raise UsageError(f"{folder.url} holds other files ({other[0]}): name an empty folder, or a new one")
-    folder.remove(names)
-    folder.remove_itself()
+    folder.empty(names)
 
 
 def _is_ours(name: str) -> bool:
@@ -114,11 +113,18 @@ def finish(options: Namespace, how: ZipnumOptions, url: str, runner: Any) -> Non
         cluster.put(beside)
         if options.zipnum_dir and options.output_dir and not is_same(options, runner):
             folder_of(output_url(options, runner), runner).put(parts)
-        cluster.remove([f"{REPORT}{number:05d}" for number in range(how.shards)])
+        cluster.remove([*(f"{REPORT}{number:05d}" for number in range(how.shards)), *_left_behind(cluster)])
         cluster.put([folder / MANIFEST])
     lines, blocks = sum(entry.lines for entry in entries), sum(entry.blocks for entry in entries)
     doubles, size = sum(report.duplicates for report in reports), sum(entry.bytes for entry in entries)
     tell_cluster(ClusterSummary(len(entries), lines, blocks, doubles, size, 0), url, options.quiet)
+
+
+def _left_behind(cluster: RemoteFolder) -> list[str]:
+    """What attempts that were killed left in a folder that machines share; Hadoop clears its own."""
+    return (
+        [name for name in cluster.names() if name.endswith(".tmp")] if cluster.url.startswith("file:") else []
+    )
 
 
 def output_url(options: Namespace, runner: Any) -> str:

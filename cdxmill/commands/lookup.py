@@ -1,88 +1,190 @@
-"""lookup: a URL, or the start of one, -> the lines of a cluster."""
+"""lookup: a question -> the lines of a cluster, as pywb's CDX server would answer it.
+
+    url, match type      -> range of keys        formats/lookup_query
+    range                -> blocks -> lines      stages/secondary_index, find_lines, block_text
+    filters, sort ...    -> lines asked for      stages/choose_lines
+    output, fields       -> lines printed        formats/answer_line
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TypeVar
 
-from cdxmill.commands.publish import INDEX, LOCATIONS, SUMMARY
+from cdxmill.commands.cluster_reader import ClusterReader, open_cluster
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.surt import surt
-from cdxmill.formats.zipnum_index import BlockRef, parse_locations
-from cdxmill.stages.find_lines import DamagedCluster, find_lines
-from cdxmill.storage.choose import Place, exists, is_remote, join, open_ranges, read_bytes, status
+from cdxmill.formats.answer_line import OUTPUTS, header, line_format
+from cdxmill.formats.line_filter import parse_filter
+from cdxmill.formats.lookup_query import KeyRange, key_range, narrowed, time_range
+from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.stages import choose_lines
+from cdxmill.stages.find_lines import (
+    BlockReader,
+    DamagedCluster,
+    find_backwards,
+    find_lines,
+    texts,
+    wanted_blocks,
+)
+from cdxmill.storage.choose import Place
+
+PAGE_SIZE = 10
+"""Blocks on a page, as in pywb."""
+SORTS = ("default", "reverse", "newest", "closest")
+
+Made = TypeVar("Made")
 
 
-def lookup(cluster: Place, url: str) -> Iterator[bytes]:
-    """The lines of `url` in the cluster at a path or URL; with a `*` at its end, of all URLs that start so.
+@dataclass(frozen=True)
+class Question:
+    """What is asked besides the URL, in the words of pywb's CDX server."""
 
-    Raises UsageError where `cluster` is none or the URL has no key, InputError where it is damaged.
+    match_type: str | None = None
+    first: str | None = None
+    last: str | None = None
+    filters: tuple[str, ...] = ()
+    collapse: str | None = None
+    resolve_revisits: bool = False
+    sort: str = "default"
+    closest: str | None = None
+    limit: int | None = None
+    page: int | None = None
+    page_size: int = PAGE_SIZE
+    fields: tuple[str, ...] | None = None
+    output: str | None = None
+    shard_rule: tuple[str, str] | None = None
+
+
+def lookup(cluster: Place, url: str, question: Question = Question()) -> Iterator[bytes]:
+    """The lines of `url` in the cluster at a path or URL, without line ends, as `question` wants them.
+
+    Raises UsageError where the question cannot be answered or no cluster is there, InputError where it cannot
+    be read or is damaged: never does it give less than there is.
     """
-    low, high = key_range(url)
-    index, size = _index_of(cluster)
-    shards = _Shards(cluster)
+    asking = Asking(question)
+    keys = asking.keys(url)
+    with open_cluster(cluster, question.shard_rule) as reader:
+        for lines in asking.answer(Opened(reader), keys):
+            yield from lines
+
+
+class Opened:
+    """A cluster that is asked again and again."""
+
+    def __init__(self, reader: ClusterReader) -> None:
+        self.reader = reader
+        self.blocks = BlockReader(reader.read)
+        self.join = reader.is_remote
+
+
+class Asking:
+    """A question made ready: its filters compiled, its bounds known. Raises UsageError."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self._times = _usage(time_range, question.first, question.last)
+        self._filters = [_usage(parse_filter, text) for text in question.filters]
+        self._token = None if question.collapse is None else _usage(choose_lines.collapse_token, question.collapse)
+        if question.sort not in SORTS:
+            raise UsageError(f"--sort is one of {', '.join(SORTS)}, not {question.sort}")
+        if (question.sort == "closest") > (question.closest is not None):
+            raise UsageError("--sort closest needs --closest TIMESTAMP")
+        if question.closest is not None:
+            _usage(choose_lines.seconds, question.closest)
+        if question.output is not None and question.output not in OUTPUTS:
+            raise UsageError(f"--output is one of {', '.join(OUTPUTS)}, not {question.output}")
+        self._is_reversed = question.sort in ("reverse", "newest") and question.closest is None
+        self._format = line_format(question.output, question.fields, question.resolve_revisits)
+        self.header = header(question.output, question.fields, question.resolve_revisits)
+
+    def keys(self, url: str) -> KeyRange:
+        """The range of keys of a URL. Raises UsageError."""
+        try:
+            return key_range(url, self.question.match_type)
+        except ValueError as error:
+            raise UsageError(f"{url}: not a URL that can be looked up ({error})") from None
+
+    def narrowed(self, keys: KeyRange) -> KeyRange:
+        """The range that has to be read: of one URL only the time that is asked for."""
+        return keys if self.question.resolve_revisits else narrowed(keys, self._times)
+
+    def answer(self, cluster: Opened, keys: KeyRange) -> Iterator[list[bytes]]:
+        """The lines of the answer as they are printed, in lists. Raises InputError, UsageError."""
+        chosen = self._ordered(cluster, keys)
+        make = self._format
+        for lines in chosen:
+            if make is None:
+                yield lines
+                continue
+            try:
+                yield [make(line) for line in lines]
+            except ValueError as error:
+                raise InputError(cluster.reader.cluster, str(error)) from None
+
+    def count(self, cluster: Opened, keys: KeyRange) -> int:
+        """How many lines the answer has; each block is read once."""
+        question = self.question
+        low, high, _ = self.narrowed(keys)
+        is_narrowed = (low, high) != keys[:2] or not (question.first or question.last)
+        if self._filters or self._token or question.limit or not is_narrowed:
+            return sum(map(len, self._ordered(cluster, keys)))
+        total = 0
+        for text in texts(self._blocks(cluster, low, high), cluster.blocks, low, cluster.join):
+            found, is_beyond = text.count(low, high)
+            total += found
+            if is_beyond:
+                break
+        return total
+
+    def _ordered(self, cluster: Opened, keys: KeyRange) -> Iterator[list[bytes]]:
+        """The lines of the answer as they stand in the cluster."""
+        question, limit = self.question, self.question.limit
+        low, high, _ = self.narrowed(keys)
+        blocks = self._blocks(cluster, low, high)
+        if self._is_reversed and limit is not None and not (question.resolve_revisits or self._token):
+            back = find_backwards(list(blocks), cluster.blocks, low, high, cluster.join)
+            return choose_lines.take_first((lines[::-1] for lines in self._chosen(back, cluster)), limit)
+        is_cut = limit is not None and not self._is_reversed and question.closest is None
+        found = self._chosen(find_lines(blocks, cluster.blocks, low, high, cluster.join, is_cut), cluster)
+        if question.closest is not None:
+            return choose_lines.sort_closest(found, question.closest, limit)
+        if self._is_reversed:
+            return choose_lines.turn_round(found, limit)
+        return found if limit is None else choose_lines.take_first(found, limit)
+
+    def _blocks(self, cluster: Opened, low: bytes, high: bytes) -> Iterator[BlockRef]:
+        """The blocks that may have the answer, those of the page where one is asked for."""
+        blocks = wanted_blocks(cluster.reader.index, low, high)
+        page, size = self.question.page, self.question.page_size
+        if page is None:
+            return blocks
+        paged = islice(blocks, page * size, (page + 1) * size)
+        first = next(paged, None)
+        if first is None and page:
+            raise UsageError(f"there is no page {page}; --show-num-pages tells how many there are, the first is 0")
+        return paged if first is None else chain([first], paged)
+
+    def _chosen(self, lists: Iterator[list[bytes]], cluster: Opened) -> Iterator[list[bytes]]:
+        if self.question.resolve_revisits:
+            lists = choose_lines.resolve_revisits(lists)
+        if self._filters:
+            lists = choose_lines.keep_passing(lists, self._filters)
+        if any(self._times):
+            lists = choose_lines.keep_within(lists, self._times)
+        if self._token is not None:
+            lists = choose_lines.collapse(lists, self._token)
+        try:
+            yield from lists
+        except DamagedCluster:
+            raise
+        except ValueError as error:
+            raise InputError(cluster.reader.cluster, str(error)) from None
+
+
+def _usage(make: Callable[..., Made], *values: object) -> Made:
     try:
-        with open_ranges(index) as read_index:
-            if not size and read_index(0, 1):
-                raise InputError(index, "the server does not tell the size", "fetch the cluster")
-            yield from find_lines(read_index, size, shards.read, low, high)
-    except DamagedCluster as error:
-        raise InputError(str(cluster), str(error), "build the cluster again") from None
-
-
-def _index_of(cluster: Place) -> tuple[str, int]:
-    """The index's path or URL, and its size in bytes."""
-    for name in (INDEX, SUMMARY):
-        found = status(join(cluster, name))
-        if found is not None:
-            return join(cluster, name), found.size
-    raise UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX} or {SUMMARY})")
-
-
-def key_range(url: str) -> tuple[bytes, bytes]:
-    """The keys between which the lines of `url` lie; a `*` at its end asks for a prefix.
-
-    >>> key_range("http://example.com/a"), key_range("example.com/a/*")
-    ((b'com,example)/a ', b'com,example)/a!'), (b'com,example)/a/', b'com,example)/a0'))
-    """
-    text = url.removesuffix("*")
-    try:
-        if not text:
-            raise ValueError("it is empty")
-        if text.startswith("*"):
-            raise ValueError("a * may stand at its end only")
-        key = surt(text.encode("utf-8", "surrogateescape"))
+        return make(*values)
     except ValueError as error:
-        raise UsageError(f"{url}: not a URL that can be looked up ({error})") from None
-    if text == url:
-        return key + b" ", key + b"!"
-    for ending in (b"/", b"?"):
-        if text.encode("utf-8", "surrogateescape").endswith(ending) and not key.endswith(ending):
-            key += ending
-    return key, key[:-1] + bytes((key[-1] + 1,))
-
-
-class _Shards:
-    """Reads blocks of shards from where cluster.loc or the cluster's folder has them."""
-
-    def __init__(self, cluster: Place) -> None:
-        self._cluster = cluster
-        self._found: dict[bytes, str] = {}
-        self._locations: dict[bytes, list[str]] = {}
-        locations = join(cluster, LOCATIONS)
-        if exists(locations):
-            self._locations = parse_locations(read_bytes(locations))
-
-    def read(self, block: BlockRef) -> bytes:
-        if block.shard not in self._found:
-            self._found[block.shard] = self._find(block.shard)
-        with open_ranges(self._found[block.shard]) as read_at:
-            return read_at(block.offset, block.length)
-
-    def _find(self, shard: bytes) -> str:
-        beside = join(self._cluster, os.fsdecode(shard))
-        listed = self._locations.get(shard, [])
-        if not listed or exists(beside):
-            return beside
-        is_whole = is_remote(listed[0]) or listed[0].startswith(("/", "file:"))
-        return listed[0] if is_whole else join(self._cluster, listed[0])
+        raise UsageError(str(error)) from None

@@ -1,111 +1,116 @@
-"""A range of keys -> the lines of a ZipNum cluster that lie in it.
+"""A range of keys -> the lines of a ZipNum cluster that lie in it, block after block.
 
-The secondary index is searched by bisection over byte offsets, so it is never read whole;
-then one block after the other is inflated until the range ends.
+Blocks that lie one behind the other in a shard are read at once where a read costs a request.
 """
 
 from __future__ import annotations
 
-import zlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
 
-from cdxmill.formats.gzip_member import inflate_next
-from cdxmill.formats.zipnum_index import BlockRef, parse_index_line
-from cdxmill.stages.window import ReadAt, Window
+from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.stages.block_text import BlockText, ReadShard, check_length
+from cdxmill.stages.secondary_index import DamagedCluster, SecondaryIndex
 
-_LINE = 1 << 16
-"""Bytes that most index lines have less than."""
-_MAX_BLOCK = 1 << 30
-"""Bytes of a block, packed or plain: more is a length that lies."""
+__all__ = ["JOINED", "BlockReader", "DamagedCluster", "find_backwards", "find_lines", "joined", "texts", "wanted_blocks"]
+
+JOINED = 8 << 20
+"""Bytes of neighbouring blocks in one read, at most, unless one block has more: about 30 blocks of 3000 lines."""
 
 
-class DamagedCluster(ValueError):
-    """A block or the index of a cluster is not what it should be."""
+class BlockReader:
+    """Opens blocks; the last one stays open, for the next question may be for it, too."""
+
+    def __init__(self, read: ReadShard) -> None:
+        self._read = read
+        self._last: BlockText | None = None
+
+    def open(self, block: BlockRef, low: bytes, read: ReadShard | None = None) -> BlockText:
+        """The text of a block, to be asked for lines from `low` on; `read` in place of the reader's own."""
+        last = self._last
+        if last is None or last.block != block or not last.can_answer(low):
+            last = self._last = BlockText(block, read or self._read)
+        return last
+
+    def read_all(self, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
+        """The texts of blocks that lie one behind the other, all of them read at once."""
+        shard, start = run[0].shard, run[0].offset
+        size = run[-1].offset + run[-1].length - start
+        last = self._last
+        if last is not None and last.block == run[0] and last.can_answer(low) and len(run) == 1:
+            yield last
+            return
+        for block in run:
+            check_length(block)
+        data = self._read(shard, start, size)
+        for block in run:
+            yield self.open(block, low, lambda _, offset, size: data[offset - start : offset - start + size])
+
+
+def wanted_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> Iterator[BlockRef]:
+    """The blocks that may have lines from `low` on and below `high`, in order. Raises DamagedCluster."""
+    for block in index.blocks(low):
+        if block.key >= high:
+            return
+        yield block
 
 
 def find_lines(
-    read_index: ReadAt, index_size: int, read_block: Callable[[BlockRef], bytes], low: bytes, high: bytes
-) -> Iterator[bytes]:
-    """The lines from `low` on and below `high`, in order. Raises DamagedCluster."""
-    for block in _blocks(read_index, index_size, low):
-        if block.key >= high:
+    blocks: Iterable[BlockRef], reader: BlockReader, low: bytes, high: bytes, join: bool, few: bool = False
+) -> Iterator[list[bytes]]:
+    """The lines from `low` on and below `high`, a list for each block that has any. Raises DamagedCluster.
+
+    With `join` neighbouring blocks are read at once, with `few` at first no more than two of them.
+    """
+    for text in texts(blocks, reader, low, join, few):
+        lines, is_beyond = text.between(low, high)
+        if lines:
+            yield lines
+        if is_beyond:
             return
-        lines = _lines_of(block, read_block)
-        first = bisect_left(lines, low)
-        last = bisect_left(lines, high)
-        yield from islice(lines, first, last)
-        if last < len(lines):
-            return
 
 
-def _lines_of(block: BlockRef, read_block: Callable[[BlockRef], bytes]) -> list[bytes]:
-    where = f"{block.shard.decode(errors='replace')}@{block.offset}"
-    data = _inflate(read_block(block)) if block.length <= _MAX_BLOCK else None
-    if data is None:
-        raise DamagedCluster(f"{where}: the block is damaged ({block.length} bytes are no gzip member)")
-    if not data.startswith(block.key):
-        raise DamagedCluster(f"{where}: the block does not begin with its key, {block.key[:80]!r}")
-    lines = bytes(data).split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    return lines
+def find_backwards(
+    blocks: list[BlockRef], reader: BlockReader, low: bytes, high: bytes, join: bool
+) -> Iterator[list[bytes]]:
+    """The lists of `find_lines`, the last one first: blocks are read from the end on, and no more than are taken."""
+    end, size = len(blocks), 2 if join else 1
+    while end > 0:
+        start = max(0, end - size)
+        yield from reversed(list(find_lines(blocks[start:end], reader, low, high, join)))
+        end, size = start, size * 2 if join else 1
 
 
-def _inflate(member: bytes) -> bytes | bytearray | None:
-    """The content, if `member` is exactly one sound gzip member."""
-    found = inflate_next(member, 0, _MAX_BLOCK)
-    if found is not None and found[1] == len(member):
-        return found[0]
-    inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        data = inflater.decompress(member, _MAX_BLOCK)
-    except zlib.error:
-        return None
-    return data if inflater.eof and not inflater.unused_data else None
+def texts(
+    blocks: Iterable[BlockRef], reader: BlockReader, low: bytes, join: bool, few: bool = False
+) -> Iterator[BlockText]:
+    """The texts of blocks, in their order."""
+    if not join:
+        for block in blocks:
+            yield reader.open(block, low)
+    else:
+        for run in joined(blocks, few):
+            yield from reader.read_all(run, low)
 
 
-def _blocks(read_at: ReadAt, size: int, low: bytes) -> Iterator[BlockRef]:
-    """The blocks from the one that `low` may lie in."""
-    window = Window(read_at, _LINE)
-    pos = _block_before(window, size, low)
-    while pos < size:
-        line, pos = _line_at(window, pos)
-        yield _parsed(line)
+def joined(blocks: Iterable[BlockRef], few: bool = False) -> Iterator[list[BlockRef]]:
+    """Blocks that are read at once: neighbours of one shard; with `few` 2 of them, then 4, 8 and so on.
+
+    >>> blocks = [BlockRef(b"k", b"a", 0, 5), BlockRef(b"l", b"a", 5, 9), BlockRef(b"m", b"b", 0, 5)]
+    >>> [len(run) for run in joined(blocks)]
+    [2, 1]
+    """
+    most = 2 if few else JOINED
+    run: list[BlockRef] = []
+    for block in blocks:
+        if run and not (len(run) < most and _is_next(run, block)):
+            yield run
+            run, most = [], most * 2
+        run.append(block)
+    if run:
+        yield run
 
 
-def _block_before(window: Window, size: int, low: bytes) -> int:
-    """The offset of the last index line whose key is below `low`; 0 where there is none."""
-    found, left, right = 0, 0, size
-    while left < right:
-        middle = (left + right) // 2
-        start = _line_start(window, middle, size)
-        if start < size and _parsed(_line_at(window, start)[0]).key < low:
-            found, left = start, middle + 1
-        else:
-            right = middle
-    return found
-
-
-def _line_start(window: Window, pos: int, size: int) -> int:
-    """The first line start at or behind `pos`."""
-    return min(_line_at(window, pos - 1)[1], size) if pos else 0
-
-
-def _line_at(window: Window, pos: int) -> tuple[bytes, int]:
-    """What is left of the line at `pos`, and the offset behind its line end."""
-    wanted = _LINE
-    data = window.get(pos, wanted)
-    while (end := data.find(b"\n")) < 0 and len(data) == wanted:
-        wanted *= 4
-        data = window.get(pos, wanted)
-    line = data if end < 0 else data[:end]
-    return line, pos + len(line) + 1
-
-
-def _parsed(line: bytes) -> BlockRef:
-    try:
-        return parse_index_line(line)
-    except ValueError as error:
-        raise DamagedCluster(f"the index is damaged: {error}") from None
+def _is_next(run: list[BlockRef], block: BlockRef) -> bool:
+    last = run[-1]
+    is_neighbour = block.shard == last.shard and block.offset == last.offset + last.length
+    return is_neighbour and block.offset + block.length - run[0].offset <= JOINED

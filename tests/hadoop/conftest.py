@@ -11,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.jobs.node_archive import fetch_wheels
+
+from .archives import Indexed, index_all, index_s3
+from .job_runs import Ended, Jobs
+
 FOLDER = Path(__file__).parent
 HADOOP_DEV = FOLDER.parents[1] / "bin/hadoop-dev"
 
@@ -85,3 +90,22 @@ def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
     with ended_with_the_tests(Hadoop(tmp_path_factory.mktemp("hadoop"))) as cluster:
         cluster.dev("up", "s3")
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def jobs(hadoop: Hadoop) -> Jobs:
+    """Starts jobs; what travels with them is fetched first, for the cluster's network is closed."""
+    fetch_wheels()
+    return Jobs(hadoop)
+
+
+@pytest.fixture(scope="session")
+def indexed(jobs: Jobs, pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Indexed:
+    """The index job, run once for its own tests and for those of the whole pipeline."""
+    return index_all(jobs, pywb_warcs, tmp_path_factory.mktemp("indexed"))
+
+
+@pytest.fixture(scope="session")
+def indexed_in_s3(jobs: Jobs, indexed: Indexed, tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """The index job from s3a:// to s3://, over indexes that stand there."""
+    return index_s3(jobs, indexed, tmp_path_factory.mktemp("in-s3"))

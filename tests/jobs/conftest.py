@@ -55,6 +55,7 @@ def run_task(
     *options: str | Path,
     data: bytes,
     partition: int = 0,
+    mappers: int = 1,
     cwd: Path | None = None,
     python: Path = Path(sys.executable),
 ) -> bytes:
@@ -64,7 +65,7 @@ def run_task(
         command,
         input=data,
         cwd=cwd,
-        env={"mapreduce_task_partition": str(partition)},
+        env={"mapreduce_task_partition": str(partition), "mapreduce_job_maps": str(mappers)},
         capture_output=True,
         check=False,
     )

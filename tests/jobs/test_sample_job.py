@@ -76,6 +76,37 @@ def test_tasks_on_nodes_are_as_fair(two_files: list[Path]) -> None:
     small_share_holds(counts)
 
 
+def test_many_mappers_send_their_share_and_are_as_fair(two_files: list[Path]) -> None:
+    """Twenty mappers of 1000 lines, one of 200: each sends 1000 at the most of 5000."""
+    large, small = (path.read_bytes().splitlines(keepends=True) for path in two_files)
+    pieces = [*(large[start : start + 1000] for start in range(0, LARGE, 1000)), small]
+    sent = [
+        run_task("sample", "--size", "5000", data=b"".join(piece), partition=number, mappers=21)
+        for number, piece in enumerate(pieces)
+    ]
+    assert max(output.count(b"\n") for output in sent) <= 1001
+    shard_options = ["--size", "5000", "--shards", "5000"]
+    points = parse_points(run_task("points", *shard_options, data=b"".join(sent)))
+    expected = len(points) * SMALL / (LARGE + SMALL)
+    assert 4000 < len(points) < 5000
+    assert abs(sum(b"small" in point for point in points) - expected) < 5 * expected**0.5
+
+
+def test_a_mapper_that_sent_too_few_bounds_the_sample_but_biases_nothing() -> None:
+    """One of forty mappers has nine tenths of the lines; of its lines no more are kept than their share."""
+    many = [b"a%06d 2020 x\n" % number for number in range(36_000)]
+    few = [b"b%06d 2020 x\n" % number for number in range(4_000)]
+    pieces = [many, *(few[start : start + 100] for start in range(0, 4000, 100))]
+    sent = [
+        run_task("sample", "--size", "20000", data=b"".join(piece), partition=number, mappers=41)
+        for number, piece in enumerate(pieces)
+    ]
+    points = parse_points(run_task("points", "--size", "20000", "--shards", "20000", data=b"".join(sent)))
+    share = sum(point.startswith(b"b") for point in points) / len(points)
+    assert 1500 < len(points) < 3000
+    assert abs(share - 0.1) < 5 * (0.1 * 0.9 / len(points)) ** 0.5
+
+
 def test_keys_come_through_the_shuffle_whatever_is_in_them() -> None:
     keys = [b"a\tb 2020", b"c\rd 2020", b"\xff\0 2021", b"z 2020"]
     data = b"".join(key + b" {}\n" for key in keys)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import BlockRef, format_part_line, parse_index_line
-from cdxmill.stages.find_lines import DamagedCluster, find_lines
+from cdxmill.stages.find_lines import BlockReader, find_lines, wanted_blocks
+from cdxmill.stages.secondary_index import DamagedCluster, SecondaryIndex
 from cdxmill.stages.write_shard import write_shard
 
 word = st.text("ab/\t\x08é", min_size=1, max_size=4).map(str.encode)
@@ -28,17 +29,18 @@ class Shards:
         shard, part = BytesIO(), BytesIO()
         write_shard([lines] if lines else [], "cdx-00000.gz", shard, part, Compressor(), numlines)
         self.shard, self.index = shard.getvalue(), part.getvalue()
-        self.blocks: list[BlockRef] = []
+        self.reads: list[tuple[int, int]] = []
 
-    def read(self, block: BlockRef) -> bytes:
-        self.blocks.append(block)
-        return self.shard[block.offset : block.offset + block.length]
+    def read(self, shard: bytes, offset: int, size: int) -> bytes:
+        self.reads.append((offset, size))
+        return self.shard[offset : offset + size]
 
-    def find(self, low: bytes, high: bytes) -> list[bytes]:
+    def find(self, low: bytes, high: bytes, join: bool = True, page: int = 4096) -> list[bytes]:
         index = self.index
-        return list(
-            find_lines(lambda offset, size: index[offset : offset + size], len(index), self.read, low, high)
-        )
+        found = SecondaryIndex(lambda offset, size: index[offset : offset + size], len(index), page)
+        blocks = wanted_blocks(found, low, high)
+        lists = find_lines(blocks, BlockReader(self.read), low, high, join)
+        return [line for lines in lists for line in lines]
 
 
 @given(sorted_lines, st.integers(1, 5), word, word)
@@ -49,7 +51,23 @@ def test_a_range_gives_the_lines_in_it_and_reads_only_blocks_that_may_have_them(
     shards = Shards(lines, numlines)
     wanted = [line for line in lines if low <= line < high]
     assert shards.find(low, high) == wanted
-    assert len(shards.blocks) <= len(wanted) // numlines + 2
+    assert len(shards.reads) <= 1
+    blocks = [parse_index_line(line) for line in shards.index.split(b"\n")[:-1]]
+    first, size = shards.reads[0] if shards.reads else (0, 0)
+    assert sum(first <= block.offset < first + size for block in blocks) <= len(wanted) // numlines + 2
+    assert shards.find(low, high, join=False) == wanted
+
+
+@given(sorted_lines, st.integers(1, 3), st.lists(st.tuples(word, word), max_size=9).map(sorted), st.booleans())
+def test_one_reader_answers_many_questions(
+    lines: list[bytes], numlines: int, questions: list[tuple[bytes, bytes]], join: bool
+) -> None:
+    shards = Shards(lines, numlines)
+    index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index), 32)
+    reader = BlockReader(shards.read)
+    for low, high in questions + questions[::-1]:
+        lists = find_lines(wanted_blocks(index, low, high), reader, low, high, join)
+        assert [line for part in lists for line in part] == [line for line in lines if low <= line < high]
 
 
 @pytest.mark.parametrize("size", [1 << 16, 300_000])
@@ -112,7 +130,7 @@ def test_a_length_that_lies_is_damage_and_reads_nothing() -> None:
     shards = Shards([b"a 1 {}"])
     shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, 10**15))
     assert "the block is damaged" in damaged(shards)
-    assert shards.blocks == []
+    assert shards.reads == []
 
 
 def test_a_block_without_a_last_line_end_has_its_last_line() -> None:

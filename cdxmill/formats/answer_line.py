@@ -1,0 +1,94 @@
+"""Lines of an answer as they are printed: as they stand, CDXJ, JSON, CDX, CSV, or chosen fields.
+
+The words are pywb's: `cdxj`, `json` (an object a line), `text` (values with spaces between). `cdx` and `csv` are ours.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+
+from cdxmill.formats.capture_fields import CDX11, ORIGINAL, Fields, parse_fields
+
+OUTPUTS = ("cdxj", "json", "text", "cdx", "csv")
+_CSV = (
+    *("urlkey", "timestamp", "url", "mime", "mime-detected", "status", "digest", "length", "offset", "filename"),
+    *("charset", "languages", "truncated", "redirect"),
+)
+_UNSAFE = re.compile(r"[\x00-\x20\x7f]")
+Format = Callable[[bytes], bytes]
+
+
+def line_format(output: str | None, names: Sequence[str] | None, resolved: bool = False) -> Format | None:
+    """What makes a printed line, without its line end, of a line; None where lines stay as they stand.
+
+    `names` are the fields that are asked for; `resolved` says that lines have the fields of `ORIGINAL`.
+
+    >>> line = b"com,a)/ 2020 http://a.com/ text/html 404 X 12"
+    >>> make = line_format("json", ["urlkey", "status"])
+    >>> make(line)
+    b'{"urlkey": "com,a)/", "status": "404"}'
+    """
+    if output is None and names is None:
+        return None
+    if output in (None, "cdxj"):
+        return _cdxj_as_it_stands if names is None else lambda line: _cdxj(parse_fields(line), names)
+    if output == "json":
+        return lambda line: _dump(parse_fields(line), names).encode()
+    if output == "text" and names is None and not resolved:
+        return None
+    if output == "text":
+        return lambda line: _joined(parse_fields(line), names)
+    if output == "cdx":
+        columns = names or (*CDX11, *(ORIGINAL if resolved else ()))
+        return lambda line: _cdx(parse_fields(line), columns)
+    columns = names or (*_CSV, *(ORIGINAL if resolved else ()))
+    return lambda line: _csv([parse_fields(line).get(name, "") for name in columns])
+
+
+def header(output: str | None, names: Sequence[str] | None, resolved: bool = False) -> bytes | None:
+    """The line before all others, where the output has one.
+
+    >>> header("csv", ["url", "status"]), header("json", None)
+    (b'url,status', None)
+    """
+    return _csv(names or (*_CSV, *(ORIGINAL if resolved else ()))) if output == "csv" else None
+
+
+def _cdxj_as_it_stands(line: bytes) -> bytes:
+    is_cdxj = line.split(b" ", 2)[-1].startswith(b"{")
+    return line if is_cdxj else _cdxj(parse_fields(line), None)
+
+
+def _cdxj(fields: Fields, names: Sequence[str] | None) -> bytes:
+    start = _bytes(f"{fields.pop('urlkey')} {fields.pop('timestamp')} ")
+    return start + _dump(fields, names).encode()
+
+
+def _dump(fields: Fields, names: Sequence[str] | None) -> str:
+    if names is None:
+        return json.dumps({name: value for name, value in fields.items() if not name.startswith("_")})
+    return json.dumps({name: fields[name] for name in names if name in fields})
+
+
+def _joined(fields: Fields, names: Sequence[str] | None) -> bytes:
+    return _bytes(" ".join(str(fields.get(name, "-")) for name in names or fields))
+
+
+def _cdx(fields: Fields, names: Sequence[str]) -> bytes:
+    """Spaces and control characters are percent-encoded, as everywhere in CDX."""
+    values = (str(fields.get(name, "")) or "-" for name in names)
+    return _bytes(" ".join(_UNSAFE.sub(lambda match: f"%{ord(match.group()):02X}", value) for value in values))
+
+
+def _csv(values: Sequence[object]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(values)
+    return _bytes(text.getvalue())
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,117 @@
+"""The fields of a CDX or CDXJ line, by the names that pywb's CDX server has for them.
+
+CDXJ   <urlkey> <timestamp> {"url": ..., "mime": ..., ...}
+CDX    <urlkey> <timestamp> <url> ...                        7, 9, 10 or 11 fields, and those with three more
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+Fields = dict[str, Any]
+
+_START = ("urlkey", "timestamp", "url", "mime", "status", "digest")
+_CDX9 = (*_START, "redirect", "offset", "filename")
+_CDX10 = (*_START, "redirect", "robotflags", "offset", "filename")
+CDX11 = (*_START, "redirect", "robotflags", "length", "offset", "filename")
+ORIGINAL = ("orig.length", "orig.offset", "orig.filename")
+_COLUMNS = {
+    len(names): names
+    for names in (
+        (*_START, "length"),
+        _CDX9,
+        _CDX10,
+        CDX11,
+        (*_CDX9, *ORIGINAL),
+        (*_CDX10, *ORIGINAL),
+        (*CDX11, *ORIGINAL),
+    )
+}
+ALSO = {
+    "u": "url",
+    "original": "url",
+    "statuscode": "status",
+    "mimetype": "mime",
+    "m": "mime",
+    "l": "length",
+    "s": "length",
+    "o": "offset",
+    "d": "digest",
+    "t": "timestamp",
+    "k": "urlkey",
+    "f": "filename",
+}
+"""Other names of fields: in filters, and as keys of JSON."""
+
+
+def parse_fields(line: bytes) -> Fields:
+    """All fields of a line, in its order. Raises ValueError.
+
+    >>> parse_fields(b'com,a)/ 2020 {"url": "http://a.com/", "statuscode": 200}')
+    {'urlkey': 'com,a)/', 'timestamp': '2020', 'url': 'http://a.com/', 'status': 200}
+    """
+    text = line.rstrip().decode("utf-8", "surrogateescape")
+    parts = text.split(" ", 2)
+    if len(parts) == 3 and parts[2].startswith("{"):
+        fields: Fields = {"urlkey": parts[0], "timestamp": parts[1]}
+        for name, value in _json(parts[2]).items():
+            fields[ALSO.get(name, name)] = value
+        url = fields.get("url")
+        if isinstance(url, str) and not url.isascii():
+            fields["url"] = quote(url.encode("utf-8", "surrogateescape"), safe=":/")
+        return fields
+    values = text.split(" ")
+    if len(values) not in _COLUMNS:
+        raise ValueError(f"neither CDXJ nor CDX, with {len(values)} fields: {text[:80]!r}")
+    return dict(zip(_COLUMNS[len(values)], values, strict=True))
+
+
+def _json(text: str) -> Fields:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"the JSON of a line is damaged ({error}): {text[:80]!r}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"the JSON of a line is no object: {text[:80]!r}")
+    return found
+
+
+def field_reader(name: str) -> Callable[[bytes], str]:
+    """A function that gives one field of a line as text, "" where it is absent; JSON is parsed only where it must be.
+
+    The function raises ValueError for what is no line.
+
+    >>> read = field_reader("statuscode")
+    >>> read(b'com,a)/ 2020 {"status": "200"}'), read(b"com,a)/ 2020 http://a.com/ text/html 404 X 12")
+    ('200', '404')
+    """
+    name = ALSO.get(name, name)
+    if name == "urlkey":
+        return lambda line: line[: line.find(b" ")].decode("utf-8", "surrogateescape")
+    if name == "timestamp":
+        return lambda line: timestamp_of_line(line).decode("utf-8", "surrogateescape")
+    start = b'"%b": "' % name.encode("utf-8", "surrogateescape")
+    size = len(start)
+
+    def read(line: bytes) -> str:
+        found = line.rfind(start)
+        if found >= 0 and b"\\" not in line and line.count(b"{") == 1 and line.isascii():
+            found += size
+            return line[found : line.index(b'"', found)].decode()
+        return str(parse_fields(line).get(name, ""))
+
+    return read
+
+
+def timestamp_of_line(line: bytes) -> bytes:
+    """The second field.
+
+    >>> timestamp_of_line(b"com,a)/ 2020 {}")
+    b'2020'
+    """
+    start = line.find(b" ") + 1
+    end = line.find(b" ", start)
+    return line[start:] if end < 0 else line[start:end]

@@ -1,0 +1,45 @@
+"""What an index line says of where its record is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cdxmill.formats.capture_fields import parse_fields
+from cdxmill.formats.convert import FIELDS, convert_line
+
+
+class RecordPlace(NamedTuple):
+    """A record's archive and its byte range there, None where its end is not told; and what it has to be.
+
+    What the line does not tell is "".
+    """
+
+    filename: str
+    offset: int
+    length: int | None
+    url: str
+    timestamp: str
+    mime: str
+    digest: str
+
+
+def record_place(line: bytes) -> RecordPlace:
+    """Where the record of a CDX or CDXJ line is. Raises ValueError where the line does not tell.
+
+    >>> record_place(b'com,a)/ 2020 {"url": "http://a.com/", "length": "12", "offset": "0", "filename": "a.gz"}')[:3]
+    ('a.gz', 0, 12)
+    >>> record_place(b"com,a)/ 2020 http://a.com/ text/html 200 X - 7 a.gz")[:3]
+    ('a.gz', 7, None)
+    """
+    if line.count(b" ") == FIELDS - 1 and b" {" not in line:
+        line = convert_line(line)
+    fields = {name: str(value) for name, value in parse_fields(line).items()}
+    filename, offset, length = (fields.get(name, "") for name in ("filename", "offset", "length"))
+    if not filename or not offset.isdecimal() or (length not in ("", "-") and not length.isdecimal()):
+        raise ValueError(f"no line that tells where its record is: {line[:80]!r}")
+    return RecordPlace(
+        filename,
+        int(offset),
+        int(length) if length.isdecimal() else None,
+        *(fields.get(name, "") for name in ("url", "timestamp", "mime", "digest")),
+    )

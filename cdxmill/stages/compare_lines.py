@@ -1,0 +1,70 @@
+"""Two sorted sources of lines -> how they differ, without a step of Python per line."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Difference(NamedTuple):
+    """Lines that only the wanted ones have (`missing`), or only the others (`extra`), and the first of each."""
+
+    missing: int = 0
+    first_missing: bytes = b""
+    extra: int = 0
+    first_extra: bytes = b""
+
+    def __add__(self, other: object) -> Difference:
+        """Both, where all lines of this one are below those of the other."""
+        if not isinstance(other, Difference):
+            return NotImplemented
+        return Difference(
+            self.missing + other.missing,
+            self.first_missing if self.missing else other.first_missing,
+            self.extra + other.extra,
+            self.first_extra if self.extra else other.first_extra,
+        )
+
+
+def compare_lines(lists: Iterator[list[bytes]], wanted: Iterator[list[bytes]]) -> Difference:
+    """What `lists` have too few and too many.
+
+    Requires: both give non-empty lists, their lines strictly increasing. Memory is one list of each.
+
+    >>> compare_lines(iter([[b"a", b"b"], [b"d"]]), iter([[b"a"], [b"c", b"d"]]))
+    Difference(missing=1, first_missing=b'c', extra=1, first_extra=b'b')
+    """
+    found = Difference()
+    ours, theirs = _Source(lists), _Source(wanted)
+    while ours.lines and theirs.lines:
+        bound = min(ours.lines[-1], theirs.lines[-1])
+        found += _difference(ours.take(bound), theirs.take(bound))
+    while ours.lines:
+        found += _difference(ours.take(ours.lines[-1]), [])
+    while theirs.lines:
+        found += _difference([], theirs.take(theirs.lines[-1]))
+    return found
+
+
+class _Source:
+    def __init__(self, lists: Iterator[list[bytes]]) -> None:
+        self._lists = lists
+        self._pos = 0
+        self.lines = next(lists, [])
+
+    def take(self, bound: bytes) -> list[bytes]:
+        """The lines up to `bound`; `lines` is empty once there are none behind."""
+        start, self._pos = self._pos, bisect_right(self.lines, bound, self._pos)
+        taken = self.lines[start : self._pos]
+        if self._pos == len(self.lines):
+            self.lines, self._pos = next(self._lists, []), 0
+        return taken
+
+
+def _difference(lines: list[bytes], wanted: list[bytes]) -> Difference:
+    if lines == wanted:
+        return Difference()
+    here, there = set(lines), set(wanted)
+    missing, extra = there - here, here - there
+    return Difference(len(missing), min(missing, default=b""), len(extra), min(extra, default=b""))

@@ -1,0 +1,89 @@
+"""Archives that lie all over the test cluster, and their indexes by the job and by `cdxmill index`."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from .job_runs import BUCKET, HDFS, Ended, Jobs
+
+ROOT = f"{HDFS}/archives"
+INDEX = f"{HDFS}/index"
+S3_INDEX = f"s3://{BUCKET}/index"
+S3_SETTINGS = {
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:9878",
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
+"""What tasks have to be told: they have nothing of the launcher's environment."""
+
+ON_NODES = [
+    *("--python-bin", sys.executable, "--warcs-per-map", "3"),
+    *(word for pair in S3_SETTINGS.items() for word in ("--cmdenv", "=".join(pair))),
+]
+"""Whole environments on the nodes, three archives a mapper, S3 where the tests have it."""
+INDEX_HERE = [*ON_NODES, "--warc_bucket", ROOT, "--cdx_bucket", "/index"]
+
+OF_HDFS = {
+    "crawl-data/CC-1/example.warc.gz": "example.warc.gz",
+    "crawl-data/CC-1/iana.warc.gz": "iana.warc.gz",
+    "plain/example-extra.warc": "example-extra.warc",
+}
+OF_S3 = {"crawl-data/CC-2/example.arc.gz": "example.arc.gz", "more/dupes.warc.gz": "dupes.warc.gz"}
+OF_S3_INDEXES = ("cc-index/cdx/CC-2/example.cdx.gz", "more/dupes.cdx.gz")
+BAD = ("plain/absent.warc.gz", "plain/broken.warc.gz", "plain/cut.warc.gz")
+
+
+class Indexed(NamedTuple):
+    """How the index job ended, and what `cdxmill index` makes of the same manifest, by name of output."""
+
+    job: Ended
+    manifest: Path
+    root: Path
+    expected: dict[str, bytes]
+
+
+def index_all(jobs: Jobs, pywb_warcs: Path, folder: Path) -> Indexed:
+    """Archives in HDFS, S3 by both names, on disk and behind http; and three that are no good."""
+    lay_out(jobs, pywb_warcs, folder / "archives")
+    manifest = folder / "warc.paths"
+    rows = [
+        *OF_HDFS,
+        *(f"{scheme}://{BUCKET}/{key}" for scheme, key in zip(("s3a", "s3"), OF_S3, strict=True)),
+        (pywb_warcs / "post-test.warc.gz").as_uri(),
+        f"{S3_SETTINGS['AWS_ENDPOINT_URL']}/{BUCKET}/more/dupes.warc.gz",
+        *BAD,
+    ]
+    manifest.write_text("".join(f"{row}\n" for row in rows))
+    jobs.cdxmill("index", "-q", "-o", folder / "here", "--manifest", manifest, "--root", ROOT, check=False)
+    expected = {
+        str(path.relative_to(folder / "here")).replace("crawl-data/", "cc-index/cdx/"): path.read_bytes()
+        for path in (folder / "here").rglob("*.cdx.gz")
+    }
+    job = jobs.run("indexwarcsjob", *INDEX_HERE, manifest)
+    return Indexed(job, manifest, folder / "archives", expected)
+
+
+def lay_out(jobs: Jobs, pywb_warcs: Path, folder: Path) -> None:
+    """All archives below `folder` as their names are in index lines, and in HDFS and S3."""
+    for name, source in (*OF_HDFS.items(), *OF_S3.items()):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes((pywb_warcs / source).read_bytes())
+    whole = (pywb_warcs / "example.warc.gz").read_bytes()
+    (folder / "plain/cut.warc.gz").write_bytes(whole[:2000])
+    (folder / "plain/broken.warc.gz").write_bytes(gzip.compress(b"no archive " * 99))
+    jobs.fs("-put", folder.as_uri(), ROOT)
+    jobs.upload({key: folder / key for key in OF_S3})
+
+
+def index_s3(jobs: Jobs, indexed: Indexed, folder: Path) -> Ended:
+    """The archives of S3 alone, whose indexes stand there already, newer than these, but wrong."""
+    manifest, wrong = folder / "s3.paths", folder / "wrong"
+    manifest.write_text("".join(f"s3a://{BUCKET}/{key}\n" for key in OF_S3))
+    wrong.write_bytes(b"not what it should be")
+    jobs.upload({f"index/{name}": wrong for name in indexed.expected if name in OF_S3_INDEXES})
+    options = [*ON_NODES, "--no-skip-existing", "--cdx_bucket", S3_INDEX]
+    return jobs.run("indexwarcsjob", *options, manifest)

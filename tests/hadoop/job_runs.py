@@ -1,0 +1,138 @@
+"""Jobs on the test cluster as users start them, what is in its file systems, and its tasks as processes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .conftest import Hadoop
+
+JOBS = Path(__file__).resolve().parents[2] / "jobs"
+HDFS = "hdfs://127.0.0.1:9000"
+BUCKET = "job-data"
+_BOTO = """
+import sys, boto3
+s3 = boto3.client("s3")
+s3.create_bucket(Bucket=sys.argv[1])
+for path, key in zip(sys.argv[2::2], sys.argv[3::2]):
+    s3.upload_file(path, sys.argv[1], key, ExtraArgs={"ACL": "public-read"})
+"""
+_LIST = """
+import json, sys
+from cdxmill.storage.choose import status
+from cdxmill.storage.walk import files_below
+print(json.dumps([(url, *status(url)[:2]) for url in files_below(sys.argv[1])]))
+"""
+_WAIT = """
+import sys, time
+from cdxmill.storage.choose import list_folder
+while not set(sys.argv[2:]) <= set(list_folder(sys.argv[1])):
+    time.sleep(0.1)
+"""
+
+
+class Ended(NamedTuple):
+    """How a job ended."""
+
+    status: int
+    stdout: bytes
+    stderr: str
+
+    @property
+    def last_line(self) -> str:
+        return self.stderr.splitlines()[-1]
+
+    def counter(self, name: str) -> int:
+        """A counter as mrjob prints it; 0 where there is none of the name."""
+        found = re.findall(rf"^\t\t{re.escape(name)}=(\d+)$", self.stderr, re.M)
+        return int(found[0]) if found else 0
+
+
+class Task(NamedTuple):
+    """A task of Python on a node: its process, its shard's number, which attempt it is, and its folder."""
+
+    pid: int
+    partition: int
+    attempt: str
+    folder: Path
+
+
+class Jobs:
+    """Starts the scripts of jobs/ with `-r hadoop`; paths and URLs are as the cluster knows them."""
+
+    def __init__(self, hadoop: Hadoop) -> None:
+        self._hadoop = hadoop
+
+    def start(self, name: str, *args: str | Path) -> subprocess.Popen[bytes]:
+        """Starts one, without the user's mrjob.conf."""
+        return self._hadoop.start(sys.executable, JOBS / f"{name}.py", "--no-conf", "-r", "hadoop", *args)
+
+    def run(self, name: str, *args: str | Path) -> Ended:
+        """Runs one to its end; any status is a result."""
+        with self.start(name, *args) as process:
+            return ended(process)
+
+    def cdxmill(self, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[bytes]:
+        """The command itself, where it reaches the cluster."""
+        return self._hadoop.run(Path(sys.executable).parent / "cdxmill", *words, check=check)
+
+    def fs(self, *words: str | Path) -> bytes:
+        """What `hadoop fs` prints."""
+        return self._hadoop.run("hadoop", "fs", *words).stdout
+
+    def get(self, url: str, folder: Path) -> dict[str, bytes]:
+        """All files below a folder of the cluster, by their path in it; they stay in `folder` as well."""
+        self.fs("-get", url, folder.as_uri())
+        return files_below(folder / url.rstrip("/").rpartition("/")[2])
+
+    def listed(self, url: str) -> dict[str, tuple[int, float]]:
+        """The files below a folder of the cluster, by URL: bytes, and when they were written."""
+        rows = json.loads(self._hadoop.run(sys.executable, "-c", _LIST, url).stdout)
+        return {name: (size, modified) for name, size, modified in rows}
+
+    def upload(self, files: dict[str, Path]) -> None:
+        """Puts files to the S3 bucket BUCKET, which is made, under the keys given."""
+        pairs = [str(word) for key, path in files.items() for word in (path, key)]
+        self._hadoop.run(sys.executable, "-c", _BOTO, BUCKET, *pairs)
+
+    def wait_for_files(self, url: str, names: Iterable[str]) -> None:
+        """Returns when all of these are in a folder."""
+        self._hadoop.run("timeout", "120", sys.executable, "-c", _WAIT, url, *names)
+
+    def tasks(self, verb: str) -> Iterator[Task]:
+        """The tasks `hadoop_task.py VERB` that run now."""
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                environ = (process / "environ").read_bytes().split(b"\0")
+                folder = (process / "cwd").readlink()
+            except OSError:
+                continue
+            given = dict(item.decode(errors="replace").partition("=")[::2] for item in environ if item)
+            is_ours = b"cdxmill_nodes/hadoop_task.py" in words and folder.is_relative_to(self._hadoop.folder)
+            if is_ours and verb.encode() in words:
+                partition, attempt = given["mapreduce_task_partition"], given["mapreduce_task_attempt_id"]
+                yield Task(int(process.name), int(partition), attempt, folder)
+
+
+def ended(process: subprocess.Popen[bytes]) -> Ended:
+    """Waits for a job's end."""
+    stdout, stderr = process.communicate()
+    return Ended(process.returncode, stdout, stderr.decode(errors="replace"))
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """All files below a folder, by their path in it."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def bare_python(version: str) -> str:
+    """A Python of this version ("3.9") where one is at hand, else this one; with its standard library alone."""
+    found = sorted(Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python"))
+    return f"{found[-1] if found else Path(sys.executable).resolve()} -I -S"

@@ -1,0 +1,96 @@
+"""indexwarcsjob.py on Hadoop: archives from everywhere, what `cdxmill index` writes, and what fails is told."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from .archives import BAD, INDEX, INDEX_HERE, OF_HDFS, OF_S3, ROOT, S3_INDEX, Indexed
+from .job_runs import Ended, Jobs
+
+SOUND = len(OF_HDFS) + len(OF_S3) + 2
+
+
+def is_index(name: str) -> bool:
+    return name.endswith(".cdx.gz")
+
+
+@pytest.fixture(scope="module")
+def built(indexed: Indexed, jobs: Jobs, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The indexes in HDFS, by their path in its folder."""
+    found = jobs.get(INDEX, tmp_path_factory.mktemp("built"))
+    return {name: data for name, data in found.items() if is_index(name)}
+
+
+def test_each_index_is_what_cdxmill_index_writes(indexed: Indexed, built: dict[str, bytes]) -> None:
+    assert sorted(built) == sorted(indexed.expected)
+    assert [name for name, data in built.items() if data != indexed.expected[name]] == []
+    assert len(built) == SOUND + 2  # the broken one's has no line, the cut one's what is whole of it
+
+
+def test_archives_of_a_crawl_are_indexed_to_where_common_crawl_has_its_indexes(
+    built: dict[str, bytes],
+) -> None:
+    assert {name for name in built if name.startswith("c")} == {
+        f"cc-index/cdx/CC-{name}.cdx.gz" for name in ("1/example", "1/iana", "2/example")
+    }
+
+
+def test_what_failed_is_an_output_line_and_the_launchers_status_says_so(indexed: Indexed) -> None:
+    assert indexed.job.status == 1
+    absent, broken, cut = sorted(indexed.job.stdout.decode().splitlines())
+    assert absent.startswith(f"{ROOT}/{BAD[0]}\tcannot be read (")
+    assert broken.startswith(f"{ROOT}/{BAD[1]}\tat 0: no WARC or ARC record starts here")
+    assert cut == f"{ROOT}/{BAD[2]}\tat 1864: the file ends inside a gzip member"
+    assert f"\n{SOUND} of {SOUND + 3} archives indexed, 3 with failures\n" in indexed.job.stderr
+
+
+def test_archives_captures_and_failures_are_counted(indexed: Indexed) -> None:
+    job = indexed.job
+    counted = [job.counter(name) for name in ("archives", "failed archives", "failures")]
+    assert counted == [SOUND + 3, 3, 3]
+    lines = sum(gzip.decompress(data).count(b"\n") for data in indexed.expected.values())
+    assert job.counter("captures") == lines
+    assert job.counter("Launched map tasks") == 4, "three archives a mapper"
+
+
+class Rerun(NamedTuple):
+    """The same job again, and the outputs' sizes and times before and after."""
+
+    job: Ended
+    before: dict[str, tuple[int, float]]
+    after: dict[str, tuple[int, float]]
+
+
+@pytest.fixture(scope="module")
+def rerun(indexed: Indexed, jobs: Jobs) -> Rerun:
+    before = jobs.listed(INDEX)
+    job = jobs.run("indexwarcsjob", *INDEX_HERE, "--max-failures", "3", indexed.manifest)
+    return Rerun(job, before, jobs.listed(INDEX))
+
+
+def test_a_rerun_indexes_nothing_but_what_failed(rerun: Rerun) -> None:
+    assert rerun.job.counter("archives") == 3
+    changed = {url for url, found in rerun.after.items() if rerun.before[url] != found}
+    assert {url for url in changed if is_index(url)} == {
+        f"{INDEX}/plain/{name}.cdx.gz" for name in ("broken", "cut")
+    }
+    assert sorted(rerun.after) == sorted(rerun.before)
+
+
+def test_as_many_failures_as_allowed_are_a_success(rerun: Rerun) -> None:
+    assert rerun.job.status == 0
+    assert len(rerun.job.stdout.splitlines()) == 3
+
+
+def test_without_skip_existing_all_are_indexed_again_from_s3_to_s3(
+    indexed_in_s3: Ended, indexed: Indexed, jobs: Jobs, tmp_path: Path
+) -> None:
+    assert (indexed_in_s3.status, indexed_in_s3.stdout) == (0, b"")
+    assert indexed_in_s3.counter("archives") == len(OF_S3)
+    built = jobs.get(S3_INDEX, tmp_path)
+    assert built == {name: data for name, data in indexed.expected.items() if name in built}
+    assert len(built) == len(OF_S3)

@@ -1,0 +1,159 @@
+"""From archives in HDFS and S3 to two clusters, one in each, that pywb serves."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.conftest import RunCdxmill
+from tests.serving.conftest import Wayback, fill_in
+
+from .archives import INDEX, OF_S3_INDEXES, S3_INDEX, Indexed
+from .job_runs import BUCKET, HDFS, Ended, Jobs, bare_python, files_below
+
+SHARDS = 4
+SPLITS = f"s3://{BUCKET}/split points/splits.seq"
+NODES = ["--python-bin", bare_python("3.9")]
+
+
+class Built(NamedTuple):
+    """A cluster by a job, fetched and published on this machine, and what the local engine makes of the same."""
+
+    job: Ended
+    fetched: dict[str, bytes]
+    expected: dict[str, bytes]
+    published: Path
+
+    @property
+    def lines(self) -> list[bytes]:
+        shards = sorted(self.published.glob("cdx-*.gz"))
+        return [line for shard in shards for line in gzip.decompress(shard.read_bytes()).splitlines()]
+
+
+@pytest.fixture(scope="module")
+def sampled(jobs: Jobs, indexed: Indexed, indexed_in_s3: Ended) -> Ended:
+    """One sample of all indexes, in HDFS and in S3; its split file lies in S3 for both clusters."""
+    assert indexed_in_s3.status == 0, indexed_in_s3.stderr
+    shards = ["--shards", str(SHARDS), "--splitfile", SPLITS]
+    return jobs.run("dosample", *NODES, *shards, INDEX, S3_INDEX.replace("s3:", "s3a:"))
+
+
+@pytest.fixture(scope="module")
+def build(jobs: Jobs, sampled: Ended, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    assert sampled.status == 0, sampled.stderr
+
+    def built(url: str, given: str, indexes: dict[str, bytes], *options: str) -> Built:
+        folder = tmp_path_factory.mktemp("built")
+        job = jobs.run(
+            "zipnumclusterjob", *NODES, "--splitfile", SPLITS, "--zipnum-dir", url, *options, given
+        )
+        assert job.status == 0, job.stderr
+        for name, data in indexes.items():
+            (folder / "cdx" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "cdx" / name).write_bytes(data)
+        fetched = jobs.get(url, folder)
+        (folder / "splits.seq").write_bytes(fetched["splits.seq"])
+        same = ["--splits", folder / "splits.seq", "--location", url, *options]
+        run_cdxmill("zipnum", "-q", "-o", folder / "here", *same, folder / "cdx")
+        jobs.cdxmill("publish", "-q", url, folder / "published")
+        return Built(job, fetched, files_below(folder / "here"), folder / "published")
+
+    return built
+
+
+@pytest.fixture(scope="module")
+def in_hdfs(build, indexed: Indexed) -> Built:  # type: ignore[no-untyped-def]
+    return build(f"{HDFS}/clusters/pipeline", INDEX, indexed.expected)
+
+
+@pytest.fixture(scope="module")
+def in_s3(build, indexed: Indexed) -> Built:  # type: ignore[no-untyped-def]
+    indexes = {name: indexed.expected[name] for name in OF_S3_INDEXES}
+    return build(f"s3://{BUCKET}/cluster", S3_INDEX.replace("s3:", "s3a:"), indexes, "--numlines", "10")
+
+
+@pytest.fixture(params=["in_hdfs", "in_s3"])
+def cluster(request: pytest.FixtureRequest) -> Built:
+    found: Built = request.getfixturevalue(request.param)
+    return found
+
+
+def test_dosample_shows_nothing_and_writes_both_files(sampled: Ended, jobs: Jobs, tmp_path: Path) -> None:
+    assert (sampled.status, sampled.stdout) == (0, b"")
+    files = jobs.get(SPLITS.rpartition("/")[0], tmp_path)
+    assert sorted(files) == ["splits.seq", "splits.txt"]
+    points = files["splits.txt"].splitlines()
+    assert len(points) == SHARDS - 1
+    assert jobs.fs("-text", SPLITS) == b"".join(point + b"\t(null)\n" for point in points)
+
+
+def test_a_cluster_has_the_bytes_of_the_local_engine(cluster: Built) -> None:
+    built = {name: data for name, data in cluster.fetched.items() if name != "_SUCCESS"}
+    assert sorted(built) == sorted(cluster.expected)
+    assert [name for name, data in built.items() if data != cluster.expected[name]] == []
+    assert len([name for name in built if name.startswith("cdx-")]) == SHARDS
+
+
+@pytest.fixture(scope="module")
+def wayback(
+    root: Path, indexed: Indexed, in_hdfs: Built, in_s3: Built, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Wayback]:
+    """The collections `web` and `s3`, of the published clusters."""
+    folder = tmp_path_factory.mktemp("pywb")
+    sample = (root / "conf/pywb/config.yaml").read_text()
+    here = [indexed.root / "archives"]
+    config, other = (yaml.safe_load(fill_in(sample, built.published, here)) for built in (in_hdfs, in_s3))
+    config["collections"]["s3"] = other["collections"]["web"]
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    server = Wayback(folder)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "collection", "question", "start"),
+    [
+        ("in_hdfs", "web", {"url": "http://www.iana.org/"}, b"org,iana)/ "),
+        ("in_hdfs", "web", {"url": "iana.org", "matchType": "domain"}, b"org,iana"),
+        ("in_hdfs", "web", {"url": "http://example.com/", "matchType": "prefix"}, b"com,example)/"),
+        ("in_s3", "s3", {"url": "http://example.com/", "matchType": "prefix"}, b"com,example)/"),
+        ("in_s3", "s3", {"url": "http://www.iana.org/"}, b"org,iana)/ "),
+    ],
+)
+def test_pywb_answers_with_the_lines_of_the_cluster(
+    request: pytest.FixtureRequest,
+    wayback: Wayback,
+    name: str,
+    collection: str,
+    question: dict[str, str],
+    start: bytes,
+) -> None:
+    lines = [line for line in request.getfixturevalue(name).lines if line.startswith(start)]
+    assert lines or name == "in_s3"
+    answer = wayback.cdx(collection, **question, pageSize="1000")
+    assert answer == b"".join(line + b"\n" for line in lines)
+
+
+@pytest.mark.parametrize(("name", "collection"), [("in_hdfs", "web"), ("in_s3", "s3")])
+def test_pywb_replays_a_page(
+    request: pytest.FixtureRequest, wayback: Wayback, indexed: Indexed, name: str, collection: str
+) -> None:
+    line = next(line for line in request.getfixturevalue(name).lines if b'"status": "200"' in line)
+    timestamp, fields = line.split(b" ", 2)[1].decode(), json.loads(line.split(b" ", 2)[2])
+    answer = wayback.get(f"/{collection}/{timestamp}id_/{fields['url']}")
+    assert answer.status == 200, answer
+    with (indexed.root / fields["filename"]).open("rb") as archive:
+        archive.seek(int(fields["offset"]))
+        record = next(ArchiveIterator(io.BytesIO(archive.read(int(fields["length"])))))
+    body = gzip.decompress(answer.body) if answer.headers.get("Content-Encoding") == "gzip" else answer.body
+    assert body == record.content_stream().read()

@@ -1,0 +1,104 @@
+"""Two attempts of one reducer at once, as speculation and lost nodes make them: the shard is whole at any time."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunCdxmill
+from tests.jobs.conftest import packed_nodes, page_line
+
+from .conftest import Hadoop
+from .job_runs import BUCKET, Jobs, bare_python, files_below
+
+NAMES = ["_report-00001", "cdx-00001.gz", "part-00001"]
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sorted, as the shuffle gives them; they hardly get smaller when packed."""
+    path = tmp_path_factory.mktemp("lines") / "lines"
+    rng = random.Random(9)
+    pages = (page_line(number) + rng.randbytes(400).replace(b"\n", b"\t") + b"\n" for number in range(20_000))
+    path.write_bytes(b"".join(pages))
+    return path
+
+
+@pytest.fixture(scope="module")
+def expected(
+    lines: Path, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
+    """The shard and its part by the local engine, under the names of the second of two shards."""
+    folder = tmp_path_factory.mktemp("expected")
+    (folder / "splits.txt").write_bytes(b"!\n")
+    done = run_cdxmill("zipnum", "-q", "-o", folder / "C", "--splits", folder / "splits.txt", lines)
+    assert done.returncode == 0, done.stderr
+    return {name: (folder / "C" / name).read_bytes() for name in NAMES[1:]}
+
+
+def start(hadoop: Hadoop, attempt: int, cluster: str, lines: Path, folder: Path) -> subprocess.Popen[bytes]:
+    """The reducer as Hadoop starts it, in a folder of its own."""
+    own = folder / f"attempt-{attempt}"
+    own.mkdir()
+    task = [*bare_python("3.9").split(), str(packed_nodes() / "hadoop_task.py"), "shard"]
+    options = ["--cluster", cluster, "--compressor", "libdeflate", "--level", "6"]
+    env = {
+        "mapreduce_task_partition": "1",
+        "mapreduce_task_attempt_id": f"attempt_1_0001_r_000001_{attempt}",
+    }
+    script = f"cd {shlex.quote(str(own))} && exec {shlex.join([*task, *options])} <{shlex.quote(str(lines))}"
+    return hadoop.start("bash", "-c", script, env=env)
+
+
+def seen(folder: Path) -> dict[str, bytes]:
+    """What a reader finds under the final names."""
+    return {name: (folder / name).read_bytes() for name in NAMES[1:] if (folder / name).exists()}
+
+
+def test_in_a_shared_folder_one_is_stopped_in_mid_write_and_the_other_wins(
+    hadoop: Hadoop, lines: Path, expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    with start(hadoop, 0, folder.as_uri(), lines, tmp_path) as slow:
+        writing = folder / ".cdx-00001.gz.attempt_1_0001_r_000001_0.tmp"
+        while not writing.exists():
+            assert slow.poll() is None
+            time.sleep(0.0005)
+        os.killpg(slow.pid, signal.SIGSTOP)
+        assert writing.exists()
+        with start(hadoop, 1, folder.as_uri(), lines, tmp_path) as quick:
+            while quick.poll() is None:
+                found = seen(folder)
+                assert found == {name: expected[name] for name in found}
+        assert (quick.returncode, seen(folder)) == (0, expected)
+        os.killpg(slow.pid, signal.SIGCONT)
+        while slow.poll() is None:
+            assert seen(folder) == expected
+    assert slow.returncode == 0
+    assert sorted(files_below(folder)) == NAMES
+
+
+def test_in_s3_the_shard_is_absent_or_whole_while_both_put_it(
+    hadoop: Hadoop, jobs: Jobs, lines: Path, expected: dict[str, bytes], tmp_path: Path
+) -> None:
+    jobs.upload({"twins/marker": lines})
+    cluster = f"s3://{BUCKET}/twins"
+    sizes = set()
+    with (
+        start(hadoop, 0, cluster, lines, tmp_path) as one,
+        start(hadoop, 1, cluster, lines, tmp_path) as other,
+    ):
+        while one.poll() is None or other.poll() is None:
+            sizes |= {size for url, (size, _) in jobs.listed(cluster).items() if url.endswith(".gz")}
+    assert (one.returncode, other.returncode) == (0, 0)
+    assert sizes <= {len(expected["cdx-00001.gz"])}
+    built = jobs.get(cluster, tmp_path)
+    assert {name: built[name] for name in expected} == expected

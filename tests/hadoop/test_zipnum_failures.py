@@ -1,0 +1,170 @@
+"""zipnumclusterjob.py to a shared folder with a reducer killed in mid-write, and what it does not begin or finish."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.conftest import RunCdxmill
+from tests.jobs import conftest as jobs_here
+from tests.jobs.conftest import HardInputs
+
+from .job_runs import HDFS, Ended, Jobs, Task, bare_python, ended, files_below
+
+hard_inputs = jobs_here.hard_inputs
+
+LINES = 120_000
+POINTS = b"com,example)/0000010 2020\ncom,example)/0119000 2020\n"
+LARGEST = 1
+
+
+class Shared(NamedTuple):
+    """A job whose largest shard's reducer was killed: which, how much it had written, and what came out."""
+
+    job: Ended
+    task: Task
+    written: int
+    folder: Path
+    expected: dict[str, bytes]
+
+
+def six_fields() -> Iterator[bytes]:
+    """CDX lines whose order is another one once they are CDXJ: of the same second, and beyond ASCII."""
+    for number in range(LINES):
+        key = b"com,example)/%07d 2020" % number
+        yield key + b" http://example.com/%07d/z 10 %d a.warc.gz" % (number, number)
+        if not number % 100:
+            yield key + b" http://example.com/%07d/z 9 %d a.warc.gz" % (number, number)
+            yield key + b" http://example.com/%07d/\xc3\xa4 9 %d a.warc.gz" % (number, number)
+
+
+def killed_in_mid_write(jobs: Jobs, is_running: Iterator[bool], partition: int) -> tuple[Task, int]:
+    """The first attempt at this shard, and how many bytes of it were written when it was killed."""
+    for _ in is_running:
+        for task in jobs.tasks("shard"):
+            shard = task.folder / f"cdx-{partition:05d}.gz"
+            if task.partition == partition and shard.exists() and (size := shard.stat().st_size):
+                os.kill(task.pid, signal.SIGKILL)
+                return task, size
+        time.sleep(0.002)
+    raise AssertionError("the job ended before that")
+
+
+@pytest.fixture(scope="module")
+def shared(jobs: Jobs, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    folder = tmp_path_factory.mktemp("shared")
+    lines = list(six_fields())
+    random.Random(5).shuffle(lines)
+    (folder / "six.cdx").write_bytes(b"\n".join([b" CDX N b a S V g", *lines]))
+    (folder / "splits.txt").write_bytes(POINTS)
+    same = ["--convert", "--numlines", "100", "--location", "/published"]
+    splits, given = folder / "splits.txt", folder / "six.cdx"
+    ours = run_cdxmill("zipnum", "-q", "-o", folder / "ours", "--splits", splits, *same, given)
+    assert ours.returncode == 0, ours.stderr
+    (folder / "a b").mkdir()
+    left_behind = folder / "a b/.cdx-00002.gz.attempt_1_0001_r_000002_0.tmp"
+    left_behind.write_bytes(b"of a job that failed")
+    place = ["--splitfile", str(splits), "--zipnum-dir", (folder / "a b").as_uri()]
+    python = ["--python-bin", bare_python("3.13")]
+    with jobs.start("zipnumclusterjob", *python, *place, *same, given.as_uri()) as process:
+        is_running = iter(lambda: process.poll() is None, False)
+        task, written = killed_in_mid_write(jobs, is_running, LARGEST)
+        job = ended(process)
+    return Shared(job, task, written, folder / "a b", files_below(folder / "ours"))
+
+
+def test_a_reducer_that_is_killed_is_started_anew(shared: Shared) -> None:
+    assert 0 < shared.written < len(shared.expected["cdx-00001.gz"])
+    assert shared.task.attempt.endswith("_0")
+    assert shared.job.status == 0, shared.job.stderr
+    assert shared.job.counter("Failed reduce tasks") == 1
+    assert shared.job.counter("Launched reduce tasks") == 4
+
+
+def test_the_shared_folder_has_the_bytes_of_the_local_engine_and_nothing_else(shared: Shared) -> None:
+    built = files_below(shared.folder)
+    assert sorted(built) == sorted(shared.expected)
+    assert [name for name in shared.expected if built[name] != shared.expected[name]] == []
+
+
+def test_lines_of_attempts_that_failed_are_not_counted(shared: Shared) -> None:
+    assert shared.job.counter("lines") == LINES + 2 * LINES // 100
+    assert shared.job.counter("blocks") == shared.expected["cluster.idx"].count(b"\n")
+
+
+def test_a_cut_input_ends_the_job_and_is_named(jobs: Jobs, hard_inputs: HardInputs, tmp_path: Path) -> None:
+    (tmp_path / "with-cut").mkdir()
+    for path in (hard_inputs.bad[0], hard_inputs.paths[2]):
+        (tmp_path / "with-cut" / path.name).symlink_to(path)
+    jobs.fs("-put", (tmp_path / "with-cut").as_uri(), f"{HDFS}/with-cut")
+    (tmp_path / "splits.txt").write_bytes(POINTS)
+    once = ["--jobconf", "mapreduce.map.maxattempts=1"]
+    small = ["--jobconf", "mapreduce.input.fileinputformat.split.maxsize=1000"]
+    places = ["--splitfile", str(tmp_path / "splits.txt"), "--zipnum-dir", "/clusters/cut"]
+    job = jobs.run("zipnumclusterjob", "-q", *once, *small, *places, f"{HDFS}/with-cut")
+    assert (job.status, job.stderr.count("\n")) == (3, 1), job.stderr
+    assert job.stderr.startswith(
+        "the job failed: java.io.EOFException: Unexpected end of input stream; an input"
+    )
+    assert "; inputs of the task: /with-cut/cut.cdx.gz; `yarn logs -applicationId application_" in job.stderr
+    left = jobs.listed(f"{HDFS}/clusters/cut")
+    assert {url for url in left if "cluster." in url or "_SUCCESS" in url} == set()
+
+
+def test_a_python_that_is_too_old_is_told_of_with_what_to_do(jobs: Jobs, tmp_path: Path) -> None:
+    """It is in the task's log alone; and where that is out of reach, in the task's status."""
+    old = tmp_path / "python3.8"
+    code = "import runpy, sys; sys.version_info = (3, 8, 18); del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n')
+    old.chmod(0o755)
+    (tmp_path / "a.cdx").write_bytes(b"a 2020 {}\n")
+    once = ["--jobconf", "mapreduce.map.maxattempts=1"]
+    job = jobs.run("samplecdxjob", "-q", *once, "--python-bin", old, (tmp_path / "a.cdx").as_uri())
+    assert (job.status, job.stdout, job.stderr.count("\n")) == (3, b"", 1), job.stderr
+    assert job.stderr.startswith("the job failed: cdxmill: this node has Python 3.8 at ")
+    assert "name another with --python-bin; `yarn logs" in job.stderr
+
+
+@pytest.mark.parametrize(
+    ("splits", "options", "reason"),
+    [
+        (
+            b"b 2020\na 2020\n",
+            ["--zipnum-dir", "/new"],
+            "splits.txt: split points must increase, but number 2",
+        ),
+        (b"b 2020\n", ["--zipnum-dir", "/new", "--shards", "3"], "gives 2 shards, but --shards says 3"),
+        (b"b 2020\n", ["--zipnum-dir", "/foreign"], "/foreign holds other files (of-others.txt): name"),
+        (b"b 2020\n", ["--zipnum-dir", "s3://no-such-bucket/x"], "The specified bucket does not exist); see"),
+        (b"b 2020\n", ["--zipnum-dir", "/new", "absent.cdx"], "absent.cdx: no such file; on Hadoop name"),
+    ],
+)
+def test_what_cannot_become_a_cluster_is_told_before_any_job(
+    splits: bytes, options: list[str], reason: str, jobs: Jobs, tmp_path: Path
+) -> None:
+    (tmp_path / "of-others.txt").write_bytes(splits)
+    (tmp_path / "splits.txt").write_bytes(splits)
+    jobs.fs("-mkdir", "-p", f"{HDFS}/foreign")
+    jobs.fs("-put", "-f", (tmp_path / "of-others.txt").as_uri(), f"{HDFS}/foreign/")
+    job = jobs.run(
+        "zipnumclusterjob", "-q", "--splitfile", tmp_path / "splits.txt", *options, "hdfs:///x.cdx"
+    )
+    assert job.status == (3 if "bucket" in reason else 2)
+    assert job.stderr.count("\n") == 1, job.stderr
+    assert reason in job.stderr
+
+
+def test_an_input_that_is_not_there_is_one_line(jobs: Jobs, tmp_path: Path) -> None:
+    (tmp_path / "splits.txt").write_bytes(b"b 2020\n")
+    places = ["--splitfile", str(tmp_path / "splits.txt"), "--zipnum-dir", "/clusters/absent"]
+    job = jobs.run("zipnumclusterjob", "-q", *places, "hdfs:///absent/x.cdx.gz")
+    assert (job.status, job.stderr.count("\n")) == (3, 1)
+    assert job.stderr.startswith("the job failed: Error Launching job : Input path does not exist: ")
