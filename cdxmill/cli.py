@@ -8,25 +8,22 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
 import click
 import typer
 
-from cdxmill import __version__
+from cdxmill import __version__, cluster_cli
+from cdxmill.command_output import FAILED, OK, STOPPED, USAGE, ClosedPipe, standard_output
 from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.lookup_options import LookupOptions, print_answers, takes_options
 from cdxmill.options import (
-    Against,
     Archives,
-    ArchivesToVerify,
     Cdx9,
     Cdx11,
     CdxFiles,
     CompressorOption,
-    ConvertAgainst,
     DirRoot,
     IndexOnly,
     KeepWww,
@@ -42,14 +39,13 @@ from cdxmill.options import (
     Quiet,
     Records,
     Root,
-    SampleToVerify,
     Seed,
     Shards,
     Splits,
+    SplitsOutput,
     Title,
     Unfinished,
     Unsurt,
-    VerifiedLocation,
     archives_of,
     cdx_files_of,
     index_options,
@@ -57,7 +53,6 @@ from cdxmill.options import (
     zipnum_options,
 )
 
-OK, FAILED, USAGE, STOPPED = 0, 1, 2, 3
 INTERRUPTED = 128 + signal.SIGINT
 
 EXIT_STATUS = (
@@ -138,7 +133,7 @@ def index(  # noqa: PLR0913 - one parameter an option
     )
     failures = Failures()
     if output == "-":
-        with _output() as out:
+        with standard_output() as out:
             summary = index_to_stream(archives, out, options, failures)
     else:
         summary = index_to_folder(output_names(archives), output, options, failures)
@@ -149,15 +144,7 @@ def index(  # noqa: PLR0913 - one parameter an option
 @app.command(epilog=EXIT_STATUS)
 def sample(
     cdx: CdxFiles,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Text file, such as splits.txt, also an s3 or hdfs URL; splits.seq is written beside it.",
-        ),
-    ],
+    output: SplitsOutput,
     shards: Annotated[int, typer.Option("--shards", "-s", min=1, help="Number of shards to divide into.")],
     seed: Seed = 0,
     processes: Processes = 0,
@@ -299,75 +286,21 @@ def publish(  # noqa: PLR0913
 
 
 @app.command(epilog=EXIT_STATUS)
-def lookup(
-    cluster: Annotated[
-        str, typer.Argument(metavar="CLUSTER", help="Folder or URL of a ZipNum cluster: http(s), s3 or hdfs.")
-    ],
-    url: Annotated[
-        str, typer.Argument(metavar="URL", help="A URL; with * at its end, all URLs that start so.")
-    ],
-) -> int:
-    """Print the lines that a cluster has for a URL or a prefix.
+@takes_options
+def lookup(options: LookupOptions) -> int:
+    """Print the lines that a cluster has for a URL, or for all of a prefix, host or domain.
 
-    CLUSTER is the folder of a ZipNum cluster, also behind a URL. URL finds its captures; URL* those of all URLs whose
-    keys start as its own does. Nothing found is no error.
+    The words are those of pywb's CDX server, and so are the answers. Nothing found is no error; what cannot be
+    read, or is damaged, is one. Many URLs (--input) are answered in their order, each block read once.
     """
-    from cdxmill.commands.lookup import lookup as find
-
-    with _output() as out:
-        for line in find(cluster, url):
-            out.write(line + b"\n")
-    return OK
+    with standard_output() as out:
+        is_well = print_answers(options, out, lambda told: typer.echo(f"cdxmill: {told}", err=True))
+    return OK if is_well else FAILED
 
 
-@app.command(epilog=EXIT_STATUS)
-def verify(  # noqa: PLR0913
-    cluster: Annotated[
-        str, typer.Argument(metavar="CLUSTER", help="Folder or URL of a ZipNum cluster: http(s), s3 or hdfs.")
-    ],
-    against: Against = None,
-    convert: ConvertAgainst = False,
-    archives: ArchivesToVerify = None,
-    sample: SampleToVerify = None,
-    location: VerifiedLocation = None,
-    processes: Processes = 0,
-    quiet: Quiet = False,
-) -> int:
-    """Check a cluster: every block, their order, and that all its files fit together.
-
-    CLUSTER may be cdxmill's or another's. With its cluster.json every changed byte is found; without, every change
-    that alters a line, an offset or the order. What is wrong is told on stderr, a line each:
-    FILE@OFFSET: block, reason. Then the exit status is 1.
-    """
-    from cdxmill.commands.progress import Failures
-    from cdxmill.commands.verify import VerifyOptions
-    from cdxmill.commands.verify import verify as verify_cluster
-
-    if sample is not None and archives is None:
-        raise UsageError("--sample is for --archives")
-    if convert and against is None:
-        raise UsageError("--convert is for --against")
-    cdx = None if against is None else cdx_files_of(against)
-    options = VerifyOptions(cdx, convert, archives, sample, location, processes_of(processes), quiet)
-    failures = Failures()
-    told = verify_cluster(cluster, options, failures)
-    if not quiet:
-        typer.echo(f"{cluster}: {told}", err=True)
-    return FAILED if failures.count else OK
-
-
-class _ClosedPipe(BaseException):
-    """Whoever reads our output has enough (`| head`); click would take it for a failure of its own."""
-
-
-@contextmanager
-def _output() -> Iterator[BinaryIO]:
-    """Standard output for bytes."""
-    try:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        raise _ClosedPipe from None
+app.command(epilog=EXIT_STATUS)(cluster_cli.get)
+app.command(epilog=EXIT_STATUS)(cluster_cli.verify)
+app.command("split-points", epilog=EXIT_STATUS)(cluster_cli.split_points)
 
 
 class _Terminated(BaseException):
@@ -398,7 +331,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail("interrupted", INTERRUPTED)
     except _Terminated:
         return _fail("terminated", 128 + signal.SIGTERM)
-    except _ClosedPipe:
+    except ClosedPipe:
         return _closed_pipe()
     except Exception as error:
         return _bug(error)

@@ -141,36 +141,13 @@ Unfinished = Annotated[
     ),
 ]
 
-Against = Annotated[
-    list[str] | None,
+SplitsOutput = Annotated[
+    str,
     typer.Option(
-        metavar="CDX",
-        help="Compare the lines with those of these CDX files: file, folder, glob or URL. May be repeated.",
-    ),
-]
-ConvertAgainst = Annotated[
-    bool,
-    typer.Option("--convert", help="The files of --against have 6 fields; CLUSTER was built with --convert."),
-]
-ArchivesToVerify = Annotated[
-    str | None,
-    typer.Option(
-        "--archives",
-        metavar="PLACE",
-        help="Read the record of every line: from the archives in this folder, at this URL prefix,"
-        " or in this path index (lines of: name, tab, path).",
-    ),
-]
-SampleToVerify = Annotated[
-    int | None,
-    typer.Option("--sample", min=1, metavar="N", help="With --archives: only N lines, drawn from all."),
-]
-VerifiedLocation = Annotated[
-    str | None,
-    typer.Option(
-        "--location",
-        metavar="BASE",
-        help="What cluster.loc has to name. Default: what it names is looked up.",
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Text file, such as splits.txt, also an s3 or hdfs URL; splits.seq is written beside it.",
     ),
 ]
 

@@ -9,7 +9,6 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill.commands.inputs import find_cdx_files
 from cdxmill.errors import UsageError
 from cdxmill.jobs.node_archive import NAME
 
@@ -111,20 +110,3 @@ def _command(task: list[str], python: list[str]) -> list[str]:
 def is_url(path: str) -> bool:
     """Whether `path` is no path of this machine."""
     return "://" in path
-
-
-def cdx_inputs(names: list[str]) -> list[str]:
-    """CDX files as mrjob takes them: URLs as they are, folders and globs of this machine as files.
-
-    Raises UsageError where nothing is at a path: Hadoop would tell after minutes.
-    """
-    found: list[str] = []
-    for name in names:
-        files = [name] if is_url(name) else find_cdx_files([name])
-        if not files:
-            raise UsageError(f"{name}: no CDX file is in this folder")
-        absent = [file for file in files if not (is_url(file) or Path(file).exists())]
-        if absent:
-            raise UsageError(f"{absent[0]}: no such file; on Hadoop name what it has itself as hdfs:///PATH")
-        found += files
-    return found

@@ -11,10 +11,12 @@ import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cdxmill.errors import StoppedError
 from cdxmill.storage import choose
 from cdxmill.storage.local import stopping
+from cdxmill.storage.walk import files_below, files_like, is_glob
 
 _ABSENT = b": No such file or directory"
 _TOO_MUCH = re.compile(r" \(Service: |; For more details see")
@@ -37,6 +39,13 @@ class RemoteFolder:
             line.rsplit("/", 1)[1] for line in found.decode("utf-8", "replace").split("\n") if "/" in line
         )
 
+    def files(self) -> list[str]:
+        """The URLs of all below it, at any depth; where it is a glob, below all that fits. Raises StoppedError."""
+        if self._hadoop is None:
+            return list((files_like if is_glob(self.url) else files_below)(self.url))
+        found = self._run("-ls", "-R", "-C", self.url, may_be_absent=True)
+        return found.decode("utf-8", "replace").split("\n")
+
     def get(self, patterns: Sequence[str], folder: Path) -> None:
         """Copy the files whose names match to a folder of this machine. Raises StoppedError."""
         if self._hadoop is not None:
@@ -49,12 +58,19 @@ class RemoteFolder:
     def put(self, paths: Sequence[Path]) -> None:
         """Copy files of this machine there, each whole under its name. Raises StoppedError."""
         if self._hadoop is not None:
-            self._run("-mkdir", "-p", self.url)
-            self._run("-put", "-f", *map(str, paths), f"{self.url}/")
+            direct = (
+                ["-d"] if self.url.startswith(("s3:", "s3a:")) else []
+            )  # an object shows only when it is whole
+            self._run("-put", "-f", *direct, *map(str, paths), f"{self.url}/")
             return
         for path in paths:
             with choose.write_atomic(choose.join(self.url, path.name)) as file:
                 file.write(path.read_bytes())
+
+    def make(self) -> None:
+        """Have it there: `put` of Hadoop needs it. Raises StoppedError."""
+        if self._hadoop is not None:
+            self._run("-mkdir", "-p", self.url)
 
     def remove(self, names: Sequence[str]) -> None:
         """Delete files and folders in it, those that are there."""
@@ -92,3 +108,8 @@ class RemoteFolder:
                 f"{self.url}: hadoop fs {arguments[0]} failed ({reason}); see to that, and run it again"
             )
         return done.stdout
+
+
+def folder_of(url: str, runner: Any) -> RemoteFolder:
+    """A folder, by the hadoop command where the runner has one."""
+    return RemoteFolder(url, runner.get_hadoop_bin() if runner.alias == "hadoop" else None)

@@ -19,9 +19,10 @@ from cdxmill.commands.sample import SAMPLES_PER_SHARD, SampleTask, sample_group
 from cdxmill.errors import UsageError
 from cdxmill.formats.split_points import format_text
 from cdxmill.jobs.bulk_job import BulkJob
+from cdxmill.jobs.cdx_on_hadoop import cdx_inputs
 from cdxmill.jobs.launch import count_failure
 from cdxmill.jobs.node_tasks import format_points, format_sample, parse_points, read_sample
-from cdxmill.jobs.on_hadoop import HadoopStep, cdx_inputs
+from cdxmill.jobs.on_hadoop import HadoopStep
 from cdxmill.jobs.seqfileutils import write_split_files
 from cdxmill.stages.sample_lines import Sample, merge_samples
 
@@ -56,7 +57,7 @@ class SampleCDXJob(BulkJob):  # type: ignore[misc]
         self._check()
         size = ["--size", str(self._size)]
         return HadoopStep(
-            inputs=cdx_inputs(self.options.args),
+            inputs=cdx_inputs(self.options.args, runner),
             mapper=["sample", *size, "--seed", str(self.options.seed)],
             reducer=["points", *size, "--shards", str(self.options.shards)],
             settings=_SETTINGS,

@@ -19,8 +19,8 @@ from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.split_points import format_sequence_file
 from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.jobs.node_tasks import REPORT, ShardReport
-from cdxmill.jobs.on_hadoop import HadoopStep, cdx_inputs, is_url
-from cdxmill.jobs.remote_folder import RemoteFolder
+from cdxmill.jobs.on_hadoop import HadoopStep, is_url
+from cdxmill.jobs.remote_folder import RemoteFolder, folder_of
 
 _OURS = (
     "cdx-*.gz",
@@ -56,11 +56,6 @@ def cluster_url(options: Namespace, runner: Any) -> str:
     return (named if is_url(named) else str(fully_qualify_hdfs_path(named))).rstrip("/")
 
 
-def folder_of(url: str, runner: Any) -> RemoteFolder:
-    """A folder, by the hadoop command where the runner has one."""
-    return RemoteFolder(url, runner.get_hadoop_bin() if runner.alias == "hadoop" else None)
-
-
 def clear(folder: RemoteFolder) -> None:
     """Delete what a failed run left in `folder`. Raises UsageError where something else is in it."""
     names = folder.names()
@@ -76,14 +71,16 @@ def _is_ours(name: str) -> bool:
     return name in _OURS_TOO or any(fnmatch.fnmatchcase(name, pattern) for pattern in _OURS)
 
 
-def make_step(options: Namespace, how: ZipnumOptions, url: str, folder: Path) -> HadoopStep:
+def make_step(
+    options: Namespace, how: ZipnumOptions, url: str, folder: Path, inputs: list[str]
+) -> HadoopStep:
     """The step that sorts lines to `how.shards` reducers; `folder` is for files of the launcher."""
     splits = folder / "splits.seq"
     splits.write_bytes(format_sequence_file(how.points or ()))
     packer = ["--compressor", how.compressor.library, "--level", str(how.compressor.level)]
     task = ["shard", "--cluster", url, "--numlines", str(how.block_lines), *packer]
     return HadoopStep(
-        inputs=cdx_inputs(options.args),
+        inputs=inputs,
         mapper="org.apache.hadoop.mapred.lib.InverseMapper",
         reducer=task + (["--convert"] if how.convert else []),
         settings={**_SETTINGS, "mapreduce.job.reduces": str(how.shards)},
@@ -112,7 +109,9 @@ def finish(options: Namespace, how: ZipnumOptions, url: str, runner: Any) -> Non
         beside = [folder / name for name in (INDEX, SUMMARY, LOCATIONS, "splits.txt", "splits.seq")]
         cluster.put(beside)
         if options.zipnum_dir and options.output_dir and not is_same(options, runner):
-            folder_of(output_url(options, runner), runner).put(parts)
+            output = folder_of(output_url(options, runner), runner)
+            output.make()
+            output.put(parts)
         cluster.remove([*(f"{REPORT}{number:05d}" for number in range(how.shards)), *_left_behind(cluster)])
         cluster.put([folder / MANIFEST])
     lines, blocks = sum(entry.lines for entry in entries), sum(entry.blocks for entry in entries)

@@ -20,8 +20,10 @@ from cdxmill.commands.zipnum import sort_files, write_shard_files
 from cdxmill.jobs import zipnum_hadoop as on_hadoop
 from cdxmill.jobs import zipnum_launcher as launcher
 from cdxmill.jobs.bulk_job import BulkJob
+from cdxmill.jobs.cdx_on_hadoop import cdx_inputs
 from cdxmill.jobs.launch import count_failure
 from cdxmill.jobs.on_hadoop import HadoopStep
+from cdxmill.jobs.remote_folder import folder_of
 from cdxmill.stages.mark_shards import mark_shards, unmark_shards
 from cdxmill.stages.merge_lines import merge_runs, sort_lists
 from cdxmill.stages.sample_lines import Reservoir
@@ -58,8 +60,9 @@ class ZipNumClusterJob(BulkJob):  # type: ignore[misc]
         self._how = launcher.zipnum_options(self.options)
         launcher.cluster_folder(self.options)
         self._url = on_hadoop.cluster_url(self.options, runner)
-        on_hadoop.clear(on_hadoop.folder_of(self._url, runner))
-        return on_hadoop.make_step(self.options, self._how, self._url, folder)
+        inputs = cdx_inputs(self.options.args, runner)
+        on_hadoop.clear(folder_of(self._url, runner))
+        return on_hadoop.make_step(self.options, self._how, self._url, folder, inputs)
 
     def finish_hadoop(self, runner: Any) -> int:
         """Write the files beside the shards."""

@@ -6,7 +6,7 @@ import gzip
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +37,14 @@ class Cluster(NamedTuple):
 
 RunCdxmill = Callable[..., "subprocess.CompletedProcess[bytes]"]
 BuildCluster = Callable[..., Cluster]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_cache() -> Iterator[None]:
+    """Servers of tests have the same URLs and ETags again and again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CDXMILL_CACHE", "off")
+        yield
 
 
 @pytest.fixture(scope="session")

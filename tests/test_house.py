@@ -29,6 +29,8 @@ MORE_PARAMETERS = {
     "cdxmill/cli.py:index": "a parameter an option",
     "cdxmill/cli.py:zipnum": "a parameter an option",
     "cdxmill/cli.py:build": "a parameter an option",
+    "cdxmill/cluster_cli.py:verify": "a parameter an option",
+    "cdxmill/cluster_cli.py:get": "a parameter an option",
     "cdxmill/options.py:index_options": "the options of a command on their way into one value",
     "cdxmill/options.py:zipnum_options": "the options of a command on their way into one value",
 }

@@ -6,14 +6,12 @@ import os
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 
 from cdxmill.commands.publish import INDEX, LOCATIONS, MANIFEST, SUMMARY
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_index import parse_locations
 from cdxmill.stages.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
-from cdxmill.storage.cache import open_cached, open_known
 from cdxmill.storage.choose import Place, exists, is_remote, join, open_ranges, read_bytes, status
 
 INDEXES = (INDEX, SUMMARY, "all.idx", f"indexes/{INDEX}")
@@ -30,7 +28,12 @@ class ClusterReader:
     """An open cluster: `index` to search, `read` for the bytes of its shards. Made by `open_cluster`."""
 
     def __init__(
-        self, cluster: str, index_file: str, index: SecondaryIndex, rule: tuple[str, str] | None, files: ExitStack
+        self,
+        cluster: str,
+        index_file: str,
+        index: SecondaryIndex,
+        rule: tuple[str, str] | None,
+        files: ExitStack,
     ) -> None:
         self.cluster, self.index = cluster, index
         self.is_remote = is_remote(index_file)
@@ -50,7 +53,7 @@ class ClusterReader:
         for place in self._places(shard):
             files = ExitStack()
             try:
-                read_at = files.enter_context(open_known(place))
+                read_at = files.enter_context(_open_shard(place))
                 data = read_at(offset, size)
             except InputError as error:
                 files.close()
@@ -77,6 +80,9 @@ class ClusterReader:
         return None
 
     def _hold(self, shard: bytes, read_at: Callable[[int, int], bytes], files: ExitStack) -> None:
+        if shard in self._open:  # another thread was first
+            files.close()
+            return
         while len(self._open) >= _OPEN:
             self._open.popitem(last=False)[1][1].close()
         self._open[shard] = read_at, files
@@ -130,6 +136,8 @@ def open_cluster(cluster: Place, rule: tuple[str, str] | None = None) -> Iterato
     with ExitStack() as files, damage_told(cluster):
         index_file, read_at, size = _open_index(cluster, files)
         index = SecondaryIndex(read_at, size, REMOTE_PAGE if is_remote(cluster) else LOCAL_PAGE)
+        if not is_remote(cluster):  # behind a network it would cost two requests
+            index.check_ends()
         reader = ClusterReader(cluster, index_file, index, rule, files)
         files.callback(reader.close)
         yield reader
@@ -144,11 +152,21 @@ def damage_told(cluster: str) -> Iterator[None]:
         raise InputError(cluster, str(error), "verify it, or build the cluster again") from None
 
 
+def _open_shard(place: str) -> AbstractContextManager[Callable[[int, int], bytes]]:
+    if not is_remote(place):
+        return open_ranges(place)
+    from cdxmill.storage.cache import open_known
+
+    return open_known(place)
+
+
 def _check_rule(rule: tuple[str, str]) -> None:
     try:
         re.sub(rule[0], rule[1], "folder/")
     except (re.error, IndexError) as error:
-        raise UsageError(f"--shard-index-loc {rule[0]!r} {rule[1]!r}: no regular expression ({error})") from None
+        raise UsageError(
+            f"--shard-index-loc {rule[0]!r} {rule[1]!r}: no regular expression ({error})"
+        ) from None
 
 
 def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int], bytes], int]:
@@ -161,6 +179,8 @@ def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int
             if found is not None and not (found.is_folder and len(names) == 1):
                 return place, files.enter_context(open_ranges(place)), found.size
             continue
+        from cdxmill.storage.cache import open_cached  # slow to import, and only for what is behind a network
+
         try:
             ranges = files.enter_context(open_cached(place))
         except InputError as error:
@@ -173,8 +193,7 @@ def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int
         return place, ranges.read_at, ranges.size
     if refused is not None:
         raise refused
-    shown = ", ".join(Path(name).name for name in names[:3])
-    raise UsageError(f"{cluster}: not a ZipNum cluster (no {shown})")
+    raise UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX} or {SUMMARY})")
 
 
 def _is_absent(error: InputError) -> bool:

@@ -1,9 +1,9 @@
 """lookup: a question -> the lines of a cluster, as pywb's CDX server would answer it.
 
-    url, match type      -> range of keys        formats/lookup_query
-    range                -> blocks -> lines      stages/secondary_index, find_lines, block_text
-    filters, sort ...    -> lines asked for      stages/choose_lines
-    output, fields       -> lines printed        formats/answer_line
+url, match type      -> range of keys        formats/lookup_query
+range                -> blocks -> lines      stages/secondary_index, find_lines, block_text
+filters, sort ...    -> lines asked for      stages/choose_lines
+output, fields       -> lines printed        formats/answer_line
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class Question:
     shard_rule: tuple[str, str] | None = None
 
 
-def lookup(cluster: Place, url: str, question: Question = Question()) -> Iterator[bytes]:
+ONLY_THE_URL = Question()
+
+
+def lookup(cluster: Place, url: str, question: Question = ONLY_THE_URL) -> Iterator[bytes]:
     """The lines of `url` in the cluster at a path or URL, without line ends, as `question` wants them.
 
     Raises UsageError where the question cannot be answered or no cluster is there, InputError where it cannot
@@ -86,7 +89,9 @@ class Asking:
         self.question = question
         self._times = _usage(time_range, question.first, question.last)
         self._filters = [_usage(parse_filter, text) for text in question.filters]
-        self._token = None if question.collapse is None else _usage(choose_lines.collapse_token, question.collapse)
+        self._token = (
+            None if question.collapse is None else _usage(choose_lines.collapse_token, question.collapse)
+        )
         if question.sort not in SORTS:
             raise UsageError(f"--sort is one of {', '.join(SORTS)}, not {question.sort}")
         if (question.sort == "closest") > (question.closest is not None):
@@ -143,9 +148,10 @@ class Asking:
         question, limit = self.question, self.question.limit
         low, high, _ = self.narrowed(keys)
         blocks = self._blocks(cluster, low, high)
-        if self._is_reversed and limit is not None and not (question.resolve_revisits or self._token):
+        if self._is_reversed and not (question.resolve_revisits or self._token):
             back = find_backwards(list(blocks), cluster.blocks, low, high, cluster.join)
-            return choose_lines.take_first((lines[::-1] for lines in self._chosen(back, cluster)), limit)
+            found = (lines[::-1] for lines in self._chosen(back, cluster))
+            return found if limit is None else choose_lines.take_first(found, limit)
         is_cut = limit is not None and not self._is_reversed and question.closest is None
         found = self._chosen(find_lines(blocks, cluster.blocks, low, high, cluster.join, is_cut), cluster)
         if question.closest is not None:
@@ -163,7 +169,9 @@ class Asking:
         paged = islice(blocks, page * size, (page + 1) * size)
         first = next(paged, None)
         if first is None and page:
-            raise UsageError(f"there is no page {page}; --show-num-pages tells how many there are, the first is 0")
+            raise UsageError(
+                f"there is no page {page}; --show-num-pages tells how many there are, the first is 0"
+            )
         return paged if first is None else chain([first], paged)
 
     def _chosen(self, lists: Iterator[list[bytes]], cluster: Opened) -> Iterator[list[bytes]]:

@@ -1,6 +1,6 @@
 """Many URLs at once: asked in the order of their keys, so that each block is read once; answered in the order given.
 
-    URLs --100,000 at a time, sorted by key--> blocks of all --read ahead where a read costs a request--> answers
+URLs --100,000 at a time, sorted by key--> blocks of all --read ahead where a read costs a request--> answers
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from cdxmill.commands.cluster_reader import open_cluster
-from cdxmill.commands.lookup import Asking, Opened, Question
+from cdxmill.commands.lookup import ONLY_THE_URL, Asking, Opened, Question
 from cdxmill.errors import UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.formats.zipnum_index import BlockRef
@@ -44,7 +44,7 @@ class _Asked(NamedTuple):
     place: int
 
 
-def lookup_many(cluster: Place, urls: Iterable[str], question: Question = Question()) -> Iterator[Answer]:
+def lookup_many(cluster: Place, urls: Iterable[str], question: Question = ONLY_THE_URL) -> Iterator[Answer]:
     """The answers for `urls` in their order. A URL without a key has an error in place of lines.
 
     Raises UsageError where the question cannot be answered or no cluster is there, InputError where the cluster
@@ -66,7 +66,7 @@ def _answers(cluster: Opened, asking: Asking, urls: list[str]) -> Iterator[Answe
             asked.append(_Asked(asking.keys(url), place))
         except UsageError as error:
             errors[place] = error
-    keys = dict((one.place, one.keys) for one in asked)
+    keys = {one.place: one.keys for one in asked}
     if any(one.keys.key is None for one in asked):
         found: Iterator[Iterable[list[bytes]]] = (asking.answer(cluster, one.keys) for one in asked)
     elif asked == sorted(asked):
@@ -74,8 +74,8 @@ def _answers(cluster: Opened, asking: Asking, urls: list[str]) -> Iterator[Answe
     else:
         found = _sorted_back(cluster, asking, sorted(asked), keys)
     for place, url in enumerate(urls):
-        error = errors.get(place)
-        yield Answer(url, (), error) if error is not None else Answer(url, next(found))
+        wrong = errors.get(place)
+        yield Answer(url, next(found)) if wrong is None else Answer(url, (), wrong)
 
 
 def _sorted_back(
@@ -165,7 +165,9 @@ class _Ahead:
             if run is None:
                 return
             start, size = run[0].offset, run[-1].offset + run[-1].length - run[0].offset
-            self._coming.append(_Run(run[0].shard, start, size, self._submit(self._direct, run[0].shard, start, size)))
+            self._coming.append(
+                _Run(run[0].shard, start, size, self._submit(self._direct, run[0].shard, start, size))
+            )
 
 
 def _holds(run: _Run, shard: bytes, offset: int, size: int) -> bool:

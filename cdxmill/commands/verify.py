@@ -10,7 +10,8 @@ With cluster.json every byte is held against it; without, what lines, offsets an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -30,7 +31,7 @@ from cdxmill.commands.verify_beside import (
 )
 from cdxmill.commands.verify_shards import Reports, ShardTask, block_ranges, check_seams, read_shards
 from cdxmill.errors import InputError
-from cdxmill.stages.check_index import IndexReport, ShardLines, scan_index
+from cdxmill.stages.check_index import MOST_FAULTS, IndexReport, ShardLines, scan_index
 from cdxmill.storage.choose import open_ranges, pieces, read_bytes
 
 
@@ -61,6 +62,7 @@ class Verified(NamedTuple):
     exact: bool
     compared: bool
     records: int | None
+    faults: int
 
     def __str__(self) -> str:
         """In a line."""
@@ -73,7 +75,8 @@ class Verified(NamedTuple):
         also = ", lines compared with the inputs" if self.compared else ""
         if self.records is not None:
             also += f", {count(self.records, 'record')} read"
-        return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.size)}: {how}{also}"
+        found = f"; {count(self.faults, 'fault')} found" if self.faults else ""
+        return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.size)}: {how}{also}{found}"
 
 
 def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified:
@@ -88,8 +91,7 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
     tasks = [_task(files, name, manifest, index) for name in names]
     reports = read_shards(tasks, options.processes, failures, options.quiet)
     sound = check_seams(tasks, reports, failures)
-    for name, reason in _beside(files, manifest, index, reports, options.location):
-        failures.add(files.place(name), None, reason)
+    _tell(files, _beside(files, manifest, index, reports, options.location), failures)
     compared = options.against is not None and _compare_inputs(
         cluster, tasks, reports, sound, options, failures
     )
@@ -97,7 +99,8 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
     known = [report for report in reports.values() if report is not None]
     lines, blocks = sum(report.lines for report in known), sum(report.blocks for report in known)
     size = sum(report.size for report in known)
-    return Verified(len(reports), lines, blocks, size, manifest is not None, compared, records)
+    exact = manifest is not None
+    return Verified(len(reports), lines, blocks, size, exact, compared, records, failures.count)
 
 
 def _compare_inputs(
@@ -154,7 +157,7 @@ def _manifest(files: ClusterFiles, failures: Failures) -> Manifest | None:
 
 def _index(files: ClusterFiles, failures: Failures) -> IndexReport:
     if files.index is None:
-        return IndexReport({}, 0, [])
+        return IndexReport({}, False, [])
     with open_ranges(files.place(files.index)) as read_at:
         found = scan_index(pieces(read_at))
     for fault in found.faults:
@@ -194,6 +197,7 @@ def _task(files: ClusterFiles, name: str, manifest: Manifest | None, index: Inde
         files.place(part) if has_parts else None,
         files.place(files.index) if files.index is not None else None,
         index.shards.get(name, ShardLines(0, 0, 0)),
+        index.numbered or manifest is not None,
         manifest.block_lines if manifest is not None else None,
         manifest is not None,
     )
@@ -219,6 +223,17 @@ def _beside(
             yield from check_splits(files, manifest, reports)
     except InputError as error:
         yield error.path.rpartition("/")[2], error.reason
+
+
+def _tell(files: ClusterFiles, wrong: Iterable[tuple[str, str]], failures: Failures) -> None:
+    """Tell what is wrong with files: of each file as much as anybody reads."""
+    told = Counter[str]()
+    for name, reason in wrong:
+        told[name] += 1
+        if told[name] <= MOST_FAULTS:
+            failures.add(files.place(name), None, reason)
+    for name in (name for name in told if told[name] > MOST_FAULTS):
+        failures.add(files.place(name), None, f"{told[name] - MOST_FAULTS} more things are wrong with it")
 
 
 def _check_same(files: ClusterFiles, one: str, other: str) -> Iterator[tuple[str, str]]:

@@ -26,6 +26,7 @@ class ShardTask(NamedTuple):
     part: str | None
     index_place: str | None
     lines: ShardLines
+    numbered: bool
     block_lines: int | None
     exact: bool
 
@@ -108,9 +109,10 @@ def _compare(
         if wrong is not None:
             yield task.part, Fault(None, _told(*wrong, task.name, wrong[0]))
     if task.index_place is not None:
-        wrong = wrong_line(index, numbered(report.part, task.lines.number), task.exact)
+        wanted = numbered(report.part, task.lines.number) if task.numbered else report.part
+        wrong = wrong_line(index, wanted, task.exact)
         if wrong is not None:
-            line = task.lines.number + wrong[0] - 1 if task.lines.number else wrong[0]
+            line = task.lines.number + wrong[0] - 1
             yield task.index_place, Fault(None, _told(line, *wrong[1:], task.name, wrong[0]))
 
 

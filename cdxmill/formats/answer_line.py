@@ -15,7 +15,18 @@ from cdxmill.formats.capture_fields import CDX11, ORIGINAL, Fields, parse_fields
 
 OUTPUTS = ("cdxj", "json", "text", "cdx", "csv")
 _CSV = (
-    *("urlkey", "timestamp", "url", "mime", "mime-detected", "status", "digest", "length", "offset", "filename"),
+    *(
+        "urlkey",
+        "timestamp",
+        "url",
+        "mime",
+        "mime-detected",
+        "status",
+        "digest",
+        "length",
+        "offset",
+        "filename",
+    ),
     *("charset", "languages", "truncated", "redirect"),
 )
 _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
@@ -81,7 +92,9 @@ def _joined(fields: Fields, names: Sequence[str] | None) -> bytes:
 def _cdx(fields: Fields, names: Sequence[str]) -> bytes:
     """Spaces and control characters are percent-encoded, as everywhere in CDX."""
     values = (str(fields.get(name, "")) or "-" for name in names)
-    return _bytes(" ".join(_UNSAFE.sub(lambda match: f"%{ord(match.group()):02X}", value) for value in values))
+    return _bytes(
+        " ".join(_UNSAFE.sub(lambda match: f"%{ord(match.group()):02X}", value) for value in values)
+    )
 
 
 def _csv(values: Sequence[object]) -> bytes:

@@ -35,7 +35,7 @@ def format_manifest(
     shards: Sequence[ShardEntry], points: Sequence[bytes], compressor: Compressor, block_lines: int
 ) -> bytes:
     """The manifest as JSON. No time and no machine's name: equal clusters have equal manifests."""
-    content = {
+    content: dict[str, Any] = {
         "format": FORMAT_VERSION,
         "lines": sum(shard.lines for shard in shards),
         "blocks": sum(shard.blocks for shard in shards),
@@ -48,12 +48,21 @@ def format_manifest(
         },
         "shards": [shard._asdict() for shard in shards],
     }
+    content["sha256"] = _digest(content)
     return (json.dumps(content, indent=1) + "\n").encode()
 
 
+def _digest(content: dict[str, Any]) -> str:
+    """SHA-256 of all fields but the last, `sha256`, written as the manifest is: a changed byte in it shows."""
+    fields = {name: value for name, value in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(fields, indent=1).encode()).hexdigest()
+
+
 def parse_manifest(data: bytes) -> dict[str, Any]:
-    """The manifest's content. Raises ValueError where it is none of this version."""
+    """The manifest's content. Raises ValueError where it is none of this version, or was changed."""
     content = json.loads(data)
     if not isinstance(content, dict) or content.get("format") != FORMAT_VERSION:
         raise ValueError(f"not a cluster.json of format {FORMAT_VERSION}")
+    if content.get("sha256") != _digest(content):
+        raise ValueError("it does not fit its own checksum")
     return content

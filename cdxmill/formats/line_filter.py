@@ -27,7 +27,9 @@ def parse_filter(text: str) -> Passes:
     inverted = rest != text
     operator, rest = (rest[0], rest[1:]) if rest[:1] in ("=", "~") else ("", rest)
     if not rest:
-        raise ValueError(f"filter {text!r} says nothing; write e.g. =status:200, ~mime:.*html or !mime:image/")
+        raise ValueError(
+            f"filter {text!r} says nothing; write e.g. =status:200, ~mime:.*html or !mime:image/"
+        )
     name, colon, value = rest.partition(":")
     read = field_reader(name) if colon and name else _whole
     matches = _matcher(operator, value if colon else rest, text)

@@ -110,7 +110,10 @@ class BlockText:
     def _first_at(self, key: bytes) -> int:
         """Where the first line begins that is not below `key`; the end where there is none."""
         text, size = self._text, len(key)
-        left, right = 0, len(text)  # line starts; lines before `left` are below, those from `right` on are not
+        left, right = (
+            0,
+            len(text),
+        )  # line starts; lines before `left` are below, those from `right` on are not
         while left < right:
             start = text.rfind(b"\n", left, (left + right) // 2) + 1 or left
             end = text.find(b"\n", start, start + size)

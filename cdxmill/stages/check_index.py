@@ -18,7 +18,7 @@ MOST_FAULTS = 20
 
 
 class ShardLines(NamedTuple):
-    """The lines of an index for a shard: their byte range, and the number of the first; 0 where they have none."""
+    """The lines of an index for a shard: their byte range, and the number of the first."""
 
     start: int
     end: int
@@ -26,10 +26,13 @@ class ShardLines(NamedTuple):
 
 
 class IndexReport(NamedTuple):
-    """What an index has: the lines of each shard by its name, in order; and what is wrong with it."""
+    """What an index has: the lines of each shard by its name, in order; and what is wrong with it.
+
+    `numbered` where its lines have a fifth column that counts them.
+    """
 
     shards: dict[str, ShardLines]
-    lines: int
+    numbered: bool
     faults: list[Fault]
 
 
@@ -41,7 +44,10 @@ def scan_index(pieces: Iterable[bytes]) -> IndexReport:
             scan.take(line)
     if scan.last_byte not in (b"\n", b""):
         scan.tell("its last line is cut")
-    return IndexReport(scan.shards, scan.lines, scan.faults)
+    is_numbered = 2 * scan.numbered > scan.lines
+    if is_numbered:
+        scan.faults += scan.misnumbered
+    return IndexReport(scan.shards, is_numbered, scan.faults)
 
 
 def _watched(pieces: Iterable[bytes], scan: _Scan) -> Iterable[bytes]:
@@ -54,13 +60,13 @@ class _Scan:
     def __init__(self) -> None:
         self.shards: dict[str, ShardLines] = {}
         self.faults: list[Fault] = []
-        self.lines = 0
+        self.misnumbered: list[Fault] = []
+        self.lines = self.numbered = 0
         self.last_byte = b""
         self._pos = 0
         self._shard: bytes | None = None
         self._name = ""
         self._last = b""
-        self._numbered = False
 
     def take(self, line: bytes) -> None:
         """The next line, without its line end."""
@@ -71,10 +77,10 @@ class _Scan:
         except ValueError:
             self.tell(f"line {self.lines} is no line of an index, {line[:80]!r}", start)
             return
-        if self.lines == 1:
-            self._numbered = line.endswith(b"\t1") and line.count(b"\t") == 4
-        if self._numbered and not line.endswith(b"\t%d" % self.lines):
-            self.tell(f"line {self.lines} has another number, {line[-20:]!r}", start)
+        if line.endswith(b"\t%d" % self.lines) and line.count(b"\t") == 4:
+            self.numbered += 1
+        elif len(self.misnumbered) < MOST_FAULTS:
+            self.misnumbered.append(Fault(start, f"line {self.lines} has another number, {line[-20:]!r}"))
         if block.key < self._last:
             self.tell(f"line {self.lines} is out of order, {block.key[:80]!r}", start)
         self._last = block.key
@@ -87,7 +93,7 @@ class _Scan:
         if self._name in self.shards:
             self.tell(f"line {self.lines} goes back to {self._name}", start)
         else:
-            self.shards[self._name] = ShardLines(start, start, self.lines if self._numbered else 0)
+            self.shards[self._name] = ShardLines(start, start, self.lines)
 
     def tell(self, reason: str, offset: int | None = None) -> None:
         """Something is wrong."""
@@ -96,13 +102,11 @@ class _Scan:
 
 
 def numbered(part: bytes, number: int) -> bytes:
-    """The lines of a part as an index has them: each with its number, from `number`; 0 for none.
+    """The lines of a part as an index has them: each with its number, from `number`.
 
     >>> numbered(b"a 1\\tcdx-00000.gz\\t0\\t9\\n", 7)
     b'a 1\\tcdx-00000.gz\\t0\\t9\\t7\\n'
     """
-    if not number:
-        return part
     return b"".join(b"%b\t%d\n" % (line, count) for count, line in enumerate(part.split(b"\n")[:-1], number))
 
 

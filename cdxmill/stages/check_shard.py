@@ -21,7 +21,8 @@ from cdxmill.stages.window import ReadAt, Window
 MAX_BLOCK = 1 << 30
 """Bytes of a block: readers refuse more."""
 
-_QUICK_MEMBER = 1 << 20
+_QUICK_MEMBER, _QUICK_AHEAD = 1 << 20, 64 << 20
+"""Compressed bytes that are looked at at once, and those where an index says that a block has more."""
 _QUICK_CONTENT = 256 << 20
 
 
@@ -111,7 +112,7 @@ def _as_block(number: int, pos: int, end: int, content: bytes, is_all: bool) -> 
 
 def _block_at(window: Window, pos: int, length: int) -> tuple[bytes, int]:
     """The content of the block at `pos` and the offset behind it. Raises MemberError."""
-    buffer, index = window.at(pos, max(_QUICK_MEMBER, min(length, MAX_BLOCK)))
+    buffer, index = window.at(pos, max(_QUICK_MEMBER, min(length, _QUICK_AHEAD)))
     found = inflate_next(buffer, index, _QUICK_CONTENT)
     if found is not None:
         return bytes(found[0]), pos + found[1] - index

@@ -10,7 +10,7 @@ import json
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from cdxmill.formats.capture_fields import ORIGINAL, Fields, field_reader, parse_fields, timestamp_of_line
 from cdxmill.formats.line_filter import Passes
@@ -85,7 +85,9 @@ def collapse_token(text: str) -> Callable[[bytes], object]:
         return lambda line: (timestamp_of_line(line)[:digits], status(line))
     name, colon, size = text.partition(":")
     if not name or (colon and not (size.isascii() and size.isdigit())):
-        raise ValueError(f"collapse {text!r} is none: write a number of digits of the time, FIELD, or FIELD:N")
+        raise ValueError(
+            f"collapse {text!r} is none: write a number of digits of the time, FIELD, or FIELD:N"
+        )
     read = field_reader(name)
     most = int(size) if colon else None
     return lambda line: read(line)[:most]
@@ -122,7 +124,8 @@ def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[
             if limit is None or place < limit:
                 distances.insert(place, distance)
                 kept.insert(place, line)
-                del distances[limit:], kept[limit:]
+                if limit is not None:
+                    del distances[limit:], kept[limit:]
     yield kept
 
 
@@ -137,4 +140,4 @@ def seconds(timestamp: str) -> float:
     digits = timestamp_of(timestamp[:14].encode())
     if digits is None:
         raise ValueError(f"not a timestamp: {timestamp!r}")
-    return datetime.strptime(digits.decode(), "%Y%m%d%H%M%S").replace(tzinfo=timezone.utc).timestamp()
+    return datetime.strptime(digits.decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()

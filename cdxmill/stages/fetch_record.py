@@ -91,8 +91,9 @@ class FetchedRecord:
                 ) as reader:
                     while piece := reader.read(_PIECE):
                         yield piece
-            else:
+            else:  # the range of a record in a plain file ends before its closing line ends
                 yield from self._part.pieces()
+                yield b"\n" if self.record.is_arc else b"\r\n\r\n"
         except (MemberError, zstandard.ZstdError) as error:
             raise NoRecord(str(error)) from None
 

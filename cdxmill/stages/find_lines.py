@@ -11,10 +11,23 @@ from cdxmill.formats.zipnum_index import BlockRef
 from cdxmill.stages.block_text import BlockText, ReadShard, check_length
 from cdxmill.stages.secondary_index import DamagedCluster, SecondaryIndex
 
-__all__ = ["JOINED", "BlockReader", "DamagedCluster", "find_backwards", "find_lines", "joined", "texts", "wanted_blocks"]
+__all__ = [
+    "JOINED",
+    "BlockReader",
+    "DamagedCluster",
+    "find_backwards",
+    "find_lines",
+    "joined",
+    "texts",
+    "wanted_blocks",
+]
 
 JOINED = 8 << 20
 """Bytes of neighbouring blocks in one read, at most, unless one block has more: about 30 blocks of 3000 lines."""
+
+
+_GROUP = 32
+"""Blocks that are read together at most where an answer is read backwards: as many as `JOINED` has."""
 
 
 class BlockReader:
@@ -24,7 +37,7 @@ class BlockReader:
         self._read = read
         self._last: BlockText | None = None
 
-    def open(self, block: BlockRef, low: bytes, read: ReadShard | None = None) -> BlockText:
+    def text_of(self, block: BlockRef, low: bytes, read: ReadShard | None = None) -> BlockText:
         """The text of a block, to be asked for lines from `low` on; `read` in place of the reader's own."""
         last = self._last
         if last is None or last.block != block or not last.can_answer(low):
@@ -43,7 +56,9 @@ class BlockReader:
             check_length(block)
         data = self._read(shard, start, size)
         for block in run:
-            yield self.open(block, low, lambda _, offset, size: data[offset - start : offset - start + size])
+            yield self.text_of(
+                block, low, lambda _, offset, size: data[offset - start : offset - start + size]
+            )
 
 
 def wanted_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> Iterator[BlockRef]:
@@ -77,7 +92,7 @@ def find_backwards(
     while end > 0:
         start = max(0, end - size)
         yield from reversed(list(find_lines(blocks[start:end], reader, low, high, join)))
-        end, size = start, size * 2 if join else 1
+        end, size = start, min(size * 2, _GROUP) if join else 1
 
 
 def texts(
@@ -86,7 +101,7 @@ def texts(
     """The texts of blocks, in their order."""
     if not join:
         for block in blocks:
-            yield reader.open(block, low)
+            yield reader.text_of(block, low)
     else:
         for run in joined(blocks, few):
             yield from reader.read_all(run, low)

@@ -45,7 +45,9 @@ class SecondaryIndex:
         for line in self.lines(low):
             block = _parsed(line)
             if last is not None and block.key < last.key:
-                raise DamagedCluster(f"the index is not sorted: {_shown(block.key)} is behind {_shown(last.key)}")
+                raise DamagedCluster(
+                    f"the index is not sorted: {_shown(block.key)} is behind {_shown(last.key)}"
+                )
             yield block
             last = block
 
@@ -64,11 +66,12 @@ class SecondaryIndex:
         while pos + len(data) < self._size:
             data += self._rest_of_page(pos + len(data))
             lines = data.split(b"\n")
-            if pos + len(data) < self._size or not lines[-1]:
-                rest = lines.pop()
-            else:
-                rest = b""
-            found = bisect_left(lines, low, key=_key)
+            is_cut = pos + len(data) < self._size or not lines[-1]
+            rest = lines.pop() if is_cut else b""
+            keys = list(map(_key, lines))
+            if keys != sorted(keys):
+                raise DamagedCluster(f"the index is not sorted behind {_shown(keys[0])}")
+            found = bisect_left(keys, low)
             if found < len(lines) or pos + len(data) >= self._size:
                 yield from lines[max(found - 1, 0) :]
                 yield from self._from(pos + len(data), rest)
@@ -76,6 +79,14 @@ class SecondaryIndex:
             if lines:  # the last one is below `low`: it stays, for the next may not be
                 kept = lines[-1] + b"\n" + rest
                 pos, data = pos + len(data) - len(kept), kept
+
+    def check_ends(self) -> None:
+        """Raise DamagedCluster where the first line, and those of the last page, are not in order: two reads."""
+        last = max(0, -(-self._size // self._page) - 1)
+        keys = [self._start(0, 0, last).key]
+        keys += map(_key, self._from(self._start(last, 0, last).offset, b""))
+        if keys != sorted(keys):
+            raise DamagedCluster(f"the index is not sorted: its last lines are below its first, {_shown(keys[0])}")
 
     def last_before(self, high: bytes) -> bytes | None:
         """The last line whose key is below `high`; the first of all where there is none, None in an empty index."""

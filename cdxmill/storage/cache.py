@@ -15,9 +15,11 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError
 from cdxmill.storage import choose
@@ -27,6 +29,7 @@ from cdxmill.storage.local import write_atomic
 
 PAGE = 1 << 16
 """Bytes: a request takes as long for 64 KiB as for less."""
+_HTTP = ("http://", "https://")
 _IN_MEMORY = 256
 """Pages that a process holds: 16 MiB."""
 ReadAt = Callable[[int, int], bytes]
@@ -52,18 +55,45 @@ def open_cached(url: str) -> Iterator[Ranges]:
 @contextmanager
 def open_known(url: str) -> Iterator[ReadAt]:
     """As `choose.open_ranges`, for a file that is taken to be there: a web server is not asked for it first."""
-    if url.lower().startswith(("http://", "https://")):
-        with closing(HttpFile(url)) as file:
-            yield _Ranges(file).read_at
-    else:
+    if not url.lower().startswith(_HTTP):
         with choose.open_ranges(url) as read_at:
             yield read_at
+        return
+    with ExitStack() as files:
+        ranges = _KnownRanges(files.enter_context(closing(HttpFile(url))))
+        whole: list[ReadAt] = []
+
+        def read_known(offset: int, size: int) -> bytes:
+            if not whole:
+                try:
+                    return ranges.read_at(offset, size)
+                except _NoRanges:
+                    whole.append(files.enter_context(choose.open_ranges(url)))
+            return whole[0](offset, size)
+
+        yield read_known
+
+
+class _NoRanges(Exception):
+    """The server answers with the whole file."""
+
+
+class _KnownRanges(_Ranges):
+    """Ranges of a file that was not asked for before."""
+
+    _has_come = False
+
+    def _promised(self, answer: BaseHTTPResponse, first: int, last: int) -> int:
+        if answer.status == 200 and not self._has_come:
+            raise _NoRanges
+        self._has_come = True
+        return super()._promised(answer, first, last)
 
 
 @contextmanager
 def _open(url: str) -> Iterator[tuple[Ranges, str]]:
     """The file, and what tells this state of it from others, "" where nothing does."""
-    if not url.lower().startswith(("http://", "https://")):
+    if not url.lower().startswith(_HTTP):
         with choose.open_ranges(url) as read_at:
             entry = choose.status(url)
             version = f"{entry.modified} {entry.size}" if entry is not None else ""
@@ -162,5 +192,3 @@ class _Pages:
                 file.write(page)
         except (CdxmillError, OSError):  # a cache that is full or read-only is none
             self._folder = None
-
-

@@ -49,11 +49,12 @@ class Indexed(NamedTuple):
 def index_all(jobs: Jobs, pywb_warcs: Path, folder: Path) -> Indexed:
     """Archives in HDFS, S3 by both names, on disk and behind http; and three that are no good."""
     lay_out(jobs, pywb_warcs, folder / "archives")
+    (folder / "on disk.warc.gz").write_bytes((pywb_warcs / "post-test.warc.gz").read_bytes())
     manifest = folder / "warc.paths"
     rows = [
         *OF_HDFS,
         *(f"{scheme}://{BUCKET}/{key}" for scheme, key in zip(("s3a", "s3"), OF_S3, strict=True)),
-        (pywb_warcs / "post-test.warc.gz").as_uri(),
+        (folder / "on disk.warc.gz").as_uri(),
         f"{S3_SETTINGS['AWS_ENDPOINT_URL']}/{BUCKET}/more/dupes.warc.gz",
         *BAD,
     ]

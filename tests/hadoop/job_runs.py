@@ -48,6 +48,11 @@ class Ended(NamedTuple):
     def last_line(self) -> str:
         return self.stderr.splitlines()[-1]
 
+    @property
+    def mappers(self) -> int:
+        """How many there are, speculative attempts not counted."""
+        return int(self.stderr.partition("  number of splits:")[2].split("\n")[0])
+
     def counter(self, name: str) -> int:
         """A counter as mrjob prints it; 0 where there is none of the name."""
         found = re.findall(rf"^\t\t{re.escape(name)}=(\d+)$", self.stderr, re.M)

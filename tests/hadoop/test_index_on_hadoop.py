@@ -54,7 +54,7 @@ def test_archives_captures_and_failures_are_counted(indexed: Indexed) -> None:
     assert counted == [SOUND + 3, 3, 3]
     lines = sum(gzip.decompress(data).count(b"\n") for data in indexed.expected.values())
     assert job.counter("captures") == lines
-    assert job.counter("Launched map tasks") == 4, "three archives a mapper"
+    assert job.mappers == 4, "three archives each"
 
 
 class Rerun(NamedTuple):

@@ -66,7 +66,7 @@ def hard(
 def command(hard: Hard) -> list[str]:
     """To a path, which is one of HDFS, with parts to another, and files cut between mappers."""
     python = ["--python-bin", bare_python("3.9")]
-    splits = ["--jobconf", "mapreduce.input.fileinputformat.split.maxsize=3000000"]
+    splits = ["--jobconf", "mapreduce.input.fileinputformat.split.maxsize=4000000"]
     return [
         *python,
         *splits,
@@ -155,8 +155,7 @@ def test_the_parts_are_in_the_output_folder_too(again: Ended, hard: Hard, jobs: 
 
 def test_lines_duplicates_blocks_and_bytes_are_counted(again: Ended, hard: Hard) -> None:
     summary = hard.expected["cluster.summary"]
-    assert again.counter("Launched map tasks") >= 4
-    assert again.counter("Launched reduce tasks") == SHARDS
+    assert again.mappers >= 4
     assert again.counter("blocks") == summary.count(b"\n")
     size = sum(len(data) for name, data in hard.expected.items() if name.startswith("cdx-"))
     assert again.counter("bytes") == size

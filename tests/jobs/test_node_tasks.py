@@ -105,3 +105,21 @@ def test_a_machine_without_a_fitting_wheel_is_told(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
     assert done.stderr.startswith(b"cdxmill: the compressor libdeflate is not installed")
+
+
+def test_gzip_that_hadoop_has_taken_for_text_is_refused(tmp_path: Path) -> None:
+    """Hadoop goes by names: what is packed but not named .gz comes to the reducers as lines."""
+    script = packed_nodes() / "hadoop_task.py"
+    command = [sys.executable, "-I", "-S", str(script), "shard", "--cluster", tmp_path.as_uri(), *PACKER]
+    junk = gzip.compress(b"a 2020 {}\n").replace(b"\n", b"")
+    done = subprocess.run(
+        command,
+        input=b"\0\n" + junk + b"\na 2020 {}\n",
+        cwd=tmp_path,
+        env={"mapreduce_task_partition": "0"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
+    assert done.stderr.startswith(b"cdxmill: an input is gzip, but its name does not end in .gz")
+    assert not (tmp_path / "_report-00000").exists()

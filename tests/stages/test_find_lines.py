@@ -58,7 +58,9 @@ def test_a_range_gives_the_lines_in_it_and_reads_only_blocks_that_may_have_them(
     assert shards.find(low, high, join=False) == wanted
 
 
-@given(sorted_lines, st.integers(1, 3), st.lists(st.tuples(word, word), max_size=9).map(sorted), st.booleans())
+@given(
+    sorted_lines, st.integers(1, 3), st.lists(st.tuples(word, word), max_size=9).map(sorted), st.booleans()
+)
 def test_one_reader_answers_many_questions(
     lines: list[bytes], numlines: int, questions: list[tuple[bytes, bytes]], join: bool
 ) -> None:

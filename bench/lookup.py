@@ -1,0 +1,185 @@
+"""Lookups in a local cluster, warm, one process: cdxmill against pywb's own reader of ZipNum clusters.
+
+Random exact URLs, each the URL of a line; then a batch of many URLs, sorted by their keys and not. All answers
+are compared. Times are CPU seconds, for nothing waits for a disk or a network; the readers take turns, so that a
+busy machine meets both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pywb.warcserver.index.zipnum import ZipNumIndexSource
+
+from bench import corpora, machine
+from cdxmill.commands.cluster_reader import open_cluster
+from cdxmill.commands.lookup import Asking, Opened, Question
+from cdxmill.commands.lookup_many import lookup_many
+from cdxmill.formats.surt import surt
+
+SHARDS = 8
+RANDOM_URLS = 300
+ROUNDS = 5
+TURN = 50
+"""URLs that a reader is asked before the other one has its turn."""
+Lines = list[bytes]
+
+
+def build(millions: int, quick: bool) -> Path:
+    """The cluster of a corpus, made once."""
+    files = corpora.ensure(f"cdxj-{millions}", quick)
+    cluster = files[0].parent / f"cluster-{millions}"
+    if not (cluster / "cluster.json").exists():
+        shutil.rmtree(cluster, ignore_errors=True)
+        command = [
+            str(Path(sys.executable).parent / "cdxmill"),
+            "zipnum",
+            "-q",
+            "-s",
+            str(SHARDS),
+            "-o",
+            str(cluster),
+        ]
+        subprocess.run([*command, *map(str, files)], check=True)
+    return cluster
+
+
+def warm(cluster: Path) -> None:
+    for file in cluster.iterdir():
+        with file.open("rb") as raw:
+            while raw.read(1 << 20):
+                pass
+
+
+def urls_of(cluster: Path, count: int) -> list[str]:
+    """URLs of lines that are drawn from all shards, in no order."""
+    source = Random(7)
+    shards = sorted(cluster.glob("cdx-*.gz"))
+    kept: list[str] = []
+    for shard in shards:
+        with gzip.open(shard) as lines:
+            urls = [url for line in lines if source.random() < 0.3 and (url := url_of(line))]
+        kept += source.sample(urls, min(len(urls), -(-count // len(shards))))
+    source.shuffle(kept)
+    return kept[:count]
+
+
+def url_of(line: bytes) -> str | None:
+    """Its URL, where that has the line's key: some of the corpus end in a slash that a key has not."""
+    key, _, fields = line.split(b" ", 2)
+    url: str = json.loads(fields)["url"]
+    return url if surt(url.encode()) == key else None
+
+
+def pywb_reader(cluster: Path) -> Callable[[str], Lines]:
+    index = ZipNumIndexSource(str(cluster / "cluster.idx"))
+
+    def find(url: str) -> Lines:
+        return [bytes(found.cdxline) for found in index.load_index({"url": url, "matchType": "exact"})]
+
+    return find
+
+
+def our_reader(cluster: Path) -> Iterator[Callable[[str], Lines]]:
+    asking = Asking(Question(match_type="exact"))
+    with open_cluster(cluster) as reader:
+        opened = Opened(reader)
+
+        def find(url: str) -> Lines:
+            return [line for lines in asking.answer(opened, asking.keys(url)) for line in lines]
+
+        yield find
+
+
+def timed(find: Callable[[str], Lines], url: str, costs: list[float]) -> Lines:
+    """The answer; what it has cost, in seconds, is added to `costs`."""
+    start = time.process_time()
+    answer = find(url)
+    costs.append(time.process_time() - start)
+    return answer
+
+
+def tell(name: str, seconds: list[float]) -> float:
+    """One line for a reader; its lookups a second."""
+    ordered = sorted(seconds)
+    median, late = ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]
+    rate = len(seconds) / sum(seconds)
+    times = f"median {median * 1e3:6.3f} ms   p99 {late * 1e3:6.3f} ms, {late / median:.1f} x"
+    print(f"{name:44} {rate:9,.0f}/s   {times}")
+    return rate
+
+
+def random_lookups(cluster: Path, urls: list[str]) -> float:
+    """Compare the readers on `urls`; pywb's lookups a second."""
+    theirs = pywb_reader(cluster)
+    ours = next(reader := our_reader(cluster))
+    costs: dict[str, list[float]] = {"pywb": [], "cdxmill": []}
+    for number in range(ROUNDS + 1):
+        if number == 1:  # the first round was to warm up
+            costs = {"pywb": [], "cdxmill": []}
+        for turn in range(0, len(urls), TURN):
+            some = urls[turn : turn + TURN]
+            answers = [
+                [timed(find, url, costs[name]) for url in some]
+                for name, find in (("pywb", theirs), ("cdxmill", ours))
+            ]
+            if answers[0] != answers[1] or not all(answers[0]):
+                raise SystemExit("the answers differ")
+    reader.close()  # type: ignore[attr-defined]
+    pywb_rate = tell("pywb ZipNumIndexSource, random exact", costs["pywb"])
+    rate = tell("cdxmill, random exact", costs["cdxmill"])
+    print(f"{'ratio':44} {rate / pywb_rate:9.1f} x")
+    return pywb_rate
+
+
+def batch(cluster: Path, urls: list[str], name: str, pywb_rate: float) -> None:
+    start = time.process_time()
+    found = sum(
+        len(lines)
+        for answer in lookup_many(cluster, urls, Question(match_type="exact"))
+        for lines in answer.lists
+    )
+    seconds = time.process_time() - start
+    rate = len(urls) / seconds
+    print(f"{name:44} {rate:9,.0f}/s   {found:,} lines   ratio {rate / pywb_rate:.1f} x")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="bench/lookup", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--lines", type=int, choices=[1, 10], default=1, help="millions of lines")
+    parser.add_argument("--batch", type=int, default=100_000, metavar="N", help="URLs of the batch")
+    parser.add_argument(
+        "--quick", action="store_true", help="a tiny cluster: shows that all runs, not how fast"
+    )
+    options = parser.parse_args()
+    corpora.FOLDER.mkdir(exist_ok=True)
+    cluster = build(options.lines, options.quick)
+    warm(cluster)
+    facts: dict[str, Any] = json.loads((cluster / "cluster.json").read_bytes())
+    print("\n".join(machine.describe()))
+    print(f"{facts['lines']:,} lines, {facts['blocks']:,} blocks of {facts['numlines']}, {SHARDS} shards\n")
+    many = urls_of(cluster, options.batch)
+    pywb_rate = random_lookups(cluster, many[:RANDOM_URLS])
+    batch(
+        cluster,
+        sorted(many, key=lambda url: surt(url.encode())),
+        f"cdxmill, {len(many):,} urls, sorted",
+        pywb_rate,
+    )
+    batch(cluster, many, f"cdxmill, {len(many):,} urls, in no order", pywb_rate)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+"""A payload as it was sent -> as it was meant: transfer and content encodings undone (RFC 9110, RFC 9112).
+
+Many archives hold payloads that were decoded before they were written, with the HTTP head left
+as it was: what does not begin as its encoding would is passed on as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from itertools import chain
+from typing import Protocol
+
+import zstandard
+
+from cdxmill.formats.warc_header import parse_fields
+
+_CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_LINE = 1 << 12
+"""Bytes that the line before a chunk has at most."""
+_PIECE = 1 << 18
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_NOTHING = ("", "identity", "none")
+
+_ZSTD_WINDOW = 8 << 20
+"""Bytes that HTTP allows (RFC 9659)."""
+
+Pieces = Iterator[bytes]
+Stream = Generator[bytes, None, Pieces]
+"""Pieces, and in the end those that are not part of it."""
+
+
+class PayloadError(ValueError):
+    """The payload cannot be decoded; the text says why. What came before it is right."""
+
+
+class _Inflater(Protocol):
+    def __call__(self, data: bytes, /) -> bytes: ...
+
+
+def decode_payload(http_head: bytes, payload: Pieces) -> Pieces:
+    """`payload` decoded as the HTTP head in front of it says. Raises PayloadError, at once or on the way."""
+    fields, _ = parse_fields(http_head, http_head.find(b"\n") + 1)
+    transfer, content = (
+        _codings(fields.get(name, b"")) for name in (b"transfer-encoding", b"content-encoding")
+    )
+    for coding in reversed((*content, *transfer)):
+        payload = _decoder(coding)(payload)
+    return payload
+
+
+def _codings(field: bytes) -> list[str]:
+    return [
+        name for word in field.lower().split(b",") if (name := word.strip().decode("latin-1")) not in _NOTHING
+    ]
+
+
+def _decoder(coding: str) -> Callable[[Pieces], Pieces]:
+    decoders = {
+        "chunked": dechunk,
+        "gzip": gunzip,
+        "x-gzip": gunzip,
+        "deflate": inflate,
+        "br": unbrotli,
+        "zstd": unzstd,
+    }
+    if coding not in decoders:
+        raise PayloadError(f"the content encoding {coding[:40]!r} is not known; leave out --decode")
+    return decoders[coding]
+
+
+def dechunk(pieces: Pieces) -> Pieces:
+    """A chunked body without its chunks' lines.
+
+    >>> b"".join(dechunk(iter([b"3\\r\\nab", b"c\\r\\n0\\r\\n\\r\\n"]))), b"".join(dechunk(iter([b"<p>"])))
+    (b'abc', b'<p>')
+    """
+    body = _Body(pieces)
+    match = _CHUNK.fullmatch(line := body.line())
+    if match is None:
+        yield line
+        yield from body.rest()
+        return
+    while size := int(match[1], 16):
+        yield from body.take(size)
+        if body.line() not in (b"\r\n", b"\n"):
+            raise PayloadError("the chunked payload is damaged: a chunk does not end where it says")
+        match = _CHUNK.fullmatch(body.line())
+        if match is None:
+            raise PayloadError("the chunked payload is cut or damaged")
+
+
+class _Body:
+    """Pieces by lines and by numbers of bytes."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._data = b""
+
+    def line(self) -> bytes:
+        """Up to and with the next LF; what there is where none comes soon."""
+        while (end := self._data.find(b"\n")) < 0 and len(self._data) < _LINE:
+            piece = next(self._pieces, None)
+            if piece is None:
+                break
+            self._data += piece
+        line = self._data[: end + 1] if end >= 0 else self._data
+        self._data = self._data[len(line) :]
+        return line
+
+    def take(self, size: int) -> Pieces:
+        while size:
+            if not self._data:
+                self._data = next(self._pieces, b"")
+                if not self._data and (more := next(self._pieces, b"")):
+                    self._data = more
+                if not self._data:
+                    raise PayloadError(f"the chunked payload is cut: {size} bytes of a chunk are missing")
+            piece, self._data = self._data[:size], self._data[size:]
+            size -= len(piece)
+            yield piece
+
+    def rest(self) -> Pieces:
+        yield self._data
+        yield from self._pieces
+
+
+def gunzip(pieces: Pieces) -> Pieces:
+    """The content of gzip members; as it is what is no gzip."""
+    return _members(pieces, _GZIP, lambda rest: _zlib_stream(rest, zlib.MAX_WBITS | 16))
+
+
+def unzstd(pieces: Pieces) -> Pieces:
+    """The content of zstd frames; as it is what is none."""
+    return _members(pieces, _ZSTD, _zstd_frame)
+
+
+def inflate(pieces: Pieces) -> Pieces:
+    """The content of zlib data, or of bare deflate data, which many servers send for it."""
+    start, pieces = _start(pieces, 2)
+    if len(start) < 2:
+        return pieces
+    is_zlib = start[0] & 15 == 8 and int.from_bytes(start[:2], "big") % 31 == 0
+    return _zlib_stream(pieces, zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
+
+
+def _members(pieces: Pieces, magic: bytes, inflate_one: Callable[[Pieces], Stream]) -> Pieces:
+    """One stream after the other; bytes behind the last are left out, as browsers do."""
+    start, pieces = _start(pieces, len(magic))
+    if not start.startswith(magic):
+        yield from pieces
+    while start.startswith(magic):
+        pieces = yield from inflate_one(pieces)
+        start, pieces = _start(pieces, len(magic))
+
+
+def _zlib_stream(pieces: Pieces, wbits: int) -> Stream:
+    """The content of one stream; what follows it is handed back."""
+    inflater = zlib.decompressobj(wbits)
+    try:
+        for piece in pieces:
+            data = piece
+            while data and not inflater.eof:
+                yield inflater.decompress(data, _PIECE)
+                data = inflater.unconsumed_tail
+            if inflater.eof:
+                return chain((inflater.unused_data,), pieces)
+        yield inflater.flush()
+    except zlib.error as error:
+        raise PayloadError(f"the payload is damaged ({error})") from None
+    if not inflater.eof:
+        raise PayloadError("the payload is cut within its compressed data")
+    return pieces
+
+
+def _zstd_frame(pieces: Pieces) -> Stream:
+    inflater = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW).decompressobj()
+    try:
+        for piece in pieces:
+            yield inflater.decompress(piece)
+            if inflater.eof:
+                return chain((inflater.unused_data,), pieces)
+    except zstandard.ZstdError as error:
+        raise PayloadError(f"the payload is damaged ({error})") from None
+    raise PayloadError("the payload is cut within its compressed data")
+
+
+def unbrotli(pieces: Pieces) -> Pieces:
+    """The content of brotli data, which nothing tells but that it can be decoded; else as it is."""
+    try:
+        import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ImportError:
+        raise PayloadError("brotli is not installed (pip install brotli)") from None
+    inflater = brotli.Decompressor()
+    step: _Inflater = getattr(inflater, "process", None) or inflater.decompress  # brotli, brotlipy
+    first = next((piece for piece in pieces if piece), b"")
+    try:
+        content = step(first)
+    except brotli.error:
+        return chain((first,), pieces)
+    return chain((content,), _unbrotli(pieces, step, brotli.error))
+
+
+def _unbrotli(pieces: Pieces, step: _Inflater, error: type[Exception]) -> Pieces:
+    try:
+        for piece in pieces:
+            yield step(piece)
+    except error:
+        raise PayloadError("the payload is damaged (brotli)") from None
+
+
+def _start(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:
+    """The first bytes, `size` or more where there are as many, and all pieces."""
+    data = b""
+    for piece in pieces:
+        data += piece
+        if len(data) >= size:
+            break
+    return data, chain((data,), pieces)

@@ -1,0 +1,94 @@
+"""The blocks of a cluster -> split points that divide its lines evenly.
+
+The index has a key for every block, and blocks hold one number of lines, but for the last of a
+shard. So the number of lines before a key is known to a block.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from cdxmill.formats.zipnum_index import BlockRef
+
+MARKS_PER_SHARD = 1000
+"""So many keys are held for each shard at the least, where there are as many: a shard is then off by 0.1 %."""
+
+
+class Mark(NamedTuple):
+    """A key that a block begins with, and the lines before it, in blocks."""
+
+    before: float
+    key: bytes
+
+
+class Marks(NamedTuple):
+    """Marks in order, of `blocks` blocks that hold `total` full blocks of lines."""
+
+    marks: list[Mark]
+    total: float
+    blocks: int
+
+
+def mark_blocks(blocks: Iterable[BlockRef], last_blocks: Mapping[bytes, float], most: int) -> Marks:
+    """Marks of a whole index, `most` of them or fewer, at like distances.
+
+    `last_blocks` has what the last block of a shard holds, as a share of a full one; where it has
+    not, the bytes tell. Requires: keys are in order.
+    """
+    marks: list[Mark] = []
+    total, count, step = 0.0, 0, 1
+    for block, share in _with_shares(blocks, last_blocks):
+        if count % step == 0 and (not marks or block.key > marks[-1].key):
+            marks.append(Mark(total, block.key))
+            if len(marks) > most:
+                del marks[1::2]
+                step *= 2
+        total += share
+        count += 1
+    return Marks(marks, total, count)
+
+
+def _with_shares(
+    blocks: Iterable[BlockRef], last_blocks: Mapping[bytes, float]
+) -> Iterator[tuple[BlockRef, float]]:
+    """Each block with what it holds: 1, and of the last block of a shard less."""
+    before: BlockRef | None = None
+    size = count = 0
+    for block in blocks:
+        if before is not None and block.shard == before.shard:
+            size, count = size + before.length, count + 1
+            yield before, 1.0
+        elif before is not None:
+            yield before, _last_share(before, last_blocks, size, count)
+            size = count = 0
+        before = block
+    if before is not None:
+        yield before, _last_share(before, last_blocks, size, count)
+
+
+def _last_share(block: BlockRef, known: Mapping[bytes, float], size: int, count: int) -> float:
+    if block.shard in known:
+        return known[block.shard]
+    return min(1.0, block.length * count / size) if size else 1.0
+
+
+def pick_marks(found: Marks, shards: int) -> list[bytes]:
+    """`shards` - 1 keys that divide the lines as evenly as can be, in order; fewer where there are fewer keys.
+
+    >>> marks = [Mark(0, b"a"), Mark(1, b"b"), Mark(2, b"c"), Mark(3, b"d")]
+    >>> pick_marks(Marks(marks, 4, 4), 2), pick_marks(Marks(marks, 4, 4), 9)
+    ([b'c'], [b'b', b'c', b'd'])
+    """
+    marks = found.marks
+    shards = min(shards, len(marks))
+    points: list[bytes] = []
+    at = 0
+    for number in range(1, shards):
+        wanted, low, high = found.total * number / shards, at + 1, len(marks) - shards + number
+        at = min(bisect_left(marks, wanted, low, len(marks), key=lambda mark: mark.before), high)
+        if at > low and wanted - marks[at - 1].before < marks[at].before - wanted:
+            at -= 1
+        points.append(marks[at].key)
+    return points

@@ -1,0 +1,153 @@
+"""`cdxmill split-points`: split points from a cluster's index divide at least as evenly as sampled ones."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from bisect import bisect_right
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cdxmill.commands.progress import Failures
+from cdxmill.commands.sample import sample_files
+from cdxmill.commands.split_points import points_of_cluster
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.formats.split_points import parse_sequence_file, parse_text
+from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.stages.split_blocks import mark_blocks, pick_marks
+from tests.storage.range_server import serving
+
+from .cdx_files import many_lines, write_gzip
+from .clusters import shards_of
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+LINES, NUMLINES = 30_000, 20
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """a.cdxj.gz and the cluster C of its lines, in shards of which one has nearly all lines and two have few."""
+    folder = tmp_path_factory.mktemp("split-points")
+    path = write_gzip(folder / "a.cdxj.gz", many_lines(LINES), 3)
+    points = (b"com,host000)/page/0001", b"com,host000)/page/0002", b"com,host030)/")
+    options = ZipnumOptions(4, points, NUMLINES, quiet=True)
+    build_cluster([str(path)], folder / "C", options, Failures())
+    return folder
+
+
+@pytest.fixture(params=["ours", "published"])
+def cluster(request: pytest.FixtureRequest, made: Path, tmp_path: Path) -> Path:
+    """The whole cluster, or cluster.idx alone."""
+    if request.param == "ours":
+        return made / "C"
+    (tmp_path / "P").mkdir()
+    shutil.copy(made / "C/cluster.idx", tmp_path / "P")
+    return tmp_path / "P"
+
+
+def sizes(lines: list[bytes], points: list[bytes]) -> list[int]:
+    counts = Counter(bisect_right(points, line) for line in lines)
+    return [counts[number] for number in range(len(points) + 1)]
+
+
+@pytest.mark.parametrize("shards", [2, 7, 30])
+def test_shards_are_at_least_as_even_as_by_sampling(shards: int, cluster: Path, made: Path) -> None:
+    lines = b"".join(shards_of(made / "C")).split(b"\n")[:-1]
+    points = points_of_cluster(str(cluster), shards).points
+    assert len(points) == shards - 1
+    assert points == sorted(set(points))
+    mean = len(lines) / shards
+    ours = max(sizes(lines, points)) / mean
+    sampled = sample_files([str(made / "a.cdxj.gz")], shards, 0, 1, Failures(), quiet=True)
+    assert ours <= 1 + 3 * NUMLINES / mean
+    assert ours <= 1.25
+    assert ours <= max(sizes(lines, sampled)) / mean + 2 * NUMLINES / mean
+    assert min(sizes(lines, points)) >= mean - 3 * NUMLINES
+
+
+def test_the_command_writes_the_same_two_files_as_sample(
+    cluster: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    done = run_cdxmill("split-points", "--from-cluster", cluster, "-s", "9", "-o", tmp_path / "splits.txt")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.startswith(b"9 shards from 15")
+    points = parse_text((tmp_path / "splits.txt").read_bytes())
+    assert points == points_of_cluster(str(cluster), 9).points
+    assert parse_sequence_file((tmp_path / "splits.seq").read_bytes()) == points
+
+
+def test_dosample_takes_them_from_a_cluster(cluster: Path, tmp_path: Path, root: Path) -> None:
+    def dosample(*options: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, str(root / "jobs/dosample.py"), "-r", "local", *options]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+
+    done = dosample("--shards", "9", "--splitfile", "s.seq", "--from-cluster", str(cluster))
+    assert done.returncode == 0, done.stderr
+    points = points_of_cluster(str(cluster), 9).points
+    assert parse_sequence_file((tmp_path / "s.seq").read_bytes()) == points
+    assert parse_text((tmp_path / "s.txt").read_bytes()) == points
+    assert dosample("--from-cluster=absent").returncode == 2
+    assert dosample("--from-cluster", str(cluster), "--shards", "0").returncode == 2
+
+
+def test_a_cluster_behind_http_is_read(made: Path) -> None:
+    with serving() as server:
+        server.add("/C/cluster.idx", (made / "C/cluster.idx").read_bytes())
+        found = points_of_cluster(f"{server.url}/C", 7).points
+    assert len(found) == 6
+
+
+def test_fewer_keys_than_shards_are_told(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    path = write_gzip(tmp_path / "a.cdxj.gz", [b"com,a)/ 2020 {}", b"com,b)/ 2020 {}", b"com,b)/ 2020 {x}"])
+    build_cluster([str(path)], tmp_path / "C", ZipnumOptions(1, block_lines=1, quiet=True), Failures())
+    done = run_cdxmill("split-points", "--from-cluster", tmp_path / "C", "-s", "5", "-o", tmp_path / "s.txt")
+    assert done.stderr == b"2 shards from 3 blocks, not 5: there are too few distinct keys\n"
+    assert (tmp_path / "s.txt").read_bytes() == b"com,b)/ 2020\n"
+    done = run_cdxmill("split-points", "--from-cluster", tmp_path / "C", "-s", "2", "-o", tmp_path / "s.txt")
+    assert b"cdxmill sample does it better" in done.stderr
+
+
+def test_an_index_without_lines_has_no_split_points(tmp_path: Path) -> None:
+    build_cluster(
+        [str(write_gzip(tmp_path / "a.cdxj.gz", []))],
+        tmp_path / "C",
+        ZipnumOptions(1, quiet=True),
+        Failures(),
+    )
+    assert points_of_cluster(str(tmp_path / "C"), 5).points == []
+
+
+def test_marks_are_thinned_evenly() -> None:
+    blocks = [BlockRef(b"%06d" % number, b"cdx-00000.gz", 10 * number, 10) for number in range(10_000)]
+    found = mark_blocks(blocks, {}, 500)
+    assert 250 <= len(found.marks) <= 501
+    assert found.total == 10_000
+    assert pick_marks(found, 4) == [b"002496", b"004992", b"007488"]
+
+
+def test_the_last_block_of_a_shard_counts_for_what_it_holds() -> None:
+    rows = [(b"a", 0, 100), (b"b", 100, 100), (b"c", 200, 25)]
+    blocks = [BlockRef(key, b"cdx-00000.gz", offset, length) for key, offset, length in rows]
+    assert mark_blocks(blocks, {}, 10).total == 2.25
+    assert mark_blocks(blocks, {b"cdx-00000.gz": 0.5}, 10).total == 2.5
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"garbage\n", "line 1: "), (b"b 1\tc\t0\t1\t1\na 1\tc\t1\t1\t2\n", "line 2 is out of order")],
+)
+def test_a_damaged_index_is_told_in_one_line(
+    content: bytes, reason: str, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "cluster.idx").write_bytes(content)
+    done = run_cdxmill("split-points", "--from-cluster", tmp_path, "-s", "2", "-o", tmp_path / "s.txt")
+    assert done.returncode == 1
+    assert reason in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+    assert not (tmp_path / "s.txt").exists()

@@ -1,0 +1,83 @@
+"""jobs/remote_folder.py and cdx_on_hadoop.py: what the hadoop command says is not taken for what it does not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdxmill.errors import StoppedError, UsageError
+
+URL = "hdfs:///clusters/c"
+
+
+@pytest.fixture
+def hadoop(tmp_path: Path) -> Path:
+    """A hadoop command that fails as the file `says` has it, and keeps a record of what it was asked."""
+    (tmp_path / "says").touch()
+    script = tmp_path / "hadoop"
+    script.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\ncat {tmp_path}/says >&2\nexit 1\n')
+    script.chmod(0o755)
+    return script
+
+
+def test_a_folder_that_is_not_there_is_empty(hadoop: Path, tmp_path: Path) -> None:
+    from cdxmill.jobs.remote_folder import RemoteFolder
+
+    (tmp_path / "says").write_text(f"ls: `{URL}': No such file or directory\n")
+    folder = RemoteFolder(URL, [str(hadoop)])
+    assert (folder.names(), folder.files()) == ([], [""])
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "ls: Call From a/1.2.3.4 to b:9000 failed: Connection refused; For more details see:  x",
+            "refused); see",
+        ),
+        (
+            "WARN x\nls: Permission denied: user=a, access=READ",
+            "(ls: Permission denied: user=a, access=READ)",
+        ),
+        (
+            "ls: `s3a://b/x': NoSuchBucket: no bucket (Service: S3, Status Code: 404)",
+            "no bucket); see to that",
+        ),
+    ],
+)
+def test_a_folder_that_cannot_be_looked_into_is_not_taken_for_an_empty_one(
+    hadoop: Path, tmp_path: Path, said: str, told: str
+) -> None:
+    """A finished cluster would be deleted."""
+    from cdxmill.jobs.remote_folder import RemoteFolder
+    from cdxmill.jobs.zipnum_hadoop import clear
+
+    (tmp_path / "says").write_text(said + "\n")
+    with pytest.raises(StoppedError) as caught:
+        clear(RemoteFolder(URL, [str(hadoop)]))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "asked").read_text() == f"fs -ls -C {URL}\n"
+
+
+def test_inputs_of_this_machine_are_cdx_files_that_are_there(tmp_path: Path) -> None:
+    from cdxmill.jobs.cdx_on_hadoop import cdx_inputs
+
+    (tmp_path / "below").mkdir()
+    for name in ("a.cdx.gz", "b.cdxj", "below/c.cdx", "notes.txt", ".cdx.swp"):
+        (tmp_path / name).touch()
+    files = [str(tmp_path / name) for name in ("a.cdx.gz", "b.cdxj", "below/c.cdx")]
+    assert cdx_inputs([str(tmp_path)], None) == files
+    assert cdx_inputs([f"{tmp_path}/*.cdx*", "hdfs:///x/a.cdx.gz"], None) == [
+        *files[:2],
+        "hdfs:///x/a.cdx.gz",
+    ]
+    (tmp_path / "empty").mkdir()
+    for absent, reason in (
+        ("empty", "no CDX file is in"),
+        ("x.cdx", "no such file"),
+        ("*.x", "no such file"),
+    ):
+        with pytest.raises(UsageError, match=reason):
+            cdx_inputs([str(tmp_path / absent)], None)

@@ -1,0 +1,207 @@
+"""`cdxmill lookup` gives what the running pywb server gives, for hundreds of random questions.
+
+Words and answers are compared as they come: query parameters here, options there, the bytes of the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cdxmill.cli import main
+from cdxmill.commands.lookup import Asking, Question, lookup
+from cdxmill.errors import UsageError
+
+if TYPE_CHECKING:
+    from tests.conftest import Cluster
+    from tests.serving.conftest import Wayback
+
+QUESTIONS = 600
+FILTERS = [
+    *(
+        "=status:200",
+        "!=status:200",
+        "=status:404",
+        "status:30",
+        "!status:2",
+        "~status:[23]..",
+        "!~status:[45]",
+    ),
+    *(
+        "=mime:text/html",
+        "mime:image/",
+        "!mime:image/",
+        "~mime:.*html",
+        "!~mime:text/.*",
+        "=mime:warc/revisit",
+    ),
+    *(
+        "~url:.*\\.(png|gif|js)$",
+        "url:www",
+        "!url:?",
+        "=u:http://www.iana.org/",
+        "original:iana",
+        "m:css",
+        "d:A",
+    ),
+    *("~urlkey:org,(iana|archive)", "!urlkey:archive", "k:iana", "~timestamp:2014", "t:2013", "=mimetype:-"),
+    *("=statuscode:200", "s:1", "l:99", "~length:[0-9]{4}$", "filename:iana", "f:example", "o:0", "absent:x"),
+    *(
+        "!absent:x",
+        "=absent:",
+        "~absent:.*",
+        "iana",
+        "!iana",
+        "~org,iana",
+        "~.*revisit",
+        ":iana",
+        "=:",
+        "a:b:c",
+    ),
+]
+FIELDS = ["urlkey", "timestamp", "url", "mime", "status", "digest", "length", "offset", "filename", "absent"]
+
+
+def url_of(source: Random, lines: list[bytes]) -> str:
+    """The URL of a line, or one that is near it."""
+    url: str = json.loads(source.choice(lines).split(b" ", 2)[2])["url"]
+    scheme, colon, rest = url.partition("://")
+    if not colon:  # dns:
+        return url
+    host, slash, path = rest.partition("/")
+    return source.choice(
+        [
+            url,
+            url,
+            rest,
+            f"{scheme}://{host}/",
+            host,
+            f"{scheme}://{host}/{path[: source.randrange(len(path) + 1)]}",
+            f"{scheme}://{host}{slash}{path}x",
+            f"http://absent.{host}/",
+        ]
+    )
+
+
+def scope_of(source: Random, url: str) -> dict[str, Any]:
+    """URL and match type, in one of the ways to say it."""
+    host = url.partition("://")[2].partition("/")[0] or url.partition("/")[0]
+    host = host or url
+    below = host.split(".", source.randrange(max(1, host.count(".") + 1)))[-1]
+    return source.choice(
+        [
+            {"url": url},
+            {"url": url, "matchType": "exact"},
+            {"url": url + "*"},
+            {"url": url, "matchType": "prefix"},
+            {"url": url, "matchType": "host"},
+            {"url": below, "matchType": "domain"},
+            {"url": f"*.{below}"},
+        ]
+    )
+
+
+def time_of(source: Random, lines: list[bytes]) -> str:
+    return source.choice(lines).split(b" ")[1].decode()[: source.choice([4, 4, 5, 6, 7, 8, 10, 12, 14])]
+
+
+def sometimes(source: Random, chance: float, made: dict[str, Any]) -> dict[str, Any]:
+    return made if source.random() < chance else {}
+
+
+def questions(lines: list[bytes]) -> Iterator[dict[str, Any]]:
+    """Query parameters of pywb."""
+    source = Random(20)
+    for _ in range(QUESTIONS):
+        yield {
+            **scope_of(source, url_of(source, lines)),
+            **sometimes(source, 0.25, {"from": time_of(source, lines)}),
+            **sometimes(source, 0.25, {"to": time_of(source, lines)}),
+            **sometimes(source, 0.5, {"filter": source.sample(FILTERS, source.choice([1, 1, 2]))}),
+            **sometimes(source, 0.2, {"collapseTime": source.choice([1, 4, 6, 8, 10, 14])}),
+            **sometimes(source, 0.25, {"resolveRevisits": "true"}),
+            **sometimes(source, 0.2, {"sort": "reverse"}),
+            **sometimes(source, 0.15, {"closest": time_of(source, lines)}),
+            **sometimes(source, 0.3, {"limit": source.choice([1, 2, 3, 10, 50])}),
+            **sometimes(source, 0.3, {"fl": ",".join(source.sample(FIELDS, source.randrange(1, 6)))}),
+            "output": source.choice(["cdxj", "json", "text"]),
+            "pageSize": 1000,
+        }
+
+
+def question_of(asked: dict[str, Any]) -> Question:
+    fields = asked.get("fl")
+    return Question(
+        asked.get("matchType"),
+        asked.get("from"),
+        asked.get("to"),
+        tuple(asked.get("filter", ())),
+        str(asked["collapseTime"]) if "collapseTime" in asked else None,
+        "resolveRevisits" in asked,
+        asked.get("sort", "default"),
+        asked.get("closest"),
+        asked.get("limit"),
+        fields=tuple(fields.split(",")) if fields else None,
+        output=asked["output"],
+    )
+
+
+def is_possible(asked: dict[str, Any]) -> bool:
+    """Some random times end before they begin: an error here, an empty answer there."""
+    try:
+        Asking(question_of(asked))
+    except UsageError as error:
+        assert "ends before it begins" in str(error)
+        return False
+    return True
+
+
+def test_hundreds_of_random_questions_have_the_same_answers(wayback: Wayback, cluster: Cluster) -> None:
+    answered = 0
+    for asked in questions(cluster.lines()):
+        theirs = wayback.cdx(**asked, allowFuzzy="0")
+        if not is_possible(asked):
+            assert theirs == b""
+            continue
+        ours = b"".join(line + b"\n" for line in lookup(cluster.folder, asked["url"], question_of(asked)))
+        assert ours == theirs, json.dumps(asked)
+        answered += bool(ours)
+    assert answered > QUESTIONS // 4
+
+
+@pytest.mark.parametrize("page_size", [1, 2, 7, 10])
+def test_pages_are_as_many_and_hold_the_same(
+    wayback: Wayback, cluster: Cluster, page_size: int, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    source = Random(page_size)
+    lines = cluster.lines()
+    for _ in range(60):
+        asked = scope_of(source, url_of(source, lines))
+        given = ["lookup", str(cluster.folder), asked["url"], "--page-size", str(page_size)]
+        if "matchType" in asked:
+            given += ["--matchType", asked["matchType"]]
+        params = {**asked, "pageSize": page_size, "allowFuzzy": "0"}
+        assert main([*given, "--showNumPages"]) == 0
+        ours = capfdbinary.readouterr().out
+        theirs = wayback.cdx(**params, showNumPages="true")
+        assert json.loads(ours) == json.loads(theirs), asked
+        for page in range(json.loads(ours)["pages"]):
+            assert main([*given, "--page", str(page)]) == 0
+            assert capfdbinary.readouterr().out == wayback.cdx(**params, page=page), asked
+
+
+def test_the_words_of_the_command_are_those_of_the_server(
+    wayback: Wayback, cluster: Cluster, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    options = ["--filter", "=status:200", "--filter", "!~mime:image/.*", "--from", "2013", "--to", "2014"]
+    options += ["--limit", "20", "--sort", "reverse", "--fl", "url,status", "--output", "json"]
+    assert main(["lookup", str(cluster.folder), "*.iana.org", *options]) == 0
+    params: dict[str, Any] = {"from": "2013", "to": "2014", "filter": ["=status:200", "!~mime:image/.*"], "limit": 20}
+    theirs = wayback.cdx(
+        url="*.iana.org", sort="reverse", fl="url,status", output="json", pageSize=1000, **params
+    )
+    assert capfdbinary.readouterr().out == theirs != b""
