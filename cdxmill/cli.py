@@ -288,10 +288,11 @@ def publish(  # noqa: PLR0913
 @app.command(epilog=EXIT_STATUS)
 @takes_options
 def lookup(options: LookupOptions) -> int:
-    """Print the lines that a cluster has for a URL, or for all of a prefix, host or domain.
+    """Print the lines that a cluster has for a URL.
 
-    The words are those of pywb's CDX server, and so are the answers. Nothing found is no error; what cannot be
-    read, or is damaged, is one. Many URLs (--input) are answered in their order, each block read once.
+    CLUSTER is cdxmill's or another's, also behind a network; URL may stand for a prefix, host or domain. The words
+    are those of pywb's CDX server, and so are the answers. Nothing found is no error; what cannot be read, or is
+    damaged, is one. Many URLs (--input) are answered in their order, each block read once.
     """
     with standard_output() as out:
         is_well = print_answers(options, out, lambda told: typer.echo(f"cdxmill: {told}", err=True))

@@ -31,7 +31,7 @@ class LookupOptions:
     ]
     url: Annotated[
         str | None,
-        typer.Argument(metavar="[URL]", help="A URL; URL* for all that start so, *.HOST for a domain."),
+        typer.Argument(metavar="URL", help="A URL; URL* for all that start so, *.HOST for a domain."),
     ] = None
     input: Annotated[
         str | None,

@@ -150,8 +150,8 @@ class Asking:
         blocks = self._blocks(cluster, low, high)
         if self._is_reversed and not (question.resolve_revisits or self._token):
             back = find_backwards(list(blocks), cluster.blocks, low, high, cluster.join)
-            found = (lines[::-1] for lines in self._chosen(back, cluster))
-            return found if limit is None else choose_lines.take_first(found, limit)
+            turned = (lines[::-1] for lines in self._chosen(back, cluster))
+            return turned if limit is None else choose_lines.take_first(turned, limit)
         is_cut = limit is not None and not self._is_reversed and question.closest is None
         found = self._chosen(find_lines(blocks, cluster.blocks, low, high, cluster.join, is_cut), cluster)
         if question.closest is not None:

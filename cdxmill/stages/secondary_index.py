@@ -86,7 +86,9 @@ class SecondaryIndex:
         keys = [self._start(0, 0, last).key]
         keys += map(_key, self._from(self._start(last, 0, last).offset, b""))
         if keys != sorted(keys):
-            raise DamagedCluster(f"the index is not sorted: its last lines are below its first, {_shown(keys[0])}")
+            raise DamagedCluster(
+                f"the index is not sorted: its last lines are below its first, {_shown(keys[0])}"
+            )
 
     def last_before(self, high: bytes) -> bytes | None:
         """The last line whose key is below `high`; the first of all where there is none, None in an empty index."""

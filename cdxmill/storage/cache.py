@@ -23,7 +23,7 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError
 from cdxmill.storage import choose
-from cdxmill.storage.http import _first_answer, _Ranges
+from cdxmill.storage.http import HttpRanges, first_answer
 from cdxmill.storage.http_file import HttpFile
 from cdxmill.storage.local import write_atomic
 
@@ -78,7 +78,7 @@ class _NoRanges(Exception):
     """The server answers with the whole file."""
 
 
-class _KnownRanges(_Ranges):
+class _KnownRanges(HttpRanges):
     """Ranges of a file that was not asked for before."""
 
     _has_come = False
@@ -100,12 +100,12 @@ def _open(url: str) -> Iterator[tuple[Ranges, str]]:
             yield Ranges(read_at, entry.size if entry is not None else None), version
         return
     with closing(HttpFile(url)) as file:
-        answer = _first_answer(file)
+        answer = first_answer(file)
         knows_ranges = answer.status != 200
         told = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
         if knows_ranges:
             answer.drain_conn()
-            yield Ranges(_Ranges(file).read_at, file.size), told and f"{told} {file.size}"
+            yield Ranges(HttpRanges(file).read_at, file.size), told and f"{told} {file.size}"
             return
         answer.close()
     with choose.open_ranges(url) as read_at:  # comes whole, once

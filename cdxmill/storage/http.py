@@ -33,13 +33,13 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     and where the file changes meanwhile; StoppedError where the temporary file cannot be written.
     """
     with closing(HttpFile(url)) as file:
-        first = _first_answer(file)
+        first = first_answer(file)
         if first.status == 200:
             with closing(_Whole(file, first)) as whole:
                 yield whole.read_at
         else:
             first.drain_conn()  # a byte, or a page that says there is none: the connection can be kept
-            yield _Ranges(file).read_at
+            yield HttpRanges(file).read_at
 
 
 def file_size(url: str) -> int:
@@ -56,13 +56,13 @@ def status(url: str) -> Entry | None:
     """Size of the file at `url`, 0 where it cannot be told; None where none can be read. Its time is not told."""
     try:
         with closing(HttpFile(url)) as file:
-            _first_answer(file).close()
+            first_answer(file).close()
             return Entry(file.size or 0, 0)
     except InputError:
         return None
 
 
-def _first_answer(file: HttpFile) -> BaseHTTPResponse:
+def first_answer(file: HttpFile) -> BaseHTTPResponse:
     """The answer to a question for one byte: shows whether the file is there, and ranges are known."""
     tries = Tries(file.url)
     while True:
@@ -72,7 +72,7 @@ def _first_answer(file: HttpFile) -> BaseHTTPResponse:
             tries.failed(failure, 0)
 
 
-class _Ranges:
+class HttpRanges:
     """A file whose server gives ranges."""
 
     def __init__(self, file: HttpFile) -> None:

@@ -157,8 +157,9 @@ def test_lines_duplicates_blocks_and_bytes_are_counted(again: Ended, hard: Hard)
     summary = hard.expected["cluster.summary"]
     assert again.mappers >= 4
     assert again.counter("blocks") == summary.count(b"\n")
-    size = sum(len(data) for name, data in hard.expected.items() if name.startswith("cdx-"))
-    assert again.counter("bytes") == size
+    sizes = {name: len(data) for name, data in hard.expected.items() if name.startswith("cdx-")}
+    del sizes["cdx-00001.gz"]  # Hadoop takes no counters from a reducer without input
+    assert again.counter("bytes") == sum(sizes.values())
     assert again.counter("lines") + again.counter("duplicates") == again.counter("Reduce input records")
     assert f": {again.counter('lines'):,} lines in {again.counter('blocks')} blocks, 5 shards" in again.stderr
 

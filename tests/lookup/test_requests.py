@@ -68,6 +68,10 @@ def test_a_limit_reads_no_more_than_two_blocks(remote: Remote, folder: Path, sor
     assert int(last) + 1 - int(first) <= 2 * max(block.length for block in blocks_of(folder))
 
 
+def test_an_answer_read_backwards_is_the_answer_turned_round(remote: Remote, folder: Path) -> None:
+    assert list(lookup(remote.url, "*.com", Question(sort="reverse"))) == list(lookup(folder, "*.com"))[::-1]
+
+
 def test_an_absent_url_reads_one_block(remote: Remote) -> None:
     assert list(lookup(remote.url, "http://b.com/page/0123/none")) == []
     assert len(remote.reads()) == 1

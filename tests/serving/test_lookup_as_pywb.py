@@ -200,7 +200,12 @@ def test_the_words_of_the_command_are_those_of_the_server(
     options = ["--filter", "=status:200", "--filter", "!~mime:image/.*", "--from", "2013", "--to", "2014"]
     options += ["--limit", "20", "--sort", "reverse", "--fl", "url,status", "--output", "json"]
     assert main(["lookup", str(cluster.folder), "*.iana.org", *options]) == 0
-    params: dict[str, Any] = {"from": "2013", "to": "2014", "filter": ["=status:200", "!~mime:image/.*"], "limit": 20}
+    params: dict[str, Any] = {
+        "from": "2013",
+        "to": "2014",
+        "filter": ["=status:200", "!~mime:image/.*"],
+        "limit": 20,
+    }
     theirs = wayback.cdx(
         url="*.iana.org", sort="reverse", fl="url,status", output="json", pageSize=1000, **params
     )
