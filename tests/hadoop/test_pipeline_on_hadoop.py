@@ -20,7 +20,7 @@ from tests.serving.conftest import Wayback, fill_in
 from .archives import INDEX, OF_S3_INDEXES, S3_INDEX, Indexed
 from .job_runs import BUCKET, HDFS, Ended, Jobs, bare_python, files_below
 
-SHARDS = 4
+SHARDS = 3
 SPLITS = f"s3://{BUCKET}/split points/splits.seq"
 NODES = ["--python-bin", bare_python("3.9")]
 

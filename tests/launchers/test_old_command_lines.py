@@ -7,6 +7,7 @@ commoncrawl/webarchive-indexing and ikreymer/webarchive-indexing; docs/migrating
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -132,51 +133,23 @@ MEMORY = ("--jobconf", "mapreduce.map.memory.mb=640", "--jobconf", "mapreduce.ma
 
 
 def test_the_jobs_as_the_known_launchers_call_them(old: Places) -> None:
-    index = (
-        "--conf-path",
-        "./mrjob.conf",
-        "--cdx_bucket=cdx",
-        "--no-output",
-        "--cleanup",
-        "NONE",
-        "--skip-existing",
-    )
-    temporary = ("--s3_local_temp_dir=.", "--warc_bucket", "warcs")
-    done = run(
-        "jobs/indexwarcsjob.py",
-        *index,
-        *KEYS,
-        "-r",
-        "local",
-        *MEMORY,
-        *temporary,
-        "warcs.txt",
-        cwd=old.folder,
-    )
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    def job(name: str, options: str, *more: str) -> None:
+        done = run(f"jobs/{name}.py", *shlex.split(options), *more, cwd=old.folder)
+        assert (done.returncode, done.stdout) == (0, "2\n" if "--count" in options else ""), done.stderr
+
+    kept = "--conf-path ./mrjob.conf --no-output --cleanup NONE --skip-existing -r local"
+    places = "--cdx_bucket=cdx --s3_local_temp_dir=. --warc_bucket warcs"
+    job("indexwarcsjob", f"{kept} {places}", *KEYS, *MEMORY, "warcs.txt")
     assert sorted(path.name for path in (old.folder / "cdx").glob("*.gz")) == ["dupes.cdx.gz", "iana.cdx.gz"]
 
-    sample = ("--verbose", "--shards=3", "--scaler", "100", "--splitfile=splits.seq", *KEYS, *MEMORY)
-    plain = ("--jobconf", "mapreduce.output.fileoutputformat.compress=false", "-r", "local")
-    done = run("jobs/dosample.py", *sample, *plain, "cdx/*.cdx.gz", cwd=old.folder)
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
-    done = run("jobs/seqfileutils.py", "splits.seq", "--count", cwd=old.folder)
-    assert (done.returncode, done.stdout) == (0, "2\n")
-    done = run("jobs/seqfileutils.py", "--copyfrom", "splits.txt", "again.seq", cwd=old.folder)
-    assert done.returncode == 0
+    plain = "--jobconf mapreduce.output.fileoutputformat.compress=false -r local"
+    sample = f"--verbose --shards=3 --scaler 100 --splitfile=splits.seq {plain}"
+    job("dosample", sample, *KEYS, *MEMORY, "cdx/*.cdx.gz")
+    job("seqfileutils", "splits.seq --count")
+    job("seqfileutils", "--copyfrom splits.txt again.seq")
 
-    zipnum = (
-        "--shards=3",
-        "--splitfile=again.seq",
-        "--output-dir=indexes/",
-        "--no-output",
-        "--numlines",
-        "3000",
-    )
-    done = run(
-        "jobs/zipnumclusterjob.py", *zipnum, *KEYS, *MEMORY, "-r", "local", "cdx/*.cdx.gz", cwd=old.folder
-    )
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    cluster = "--shards=3 --splitfile=again.seq --output-dir=indexes/ --no-output --numlines 3000 -r local"
+    job("zipnumclusterjob", cluster, *KEYS, *MEMORY, "cdx/*.cdx.gz")
     shards = sorted(path.name for path in (old.folder / "indexes").glob("cdx-*"))
     assert shards == ["cdx-00000.gz", "cdx-00001.gz", "cdx-00002.gz"]
     all_idx = subprocess.run("cat indexes/part-* > all.idx", shell=True, cwd=old.folder, check=True)
