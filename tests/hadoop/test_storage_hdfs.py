@@ -35,7 +35,7 @@ def test_hdfs_keeps_the_contract_of_storages(hadoop: Hadoop, tmp_path: Path) -> 
 @pytest.fixture
 def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
     """A folder with archives, of which one is cut."""
-    folder = tmp_path / "archives/below"
+    folder = tmp_path / "kept/below"
     folder.mkdir(parents=True)
     for name in ("example.warc.gz", "iana.warc.gz", "example2.warc.gz"):
         (folder / name).write_bytes((pywb_warcs / name).read_bytes())
@@ -44,18 +44,18 @@ def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
 
 
 def index_in_hdfs(hadoop: Hadoop, cdxmill: Run, archives: Path) -> None:
-    """From /archives to /cdx, twice: only the damaged archive is indexed again."""
+    """From /kept to /cdx, twice: only the damaged archive is indexed again."""
     hadoop.run("hadoop", "fs", "-put", archives.as_uri(), "/")
-    index = ("index", "-p", "2", "--skip-existing", "-o", "hdfs:///cdx", "hdfs:///archives")
+    index = ("index", "-p", "2", "--skip-existing", "-o", "hdfs:///cdx", "hdfs:///kept")
     done = cdxmill(*index, check=False)
     assert done.returncode == 1
     assert b"cut.warc.gz@1864: the file ends inside a gzip member" in done.stderr
     done = cdxmill(*index, check=False)
     assert done.returncode == 1
     assert b"3 skipped" in done.stderr
-    listed = hadoop.run("hadoop", "fs", "-ls", "-C", "/cdx/archives/below").stdout.split()
+    listed = hadoop.run("hadoop", "fs", "-ls", "-C", "/cdx/kept/below").stdout.split()
     names = ("_cut.cdx.gz.failures", "cut.cdx.gz", "example.cdx.gz", "example2.cdx.gz", "iana.cdx.gz")
-    assert listed == [f"/cdx/archives/below/{name}".encode() for name in names]
+    assert listed == [f"/cdx/kept/below/{name}".encode() for name in names]
 
 
 def test_archives_in_hdfs_become_a_cluster_in_hdfs(
