@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.formats.cluster_manifest import ShardEntry
+from cdxmill.formats.split_points import parse_text
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.jobs.node_output import Destination
 from cdxmill.stages.convert_sorted import convert_sorted
+from cdxmill.stages.line_chunks import format_chunk, merge_chunks, read_chunks, sort_chunks
 from cdxmill.stages.line_lists import distinct_captures, split_lines
 from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples, pick_splits
 from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
@@ -32,6 +34,14 @@ _GZIP = b"\x1f\x8b\x08"
 _LEAST_SENT, _GENEROUS = 1000, 4
 """Samples that a mapper sends at the least, and times its share of those that are kept."""
 REPORT = "_report-"
+SPLITS = "cdxmill_splits.txt"
+"""The split points, in the working folder of a task."""
+_SORTED = 96 << 20
+"""Bytes of lines that a mapper sorts at a time."""
+_MERGED = 128 << 20
+"""Bytes of lines that a reducer can well hold of chunks that overlap."""
+_CHUNKS_AT_ONCE = 8
+"""Chunks of one mapper that overlap at one place, at the most: so often it sorts."""
 
 
 def lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
@@ -101,6 +111,17 @@ def pick_points(options: argparse.Namespace) -> None:
     sys.stdout.buffer.write(format_points(sample, options.shards))
 
 
+def send_chunks(_options: argparse.Namespace) -> None:
+    """Map: the lines on standard input in sorted chunks, the smaller the more mappers there are."""
+    points = parse_text(Path(SPLITS).read_bytes())
+    environ = os.environ  # the names are Hadoop's
+    mappers = int(environ.get("mapreduce_job_maps", 1))
+    size = min(_PIECE >> 4, max(_PIECE >> 8, _MERGED // (mappers * _CHUNKS_AT_ONCE)))
+    for chunk in sort_chunks(lines_of(sys.stdin.buffer), points, size, _SORTED):
+        sys.stdout.buffer.write(format_chunk(chunk))
+    sys.stdout.buffer.flush()
+
+
 class ShardReport(NamedTuple):
     """What a reducer tells of its shard, as JSON."""
 
@@ -110,13 +131,13 @@ class ShardReport(NamedTuple):
 
 
 def write_one_shard(options: argparse.Namespace) -> None:
-    """Reduce: the sorted lines on standard input become shard, part and report in the cluster's folder."""
+    """Reduce: the sorted chunks on standard input become shard, part and report in the cluster's folder."""
     number = int(os.environ["mapreduce_task_partition"])  # noqa: SIM112 - Hadoop's spelling
     compressor = Compressor(options.compressor, options.level)
     version = compressor.version()
     destination = Destination(options.cluster)
     names = shard_name(number), part_name(number), f"{REPORT}{number:05d}"
-    counted = _Counted(lines_of(sys.stdin.buffer))
+    counted = _Counted(merge_chunks(read_chunks(sys.stdin.buffer), _SORTED >> 1))
     lists = distinct_captures(counted)
     if options.convert:
         lists = convert_sorted(lists)
@@ -163,6 +184,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     tasks = parser.add_subparsers(required=True)
     add_sample(tasks.add_parser("sample"), sample_lines)
     add_sample(tasks.add_parser("points"), pick_points)
+    tasks.add_parser("chunks").set_defaults(run=send_chunks)
     shard = tasks.add_parser("shard")
     shard.add_argument("--cluster", required=True)
     shard.add_argument("--numlines", type=int, default=BLOCK_LINES)

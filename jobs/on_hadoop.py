@@ -21,8 +21,9 @@ class HadoopStep(NamedTuple):
     """What a job asks of Hadoop.
 
     `mapper` and `reducer` are Java classes or, as lists, arguments of hadoop_task.py. `settings`
-    must be as they are; `defaults` give way to mrjob.conf and --jobconf. `shared` files go to where
-    all nodes find them, and a setting of the name given says where that is.
+    must be as they are; `defaults` give way to mrjob.conf and --jobconf. `files` lie in the
+    working folder of each task, by the names given; `shared` ones go to where Java finds them,
+    and a setting of the name given says where that is.
     """
 
     inputs: list[str]
@@ -34,6 +35,7 @@ class HadoopStep(NamedTuple):
     output_format: str | None = None
     partitioner: str | None = None
     output_dir: str | None = None
+    files: dict[str, Path] = {}  # noqa: RUF012 - never changed
     shared: dict[str, Path] = {}  # noqa: RUF012 - never changed
 
 
@@ -73,6 +75,10 @@ def step_kwargs(step: HadoopStep, python: list[str], archive: Path, given: dict[
         "hadoop_output_format": step.output_format,
         "partitioner": step.partitioner,
         "jobconf": {**given.get("jobconf", {}), **step.settings},
+        "upload_files": [
+            *given.get("upload_files", ()),
+            *(f"{path}#{name}" for name, path in step.files.items()),
+        ],
         "upload_archives": [*given.get("upload_archives", ()), f"{archive}#{NAME}"],
         "extra_args": [],
         "bootstrap_mrjob": False,

@@ -16,9 +16,9 @@ from cdxmill.commands.summaries import tell_cluster
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
-from cdxmill.formats.split_points import format_sequence_file
+from cdxmill.formats.split_points import format_partition_file, format_text
 from cdxmill.formats.zipnum_index import part_name, shard_name
-from cdxmill.jobs.node_tasks import REPORT, ShardReport
+from cdxmill.jobs.node_tasks import REPORT, SPLITS, ShardReport
 from cdxmill.jobs.on_hadoop import HadoopStep, is_url
 from cdxmill.jobs.remote_folder import RemoteFolder, folder_of
 
@@ -34,10 +34,9 @@ _OURS = (
 )
 _OURS_TOO = (INDEX, SUMMARY, LOCATIONS)
 _SETTINGS = {
-    "mapreduce.map.output.key.class": "org.apache.hadoop.io.Text",
-    "mapreduce.map.output.value.class": "org.apache.hadoop.io.LongWritable",
-    "stream.reduce.input": "keyonlytext",
-    "stream.reduce.output": "keyonlytext",
+    "stream.map.input.ignoreKey": "true",
+    "stream.map.output": "rawbytes",
+    "stream.reduce.input": "rawbytes",
     "textinputformat.record.delimiter": "\n",  # a CR ends no line
     "mapreduce.input.fileinputformat.input.dir.recursive": "true",
 }
@@ -75,13 +74,14 @@ def make_step(
     options: Namespace, how: ZipnumOptions, url: str, folder: Path, inputs: list[str]
 ) -> HadoopStep:
     """The step that sorts lines to `how.shards` reducers; `folder` is for files of the launcher."""
-    splits = folder / "splits.seq"
-    splits.write_bytes(format_sequence_file(how.points or ()))
+    splits, partitions = folder / SPLITS, folder / "partitions.seq"
+    splits.write_bytes(format_text(how.points or ()))
+    partitions.write_bytes(format_partition_file(how.points or ()))
     packer = ["--compressor", how.compressor.library, "--level", str(how.compressor.level)]
     task = ["shard", "--cluster", url, "--numlines", str(how.block_lines), *packer]
     return HadoopStep(
         inputs=inputs,
-        mapper="org.apache.hadoop.mapred.lib.InverseMapper",
+        mapper=["chunks"],
         reducer=task + (["--convert"] if how.convert else []),
         settings={**_SETTINGS, "mapreduce.job.reduces": str(how.shards)},
         defaults=_DEFAULTS,
@@ -89,7 +89,8 @@ def make_step(
         output_format="org.apache.hadoop.mapred.lib.NullOutputFormat",
         partitioner=_PARTITIONER if how.shards > 1 else None,
         output_dir=None if url.startswith("file:") else url,
-        shared={"mapreduce.totalorderpartitioner.path": splits},
+        files={SPLITS: splits},
+        shared={"mapreduce.totalorderpartitioner.path": partitions},
     )
 
 

@@ -15,6 +15,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 
 _KEY_CLASS = b"org.apache.hadoop.io.Text"
+_BYTES_CLASS = b"org.apache.hadoop.io.BytesWritable"
 _VALUE_CLASS = b"org.apache.hadoop.io.NullWritable"
 _SYNC_SPACING = 102_400
 _ESCAPE = 0xFFFFFFFF
@@ -45,11 +46,23 @@ def format_sequence_file(points: Sequence[bytes], sync: bytes | None = None) -> 
     >>> parse_sequence_file(format_sequence_file([b"com,a)/ 2020", b"com,b)/ 2021"]))
     [b'com,a)/ 2020', b'com,b)/ 2021']
     """
-    marker = sync or hashlib.md5(format_text(points), usedforsecurity=False).digest()
-    head = b"SEQ\x06" + _text(_KEY_CLASS) + _text(_VALUE_CLASS) + bytes(6) + marker
+    return _format(_KEY_CLASS, [_text(point) for point in points], sync or _marker(points))
+
+
+def format_partition_file(points: Sequence[bytes]) -> bytes:
+    """Split points for TotalOrderPartitioner where keys are bytes: SequenceFile<BytesWritable, NullWritable>."""
+    keys = [len(point).to_bytes(4, "big") + point for point in points]
+    return _format(_BYTES_CLASS, keys, _marker(points))
+
+
+def _marker(points: Sequence[bytes]) -> bytes:
+    return hashlib.md5(format_text(points), usedforsecurity=False).digest()
+
+
+def _format(key_class: bytes, keys: Sequence[bytes], marker: bytes) -> bytes:
+    head = b"SEQ\x06" + _text(key_class) + _text(_VALUE_CLASS) + bytes(6) + marker
     parts, size, last_sync = [head], len(head), 0
-    for point in points:
-        key = _text(point)
+    for key in keys:
         if size >= last_sync + _SYNC_SPACING:
             parts.append(_ESCAPE.to_bytes(4, "big") + marker)
             size += len(parts[-1])

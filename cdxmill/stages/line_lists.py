@@ -6,8 +6,8 @@ runs on any node of a cluster.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress, islice
 from operator import eq, ne
 
@@ -74,3 +74,17 @@ def without_headers(lines: list[bytes]) -> list[bytes]:
     low = bisect_left(lines, b" CDX", start)
     high = bisect_left(lines, b" CDY", low)
     return lines[start:low] + lines[high:] if start or high > low else lines
+
+
+def divide(lines: list[bytes], points: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Sorted `lines` as (shard, its lines); `points` are where the shards after the first begin.
+
+    >>> list(divide([b"a", b"b", b"c"], [b"b"]))
+    [(0, [b'a']), (1, [b'b', b'c'])]
+    """
+    start = 0
+    while start < len(lines):
+        number = bisect_right(points, lines[start])
+        end = bisect_left(lines, points[number], start) if number < len(points) else len(lines)
+        yield number, lines[start:end]
+        start = end

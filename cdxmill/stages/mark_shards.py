@@ -7,8 +7,10 @@ ones come out of the shuffle too.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+
+from cdxmill.stages.line_lists import divide
 
 
 def mark_shards(lists: Iterable[list[bytes]], points: Sequence[bytes]) -> Iterator[bytes]:
@@ -21,13 +23,9 @@ def mark_shards(lists: Iterable[list[bytes]], points: Sequence[bytes]) -> Iterat
     """
     yield b"".join(b"%05d\t\n" % number for number in range(len(points) + 1))
     for lines in lists:
-        start = 0
-        while start < len(lines):
-            number = bisect_right(points, lines[start])
-            end = bisect_left(lines, points[number], start) if number < len(points) else len(lines)
+        for number, part in divide(lines, points):
             mark = b"%05d\t" % number
-            yield mark + (b"\n" + mark).join(lines[start:end]) + b"\n"
-            start = end
+            yield mark + (b"\n" + mark).join(part) + b"\n"
 
 
 def unmark_shards(lists: Iterable[list[bytes]]) -> Iterator[tuple[int, list[bytes]]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.stages.line_chunks import format_chunk, sort_chunks
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import packed_nodes, page_line
 
@@ -23,11 +24,20 @@ NAMES = ["_report-00001", "cdx-00001.gz", "part-00001"]
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sorted, as the shuffle gives them; they hardly get smaller when packed."""
+    """They hardly get smaller when packed."""
     path = tmp_path_factory.mktemp("lines") / "lines"
     rng = random.Random(9)
     pages = (page_line(number) + rng.randbytes(400).replace(b"\n", b"\t") + b"\n" for number in range(20_000))
     path.write_bytes(b"".join(pages))
+    return path
+
+
+@pytest.fixture(scope="module")
+def chunks(lines: Path) -> Path:
+    """The lines as the shuffle gives them."""
+    path = lines.with_name("chunks")
+    cut = sort_chunks([lines.read_bytes().split(b"\n")[:-1]], (), 10_000, 1 << 30)
+    path.write_bytes(b"".join(map(format_chunk, cut)))
     return path
 
 
@@ -43,7 +53,7 @@ def expected(
     return {name: (folder / "C" / name).read_bytes() for name in NAMES[1:]}
 
 
-def start(hadoop: Hadoop, attempt: int, cluster: str, lines: Path, folder: Path) -> subprocess.Popen[bytes]:
+def start(hadoop: Hadoop, attempt: int, cluster: str, chunks: Path, folder: Path) -> subprocess.Popen[bytes]:
     """The reducer as Hadoop starts it, in a folder of its own."""
     own = folder / f"attempt-{attempt}"
     own.mkdir()
@@ -53,7 +63,7 @@ def start(hadoop: Hadoop, attempt: int, cluster: str, lines: Path, folder: Path)
         "mapreduce_task_partition": "1",
         "mapreduce_task_attempt_id": f"attempt_1_0001_r_000001_{attempt}",
     }
-    script = f"cd {shlex.quote(str(own))} && exec {shlex.join([*task, *options])} <{shlex.quote(str(lines))}"
+    script = f"cd {shlex.quote(str(own))} && exec {shlex.join([*task, *options])} <{shlex.quote(str(chunks))}"
     return hadoop.start("bash", "-c", script, env=env)
 
 
@@ -63,18 +73,18 @@ def seen(folder: Path) -> dict[str, bytes]:
 
 
 def test_in_a_shared_folder_one_is_stopped_in_mid_write_and_the_other_wins(
-    hadoop: Hadoop, lines: Path, expected: dict[str, bytes], tmp_path: Path
+    hadoop: Hadoop, chunks: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
-    with start(hadoop, 0, folder.as_uri(), lines, tmp_path) as slow:
+    with start(hadoop, 0, folder.as_uri(), chunks, tmp_path) as slow:
         writing = folder / ".cdx-00001.gz.attempt_1_0001_r_000001_0.tmp"
         while not writing.exists():
             assert slow.poll() is None
             time.sleep(0.0005)
         os.killpg(slow.pid, signal.SIGSTOP)
         assert writing.exists()
-        with start(hadoop, 1, folder.as_uri(), lines, tmp_path) as quick:
+        with start(hadoop, 1, folder.as_uri(), chunks, tmp_path) as quick:
             while quick.poll() is None:
                 found = seen(folder)
                 assert found == {name: expected[name] for name in found}
@@ -87,14 +97,14 @@ def test_in_a_shared_folder_one_is_stopped_in_mid_write_and_the_other_wins(
 
 
 def test_in_s3_the_shard_is_absent_or_whole_while_both_put_it(
-    hadoop: Hadoop, jobs: Jobs, lines: Path, expected: dict[str, bytes], tmp_path: Path
+    hadoop: Hadoop, jobs: Jobs, chunks: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
-    jobs.upload({"twins/marker": lines})
+    jobs.upload({"twins/marker": chunks})
     cluster = f"s3://{BUCKET}/twins"
     sizes = set()
     with (
-        start(hadoop, 0, cluster, lines, tmp_path) as one,
-        start(hadoop, 1, cluster, lines, tmp_path) as other,
+        start(hadoop, 0, cluster, chunks, tmp_path) as one,
+        start(hadoop, 1, cluster, chunks, tmp_path) as other,
     ):
         while one.poll() is None or other.poll() is None:
             sizes |= {size for url, (size, _) in jobs.listed(cluster).items() if url.endswith(".gz")}

@@ -160,7 +160,7 @@ def test_lines_duplicates_blocks_and_bytes_are_counted(again: Ended, hard: Hard)
     sizes = {name: len(data) for name, data in hard.expected.items() if name.startswith("cdx-")}
     del sizes["cdx-00001.gz"]  # Hadoop takes no counters from a reducer without input
     assert again.counter("bytes") == sum(sizes.values())
-    assert again.counter("lines") + again.counter("duplicates") == again.counter("Reduce input records")
+    assert again.counter("lines") + again.counter("duplicates") == again.counter("Map input records")
     told = f": {again.counter('lines')} lines in {again.counter('blocks')} blocks, {SHARDS} shards, "
     assert told in again.stderr
 

@@ -13,10 +13,14 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from functools import cache
+from io import BytesIO
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from cdxmill.stages.line_chunks import format_chunk, read_chunks
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # mrjob 0.7.4 imports pipes
@@ -71,6 +75,12 @@ def run_task(
     )
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
+
+
+def shuffled(sent: list[bytes], start: bytes) -> bytes:
+    """What Hadoop makes of the mappers' chunks for a reducer: in order of their keys, from `start` on."""
+    chunks = (chunk for data in sent for chunk in read_chunks(BytesIO(data)))
+    return b"".join(map(format_chunk, sorted((c for c in chunks if c[0] >= start), key=itemgetter(0))))
 
 
 @cache

@@ -8,13 +8,15 @@ import random
 import shutil
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.stages.line_chunks import format_chunk, read_chunks
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import HardInputs, packed_nodes, run_task
+from tests.jobs.conftest import HardInputs, packed_nodes, run_task, shuffled
 
 PACKER = ("--compressor", "libdeflate", "--level", "6")
 
@@ -36,8 +38,14 @@ def pythons() -> list[Path]:
 
 
 def write_shard(folder: Path, lines: list[bytes], *options: str, python: Path = Path(sys.executable)) -> None:
-    data = b"".join(line + b"\n" for line in lines)
+    """Two mappers with half of the lines each, the shuffle, and the reducer of the second of two shards."""
+    (folder.parent / "cdxmill_splits.txt").write_bytes(b"\0\n")
+    sent = [
+        run_task("chunks", data=b"".join(line + b"\n" for line in half), cwd=folder.parent, python=python)
+        for half in (lines[::2], lines[1::2])
+    ]
     cluster = ("--cluster", folder.as_uri())
+    data = shuffled(sent, b"")
     run_task("shard", *cluster, *PACKER, *options, data=data, partition=1, cwd=folder.parent, python=python)
 
 
@@ -48,7 +56,9 @@ def test_a_shard_is_the_same_from_every_python(
     lines = sorted(random.Random(3).sample(sorted(hard_inputs.lines), 500))
     folder, given = tmp_path / "shared", tmp_path / "all.cdxj"
     folder.mkdir()
-    write_shard(folder, [b"", b" CDX N b", *lines, lines[-1]], python=python)
+    given_lines = [*lines, b" CDX N b", lines[-1], b" CDX N b"]
+    random.Random(4).shuffle(given_lines)
+    write_shard(folder, given_lines, python=python)
     given.write_bytes(b"".join(line + b"\n" for line in lines))
     assert run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "ours", given).returncode == 0
     assert (folder / "cdx-00001.gz").read_bytes() == (tmp_path / "ours/cdx-00000.gz").read_bytes()
@@ -68,7 +78,7 @@ def test_lines_that_are_converted_are_sorted_as_what_they_become(tmp_path: Path)
         b"a)/ 1 http://a/z 9 0 f",
         b"b)/ 1 u 1 0 f",
     ]
-    write_shard(folder, sorted(lines), "--convert", "--numlines", "2")
+    write_shard(folder, lines, "--convert", "--numlines", "2")
     found = gzip.decompress((folder / "cdx-00001.gz").read_bytes()).splitlines()
     assert found == sorted(found)
     assert len(found) == 4
@@ -114,7 +124,7 @@ def test_gzip_that_hadoop_has_taken_for_text_is_refused(tmp_path: Path) -> None:
     junk = gzip.compress(b"a 2020 {}\n").replace(b"\n", b"")
     done = subprocess.run(
         command,
-        input=b"\0\n" + junk + b"\na 2020 {}\n",
+        input=format_chunk([b"\0", junk, b"a 2020 {}"]),
         cwd=tmp_path,
         env={"mapreduce_task_partition": "0"},
         capture_output=True,
@@ -123,3 +133,33 @@ def test_gzip_that_hadoop_has_taken_for_text_is_refused(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
     assert done.stderr.startswith(b"cdxmill: an input is gzip, but its name does not end in .gz")
     assert not (tmp_path / "_report-00000").exists()
+
+
+def test_a_cut_shuffle_is_no_shard(tmp_path: Path) -> None:
+    script = packed_nodes() / "hadoop_task.py"
+    command = [sys.executable, "-I", "-S", str(script), "shard", "--cluster", tmp_path.as_uri(), *PACKER]
+    sent = format_chunk([b"a 2020 {}", b"b 2020 {}"])
+    for cut in (len(sent) - 1, len(sent) - 20, 3):
+        done = subprocess.run(
+            command,
+            input=sent + sent[:cut],
+            cwd=tmp_path,
+            env={"mapreduce_task_partition": "0"},
+            capture_output=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (1, b"cdxmill: what the mappers sent is cut\n")
+        assert not (tmp_path / "_report-00000").exists()
+
+
+def test_chunks_are_smaller_the_more_mappers_there_are(tmp_path: Path) -> None:
+    """Of each mapper a reducer holds some: their number is what its memory depends on."""
+    (tmp_path / "cdxmill_splits.txt").write_bytes(b"")
+    data = b"".join(b"%06d 2020 {}\n" % number for number in range(50_000))
+    counts = []
+    for mappers in (1, 1_000, 100_000):
+        sent = run_task("chunks", data=data, mappers=mappers, cwd=tmp_path)
+        chunks = list(read_chunks(BytesIO(sent)))
+        assert b"".join(line + b"\n" for chunk in chunks for line in chunk) == data
+        counts.append(len(chunks))
+    assert counts[0] < counts[1] / 3 < counts[2] / 9
