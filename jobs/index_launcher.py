@@ -74,12 +74,14 @@ def allowed(max_failures: str, archives: int) -> int:
 
 
 def as_url(folder: str, runner: Any) -> str:
-    """A folder as all nodes understand it: a path is one of Hadoop's own file system."""
+    """A folder as all nodes understand it: a path is one of Hadoop's own file system, on EMR a bucket's name."""
     if is_url(folder):
         return folder
-    if runner.alias == "emr":
-        raise UsageError(f"--cdx_bucket {folder}: on EMR the CDX files go to s3://BUCKET/FOLDER")
-    return str(fully_qualify_hdfs_path(folder))
+    if runner.alias != "emr":
+        return str(fully_qualify_hdfs_path(folder))
+    if "/" in folder:
+        raise UsageError(f"{folder}: on EMR a folder is s3://BUCKET/FOLDER")
+    return f"s3://{folder}"
 
 
 def make_step(options: Namespace, listed: Path) -> HadoopStep:

@@ -72,6 +72,8 @@ class IndexWARCJob(BulkJob):  # type: ignore[misc]
     def hadoop_step(self, runner: Any, folder: Path) -> HadoopStep:
         """Each mapper gets some lines of the list of work."""
         self.options.cdx_bucket = launcher.as_url(launcher.cdx_folder(self.options), runner)
+        if self.options.warc_bucket and runner.alias == "emr":  # else it may be a path that all nodes have
+            self.options.warc_bucket = launcher.as_url(self.options.warc_bucket, runner)
         work = list(self.list_work())
         self._total = len(work)
         listed = folder / "archives.jsonl"

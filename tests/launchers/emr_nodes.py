@@ -17,9 +17,11 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable
+from operator import itemgetter
 from pathlib import Path
 
-from cdxmill.formats.split_points import parse_sequence_file
+from cdxmill.formats.split_points import format_partition_file, parse_text
+from cdxmill.stages.line_chunks import format_chunk, read_chunks
 
 from .emr_server import BUCKET, KEYS, Emr, Submitted
 
@@ -48,14 +50,12 @@ class Nodes:
     def __call__(self, step: Submitted) -> None:
         """Run a step. Raises CalledProcessError where a task fails."""
         self._step = step
-        mapper = step.option("-mapper")
-        is_java = mapper.startswith("org.apache.hadoop.")
-        lines = [*self._lines()] if is_java else self._map(mapper)
+        sent = self._map(step.option("-mapper"))
         if "-reducer" in step.args:
-            for number, part in enumerate(self._partitions(lines)):
+            for number, part in enumerate(self._partitions(sent)):
                 self._keep(number, self._run(step.option("-reducer"), number, part))
         else:
-            self._keep(0, b"".join(line + b"\n" for line in lines))
+            self._keep(0, b"".join(sent))
 
     def _inputs(self) -> Iterable[bytes]:
         pattern = self._step.option("-input")
@@ -63,35 +63,47 @@ class Nodes:
             if fnmatch.fnmatchcase(url, pattern):
                 yield gzip.decompress(data) if url.endswith(".gz") else data
 
-    def _lines(self) -> Iterable[bytes]:
-        for data in self._inputs():
-            yield from data.removesuffix(b"\n").split(b"\n")
-
     def _map(self, mapper: str) -> list[bytes]:
         """Each input is a mapper's, as with NLineInputFormat and CombineTextInputFormat it may be."""
-        outputs = (self._run(mapper, number, data) for number, data in enumerate(self._inputs()))
-        return [line for output in outputs for line in output.splitlines()]
+        return [self._run(mapper, number, data) for number, data in enumerate(self._inputs())]
 
-    def _partitions(self, lines: list[bytes]) -> list[bytes]:
-        reducers = int(self._step.options("-D")["mapreduce.job.reduces"])
+    def _partitions(self, sent: list[bytes]) -> list[bytes]:
+        settings = self._step.options("-D")
+        reducers = int(settings["mapreduce.job.reduces"])
+        if settings.get("stream.map.output") != "rawbytes":
+            assert reducers == 1
+            return [b"".join(sorted(b"".join(sent).splitlines(keepends=True)))]
         points = self._split_points()
-        assert len(points) in (0, reducers - 1)
-        parts: list[list[bytes]] = [[] for _ in range(reducers)]
-        for line in sorted(lines):
-            parts[bisect.bisect_right(points, line)].append(line)
-        return [b"".join(line + b"\n" for line in part) for part in parts]
+        assert len(points) == reducers - 1
+        parts: list[list[list[bytes]]] = [[] for _ in range(reducers)]
+        chunks = (chunk for output in sent for chunk in read_chunks(io.BytesIO(output)))
+        for chunk in sorted(chunks, key=itemgetter(0)):
+            parts[bisect.bisect_right(points, chunk[0])].append(chunk)
+        return [b"".join(map(format_chunk, part)) for part in parts]
 
     def _split_points(self) -> list[bytes]:
+        """What the partitioner reads; the mappers' own file has the same."""
         if "-partitioner" not in self._step.args:
             return []
         assert self._step.option("-partitioner").endswith(".TotalOrderPartitioner")
+        points = parse_text(self._sent_along("-files")["cdxmill_splits.txt"])
         path = self._step.options("-D")["mapreduce.totalorderpartitioner.path"]
-        return list(parse_sequence_file(self._step.files[path]))
+        assert self._step.files[path] == format_partition_file(points)
+        return points
+
+    def _sent_along(self, option: str) -> dict[str, bytes]:
+        """Files that are put into the working folder of a task, by name there."""
+        if option not in self._step.args:
+            return {}
+        pairs = (each.partition("#") for each in self._step.option(option).split(","))
+        return {name: self._step.files[url] for url, _, name in pairs}
 
     def _run(self, command: str, number: int, data: bytes) -> bytes:
         place = self._folder / f"task-{len(list(self._folder.iterdir()))}"
-        url, _, name = self._step.option("-archives").partition("#")
-        zipfile.ZipFile(io.BytesIO(self._step.files[url])).extractall(place / name)
+        for name, packed in self._sent_along("-archives").items():
+            zipfile.ZipFile(io.BytesIO(packed)).extractall(place / name)
+        for name, content in self._sent_along("-files").items():
+            (place / name).write_bytes(content)
         hadoop = {"mapreduce_task_partition": str(number), "HADOOP_HOME": str(self._hadoop)}
         given = {"PATH": os.environ["PATH"], "AWS_ENDPOINT_URL": self._emr.url, **KEYS, **hadoop}
         # -I: of cdxmill only what has travelled
