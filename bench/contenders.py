@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.corpora import ensure
 from bench.members import prepare
 
+ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 OURS = "cdxmill"
 # What a CDX line needs: the general indexers' default of three fields would be another piece of work.
@@ -22,15 +25,24 @@ SHARDS = 6
 
 
 class Tool(NamedTuple):
-    """`command` gets an empty folder to write to; files in it that match `outputs` are counted in lines."""
+    """`command` gets an empty folder to write to; files in it that match `outputs` are counted in lines.
+
+    `units` is how much work it is where the tools of a section do not all do the same. `absent` says why
+    it is left out.
+    """
 
     name: str
     command: Callable[[Path], list[str]]
     outputs: tuple[str, ...] = ()
     is_limit: bool = False
+    units: float = 1
+    absent: str = ""
 
 
 class Section(NamedTuple):
+    """One piece of work; results are kept by its `name`."""
+
+    name: str
     title: str
     facts: str
     cores: int
@@ -57,8 +69,31 @@ def peer_index(name: str, before: list[str], file: Path) -> Tool:
     return Tool(name, lambda out: [program(before[0]), *before[1:], "-o", str(out / "o"), str(file)], ("o",))
 
 
-def inflater(library: str, file: Path, name: str, is_limit: bool = True) -> Tool:
-    return Tool(name, lambda _: [sys.executable, "-m", "bench.inflate", library, str(file)], (), is_limit)
+@cache
+def jwarc_jar() -> str:
+    """Where it is, got by Maven once and checked at each use; or nothing, and why on standard error."""
+    script = ROOT / "bin/maven_jars.py"
+    command = [sys.executable, str(script), str(ROOT / "bench/jwarc")]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    return (
+        next((str(jar) for jar in Path(done.stdout.strip()).glob("jwarc-*.jar")), "") if done.stdout else ""
+    )
+
+
+def jwarc(file: Path) -> Tool:
+    """Its CDX lines with 11 fields, which it does not sort."""
+    name = "jwarc cdx --format CDX11"
+    if shutil.which("java") is None:
+        return Tool(name, lambda _: [], absent="there is no java on the PATH")
+    if not (jar := jwarc_jar()):
+        return Tool(name, lambda _: [], absent="its jar could not be had")
+    start = shlex.join(["java", "-jar", jar, "cdx", "--no-header", "--format", "CDX11", str(file)])
+    return Tool(name, lambda out: ["bash", "-c", f"exec {start} > {shlex.quote(str(out / 'o'))}"], ("o",))
+
+
+def inflater(library: str, files: list[Path], name: str, is_limit: bool = True) -> Tool:
+    command = [sys.executable, "-m", "bench.inflate", library, *map(str, files)]
+    return Tool(name, lambda _: command, (), is_limit)
 
 
 def index_peers(file: Path) -> list[Tool]:
@@ -66,6 +101,7 @@ def index_peers(file: Path) -> list[Tool]:
         cdxmill_index(OURS, 1, [file]),
         peer_index("pywb cdx-indexer -j -s", ["cdx-indexer", "-j", "-s"], file),
         peer_index("cdxj-indexer -s", ["cdxj-indexer", "-s"], file),
+        jwarc(file),
         peer_index("warcio index", ["warcio", "index", "-f", INDEX_FIELDS], file),
         peer_index("fastwarc index", ["fastwarc", "index", "-f", INDEX_FIELDS], file),
     ]
@@ -73,24 +109,24 @@ def index_peers(file: Path) -> list[Tool]:
 
 def index_limits(file: Path) -> list[Tool]:
     return [
-        inflater("fastwarc-http", file, "FastWARC iteration, HTTP parsed", False),
-        inflater("fastwarc", file, "FastWARC iteration", False),
-        inflater("isal", file, "inflate: isal"),
-        inflater("isal-stream", file, "inflate: isal, finding the members itself"),
-        inflater("zlib-ng", file, "inflate: zlib-ng"),
-        inflater("zlib", file, "inflate: zlib"),
-        inflater("libdeflate", file, "inflate: libdeflate"),
+        inflater("fastwarc-http", [file], "FastWARC iteration, HTTP parsed", False),
+        inflater("fastwarc", [file], "FastWARC iteration", False),
+        inflater("isal", [file], "inflate: isal"),
+        inflater("isal-stream", [file], "inflate: isal, finding the members itself"),
+        inflater("zlib-ng", [file], "inflate: zlib-ng"),
+        inflater("zlib", [file], "inflate: zlib"),
+        inflater("libdeflate", [file], "inflate: libdeflate"),
     ]
 
 
 def one_core(corpus: str, what: str, quick: bool, limits: Callable[[Path], list[Tool]]) -> Section:
     file = ensure(corpus, quick)[0]
     tools = index_peers(file) + limits(file)
-    return Section(f"Indexing, one core: {what}", facts_of(file), 1, [file], tools)
+    return Section(corpus, f"Indexing, one core: {what}", facts_of(file), 1, [file], tools)
 
 
 def one_limit(file: Path) -> list[Tool]:
-    return [inflater("libdeflate", file, "inflate: libdeflate")]
+    return [inflater("libdeflate", [file], "inflate: libdeflate")]
 
 
 def both_at_once(name: str, command: list[str], files: list[Path]) -> Tool:
@@ -113,7 +149,22 @@ def two_processes(quick: bool) -> Section:
         both_at_once("pywb cdx-indexer -j -s, two at once", [program("cdx-indexer"), "-j", "-s"], files),
         both_at_once("cdxj-indexer -s, two at once", [program("cdxj-indexer"), "-s"], files),
     ]
-    return Section("Indexing, two files, two processes", "; ".join(map(facts_of, files)), 2, files, tools)
+    title = "Indexing, two files, two processes"
+    return Section("web-two", title, "; ".join(map(facts_of, files)), 2, files, tools)
+
+
+def start_up(quick: bool) -> Section:
+    """What the command costs before it has anything to do: an archive of 60 pages is next to nothing."""
+    del quick
+    files = ensure("web", True)
+    tools = [
+        cdxmill_index(OURS, 1, files[:1]),
+        Tool("cdxmill --version", lambda _: [program("cdxmill"), "--version"]),
+        Tool("cdxmill zipnum --help", lambda _: [program("cdxmill"), "zipnum", "--help"]),
+        Tool("cdxj-indexer --help", lambda _: [program("cdxj-indexer"), "--help"]),
+        Tool("cdx-indexer --help", lambda _: [program("cdx-indexer"), "--help"]),
+    ]
+    return Section("start", "Start-up: an index of 60 pages", facts_of(files[0]), 1, files[:1], tools)
 
 
 def index_sections(quick: bool) -> list[Callable[[], Section]]:
@@ -122,61 +173,5 @@ def index_sections(quick: bool) -> list[Callable[[], Section]]:
         lambda: one_core("web-plain", "no payload digests in the records", quick, one_limit),
         lambda: one_core("web-large", "records five times as large", quick, one_limit),
         lambda: two_processes(quick),
+        lambda: start_up(quick),
     ]
-
-
-def shell(name: str, text: str, files: list[Path]) -> Tool:
-    """A pipeline into OUT/o.gz; FILES stands for the inputs, sort's scratch is on the same disk."""
-    text = text.replace("FILES", shlex.join(map(str, files)))
-    return Tool(
-        name,
-        lambda out: ["bash", "-o", "pipefail", "-c", f"{text} > {shlex.quote(str(out / 'o.gz'))}"],
-        ("o.gz",),
-    )
-
-
-def pipelines(files: list[Path]) -> list[Tool]:
-    plain = "LC_ALL=C sort -u -S 50% --parallel 2"
-    merge = "LC_ALL=C sort -m -u " + " ".join(f"<(zcat {shlex.quote(str(file))})" for file in files)
-    tools = [
-        shell("zcat, sort -u, gzip", f"zcat FILES | {plain} | gzip", files),
-        shell("zcat, sort -m -u of sorted inputs, gzip", f"{merge} | gzip", files),
-    ]
-    if shutil.which("pigz"):
-        tools.append(shell("zcat, sort -u, pigz -p 2", f"zcat FILES | {plain} | pigz -p 2", files))
-    return tools
-
-
-def classic_job(files: list[Path]) -> Tool:
-    job = str(Path(__file__).with_name("classic_zipnum_job.py"))
-    options = ["-r", "local", "--num-cores", "2", "--no-conf", "--no-bootstrap-mrjob", "-q"]
-
-    def build(out: Path) -> list[str]:
-        places = ["--cluster", str(out), "--output-dir", str(out / "parts")]
-        return [sys.executable, job, *options, *places, *map(str, files)]
-
-    return Tool("classic job, mrjob -r local", build, ("cdx-*.gz",))
-
-
-def zipnum_section(millions: int, quick: bool) -> Section:
-    files = ensure(f"cdxj-{millions}", quick)
-    names = [str(file) for file in files]
-    ours = ["zipnum", "-s", str(SHARDS), "-p", "2"]
-    tools = [
-        Tool(OURS, lambda out: [program("cdxmill"), *ours, "-o", str(out / "c"), *names], ("c/cdx-*.gz",)),
-        classic_job(ensure(f"single-{millions}", quick)),
-        *pipelines(files),
-        Tool(
-            "inflate and deflate alone (isal; libdeflate 6)",
-            lambda out: [sys.executable, "-m", "bench.recompress", str(out), "2", *names],
-            ("*.gz",),
-            True,
-        ),
-    ]
-    size = sum(file.stat().st_size for file in files)
-    facts = (
-        f"{len(files)} sorted .cdx.gz of {size / 1e6:,.0f} MB in all, {SHARDS} shards. The classic job gets the same "
-        "lines in files of one gzip member: mrjob's local runner reads the first member of a file and no more."
-    )
-    count = "tiny inputs" if quick else f"{millions} million lines"
-    return Section(f"ZipNum, {count}, two processes", facts, 2, files, tools)

@@ -44,13 +44,12 @@ def warc_sets(pages: int) -> list[Corpus]:
 
 
 def cdx_sets(lines: int) -> list[Corpus]:
-    """The million lines are the first 4 of the 40 files of 10 million; `single`: the same lines in one member each."""
-    many: dict[str, Recipe] = {f"cdxj-{n:02d}.cdx.gz": CdxRecipe(1000 + n, lines) for n in range(40)}
+    """A million lines are 4 files, the first of those of 10 and 30 million; `single`: the same lines in one member each."""
+    many: dict[str, Recipe] = {f"cdxj-{n:02d}.cdx.gz": CdxRecipe(1000 + n, lines) for n in range(120)}
     one: dict[str, Recipe] = {f"single-{n:02d}.cdx.gz": CdxRecipe(1000 + n, lines, True) for n in range(40)}
-    sets = []
-    for name, files in (("cdxj", many), ("single", one)):
-        sets += [Corpus(f"{name}-1", dict(list(files.items())[:4])), Corpus(f"{name}-10", files)]
-    return sets
+    sizes = [("cdxj", 1), ("cdxj", 10), ("cdxj", 30), ("single", 1), ("single", 10)]
+    files = {"cdxj": list(many.items()), "single": list(one.items())}
+    return [Corpus(f"{name}-{millions}", dict(files[name][: 4 * millions])) for name, millions in sizes]
 
 
 def corpora(quick: bool) -> dict[str, Corpus]:

@@ -13,6 +13,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -26,13 +28,16 @@ TICK = os.sysconf("SC_CLK_TCK")
 ENVIRONMENT = {**os.environ, "CDXMILL_HADOOP_DEV": str(ROOT / "build/bench-hadoop")}
 COMBINE = "org.apache.hadoop.mapred.lib.CombineTextInputFormat"
 PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
-SPLIT_BYTES = 64 << 20
+SPLIT_BYTES = 128 << 20
+WARCS, WARCS_PER_MAP = 16, 8
 JVM = [
     word
     for kind in ("map", "reduce")
     for word in ("--jobconf", f"mapreduce.{kind}.java.opts=-Xmx700m -XX:+UseSerialGC")
 ]
 """bin/hadoop-dev gives tasks half a compiler, which is quick to start and slow to run."""
+ONCE = [word for kind in ("map", "reduce") for word in ("--jobconf", f"mapreduce.{kind}.speculative=false")]
+"""An attempt beside another that is slow would cost CPU of either job, by chance."""
 
 
 class Cost(NamedTuple):
@@ -61,7 +66,7 @@ def cost_of(command: Sequence[str]) -> Cost:
 
 
 def job(name: str, *arguments: str) -> list[str]:
-    python = ["--python-bin", sys.executable, *JVM]
+    python = ["--python-bin", sys.executable, *JVM, *ONCE]
     return [sys.executable, str(ROOT / name), "--no-conf", "-q", "-r", "hadoop", *python, *arguments]
 
 
@@ -95,12 +100,13 @@ def classic_zipnum(inputs: str, splits: str, folder: Path) -> list[str]:
 
 def index(manifest: Path) -> list[str]:
     options = ["--cdx_bucket", "hdfs:///bench/cdx", "--no-skip-existing", "--no-cat-output"]
-    return job("jobs/indexwarcsjob.py", *options, str(manifest))
+    return job("jobs/indexwarcsjob.py", *options, "--warcs-per-map", str(WARCS_PER_MAP), str(manifest))
 
 
 def classic_index(manifest: Path) -> list[str]:
     options = ["--no-bootstrap-mrjob", "--cdx", "hdfs:///bench/classic-cdx/", "--no-cat-output"]
-    return job("bench/classic_index_job.py", *options, str(manifest))
+    per_map = settings(input_lineinputformat_linespermap=WARCS_PER_MAP)
+    return job("bench/classic_index_job.py", *options, *per_map, str(manifest))
 
 
 def put(files: Sequence[Path], folder: str) -> None:
@@ -143,7 +149,7 @@ def bench_zipnum(millions: int, runs: int, folder: Path) -> str:
 
 
 def bench_index(runs: int, folder: Path) -> str:
-    files = ensure("web")
+    files = [*map(partial(link, folder), range(WARCS), cycle(ensure("web")))]
     put(files, "hdfs:///bench/warcs")
     manifest, nothing = folder / "manifest.txt", folder / "empty.txt"
     manifest.write_text("".join(f"hdfs://127.0.0.1:9000/bench/warcs/{file.name}\n" for file in files))
@@ -154,7 +160,15 @@ def bench_index(runs: int, folder: Path) -> str:
     for _ in range(runs):
         costs["cdxmill"].append(cost_of(index(manifest)))
         costs["classic"].append(cost_of(classic_index(manifest)))
-    return table(f"Index job, {len(files)} WARCs of 107 MB, 2 maps at a time", costs, floor)
+    return table(f"Index job, {WARCS} WARCs of 107 MB, {WARCS_PER_MAP} a map", costs, floor)
+
+
+def link(folder: Path, number: int, file: Path) -> Path:
+    """One more archive with the bytes of `file`."""
+    name = folder / f"{number:02d}-{file.name}"
+    name.unlink(missing_ok=True)
+    name.symlink_to(file)
+    return name
 
 
 def main() -> None:

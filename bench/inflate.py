@@ -1,6 +1,6 @@
-"""Inflates the members of a WARC and does nothing else: the limit of any indexer in Python.
+"""Inflates the members of WARCs and does nothing else: the limit of any indexer in Python.
 
-    python -m bench.inflate LIBRARY FILE
+    python -m bench.inflate LIBRARY FILE...
 
 Each library checks every member's CRC. Those that do not read streams are told where the members lie.
 """
@@ -87,4 +87,6 @@ LIBRARIES: dict[str, Callable[[], Any]] = {
 }
 
 if __name__ == "__main__":
-    LIBRARIES[sys.argv[1]]()(Path(sys.argv[2]))
+    run = LIBRARIES[sys.argv[1]]()
+    for name in sys.argv[2:]:
+        run(Path(name))

@@ -83,5 +83,5 @@ def measure(command: list[str], log: Path, cpus: set[int], env: Mapping[str, str
     watch.done.set()
     watch.join()
     process.returncode = os.waitstatus_to_exitcode(status)
-    failure = f"exit {process.returncode}: {last_line(log)}" if process.returncode else ""
+    failure = f"failed, exit {process.returncode}: {last_line(log)}" if process.returncode else ""
     return Cost(usage.ru_utime + usage.ru_stime, wall, max(watch.peak, usage.ru_maxrss * 1024), failure)

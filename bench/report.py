@@ -5,19 +5,38 @@ from __future__ import annotations
 from statistics import median
 from typing import NamedTuple
 
-from bench.contenders import OURS
+from bench.contenders import OURS, Section
 from bench.measure import Cost
 
 HEADER = ["tool", "CPU s", "(least-most)", "wall s", "peak MB", "CPU x", "wall x", "memory x", "lines"]
 
 
+class Passage(NamedTuple):
+    """A table, and what stands around it."""
+
+    title: str
+    facts: str
+    rows: list[list[str]]
+    note: str = ""
+
+    def as_text(self) -> str:
+        return "\n".join(["", self.title, self.facts, as_text(self.rows), self.note])
+
+    def as_markdown(self) -> str:
+        return "\n\n".join([f"### {self.title}", self.facts, as_markdown(self.rows), self.note]).rstrip()
+
+
 class Result(NamedTuple):
-    """All runs of one tool; `lines` is what the last one wrote, None where that is not counted."""
+    """All runs of one tool; `lines` is what the last one wrote, None where that is not counted.
+
+    Times are for each of `units` of work, which are 1 where all tools do the same.
+    """
 
     name: str
     is_limit: bool
     costs: list[Cost]
     lines: int | None
+    units: float = 1
 
     @property
     def failure(self) -> str:
@@ -25,8 +44,8 @@ class Result(NamedTuple):
 
     def medians(self) -> tuple[float, float, float]:
         return (
-            median(cost.cpu for cost in self.costs),
-            median(cost.wall for cost in self.costs),
+            median(cost.cpu for cost in self.costs) / self.units,
+            median(cost.wall for cost in self.costs) / self.units,
             median(cost.memory for cost in self.costs) / 1e6,
         )
 
@@ -37,16 +56,16 @@ def find_ours(results: list[Result]) -> Result | None:
 
 def make_row(result: Result, ours: Result | None) -> list[str]:
     if result.failure:
-        return [result.name, f"failed: {result.failure}", *[""] * (len(HEADER) - 2)]
+        return [result.name, result.failure, *[""] * (len(HEADER) - 2)]
     cpu, wall, memory = result.medians()
-    least, most = min(cost.cpu for cost in result.costs), max(cost.cpu for cost in result.costs)
+    cpus = [cost.cpu / result.units for cost in result.costs]
     pairs = zip(result.medians(), ours.medians(), strict=True) if ours else ()
     ratios = [f"{value / base:.2f}" for value, base in pairs] or ["-"] * 3
     lines = "" if result.lines is None else f"{result.lines:,}"
     return [
         result.name,
         f"{cpu:.2f}",
-        f"{least:.2f}-{most:.2f}",
+        f"{min(cpus):.2f}-{max(cpus):.2f}",
         f"{wall:.2f}",
         f"{memory:.0f}",
         *ratios,
@@ -71,9 +90,13 @@ def make_rows(results: list[Result]) -> list[list[str]]:
     return [HEADER, *(make_row(result, ours) for result in results)]
 
 
+def as_passage(section: Section, results: list[Result]) -> Passage:
+    return Passage(section.title, section.facts, make_rows(results), limit_note(results))
+
+
 def as_text(rows: list[list[str]]) -> str:
     whole = [row for row in rows if any(row[2:])]  # a failure's reason would widen its column
-    widths = [max(len(row[column]) for row in whole) for column in range(len(HEADER))]
+    widths = [max(len(row[column]) for row in whole) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
         cells = [row[0].ljust(max(widths[0], len(row[0])))]
@@ -84,5 +107,5 @@ def as_text(rows: list[list[str]]) -> str:
 
 def as_markdown(rows: list[list[str]]) -> str:
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    lines.insert(1, "|---" + "|--:" * (len(HEADER) - 1) + "|")
+    lines.insert(1, "|---" + "|--:" * (len(rows[0]) - 1) + "|")
     return "\n".join(lines)

@@ -3,129 +3,114 @@
 Every tool runs once before any runs twice, so that a busy spell of the machine meets them all.
 CPU is user and system time of a tool with its children; memory the peak of the whole process tree;
 ratios are to cdxmill: 3.00 means three times as much. Inputs are read from the page cache.
+At the end stands a table of what issue 5 demands, and whether it held.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 
-from isal import igzip
+from bench import compression, corpora, demands, machine, plot, results, sampling
+from bench.contenders import Section, index_sections
+from bench.pipeline_section import pipeline_section
+from bench.report import Passage, Result, as_passage
+from bench.running import run_section
+from bench.zipnum_contenders import linear_section, zipnum_section
 
-from bench import corpora, machine, report
-from bench.contenders import Section, Tool, index_sections, zipnum_section
-from bench.measure import Cost, measure
-from bench.report import Result
-
-ROOT = Path(__file__).parent.parent
-
-
-def clean(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
+MARKS = "<!-- measured -->", "<!-- end of measured -->"
+SECTIONS = ("index", "zipnum", "linear", "pipeline", "sampling", "compression")
 
 
-def count_lines(folder: Path, patterns: tuple[str, ...]) -> int | None:
-    files = [file for pattern in patterns for file in folder.glob(pattern) if file.is_file()]
-    return sum(map(count_file, files)) if files else None
+def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
+    """Those that are measured with all their tools in turn; corpora are made when one is called."""
+    quick, millions = options.quick, options.lines
+    if "index" in options.only:
+        yield from index_sections(quick)
+    if "zipnum" in options.only:
+        yield lambda: zipnum_section(millions, quick)
+    if "linear" in options.only:
+        yield lambda: linear_section(quick)
+    if "pipeline" in options.only:
+        yield lambda: pipeline_section(quick)
+    if "sampling" in options.only:
+        yield lambda: sampling.section(millions, quick)
 
 
-def count_file(file: Path) -> int:
-    with file.open("rb") as raw:
-        is_gzip = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        stream = igzip.open(raw) if is_gzip else raw  # type: ignore[no-untyped-call]
-        return sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b""))
+def passages(options: argparse.Namespace, folder: Path) -> Iterator[Passage]:
+    """Each as soon as it is measured; of a summary the last one only."""
+    measured: results.Measured = {}
+    for make in sections(options):
+        section = demands.without_others(make()) if options.summary else make()
+        if not section.tools:
+            continue
+        found: list[Result] = run_section(section, options.runs, folder)
+        measured[section.name] = results.as_numbers(found)
+        results.keep(section, found, options.quick)
+        yield as_passage(section, found)
+    if "sampling" in options.only and not options.summary:
+        yield sampling.fractions(options.lines, options.quick, options.runs, folder)
+    if "compression" in options.only and not options.summary:
+        yield compression.passage(options.runs, options.quick)
+    if measured:
+        yield demands.passage(measured, options.quick)
 
 
-def run_tool(tool: Tool, folder: Path, cpus: set[int]) -> Cost:
-    command = tool.command(clean(folder / "out"))
-    if shutil.which(command[0]) is None:
-        return Cost(0, 0, 0, f"{Path(command[0]).name} is not installed")
-    scratch = clean(folder / "tmp")
-    env = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
-    return measure(command, folder / "log", cpus, env)
-
-
-def show(progress: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{progress:70}\r", end="", file=sys.stderr, flush=True)
-
-
-def warm(files: list[Path]) -> None:
-    """Brings the inputs into the page cache, so that no tool waits for the disk for the others."""
-    for file in files:
-        with file.open("rb") as raw:
-            while raw.read(1 << 20):
-                pass
-
-
-def run_section(section: Section, runs: int, folder: Path) -> list[Result]:
-    cpus = set(sorted(os.sched_getaffinity(0))[-section.cores :])
-    costs: dict[str, list[Cost]] = {tool.name: [] for tool in section.tools}
-    lines: dict[str, int | None] = {}
-    warm(section.files)
-    for number in range(runs):
-        for tool in section.tools:
-            show(f"{number + 1}/{runs} {tool.name}")
-            costs[tool.name].append(run_tool(tool, folder, cpus))
-            if number == runs - 1:
-                lines[tool.name] = count_lines(folder / "out", tool.outputs)
-    show("")
-    return [Result(tool.name, tool.is_limit, costs[tool.name], lines[tool.name]) for tool in section.tools]
-
-
-def choose_sections(options: argparse.Namespace) -> list[Callable[[], Section]]:
-    sections = [] if options.only == "zipnum" else index_sections(options.quick)
-    if options.only != "index":
-        sections.append(lambda: zipnum_section(options.lines, options.quick))
-    return sections
-
-
-def write_report(options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, str]]:
-    """Pairs of the same passage as text and as Markdown, each as soon as it is measured."""
-    head = [*machine.describe(), f"Medians of {options.runs} alternating runs."]
-    yield "\n".join(head), "\n".join(f"- {line}" for line in head)
-    for make_section in choose_sections(options):
-        section = make_section()
-        results = run_section(section, options.runs, folder)
-        rows, note = report.make_rows(results), report.limit_note(results)
-        yield (
-            f"\n{section.title}\n{section.facts}\n{report.as_text(rows)}\n{note}",
-            f"\n### {section.title}\n\n{section.facts}\n\n{report.as_markdown(rows)}\n\n{note}",
-        )
+def names_of_sections(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := set(names) - set(SECTIONS):
+        raise argparse.ArgumentTypeError(f"no section {min(unknown)}; there are {', '.join(SECTIONS)}")
+    return names
 
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="bench/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="alternating runs (default 5)")
-    parser.add_argument("--only", choices=["index", "zipnum"], help="one half of the measurements")
-    parser.add_argument("--lines", type=int, choices=[1, 10], default=1, help="millions of lines for ZipNum")
-    parser.add_argument("--quick", action="store_true", help="tiny inputs: shows that all runs, not how fast")
-    parser.add_argument(
-        "--markdown", type=Path, metavar="FILE", help="write the tables there as Markdown too"
+    add = parser.add_argument
+    add("--runs", type=int, default=3, metavar="N", help="alternating runs (default 3)")
+    sections_help = f"some sections, with commas between them: {', '.join(SECTIONS)}"
+    add("--only", type=names_of_sections, default=list(SECTIONS), metavar="SECTION,...", help=sections_help)
+    add(
+        "--summary",
+        action="store_true",
+        help="only the tools that demands are about; print their table alone",
     )
+    lines_help = "millions of lines for ZipNum and sampling (default 10)"
+    add("--lines", type=int, choices=[1, 10], default=10, help=lines_help)
+    add("--quick", action="store_true", help="tiny inputs: shows that all runs, not how fast")
+    markdown_help = "write the tables there as Markdown too; in a page that has them, renew them"
+    add("--markdown", type=Path, metavar="FILE", help=markdown_help)
+    add("--plot", type=Path, metavar="FILE", help="draw rates there as SVG, of the last run of each section")
     return parser.parse_args()
+
+
+def write_markdown(page: Path, tables: str) -> None:
+    """In place of what stands between the marks of a page, or all of a file."""
+    text = page.read_text() if page.exists() else ""
+    before, begin, rest = text.partition(MARKS[0])
+    _, end, behind = rest.partition(MARKS[1])
+    page.write_text(f"{before}{begin}\n\n{tables}\n\n{end}{behind}" if end else tables + "\n")
 
 
 def main() -> None:
     options = parse_options()
-    corpora.FOLDER.mkdir(exist_ok=True)
-    markdown = []
+    corpora.folder(options.quick).mkdir(parents=True, exist_ok=True)
+    head = [*machine.describe(), f"Medians of {options.runs} alternating runs."]
+    print("\n".join(head), flush=True)
+    markdown = [f"Measured on {date.today()}.", "\n".join(f"- {line}" for line in head)]
     with tempfile.TemporaryDirectory(dir=corpora.FOLDER, prefix="work-") as folder:
-        for text, passage in write_report(options, Path(folder)):
-            print(text, flush=True)
-            markdown.append(passage)
+        for passage in passages(options, Path(folder)):
+            if not options.summary or passage.title == demands.TITLE:
+                print(passage.as_text(), flush=True)
+                markdown.insert(2 if passage.title == demands.TITLE else len(markdown), passage.as_markdown())
     if options.markdown:
-        options.markdown.write_text("\n".join(markdown) + "\n")
+        write_markdown(options.markdown, "\n\n".join(markdown))
+    if options.plot:
+        options.plot.write_text(plot.draw(results.load(options.quick)))
 
 
 if __name__ == "__main__":

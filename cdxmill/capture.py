@@ -27,7 +27,7 @@ class Record(NamedTuple):
 
     `offset` and `length` are the record's byte range in the file (compressed bytes
     for gzip and zst). `headers` have lower-case names; ARC's one-line headers are
-    given under their WARC names. `block` is the content block, or its first part
+    given under their WARC names. Fields that nobody asks for may be left out. `block` is the content block, or its first part
     where the record is large; `size` is the block's whole length in bytes.
     `payload_digest` (base32 SHA-1) is set only where `block` is not whole and the headers give none.
     """

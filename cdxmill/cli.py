@@ -25,6 +25,7 @@ from cdxmill.options import (
     CdxFiles,
     CompressorOption,
     DirRoot,
+    Fraction,
     IndexOnly,
     KeepWww,
     Level,
@@ -146,6 +147,7 @@ def sample(
     cdx: CdxFiles,
     output: SplitsOutput,
     shards: Annotated[int, typer.Option("--shards", "-s", min=1, help="Number of shards to divide into.")],
+    fraction: Fraction = 1.0,
     seed: Seed = 0,
     processes: Processes = 0,
     quiet: Quiet = False,
@@ -155,12 +157,14 @@ def sample(
     CDX is a file, gzip or plain, sorted or not, a folder of such files, or a glob. One pass takes a
     uniform sample: each line has the same chance, whatever the size of its file. Written are
     `<urlkey> <timestamp>`, one a line, and the same as a Hadoop SequenceFile, which ends in .seq.
+    With --fraction whole files are left out: enough where each holds URLs of all kinds, as the index of an
+    archive does, and not where each holds a range of the keys, as a shard does.
     """
     from cdxmill.commands.progress import Failures
     from cdxmill.commands.sample import sample_files, write_splits
 
     failures = Failures()
-    points = sample_files(cdx_files_of(cdx), shards, seed, processes_of(processes), failures, quiet)
+    points = sample_files(cdx_files_of(cdx), shards, seed, processes_of(processes), failures, quiet, fraction)
     write_splits(points, output)
     return FAILED if failures.count else OK
 

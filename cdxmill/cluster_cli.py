@@ -11,6 +11,7 @@ import typer
 
 from cdxmill.command_output import FAILED, OK, standard_output
 from cdxmill.errors import UsageError
+from cdxmill.lookup_options import ShardRule
 from cdxmill.options import Processes, Quiet, SplitsOutput, cdx_files_of, processes_of
 
 _Against = Annotated[
@@ -90,6 +91,7 @@ def verify(  # noqa: PLR0913 - one parameter an option
     archives: _ArchivesToVerify = None,
     sample: _Sample = None,
     location: _Location = None,
+    shard_index_loc: ShardRule = None,
     processes: Processes = 0,
     quiet: Quiet = False,
 ) -> int:
@@ -110,7 +112,9 @@ def verify(  # noqa: PLR0913 - one parameter an option
     if more and against is None:
         raise UsageError(f"{more[0]}: one cluster is verified at a time; CDX files are for --against")
     cdx = None if against is None else cdx_files_of([*against, *(more or [])])
-    options = VerifyOptions(cdx, convert, archives, sample, location, processes_of(processes), quiet)
+    options = VerifyOptions(
+        cdx, convert, archives, sample, location, shard_index_loc, processes_of(processes), quiet
+    )
     failures = Failures()
     told = verify_cluster(cluster, options, failures)
     if not quiet:

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from cdxmill.commands.lookup import Question
 
 
+ShardRule = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--shard-index-loc",
+        metavar="MATCH REPLACE",
+        help="Where the shards are: the index's folder with MATCH replaced, as pywb's shard_index_loc.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class LookupOptions:
     """What stands on the command line of `lookup`."""
@@ -117,14 +127,7 @@ class LookupOptions:
             "--estimate", help="Print about how many lines there are, with bounds; no block is read."
         ),
     ] = False
-    shard_index_loc: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            "--shard-index-loc",
-            metavar="MATCH REPLACE",
-            help="Where the shards are: the index's folder with MATCH replaced, as pywb's shard_index_loc.",
-        ),
-    ] = None
+    shard_index_loc: ShardRule = None
 
     def question(self) -> Question:
         """What is asked besides the URL. Raises UsageError where options exclude each other."""
@@ -237,20 +240,15 @@ def _urls(options: LookupOptions) -> Iterable[str]:
 
 def _read_urls(place: str) -> Iterator[str]:
     """The lines of a file, of a URL, or of standard input; empty ones are left out."""
+    from cdxmill.stages.line_lists import split_lines
     from cdxmill.storage.choose import open_ranges, pieces
 
-    def lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-        rest = b""
-        for part in parts:
-            *whole, rest = (rest + part).split(b"\n")
-            yield from whole
-        yield rest
-
     if place == "-":
-        yield from _texts(lines(sys.stdin.buffer))
+        yield from _texts(sys.stdin.buffer)
         return
     with open_ranges(place) as read_at:
-        yield from _texts(lines(pieces(read_at)))
+        for lines in split_lines(pieces(read_at)):
+            yield from _texts(lines)
 
 
 def _texts(lines: Iterable[bytes]) -> Iterator[str]:

@@ -102,6 +102,13 @@ Shards = Annotated[
     int | None, typer.Option("--shards", "-s", min=1, help="Number of shards; --splits tells it, too.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the sample: the same seed gives the same split points.")]
+Fraction = Annotated[
+    float,
+    typer.Option(
+        metavar="F",
+        help="Read this part of the files only, chosen at random by --seed: above 0, 1 is all of them.",
+    ),
+]
 Splits = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Take split points from this file or URL (text or SequenceFile)."),

@@ -36,6 +36,8 @@ _LEAST_SENT, _GENEROUS = 1000, 4
 REPORT = "_report-"
 SPLITS = "cdxmill_splits.txt"
 """The split points, in the working folder of a task."""
+_PACKED = 1
+"""The level at which chunks are packed."""
 _SORTED = 96 << 20
 """Bytes of lines that a mapper sorts at a time."""
 _MERGED = 128 << 20
@@ -111,14 +113,16 @@ def pick_points(options: argparse.Namespace) -> None:
     sys.stdout.buffer.write(format_points(sample, options.shards))
 
 
-def send_chunks(_options: argparse.Namespace) -> None:
+def send_chunks(options: argparse.Namespace) -> None:
     """Map: the lines on standard input in sorted chunks, the smaller the more mappers there are."""
     points = parse_text(Path(SPLITS).read_bytes())
     environ = os.environ  # the names are Hadoop's
     mappers = int(environ.get("mapreduce_job_maps", 1))
     size = min(_PIECE >> 4, max(_PIECE >> 8, _MERGED // (mappers * _CHUNKS_AT_ONCE)))
+    packer = Compressor(options.compressor, _PACKED)
+    packer.version()  # it is there, or the reason is told
     for chunk in sort_chunks(lines_of(sys.stdin.buffer), points, size, _SORTED):
-        sys.stdout.buffer.write(format_chunk(chunk))
+        sys.stdout.buffer.write(format_chunk(chunk, packer))
     sys.stdout.buffer.flush()
 
 
@@ -137,7 +141,8 @@ def write_one_shard(options: argparse.Namespace) -> None:
     version = compressor.version()
     destination = Destination(options.cluster)
     names = shard_name(number), part_name(number), f"{REPORT}{number:05d}"
-    counted = _Counted(merge_chunks(read_chunks(sys.stdin.buffer), _SORTED >> 1))
+    chunks = read_chunks(sys.stdin.buffer, Compressor(options.compressor, _PACKED))
+    counted = _Counted(merge_chunks(chunks, _SORTED >> 1))
     lists = distinct_captures(counted)
     if options.convert:
         lists = convert_sorted(lists)
@@ -184,7 +189,9 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     tasks = parser.add_subparsers(required=True)
     add_sample(tasks.add_parser("sample"), sample_lines)
     add_sample(tasks.add_parser("points"), pick_points)
-    tasks.add_parser("chunks").set_defaults(run=send_chunks)
+    chunks = tasks.add_parser("chunks")
+    chunks.add_argument("--compressor", required=True)
+    chunks.set_defaults(run=send_chunks)
     shard = tasks.add_parser("shard")
     shard.add_argument("--cluster", required=True)
     shard.add_argument("--numlines", type=int, default=BLOCK_LINES)

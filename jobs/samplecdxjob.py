@@ -13,9 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cdxmill.commands.cdx_inputs import deal
 from cdxmill.commands.inputs import find_cdx_files
-from cdxmill.commands.sample import SAMPLES_PER_SHARD, SampleTask, sample_group
+from cdxmill.commands.sample import (
+    SAMPLES_PER_SHARD,
+    SampleTask,
+    guess_ceiling,
+    sample_group,
+    sample_tasks,
+)
 from cdxmill.errors import UsageError
 from cdxmill.formats.split_points import format_text
 from cdxmill.jobs.bulk_job import BulkJob
@@ -47,10 +52,11 @@ class SampleCDXJob(BulkJob):  # type: ignore[misc]
         add("--splitfile", help="Write the SequenceFile here, and the text beside it with the ending .txt.")
 
     def list_work(self) -> Iterator[list[Any]]:
-        """Groups of files, each with its seed."""
+        """Groups of files, and how each is sampled."""
         self._check()
-        for number, paths in enumerate(deal(find_cdx_files(self.options.args))):
-            yield [f"{self.options.seed}:{number}", paths]
+        paths = find_cdx_files(self.options.args)
+        for task in sample_tasks(paths, self.options.seed, self._size, guess_ceiling(paths, self._size)):
+            yield [*task]
 
     def hadoop_step(self, runner: Any, folder: Path) -> HadoopStep:
         """Each mapper sends a sample of the same size, one reducer picks."""
@@ -78,8 +84,8 @@ class SampleCDXJob(BulkJob):  # type: ignore[misc]
     def _sample(self) -> Sample:
         merged: Sample = []
         with self.scratch():
-            for seed, paths in self.work():
-                result = sample_group(SampleTask(paths, seed, self._size))
+            for task in self.work():
+                result = sample_group(SampleTask(*task))
                 merged = merge_samples((merged, result.sample), self._size)
                 for error in result.failures:
                     count_failure(self, error.path, error.reason, error.hint)

@@ -11,13 +11,13 @@ from typing import Any
 
 from mrjob.hadoop import fully_qualify_hdfs_path
 
-from cdxmill.commands.publish import INDEX, LOCATIONS, MANIFEST, SUMMARY, write_cluster_files
+from cdxmill.commands.publish import write_cluster_files
 from cdxmill.commands.summaries import tell_cluster
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.split_points import format_partition_file, format_text
-from cdxmill.formats.zipnum_index import part_name, shard_name
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name, shard_name
 from cdxmill.jobs.node_tasks import REPORT, SPLITS, ShardReport
 from cdxmill.jobs.on_hadoop import HadoopStep, is_url
 from cdxmill.jobs.remote_folder import RemoteFolder, folder_of
@@ -81,7 +81,7 @@ def make_step(
     task = ["shard", "--cluster", url, "--numlines", str(how.block_lines), *packer]
     return HadoopStep(
         inputs=inputs,
-        mapper=["chunks"],
+        mapper=["chunks", "--compressor", how.compressor.library],
         reducer=task + (["--convert"] if how.convert else []),
         settings={**_SETTINGS, "mapreduce.job.reduces": str(how.shards)},
         defaults=_DEFAULTS,

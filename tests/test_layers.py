@@ -30,6 +30,7 @@ BELOW = {
     "command_output": set[str](),
     "cluster_cli": {
         "command_output",
+        "lookup_options",
         "options",
         "commands",
         "stages",

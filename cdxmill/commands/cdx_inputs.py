@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from cdxmill.commands.progress import Failures
 from cdxmill.commands.reading import counted
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.gzip_member import MAGIC
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.line_lists import is_capture_line
+from cdxmill.stages.read_content import read_content
 from cdxmill.stages.read_lines import read_lines
+from cdxmill.stages.sorted_file import Places, note_places
 from cdxmill.stages.window import CHUNK, Window
-from cdxmill.storage.choose import ask_all, file_size, open_ranges, status
+from cdxmill.storage.choose import ask_all, file_size, is_remote, open_ranges, status
 
 AGAIN = "make this index again"
 
+LEAST_SORTED = 8 << 20
+"""A smaller file is spilled with others, sorted or not."""
+
+_LOCAL_CHUNK = 1 << 18
+"""A read of this machine's files: larger ones cost more, for the memory is new each time."""
 _TASKS = 64
 _LEAST, _MOST = 8 << 20, 256 << 20
 
@@ -39,6 +47,38 @@ def read_cdx(path: str, chunk: int = CHUNK) -> Iterator[list[bytes]]:
             yield from read_lines(Window(counted(read_at), chunk))
         except MemberError as error:
             raise InputError(path, str(error), AGAIN) from None
+
+
+def read_pieces(path: str) -> Iterator[bytes]:
+    """The text of the CDX file at a path or URL, in pieces. Raises as read_cdx does."""
+    with open_ranges(path) as read_at:
+        try:
+            yield from read_content(Window(counted(read_at), _chunk(path)))
+        except MemberError as error:
+            raise InputError(path, str(error), AGAIN) from None
+
+
+def read_sorted(path: str, shards: int) -> Generator[bytes, None, Places | None]:
+    """The text of a CDX file, in pieces, and at last places in it, so that it can serve as a sorted run.
+
+    None, whatever came before, where it cannot: it is not sorted, or is damaged; it lies behind a
+    network; it is small, so that many would be many runs; or its gzip members are so large that
+    `shards` that each start inside one would read much of it twice.
+    """
+    size = 0 if is_remote(path) else file_size(path)
+    if size < LEAST_SORTED:
+        return None
+    with open_ranges(path) as read_at:
+        window = Window(counted(read_at), _chunk(path))
+        try:
+            is_gzip = window.get(0, len(MAGIC)) == MAGIC
+            return (yield from note_places(window, size // shards)) if is_gzip else None
+        except MemberError:
+            return None
+
+
+def _chunk(path: str) -> int:
+    return CHUNK if is_remote(path) else _LOCAL_CHUNK
 
 
 def note_empty(paths: Sequence[str], failures: Failures) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from cdxmill.commands.publish import INDEX, LOCATIONS, MANIFEST, SUMMARY
+from cdxmill.commands.shard_places import Locations, Rule, check_rule, shard_places
 from cdxmill.errors import UsageError
-from cdxmill.formats.zipnum_index import parse_locations
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, parse_locations
 from cdxmill.storage.choose import Place, exists, is_listed, is_remote, join, list_folder, read_bytes
 
 INDEXES = (INDEX, SUMMARY, "all.idx")
@@ -18,11 +18,16 @@ _PART = re.compile(r"part-\d{5,}")
 
 
 class ClusterFiles:
-    """The files of the cluster at a path or URL, by name; a server that lists none is asked for each."""
+    """The files of the cluster at a path or URL, by name; a server that lists none is asked for each.
 
-    def __init__(self, cluster: Place) -> None:
+    By a `rule` as lookups have it shards are elsewhere.
+    """
+
+    def __init__(self, cluster: Place, rule: Rule | None = None) -> None:
         """Raises UsageError where no cluster is there, InputError where its folder cannot be looked into."""
-        self.cluster = cluster
+        self.cluster, self._rule = str(cluster).rstrip("/") or "/", rule
+        if rule is not None:
+            check_rule(rule)
         can_list = not is_remote(str(cluster)) or is_listed(str(cluster))
         self._listed = set(list_folder(cluster)) if can_list else None
         self._asked: dict[str, bool] = {}
@@ -31,7 +36,7 @@ class ClusterFiles:
         self.parts = self._like(_PART)
         if self.index is None and not self.has(MANIFEST) and not self.shards:
             raise UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX}, {SUMMARY} or {MANIFEST})")
-        self._locations: dict[bytes, list[str]] | None = None
+        self._locations: Locations | None = None
 
     def _like(self, pattern: re.Pattern[str]) -> list[str]:
         return in_order(name for name in self._listed or () if pattern.fullmatch(name))
@@ -49,20 +54,14 @@ class ClusterFiles:
         return join(self.cluster, name)
 
     def shard_place(self, shard: str) -> str:
-        """The path or URL of a shard: beside the index, else where cluster.loc has it first."""
-        if self.has(shard):
-            return self.place(shard)
-        if self._locations is None:
-            self._locations = (
-                parse_locations(read_bytes(self.place(LOCATIONS))) if self.has(LOCATIONS) else {}
-            )
-        listed = self._locations.get(shard.encode("utf-8", "surrogateescape"))
-        return self.resolved(listed[0]) if listed else self.place(shard)
+        """The path or URL of a shard, where readers look for it first."""
+        return next(shard_places(self.cluster, shard, self._rule, self._read_locations, self.has))
 
-    def resolved(self, location: str) -> str:
-        """The path or URL that a location of cluster.loc names: one without root starts at the cluster's folder."""
-        is_whole = is_remote(location) or location.startswith(("/", "file:"))
-        return location if is_whole else self.place(location)
+    def _read_locations(self) -> Locations:
+        if self._locations is None:
+            has = self.has(LOCATIONS)
+            self._locations = parse_locations(read_bytes(self.place(LOCATIONS))) if has else {}
+        return self._locations
 
 
 def in_order(names: Iterable[str]) -> list[str]:

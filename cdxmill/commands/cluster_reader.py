@@ -7,21 +7,34 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from typing import NamedTuple
 
-from cdxmill.commands.publish import INDEX, LOCATIONS, MANIFEST, SUMMARY
+from cdxmill.commands.shard_places import Locations, Rule, check_rule, shard_places
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.zipnum_index import parse_locations
+from cdxmill.formats.zipnum_index import (
+    INDEX,
+    LOCATIONS,
+    MANIFEST,
+    SUMMARY,
+    number_of,
+    parse_locations,
+    part_name,
+)
 from cdxmill.stages.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
 from cdxmill.storage.choose import Place, exists, is_remote, join, open_ranges, read_bytes, status
 
 INDEXES = (INDEX, SUMMARY, "all.idx", f"indexes/{INDEX}")
 """Names that clusters are published with, in the order in which they are looked for."""
 _INDEX_ENDINGS = (".idx", ".summary")
-_SHARD_ENDINGS = ("", ".gz", ".cdx.gz")
-"""Some indexes name shards without them."""
 _OPEN = 64
 """Shards that are held open."""
 _ABSENT = re.compile(r"\((40[34]|410)\b|No such file|\babsent\b|not found", re.I)
+
+
+class _Shard(NamedTuple):
+    place: str
+    read_at: Callable[[int, int], bytes]
+    files: ExitStack
 
 
 class ClusterReader:
@@ -32,83 +45,99 @@ class ClusterReader:
         cluster: str,
         index_file: str,
         index: SecondaryIndex,
-        rule: tuple[str, str] | None,
-        files: ExitStack,
+        rule: Rule | None,
     ) -> None:
         self.cluster, self.index = cluster, index
         self.is_remote = is_remote(index_file)
-        self._index_file, self._rule, self._files = index_file, rule, files
+        self._index_file, self._rule = index_file, rule
         self._folder = os.path.dirname(index_file) or "."  # noqa: PTH120 - may be a URL
-        self._open: OrderedDict[bytes, tuple[Callable[[int, int], bytes], ExitStack]] = OrderedDict()
-        self._locations: dict[bytes, list[str]] | None = None
+        self._open: OrderedDict[bytes, _Shard] = OrderedDict()
+        self._locations: Locations | None = None
         if not self.is_remote:
-            self._locations = self._read_locations()
+            self._known_locations()
 
     def read(self, shard: bytes, offset: int, size: int) -> bytes:
-        """The `size` bytes at `offset` of a shard; fewer where it ends. Raises InputError."""
+        """The `size` bytes at `offset` of a shard; fewer where it ends. Raises InputError where no place has them."""
         known = self._open.get(shard)
+        errors: dict[str, InputError] = {}
         if known is not None:
-            return known[0](offset, size)
-        first: InputError | None = None
-        for place in self._places(shard):
-            files = ExitStack()
             try:
-                read_at = files.enter_context(_open_shard(place))
-                data = read_at(offset, size)
+                return known.read_at(offset, size)
             except InputError as error:
-                files.close()
-                first = first or error
+                errors[known.place] = error
+                self._let_go(shard, known)
+        for place in self._places(shard):
+            if place in errors:
                 continue
-            self._hold(shard, read_at, files)
-            return data
-        assert first is not None, "there is always a place to look at"
-        raise first
+            with ExitStack() as files:
+                try:
+                    read_at = files.enter_context(_open_shard(place))
+                    data = read_at(offset, size)
+                except InputError as error:
+                    errors[place] = error
+                    continue
+                self._hold(shard, _Shard(place, read_at, files.pop_all()))
+                return data
+        raise next(iter(errors.values()))
 
     def close(self) -> None:
         """Close what is open of the shards."""
         while self._open:
-            self._open.popitem()[1][1].close()
+            self._open.popitem()[1].files.close()
 
     def block_lines(self) -> int | None:
         """Lines that a full block has, where cluster.json is there to tell."""
+        return self._told("numlines")
+
+    def check_index(self) -> None:
+        """Raise DamagedCluster where the index is out of order at its ends, or has not the blocks of cluster.json."""
+        self.index.check_ends()
+        if os.path.basename(self._index_file) not in (INDEX, SUMMARY):  # noqa: PTH119 - may be a URL
+            return
+        last = self.index.last_line()
+        have, want = number_of(last) if last else 0, self._told("blocks")
+        if None not in (have, want) and have != want:
+            raise DamagedCluster(f"the index has {have} blocks, {MANIFEST} {want}: it is cut, or another's")
+
+    def _told(self, field: str) -> int | None:
+        """A number of cluster.json, where that is there."""
         place = join(self._folder, MANIFEST)
-        with suppress(InputError, ValueError):
-            from cdxmill.formats.cluster_manifest import parse_manifest  # for estimates alone
+        with suppress(InputError, ValueError, LookupError, TypeError):
+            from cdxmill.formats.cluster_manifest import parse_manifest  # where there is one
 
             if self.is_remote or exists(place):
-                return int(parse_manifest(read_bytes(place))["numlines"])
+                return int(parse_manifest(read_bytes(place))[field])
         return None
 
-    def _hold(self, shard: bytes, read_at: Callable[[int, int], bytes], files: ExitStack) -> None:
+    def _hold(self, shard: bytes, opened: _Shard) -> None:
         if shard in self._open:  # another thread was first
-            files.close()
+            opened.files.close()
             return
         while len(self._open) >= _OPEN:
-            self._open.popitem(last=False)[1][1].close()
-        self._open[shard] = read_at, files
+            self._open.popitem(last=False)[1].files.close()
+        self._open[shard] = opened
+
+    def _let_go(self, shard: bytes, opened: _Shard) -> None:
+        if self._open.get(shard) is opened:  # else another thread was first
+            del self._open[shard]
+            opened.files.close()
 
     def _places(self, shard: bytes) -> Iterator[str]:
-        """Where a shard may be, best first: by the rule, else beside the index, then where cluster.loc has it."""
-        name = os.fsdecode(shard)
-        if self._rule is not None:
-            yield re.sub(self._rule[0], self._rule[1], f"{self._folder}/") + name
-            return
-        beside = join(self._folder, name)
-        if self.is_remote or exists(beside):
-            yield beside
+        """Where a shard may be; a file behind a network is not asked for before it is read."""
+        return shard_places(
+            self._folder,
+            os.fsdecode(shard),
+            self._rule,
+            self._known_locations,
+            lambda name: self.is_remote or exists(join(self._folder, name)),
+        )
+
+    def _known_locations(self) -> Locations:
         if self._locations is None:
             self._locations = self._read_locations()
-        listed = [self._resolved(place) for place in self._locations.get(shard, ())]
-        yield from listed
-        for ending in _SHARD_ENDINGS[1:]:
-            if not listed and not name.endswith(".gz") and (self.is_remote or exists(beside + ending)):
-                yield beside + ending
-        yield beside
+        return self._locations
 
-    def _resolved(self, place: str) -> str:
-        return place if is_remote(place) or place.startswith(("/", "file:")) else join(self._folder, place)
-
-    def _read_locations(self) -> dict[bytes, list[str]]:
+    def _read_locations(self) -> Locations:
         own = re.sub(r"\.[^./]*$", "", self._index_file) + ".loc"
         for place in dict.fromkeys((join(self._folder, LOCATIONS), own)):
             if not self.is_remote and not exists(place):
@@ -124,22 +153,22 @@ class ClusterReader:
 
 
 @contextmanager
-def open_cluster(cluster: Place, rule: tuple[str, str] | None = None) -> Iterator[ClusterReader]:
-    """The cluster whose folder, or whose index, is at a path or URL.
+def open_cluster(cluster: Place, rule: Rule | None = None) -> Iterator[ClusterReader]:
+    """The cluster whose folder, or whose index, is at a path or URL; by a `rule` its shards are elsewhere.
 
-    `rule` is pywb's `match` and `replace`, which make of the index's folder that of the shards. Raises
-    UsageError where no cluster is there, InputError where it cannot be read or, also in the `with`, is damaged.
+    Raises UsageError where no cluster is there, InputError where it cannot be read or, also in the `with`,
+    is damaged.
     """
     cluster = str(cluster)
     if rule is not None:
-        _check_rule(rule)
+        check_rule(rule)
     with ExitStack() as files, damage_told(cluster):
         index_file, read_at, size = _open_index(cluster, files)
         index = SecondaryIndex(read_at, size, REMOTE_PAGE if is_remote(cluster) else LOCAL_PAGE)
-        if not is_remote(cluster):  # behind a network it would cost two requests
-            index.check_ends()
-        reader = ClusterReader(cluster, index_file, index, rule, files)
+        reader = ClusterReader(cluster, index_file, index, rule)
         files.callback(reader.close)
+        if not reader.is_remote:  # behind a network it would cost three requests
+            reader.check_index()
         yield reader
 
 
@@ -158,15 +187,6 @@ def _open_shard(place: str) -> AbstractContextManager[Callable[[int, int], bytes
     from cdxmill.storage.cache import open_known
 
     return open_known(place)
-
-
-def _check_rule(rule: tuple[str, str]) -> None:
-    try:
-        re.sub(rule[0], rule[1], "folder/")
-    except (re.error, IndexError) as error:
-        raise UsageError(
-            f"--shard-index-loc {rule[0]!r} {rule[1]!r}: no regular expression ({error})"
-        ) from None
 
 
 def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int], bytes], int]:
@@ -193,6 +213,8 @@ def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int
         return place, ranges.read_at, ranges.size
     if refused is not None:
         raise refused
+    if not is_remote(cluster) and exists(join(cluster, part_name(0))):
+        raise InputError(cluster, f"it has no {INDEX}", "cdxmill publish --unfinished makes one of its parts")
     raise UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX} or {SUMMARY})")
 
 

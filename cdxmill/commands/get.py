@@ -15,6 +15,7 @@ from cdxmill.formats.record_place import RecordPlace, record_place
 from cdxmill.formats.timestamp import timestamp_of
 from cdxmill.stages.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.fetch_record import FetchedRecord, NoRecord
+from cdxmill.stages.match_record import mismatch
 from cdxmill.stages.record_parts import record_parts
 
 FORMS = ("record", "headers", "payload")
@@ -51,7 +52,7 @@ def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptio
     """The record of the capture of `url` nearest to a timestamp; without one, of the newest.
 
     The payload of a revisit is that of the record that it repeats. Raises InputError where there is none,
-    or it cannot be read, UsageError as `lookup` does.
+    it cannot be read, or another record is where the line says, UsageError as `lookup` does.
     """
     question = Question("exact", sort="newest", limit=1)
     if timestamp is not None:
@@ -61,15 +62,25 @@ def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptio
         raise InputError(cluster, f"has no capture of {url}")
     place = _place(cluster, line)
     with closing(Archives(options.archives)) as archives:
-        fetched = archives.fetch(*place[:3])
+        fetched = _fetch(archives, place)
         headers = fetched.record.headers
         if options.form == "payload" and (why := _without_payload(headers)):
             original = _original(cluster, place, headers)
             if original is None:
                 raise InputError(f"{place.filename}@{place.offset}", f"{why}; {cluster} has no line of it")
             place = original
-            fetched = archives.fetch(*place[:3])
+            fetched = _fetch(archives, place)
         yield from _told(Wanted(*place[:3]), fetched, options)
+
+
+def _fetch(archives: Archives, place: RecordPlace) -> FetchedRecord:
+    """The record of a line. Raises InputError where another one is there."""
+    fetched = archives.fetch(*place[:3])
+    wrong = mismatch(fetched.record, place)
+    if wrong is not None:
+        hint = "index the archive again, or name the archives that were indexed"
+        raise InputError(f"{place.filename}@{place.offset}", wrong, hint)
+    return fetched
 
 
 def _place(cluster: str, line: bytes) -> RecordPlace:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from cdxmill.stages.make_captures import CaptureOptions
 from cdxmill.stages.merge_lines import merge_runs
 from cdxmill.stages.sort_lines import LineSorter, sort_captures
 from cdxmill.stages.sorted_runs import Run
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
 from cdxmill.stages.write_lines import write_gzip_lines
 from cdxmill.storage.choose import (
     Place,
@@ -188,6 +190,7 @@ def _run(tasks: Sequence[IndexTask], options: IndexOptions, failures: Failures) 
     total = total_size(task.archive.path for task in tasks)
     runs: list[Run] = []
     captures = done = 0
+    gc.freeze()  # or the collector looks at all modules again and again
     with Progress("indexing", len(tasks), total, options.quiet) as progress:
         failures.show_on(progress)
         for index, result in run_tasks(index_one, tasks, options.processes, progress.tick):
@@ -217,8 +220,10 @@ def index_one(task: IndexTask) -> IndexResult:
     try:
         with open_ranges(task.archive.path) as read_at:
             filename = os.fsencode(task.archive.filename)
+            chunk = CHUNK if is_remote(task.archive.path) else LOCAL_CHUNK
+            options = task.options
             found = index_archive(
-                counted(read_at), filename, task.options.captures, task.options.line_format, findings
+                counted(read_at), filename, options.captures, options.line_format, findings, chunk
             )
             for lines in found:
                 sorter.add(lines)

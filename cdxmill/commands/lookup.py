@@ -14,6 +14,7 @@ from itertools import chain, islice
 from typing import TypeVar
 
 from cdxmill.commands.cluster_reader import ClusterReader, open_cluster
+from cdxmill.commands.shard_places import Rule
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.answer_line import OUTPUTS, header, line_format
 from cdxmill.formats.line_filter import parse_filter
@@ -54,7 +55,7 @@ class Question:
     page_size: int = PAGE_SIZE
     fields: tuple[str, ...] | None = None
     output: str | None = None
-    shard_rule: tuple[str, str] | None = None
+    shard_rule: Rule | None = None
 
 
 ONLY_THE_URL = Question()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from cdxmill.commands.lookup import Asking, Opened
 from cdxmill.errors import UsageError
 from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.zipnum_index import number_of
 from cdxmill.stages.find_lines import find_lines, wanted_blocks
 from cdxmill.stages.secondary_index import SecondaryIndex
 
@@ -49,15 +50,10 @@ def _count_blocks(index: SecondaryIndex, keys: KeyRange) -> int:
     first = next(wanted_blocks(index, *keys[:2]), None)
     if first is None:
         return 0
-    numbers = [_number(line) for line in (index.last_before(keys.low), index.last_before(keys.high))]
-    if numbers[0] is not None and numbers[1] is not None and numbers[1] >= numbers[0]:
-        return numbers[1] - numbers[0] + 1
+    begin, end = (number_of(index.last_before(key) or b"") for key in (keys.low, keys.high))
+    if begin is not None and end is not None and end >= begin:
+        return end - begin + 1
     return sum(1 for _ in wanted_blocks(index, *keys[:2]))
-
-
-def _number(line: bytes | None) -> int | None:
-    columns = line.split(b"\t") if line is not None else []
-    return int(columns[4]) if len(columns) > 4 and columns[4].strip().isdigit() else None
 
 
 def estimate(cluster: Opened, asking: Asking, keys: KeyRange) -> Estimate:

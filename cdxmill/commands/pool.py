@@ -1,13 +1,12 @@
 """Tasks over processes: results as they come, clean ends, and how many bytes were read so far.
 
 No lock is shared and no thread runs, so that a process can be killed at any moment
-without another waiting for it. multiprocessing is imported when processes are forked:
-a command that needs none starts faster.
+without another waiting for it. multiprocessing and ctypes are imported when processes are
+forked: a command that needs none starts faster.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import traceback
@@ -91,6 +90,7 @@ def run_tasks(
 
 
 def _shared_numbers(count: int) -> Any:
+    import ctypes
     from multiprocessing import RawArray
 
     return RawArray(ctypes.c_uint64, count)
@@ -119,6 +119,8 @@ def _start(work: Callable[[Task], Result], place: int) -> _Worker:
 
 def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], place: int) -> None:
     """A worker's life: it leaves Ctrl-C to its parent, and does not outlive it."""
+    import ctypes
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from cdxmill.commands.sample import write_splits
 from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.formats.zipnum_index import format_location, part_name
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, format_location, part_name
 from cdxmill.storage.choose import (
     Place,
     absolute,
@@ -19,9 +19,6 @@ from cdxmill.storage.choose import (
     write_atomic,
 )
 from cdxmill.storage.local import TEMPORARY
-
-MANIFEST = "cluster.json"
-INDEX, SUMMARY, LOCATIONS = "cluster.idx", "cluster.summary", "cluster.loc"
 
 _NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + rf"((?:\.\w+)?{re.escape(TEMPORARY)})?")
 

@@ -17,16 +17,11 @@ from typing import NamedTuple
 
 from cdxmill.commands.pool import run_tasks
 from cdxmill.commands.progress import Progress
-from cdxmill.commands.publish import (
-    MANIFEST,
-    remove_others,
-    unpublish,
-    write_index,
-    write_locations,
-)
+from cdxmill.commands.publish import remove_others, unpublish, write_index, write_locations
 from cdxmill.commands.published_shards import Shard, check_parts, find_shards, listed_shards
 from cdxmill.commands.reading import counted
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.zipnum_index import MANIFEST
 from cdxmill.storage.choose import (
     absolute,
     check_writable,

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from cdxmill.commands.publish import MANIFEST
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.cluster_manifest import parse_manifest
-from cdxmill.formats.zipnum_index import BlockRef, parse_index_line, part_name, shard_name
+from cdxmill.formats.zipnum_index import MANIFEST, BlockRef, parse_index_line, part_name, shard_name
 from cdxmill.storage.choose import Place, join, list_folder, read_bytes
 from cdxmill.storage.entry import Entry
 

@@ -43,7 +43,7 @@ def points_of_cluster(cluster: str, shards: int) -> SplitPoints:
     """
     files = ClusterFiles(cluster)
     if files.index is None:
-        raise InputError(cluster, "it has no cluster.idx", "cdxmill publish makes one of parts")
+        raise InputError(cluster, "it has no cluster.idx", "cdxmill publish --unfinished makes one of parts")
     last_blocks = _last_blocks(files)
     with open_ranges(files.place(files.index)) as read_at:
         blocks = _blocks(files.place(files.index), split_lines(pieces(read_at)))

@@ -10,6 +10,7 @@ With cluster.json every byte is held against it; without, what lines, offsets an
 
 from __future__ import annotations
 
+import posixpath
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 from cdxmill.commands.cluster_files import ClusterFiles, in_order, part_of
 from cdxmill.commands.progress import Failures, count, human_bytes
-from cdxmill.commands.publish import INDEX, LOCATIONS, MANIFEST, SUMMARY
+from cdxmill.commands.shard_places import Rule
 from cdxmill.commands.verify_against import SoundShard, check_against, told_difference
 from cdxmill.commands.verify_archives import SoundLines, check_archives
 from cdxmill.commands.verify_beside import (
@@ -31,6 +32,7 @@ from cdxmill.commands.verify_beside import (
 )
 from cdxmill.commands.verify_shards import Reports, ShardTask, block_ranges, check_seams, read_shards
 from cdxmill.errors import InputError
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
 from cdxmill.stages.check_index import MOST_FAULTS, IndexReport, ShardLines, scan_index
 from cdxmill.storage.choose import open_ranges, pieces, read_bytes
 
@@ -41,6 +43,7 @@ class VerifyOptions:
 
     `against` are CDX files, `convert`ed where that was done for the cluster; `archives` is where the archives are,
     `sample` the number of lines that are looked up there; `location` is what cluster.loc has to name.
+    By a `shard_rule` shards are elsewhere than beside the index.
     """
 
     against: Sequence[str] | None = None
@@ -48,6 +51,7 @@ class VerifyOptions:
     archives: str | None = None
     sample: int | None = None
     location: str | None = None
+    shard_rule: Rule | None = None
     processes: int = 1
     quiet: bool = False
 
@@ -84,7 +88,7 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
 
     Raises UsageError where there is none, InputError where nothing of it can be read.
     """
-    files = ClusterFiles(cluster)
+    files = ClusterFiles(cluster, options.shard_rule)
     manifest = _manifest(files, failures)
     index = _index(files, failures)
     names = _names(files, manifest, index, failures)
@@ -169,14 +173,15 @@ def _names(
     files: ClusterFiles, manifest: Manifest | None, index: IndexReport, failures: Failures
 ) -> list[str]:
     """The shards in the order of their lines; parts and shards that are too many are told."""
+    files_of_index = {posixpath.basename(files.shard_place(name)) for name in index.shards}
     if manifest is None:
-        others = {*files.shards, *_located(files)} - index.shards.keys()
+        others = {*files.shards, *_located(files)} - index.shards.keys() - files_of_index
         names = in_order({*index.shards, *others}) if others else list(index.shards)
     else:
         names = manifest.names
         for shard in index.shards.keys() - set(names):
             failures.add(files.place(files.index or INDEX), None, f"{shard} is no shard of {MANIFEST}")
-    for name in {*files.shards, *files.parts} - {*names, *map(part_of, names)}:
+    for name in {*files.shards, *files.parts} - {*names, *map(part_of, names)} - files_of_index:
         failures.add(files.place(name), None, "is no file of this cluster: its index has nothing of it")
     return names
 

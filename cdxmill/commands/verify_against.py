@@ -22,7 +22,7 @@ from cdxmill.stages.compare_lines import Difference, compare_lines
 from cdxmill.stages.merge_lines import fewer_runs, merge_slices
 from cdxmill.stages.sample_lines import Reservoir
 from cdxmill.stages.sort_lines import LineSorter
-from cdxmill.stages.sorted_runs import Run, Slice, cut_run
+from cdxmill.stages.sorted_runs import Run, Slice, cut_runs
 from cdxmill.storage.choose import open_ranges, total_size
 from cdxmill.storage.scratch import Scratch
 
@@ -62,7 +62,7 @@ def check_against(
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
         scratch = Scratch(Path(folder))
         runs = _sort(paths, scratch, convert, processes, failures, quiet)
-        slices = _slices(runs, [shard.first for shard in shards[1:]], scratch)
+        slices = cut_runs(runs, [shard.first for shard in shards[1:]], scratch.reader)
         places: list[str | None] = [shard.place for shard in shards] or [None]
         tasks = [
             _CompareTask(place, part, scratch.folder) for place, part in zip(places, slices, strict=True)
@@ -109,18 +109,6 @@ def _sort_group(task: _SortTask) -> tuple[list[Run], list[tuple[str, str, str]]]
     nothing = Reservoir(0, random.Random(0))
     failed = sort_files(task.paths, sorter, nothing, task.convert)
     return sorter.finish(), failed
-
-
-def _slices(runs: Sequence[Run], points: Sequence[bytes], scratch: Scratch) -> list[list[Slice]]:
-    """For each shard, what belongs to it of each run."""
-    bounds: list[Any] = [None, *points, None]
-    shards: list[list[Slice]] = [[] for _ in bounds[1:]]
-    for run in runs:
-        cuts = cut_run(scratch.reader(run.name), run, points)
-        for number, (start, end) in enumerate(cuts):
-            if start < end:
-                shards[number].append(Slice(run, start, end, bounds[number], bounds[number + 1]))
-    return shards
 
 
 def _compare(task: _CompareTask) -> Difference:

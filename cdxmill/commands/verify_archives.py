@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import random
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import accumulate
 from typing import NamedTuple
 
-from cdxmill.capture import Capture
 from cdxmill.commands.archives import Archives
 from cdxmill.commands.pool import run_tasks
 from cdxmill.commands.progress import Failures, Progress
 from cdxmill.commands.reading import counted
 from cdxmill.errors import InputError
-from cdxmill.formats.record_place import RecordPlace, record_place
-from cdxmill.formats.surt import surt
+from cdxmill.formats.record_place import record_place
 from cdxmill.stages.check_index import MOST_FAULTS
 from cdxmill.stages.check_shard import Block, read_blocks
-from cdxmill.stages.fetch_record import FetchedRecord
-from cdxmill.stages.make_captures import CaptureOptions, make_captures
+from cdxmill.stages.match_record import mismatch
 from cdxmill.storage.choose import open_ranges, total_size
-
-_SHA1 = re.compile(r"[A-Z2-7]{32}")
 
 
 class SoundLines(NamedTuple):
@@ -141,33 +135,5 @@ def _wrong(archives: Archives, line: bytes) -> tuple[str, str] | None:
         return line.split(b"{")[0][:100].decode("utf-8", "backslashreplace"), str(error)
     except InputError as error:
         return error.path, f"{error.reason} (of {place.url} {place.timestamp})"
-    reason = _other(found, place)
+    reason = mismatch(found.record, place)
     return None if reason is None else (f"{place.filename}@{place.offset}", reason)
-
-
-def _other(found: FetchedRecord, place: RecordPlace) -> str | None:
-    """What shows that a record is not the one of the line."""
-    captures = list(make_captures(iter((found.record,)), b"", CaptureOptions(None)))
-    capture = captures[-1] if captures else None
-    if not isinstance(capture, Capture):
-        return f"the record there has no URL, the line has {place.url}"
-    url, timestamp = capture.url.decode("utf-8", "replace"), capture.timestamp.decode()
-    if timestamp != place.timestamp[:14]:
-        return f"the record there is of {timestamp}, the line of {place.timestamp} ({place.url})"
-    if not _same_url(url, place.url):
-        return f"the record there is of {url}, the line of {place.url}"
-    digest = (capture.digest or b"").decode("utf-8", "replace")
-    wanted = place.digest.removeprefix("sha1:")
-    if digest != wanted and _SHA1.fullmatch(digest) and _SHA1.fullmatch(wanted):
-        return f"the record there has the digest {digest}, the line {wanted} ({place.url})"
-    return None
-
-
-def _same_url(one: str, other: str) -> bool:
-    """Indexers escape differently, so the keys count, too."""
-    if one == other:
-        return True
-    try:
-        return surt(one.encode()) == surt(other.encode("utf-8", "surrogateescape"))
-    except ValueError:
-        return False

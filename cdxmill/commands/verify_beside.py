@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cdxmill.commands.cluster_files import ClusterFiles
-from cdxmill.commands.publish import LOCATIONS, MANIFEST
 from cdxmill.commands.publish_cluster import SPLITS
+from cdxmill.commands.shard_places import resolved
 from cdxmill.errors import InputError
 from cdxmill.formats.cluster_manifest import parse_manifest, splits_digest
 from cdxmill.formats.split_points import format_sequence_file, parse_text
 from cdxmill.formats.zipnum_block import LIBRARIES
-from cdxmill.formats.zipnum_index import shard_name
+from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST, shard_name
 from cdxmill.stages.check_shard import ShardReport
 from cdxmill.storage.choose import (
     Place,
@@ -187,7 +187,9 @@ def check_locations(
             if locations[0] != join(absolute(base), name):
                 yield LOCATIONS, f"{name} is not at {join(absolute(base), name)}, but at {locations[0]}"
         return
-    named = [(name, files.resolved(place)) for name, places in rows for place in places if name in reports]
+    named = [
+        (name, resolved(files.cluster, place)) for name, places in rows for place in places if name in reports
+    ]
     for (name, place), size in zip(named, ask_all(_size, [place for _, place in named]), strict=True):
         report = reports[name]
         if (reason := _wrong_place(files, name, place, size, report, exact)) is not None:

@@ -2,14 +2,15 @@
 
     CDX files  --sort, spill, sample-->  runs + split points  --merge by shard-->  shards
 
-Everything is read once. A run killed half-way leaves its finished tasks in a work folder
-inside the cluster's; the same command goes on from them.
+Everything is read once, but large sorted gzip files: these are runs as they are. A run killed
+half-way leaves its finished tasks in a work folder inside the cluster's; the same command goes
+on from them.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import starmap
@@ -17,23 +18,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill import __version__
-from cdxmill.commands.cdx_inputs import AGAIN, check_flavours, deal, note_empty, read_cdx
+from cdxmill.commands.cdx_inputs import AGAIN, check_flavours, deal, note_empty, read_pieces, read_sorted
+from cdxmill.commands.pool import run_tasks
 from cdxmill.commands.progress import Failures, Progress
 from cdxmill.commands.publish import unpublish, write_cluster_files
 from cdxmill.commands.resume import WorkFolder, fingerprint
-from cdxmill.commands.sample import SAMPLES_PER_SHARD, splits_of
-from cdxmill.errors import InputError, UsageError
+from cdxmill.commands.sample import SAMPLES_PER_SHARD, guess_ceiling, sample_group, sample_tasks, splits_of
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS, convert_line
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.stages.line_lists import is_capture_line
 from cdxmill.stages.merge_lines import fewer_runs, merge_slices
-from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples
+from cdxmill.stages.read_lines import LineCutter
+from cdxmill.stages.sample_lines import Reservoir, Sample, add_pieces, merge_samples
 from cdxmill.stages.sort_lines import LineSorter
-from cdxmill.stages.sorted_runs import Run, Slice, cut_run
+from cdxmill.stages.sorted_file import Places
+from cdxmill.stages.sorted_runs import Run, Slice, cut_runs
 from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
-from cdxmill.storage.choose import total_size
+from cdxmill.storage.choose import local_path, total_size
 from cdxmill.storage.local import file_size, stopping, write_atomic
 from cdxmill.storage.scratch import Scratch
 
@@ -71,6 +75,8 @@ class _SortTask(NamedTuple):
     sample_size: int
     seed: str
     convert: bool
+    shards: int
+    ceiling: float
 
 
 class _ShardTask(NamedTuple):
@@ -94,20 +100,37 @@ def build_cluster(
     with stopping(folder):
         folder.mkdir(parents=True, exist_ok=True)
     unpublish(folder)
-    settings = (options.points, options.shards, options.block_lines, options.compressor, options.convert)
-    job = fingerprint(paths, (*settings, options.seed, options.compressor.version(), __version__))
+    _keep_freed_memory()
+    settings = _settings(options)
+    job = fingerprint(paths, settings)
     work = WorkFolder(folder / ".work", job)
     runs, sample, failed = _sort(paths, work, options, failures)
     points = (
         list(options.points) if options.points is not None else splits_of(sample, options.shards, failures)
     )
     shards = _write_shards(folder, work, runs, points, options, failures)
+    if any(run.source for run in runs) and fingerprint(paths, settings) != job:
+        raise StoppedError("inputs were changed while they were read; run it again")
     write_cluster_files(folder, shards, points, options.compressor, options.block_lines, options.location)
     work.scratch.remove()
     lines = sum(shard.lines for shard in shards)
     taken = sum(run.lines + run.duplicates for run in runs)
     size, blocks = sum(shard.bytes for shard in shards), sum(shard.blocks for shard in shards)
     return ClusterSummary(len(shards), lines, blocks, taken - lines, size, failed)
+
+
+def _keep_freed_memory() -> None:
+    """Have the C library keep what is freed, up to twice this size, for what comes next.
+
+    By itself it gives blocks of a megabyte back to the system, and to get them again costs a tenth of all time.
+    """
+    bytes(16 << 20)
+
+
+def _settings(options: ZipnumOptions) -> tuple[object, ...]:
+    """All that the bytes of a cluster depend on, but the inputs."""
+    lines = options.points, options.shards, options.convert, options.seed
+    return *lines, options.block_lines, options.compressor, options.compressor.version(), __version__
 
 
 def check_inputs(paths: Sequence[str], options: ZipnumOptions) -> None:
@@ -127,10 +150,8 @@ def _sort(
     paths: Sequence[str], work: WorkFolder, options: ZipnumOptions, failures: Failures
 ) -> tuple[list[Run], Sample, int]:
     size = options.shards * SAMPLES_PER_SHARD if options.points is None else 0
-    tasks = [
-        _SortTask(number, group, work.scratch.folder, size, f"{options.seed}:{number}", options.convert)
-        for number, group in enumerate(deal(paths))
-    ]
+    ceiling = guess_ceiling(paths, size) if size else 1.0
+    tasks = _sort_tasks(paths, work.scratch.folder, options, size, ceiling)
     runs: list[Run] = []
     sample: Sample = []
     failed = 0
@@ -147,7 +168,27 @@ def _sort(
             for path, reason, hint in result["failures"]:
                 failures.add(path, None, reason, hint)
                 failed += 1
+    if ceiling < 1 and len(sample) < size:  # far fewer lines than guessed
+        sample = _sample_again(paths, size, options)
     return sorted(runs), sample, failed
+
+
+def _sort_tasks(
+    paths: Sequence[str], scratch: Path, options: ZipnumOptions, size: int, ceiling: float
+) -> list[_SortTask]:
+    shards = options.shards if options.points is None else len(options.points) + 1
+    return [
+        _SortTask(number, group, scratch, size, f"{options.seed}:{number}", options.convert, shards, ceiling)
+        for number, group in enumerate(deal(paths))
+    ]
+
+
+def _sample_again(paths: Sequence[str], size: int, options: ZipnumOptions) -> Sample:
+    """As `sample` does; files that cannot be read are told already."""
+    tasks = sample_tasks(paths, options.seed, size)
+    with Progress("sampling", len(tasks), total_size(paths), options.quiet) as progress:
+        results = run_tasks(sample_group, tasks, options.processes, progress.tick)
+        return merge_samples((result.sample for _, result in results), size)
 
 
 def _are_there(scratch: Scratch, result: dict[str, list[Any]]) -> bool:
@@ -158,29 +199,27 @@ def _sort_group(task: _SortTask) -> dict[str, list[Any]]:
     """Runs, sample and failures of a group of files, as JSON can hold them."""
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
-    reservoir = Reservoir(task.sample_size, random.Random(task.seed))
-    failures = sort_files(task.paths, sorter, reservoir, task.convert)
+    reservoir = Reservoir(task.sample_size, random.Random(task.seed), task.ceiling)
+    failures = sort_files(task.paths, sorter, reservoir, task.convert, task.shards)
     sample = [(priority, key.decode("latin-1")) for priority, key in reservoir.sample()]
     return {"runs": sorter.finish(), "sample": sample, "failures": failures}
 
 
 def sort_files(
-    paths: Sequence[str], sorter: LineSorter, reservoir: Reservoir, convert: bool
+    paths: Sequence[str], sorter: LineSorter, reservoir: Reservoir, convert: bool, shards: int = 0
 ) -> list[tuple[str, str, str]]:
     """Read CDX files into `sorter` and past `reservoir`; path, reason and hint of those that are no good.
 
-    A damaged file leaves no line in either.
+    A damaged file leaves no line in either. Where the number of `shards` is told, files that are
+    sorted are not spilled if that is cheaper: they are to stay as they are until the runs are merged.
     """
     failures = []
     for path in paths:
         sorter.begin()
         reservoir.begin()
         try:
-            for lines in read_cdx(path):
-                if convert:
-                    lines = [convert_line(line) for line in lines if is_capture_line(line)]
-                reservoir.add(lines)
-                sorter.add(lines)
+            if not (shards and not convert and _adopt(path, sorter, reservoir, shards)):
+                add_pieces(_read(path, sorter, convert), reservoir)
         except (InputError, ValueError) as error:
             sorter.undo()
             reservoir.undo()
@@ -188,6 +227,35 @@ def sort_files(
             todo = (error.hint if isinstance(error, InputError) else "") or AGAIN
             failures.append((path, reason, f"none of its lines are in the cluster: {todo}"))
     return failures
+
+
+def _adopt(path: str, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
+    """Whether the file is sorted and a run now. Its lines have passed `reservoir` then."""
+    places: Places | None = None
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal places
+        places = yield from read_sorted(path, shards)
+
+    add_pieces(pieces(), reservoir)
+    if places is None:
+        reservoir.undo()
+        return False
+    sorter.adopt(str(Path(local_path(path)).absolute()), places)
+    return True
+
+
+def _read(path: str, sorter: LineSorter, convert: bool) -> Iterator[bytes]:
+    """The text of a file in pieces, while `sorter` takes its lines."""
+    cutter = LineCutter()
+    for piece in read_pieces(path):
+        sorter.add(_converted(cutter.cut(piece), convert))
+        yield piece
+    sorter.add(_converted(cutter.end(), convert))
+
+
+def _converted(lines: list[bytes], convert: bool) -> list[bytes]:
+    return [convert_line(line) for line in lines if is_capture_line(line)] if convert else lines
 
 
 def _write_shards(
@@ -200,7 +268,7 @@ def _write_shards(
 ) -> list[ShardEntry]:
     scratch = work.scratch
     few = fewer_runs(runs, scratch.create, scratch.reader)
-    slices = _slices(few, points, scratch)
+    slices = cut_runs(few, points, scratch.reader)
     tasks = [
         _ShardTask(number, part, folder, scratch.folder, options.compressor, options.block_lines)
         for number, part in enumerate(slices)
@@ -217,18 +285,6 @@ def _is_there(folder: Path, result: Sequence[Any]) -> bool:
     shard = ShardEntry(*result)
     part = folder / shard.name.replace("cdx-", "part-").removesuffix(".gz")
     return file_size(str(folder / shard.name)) == shard.bytes and part.exists()
-
-
-def _slices(runs: Sequence[Run], points: Sequence[bytes], scratch: Scratch) -> list[list[Slice]]:
-    """For each shard, what belongs to it of each run."""
-    lows, highs = [None, *points], [*points, None]
-    shards: list[list[Slice]] = [[] for _ in lows]
-    for run in runs:
-        cuts = cut_run(scratch.reader(run.name), run, points)
-        for shard, (start, end), low, high in zip(shards, cuts, lows, highs, strict=True):
-            if start < end:
-                shard.append(Slice(run, start, end, low, high))
-    return shards
 
 
 def _write_shard(task: _ShardTask) -> ShardEntry:

@@ -6,48 +6,58 @@ string, `", "` and `": "` between, non-ASCII escaped, absent fields left out.
 
 from __future__ import annotations
 
-import json
+from functools import cache
 
 from cdxmill.capture import Capture
 
 _SAFE = bytes(byte for byte in range(0x20, 0x7F) if byte not in b'"\\')
 
 _FIELDS = (
-    b'", "mime": "',
-    b'", "mime-detected": "',
-    b'", "status": "',
-    b'", "digest": "',
-    b'", "length": "',
-    b'", "offset": "',
-    b'", "filename": "',
-    b'", "charset": "',
-    b'", "languages": "',
-    b'", "truncated": "',
-    b'", "redirect": "',
-    b'", "method": "',
-    b'", "requestBody": "',
+    b"%b ",
+    b'%b {"url": "',
+    b"%b",
+    b'", "mime": "%b',
+    b'", "mime-detected": "%b',
+    b'", "status": "%b',
+    b'", "digest": "%b',
+    b'", "length": "%d',
+    b'", "offset": "%d',
+    b'", "filename": "%b',
+    b'", "charset": "%b',
+    b'", "languages": "%b',
+    b'", "truncated": "%b',
+    b'", "redirect": "%b',
+    b'", "method": "%b',
+    b'", "requestBody": "%b',
 )
+"""What a line has of each of a capture's values."""
 
 
 def format_cdxj(capture: Capture) -> bytes:
     """One line, without its line end."""
-    key, timestamp, url = capture[:3]
-    length, offset = b"%d" % capture.length, b"%d" % capture.offset
-    values = (*capture[3:7], length, offset, *capture[9:])
-    present = [(name, value) for name, value in zip(_FIELDS, values, strict=True) if value is not None]
-    if (url + b"".join([value for _, value in present])).translate(None, _SAFE):
-        url = quote(url)[1:-1]
-        present = [(name, quote(value)[1:-1]) for name, value in present]
-    return b'%b %b {"url": "%b%b"}' % (
-        key,
-        timestamp,
-        url,
-        b"".join([name + value for name, value in present]),
+    template, quotes = _template(tuple([value is None for value in capture]))
+    values = tuple([value for value in capture if value is not None])
+    line = template % values
+    if line.translate(None, _SAFE) == quotes:  # no value has any that has to be escaped
+        return line
+    return template % (
+        *values[:2],
+        *(value if isinstance(value, int) else quote(value)[1:-1] for value in values[2:]),
     )
+
+
+@cache
+def _template(absent: tuple[bool, ...]) -> tuple[bytes, bytes]:
+    """A line with places for the values that are there, and the quotation marks of the line itself."""
+    template = b"".join([field for field, is_absent in zip(_FIELDS, absent, strict=True) if not is_absent])
+    template += b'"}'
+    return template, b'"' * template.count(b'"')
 
 
 def quote(value: bytes) -> bytes:
     """`value` (UTF-8) as a JSON string, ASCII only; bytes that are no UTF-8 become U+FFFD."""
     if not value.translate(None, _SAFE):
         return b'"%b"' % value
+    import json  # slow to import, and most lines need none
+
     return json.dumps(value.decode("utf-8", "replace")).encode()

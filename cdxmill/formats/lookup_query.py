@@ -18,7 +18,9 @@ from cdxmill.formats.surt import surt
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
 
-_DATE = re.compile(r"\d{1,17}")
+_DATE = re.compile(r"\d{1,17}", re.ASCII)
+_MOST = (12, 31, 23, 59, 60)
+"""The last month, day, hour, minute, and second. The least is 00, which is below all that is there."""
 _DOWN, _UP = b"10000101000000", b"29991231235959"
 """What partial timestamps are filled with, as pywb does."""
 
@@ -51,10 +53,10 @@ def key_range(url: str, match_type: str | None = None) -> KeyRange:
     """
     url, match_type = _kind(url, match_type)
     if match_type == "range":
-        first, _, last = url.strip().partition(" ")
-        if not last:
+        ends = url.split()
+        if len(ends) != 2:
             raise ValueError("a range is two URLs with a space between")
-        low, high = _key(first), _key(last.strip())
+        low, high = map(_key, ends)
         if high < low:
             raise ValueError(f"the range ends before it begins: {high.decode()!r} is below {low.decode()!r}")
         return KeyRange(low, high)
@@ -104,13 +106,21 @@ def time_range(first: str | None, last: str | None) -> TimeRange:
     """
     bounds = []
     for text, fill in ((first, _DOWN), (last, _UP)):
-        if text and not _DATE.fullmatch(text):
-            raise ValueError(f"not a timestamp of up to 14 digits: {text!r}")
+        if text and not _is_date(text):
+            raise ValueError(f"not a timestamp, of up to 14 digits YYYYMMDDhhmmss: {text!r}")
         digits = (text or "").encode()
         bounds.append(digits + fill[len(digits) :] if digits else b"")
     if all(bounds) and bounds[1] < bounds[0]:
         raise ValueError(f"the time ends before it begins: {last} is before {first}")
     return TimeRange(*bounds)
+
+
+def _is_date(text: str) -> bool:
+    """Whether these are digits of a timestamp; of a part that is cut the first may be any."""
+    if not _DATE.fullmatch(text):
+        return False
+    parts = (int(text[start : start + 2]) for start in range(4, min(len(text), 14) - 1, 2))
+    return all(part <= most for part, most in zip(parts, _MOST, strict=False))
 
 
 def narrowed(keys: KeyRange, times: TimeRange) -> KeyRange:

@@ -40,17 +40,18 @@ _PERCENT = ord("%")
 _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 # Each is a look-ahead, so that matches may overlap: the reference takes the last one. Group 1 is what goes.
+# They are seldom needed: `re` compiles them, and keeps them, when they are.
 _PATH_SESSIONS = (
-    re.compile(rb"(?<=/)(?=(\((?:[a-z]\([0-9a-z]{24}\))+\)/)[^?]+\.aspx)"),
-    re.compile(rb"(?<=/)(?=(\([0-9a-z]{24}\)/)[^?]+\.aspx)"),
+    rb"(?<=/)(?=(\((?:[a-z]\([0-9a-z]{24}\))+\)/)[^?]+\.aspx)",
+    rb"(?<=/)(?=(\([0-9a-z]{24}\)/)[^?]+\.aspx)",
 )
 _SESSION_HINT = re.compile(rb"sid=|sessionid|cftoken=")
 _QUERY_SESSIONS = (
-    re.compile(rb"(?=(jsessionid=[0-9a-z]{32}(?:&|\Z)))"),
-    re.compile(rb"(?=(phpsessid=[0-9a-z]{32}(?:&|\Z)))"),
-    re.compile(rb"(?=(sid=[0-9a-z]{32}(?:&|\Z)))"),
-    re.compile(rb"(?=(aspsessionid[a-z]{8}=[a-z]{24}(?:&|\Z)))"),
-    re.compile(rb"(?=(cfid=(?:(?!cfid=[^&])[^&])+&cftoken=[^&]+(?:&|\Z)))"),
+    rb"(?=(jsessionid=[0-9a-z]{32}(?:&|\Z)))",
+    rb"(?=(phpsessid=[0-9a-z]{32}(?:&|\Z)))",
+    rb"(?=(sid=[0-9a-z]{32}(?:&|\Z)))",
+    rb"(?=(aspsessionid[a-z]{8}=[a-z]{24}(?:&|\Z)))",
+    rb"(?=(cfid=(?:(?!cfid=[^&])[^&])+&cftoken=[^&]+(?:&|\Z)))",
 )
 
 # The short way: origins that mean what they say, and a table that lowers the bytes no rule touches and turns
@@ -272,8 +273,8 @@ def _query_key(query: bytes) -> bytes:
     return b"?" + query if query else b""
 
 
-def _without_last(pattern: re.Pattern[bytes], text: bytes) -> bytes:
-    matches = list(pattern.finditer(text))
+def _without_last(pattern: bytes, text: bytes) -> bytes:
+    matches = list(re.finditer(pattern, text))
     return text[: matches[-1].start(1)] + text[matches[-1].end(1) :] if matches else text
 
 

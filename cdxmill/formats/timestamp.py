@@ -11,7 +11,7 @@ import re
 from datetime import datetime, timedelta
 
 _ISO = re.compile(
-    rb"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,]\d+)?Z?"
+    rb"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?Z?"
 )
 _ZONE = re.compile(rb"([+-])(\d\d):(\d\d)$")
 _NO_DIGITS = re.compile(rb"\D+")
@@ -30,9 +30,8 @@ def timestamp_of(date: bytes) -> bytes | None:
     >>> timestamp_of(b"2008"), timestamp_of(b"201404010000000000"), timestamp_of(b"soon")
     (b'20081231235959', b'20140401000000', None)
     """
-    match = _ISO.fullmatch(date)
-    if match is not None:
-        return b"".join(match.groups())
+    if _ISO.fullmatch(date):
+        return date.translate(None, b"-:T")[:14]
     date = date.strip()
     if date.isdigit():
         return _bare(date) if 4 <= len(date) <= 18 else None

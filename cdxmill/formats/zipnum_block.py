@@ -38,6 +38,18 @@ class Compressor(NamedTuple):
 
         return bytes(deflate.gzip_compress(data, self.level))
 
+    def decompress(self, data: bytes) -> bytes:
+        """What `compress` has packed.
+
+        >>> Compressor("zlib").decompress(Compressor("zlib").compress(b"a line"))
+        b'a line'
+        """
+        if self.library == "zlib":
+            return zlib.decompress(data, zlib.MAX_WBITS | 16)
+        import deflate
+
+        return bytes(deflate.gzip_decompress(data))
+
 
 def _libdeflate_version() -> str:
     try:

@@ -12,6 +12,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+INDEX, SUMMARY, LOCATIONS, MANIFEST = "cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"
+"""The files beside the shards; the manifest is in formats/cluster_manifest."""
+
 _INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?=[\t\r\n]|\Z)")
 
 
@@ -70,6 +73,16 @@ def parse_index_line(line: bytes) -> BlockRef:
     if b"\x08" in key:
         key = key.replace(b"\x08\2", b"\t").replace(b"\x08\1", b"\x08")
     return BlockRef(key, shard, int(offset), int(length))
+
+
+def number_of(line: bytes) -> int | None:
+    """The number of an index line, where it has one.
+
+    >>> number_of(b"com,example)/ 2020\\tcdx-00000.gz\\t0\\t188\\t1"), number_of(b"k\\tcdx-00000.gz\\t0\\t188")
+    (1, None)
+    """
+    columns = line.split(b"\t")
+    return int(columns[4]) if len(columns) > 4 and columns[4].strip().isdigit() else None
 
 
 def format_location(shard: str, location: str) -> bytes:

@@ -19,13 +19,12 @@ from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC, MAGIC, FrameError, fram
 from cdxmill.stages.inflate import MemberError, inflate
 from cdxmill.stages.read_records import read_records
 from cdxmill.stages.window import ReadAt, Window
+from cdxmill.stages.zst_dictionary import MAX_DICTIONARY, inflater_with
 
 _HELD = 16 << 20
 """A range of so many bytes is kept: it is looked at twice."""
 _HEAD = 1 << 17
 """A dictionary is read at once: zstd trains ones of 110 KiB."""
-_MAX_WINDOW = 128 << 20
-_MAX_DICTIONARY = 16 << 20
 _PIECE = 1 << 18
 
 
@@ -64,8 +63,8 @@ class Archive:
                     end = frame_end(window.get, 0)
                 except FrameError as error:
                     raise NoRecord(f"the dictionary cannot be read: {error}") from None
-                if end > _MAX_DICTIONARY:
-                    raise NoRecord(f"the dictionary is larger than {_MAX_DICTIONARY >> 20} MiB")
+                if end > MAX_DICTIONARY:
+                    raise NoRecord(f"the dictionary is larger than {MAX_DICTIONARY >> 20} MiB")
                 self._dictionary = window.get(0, end)
         return self._dictionary
 
@@ -84,7 +83,7 @@ class FetchedRecord:
             if start.startswith(gzip_member.MAGIC):
                 yield from inflate(Window(self._part.read_at), 0)
             elif start == MAGIC:
-                with _inflater(self._dictionary).stream_reader(
+                with inflater_with(self._dictionary).stream_reader(
                     _File(self._part),  # type: ignore[arg-type]
                     read_size=_PIECE,
                     read_across_frames=True,
@@ -161,14 +160,3 @@ def _only_record(before: bytes, part: _Range, may_go_on: bool) -> Record:
         reason = more.reason if isinstance(more, Damage) else "another record follows"
         raise NoRecord(f"more than one record is there ({reason})")
     return first
-
-
-def _inflater(frame: bytes) -> zstandard.ZstdDecompressor:
-    if not frame:
-        return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-    data = frame[8:]
-    if data[:4] == MAGIC:
-        with zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).stream_reader(data) as reader:
-            data = reader.read(_MAX_DICTIONARY)
-    dictionary = zstandard.ZstdCompressionDict(data)
-    return zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_WINDOW)

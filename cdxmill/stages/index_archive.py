@@ -10,7 +10,7 @@ from cdxmill.formats.cdx import CDX9_HEADER, CDX11_HEADER, format_cdx9, format_c
 from cdxmill.formats.cdxj import format_cdxj
 from cdxmill.stages.make_captures import CaptureOptions, make_captures
 from cdxmill.stages.read_records import read_records
-from cdxmill.stages.window import ReadAt
+from cdxmill.stages.window import CHUNK, ReadAt
 
 _BATCH = 1000
 
@@ -32,12 +32,20 @@ class Findings:
 
 
 def index_archive(
-    read_at: ReadAt, filename: bytes, options: CaptureOptions, line_format: str, findings: Findings
+    read_at: ReadAt,
+    filename: bytes,
+    options: CaptureOptions,
+    line_format: str,
+    findings: Findings,
+    chunk: int = CHUNK,
 ) -> Iterator[list[bytes]]:
-    """Lists of CDX lines, in the order of records; `findings` is filled meanwhile."""
+    """Lists of CDX lines, in the order of records; `findings` is filled meanwhile.
+
+    `read_at` is asked for `chunk` bytes at a time.
+    """
     format_line, _ = LINE_FORMATS[line_format]
     lines: list[bytes] = []
-    for item in make_captures(read_records(read_at, options.lineless), filename, options):
+    for item in make_captures(read_records(read_at, options.lineless, chunk), filename, options):
         if isinstance(item, Capture):
             lines.append(format_line(item))
             if len(lines) >= _BATCH:

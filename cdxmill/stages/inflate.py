@@ -5,8 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from isal import isal_zlib
-
 from cdxmill.formats.gzip_member import MAX_HEADER, TRAILER_SIZE, header_size
 from cdxmill.stages.window import Window
 
@@ -64,6 +62,8 @@ def inflate_start(window: Window, offset: int, size: int) -> bytes:
 
 
 def _inflate(window: Window, offset: int, pieces: Pieces) -> Iterator[bytes]:
+    from isal import isal_zlib  # slow to import, and most members are read the quick way
+
     pos = offset + _skip_header(window, offset)
     inflater = isal_zlib.decompressobj(wbits=-zlib.MAX_WBITS)
     crc, size, data = 0, 0, b""

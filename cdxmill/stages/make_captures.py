@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from cdxmill.capture import Capture, CrawlNotes, Damage, Headers, Note, Record
 from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.formats.surt import surt, unsurt
 from cdxmill.formats.timestamp import timestamp_of
-from cdxmill.stages.join_records import belongs_to, names, with_crawl_notes, with_request
-from cdxmill.stages.take_record import base32, is_http, wants_digest
+from cdxmill.stages.join_records import COMPANIONS, belongs_to, names, with_crawl_notes, with_request
+from cdxmill.stages.take_record import base32, is_http, sha1, wants_digest
 
 RECORD_TYPES = frozenset(
     (
@@ -38,6 +37,8 @@ _WITHOUT_HEAD = frozenset((b"metadata", b"resource"))
 _MIME_END = re.compile(rb"[;\s]")
 _SPACE = re.compile(rb"[\x00-\x20\x7f]")
 _URL_SPACE = re.compile(rb"[ \x0b\x0c\0]")
+_PLAIN = bytes(byte for byte in range(0x21, 0x7F) if byte != ord("<"))
+"""What a URL and its key mostly consist of: there is nothing to be escaped."""
 _NO_HEAD = HttpHead(None, None, None, 0)
 
 
@@ -86,10 +87,12 @@ def make_captures(
         if not isinstance(item, Record):
             yield item
             continue
-        if pending is not None and belongs_to(item, pending[0]):
-            pending = pending[0], _joined(pending[1], item, options)
-        if options.post_append and item.headers.get(b"warc-type") == b"request":
-            request = item
+        kind = item.headers.get(b"warc-type")
+        if kind in COMPANIONS:
+            if pending is not None and belongs_to(item, pending[0]):
+                pending = pending[0], _joined(pending[1], item, options)
+            if options.post_append and kind == b"request":
+                request = item
         capture = _capture_of(item, filename, options)
         if capture is None:
             continue
@@ -119,7 +122,8 @@ def _joined(capture: Capture, item: Record, options: CaptureOptions) -> Capture:
 
 def _capture_of(record: Record, filename: bytes, options: CaptureOptions) -> Capture | Damage | None:
     headers = record.headers
-    kind = headers.get(b"warc-type", b"").lower()
+    ask = headers.get
+    kind = ask(b"warc-type", b"").lower()
     if not kind:
         return Damage(record.offset, "the record has no WARC-Type", NO_TYPE)
     if options.records is not None and (kind not in options.records or _is_crawl_note(kind, headers)):
@@ -129,24 +133,26 @@ def _capture_of(record: Record, filename: bytes, options: CaptureOptions) -> Cap
         if kind in _WITHOUT_URL:
             return None
         return Damage(record.offset, f"a {kind.decode('latin-1')} record has no WARC-Target-URI", NO_URL)
-    http = record.size > 0 and is_http(headers)
-    head = parse_http_head(record.block) if http else _NO_HEAD
+    http = record.size > 0 and is_http(headers[b"warc-type"], url)
+    status, content_type, location, end = parse_http_head(record.block) if http else _NO_HEAD
+    if not http:
+        content_type = ask(b"content-type")
     is_revisit = kind == b"revisit"
     return Capture(
         options.urlkey(url),
-        timestamp_of(headers.get(b"warc-date", b"")) or b"-",
+        timestamp_of(ask(b"warc-date", b"")) or b"-",
         url,
-        b"warc/revisit" if is_revisit else None if options.minimal else _mime(record, head if http else None),
-        None if is_revisit else _text(headers.get(b"warc-identified-payload-type")),
-        _text(head.status) if kind != b"request" and not options.minimal else None,
-        _digest(record, head.end),
+        b"warc/revisit" if is_revisit else None if options.minimal else _mime(record, content_type),
+        None if is_revisit else _text(ask(b"warc-identified-payload-type")),
+        _text(status) if kind != b"request" and not options.minimal else None,
+        _digest(record, end),
         record.length,
         record.offset,
         filename,
         None,
         None,
-        _text(headers.get(b"warc-truncated")),
-        _redirect(url, head) if head.location is not None and not options.minimal else None,
+        _text(ask(b"warc-truncated")),
+        _redirect(url, status, location) if location is not None and not options.minimal else None,
     )
 
 
@@ -161,7 +167,10 @@ def _is_crawl_note(kind: bytes, headers: Headers) -> bool:
 
 
 def _url_of(headers: Headers) -> bytes | None:
-    url = _text(headers.get(b"warc-target-uri"))
+    url = headers.get(b"warc-target-uri")
+    if url and not url.translate(None, _PLAIN):
+        return url
+    url = _text(url)
     if url is None:
         return None
     if url[:1] == b"<" and url[-1:] == b">":  # wget 1.19 wrote them so
@@ -170,16 +179,15 @@ def _url_of(headers: Headers) -> bytes | None:
 
 
 def _escape_space(key: bytes) -> bytes:
-    return _SPACE.sub(_percent, key)
+    return _SPACE.sub(_percent, key) if key.translate(None, _PLAIN) else key
 
 
 def _percent(match: re.Match[bytes]) -> bytes:
     return b"%%%02X" % match.group()[0]
 
 
-def _mime(record: Record, head: HttpHead | None) -> bytes | None:
+def _mime(record: Record, content_type: bytes | None) -> bytes | None:
     """The HTTP head's type; without a head the record's; an ARC header line's where a head has none."""
-    content_type = head.content_type if head is not None else record.headers.get(b"content-type")
     if content_type is None and record.is_arc:
         content_type = record.headers.get(b"content-type", b"")
         if b"/" not in content_type:  # `no-type` and the like
@@ -200,13 +208,13 @@ def _digest(record: Record, payload_start: int) -> bytes | None:
         return _text(given.removeprefix(b"sha1:"))
     if record.payload_digest is not None or not wants_digest(headers):
         return record.payload_digest
-    return base32(hashlib.sha1(memoryview(record.block)[payload_start:]))
+    return base32(sha1(memoryview(record.block)[payload_start:]))
 
 
-def _redirect(url: bytes, head: HttpHead) -> bytes | None:
-    if head.status is None or head.status[:1] != b"3" or head.status == b"304" or head.location is None:
+def _redirect(url: bytes, status: bytes | None, location: bytes) -> bytes | None:
+    if status is None or status[:1] != b"3" or status == b"304":
         return None
-    location = _text(head.location) or b""
+    location = _text(location) or b""
     if location.startswith((b"http://", b"https://")):
         return location
     try:

@@ -8,15 +8,16 @@ them. Memory is one list a source.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cdxmill.stages.line_lists import distinct
 from cdxmill.stages.sort_lines import Create, LineSorter
-from cdxmill.stages.sorted_runs import BLOCK, Run, Slice, read_slice, write_run
-from cdxmill.stages.window import ReadAt
+from cdxmill.stages.sorted_runs import BLOCK, OpenRun, Run, Slice, read_slice, write_run
 
 WORKING_SET = 64 << 20
 """Plain bytes of lines that a merge of runs holds at a time, unless their number forbids."""
+LIST = 1 << 20
+"""Plain bytes of a list: larger ones leave the processor's cache before they are written."""
 MOST_RUNS = 500
 """More runs than these are merged into fewer first, so that one block of each is WORKING_SET / 2."""
 
@@ -58,22 +59,20 @@ def merge_lines(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes
         yield from source.rest()
 
 
-def merge_slices(slices: Sequence[Slice], open_run: Callable[[str], ReadAt]) -> Iterator[list[bytes]]:
+def merge_slices(slices: Sequence[Slice], open_run: OpenRun) -> Iterator[list[bytes]]:
     """The lines of slices of runs, sorted, equal ones collapsed, in lists."""
-    size = max(BLOCK, WORKING_SET // max(len(slices), 1))
-    return merge_lines(read_slice(open_run(part.run.name), part, size) for part in slices)
+    size = min(LIST, max(BLOCK, WORKING_SET // max(len(slices), 1)))
+    return merge_lines(read_slice(open_run, part, size) for part in slices)
 
 
-def merge_runs(
-    runs: Sequence[Run], create: Create, open_run: Callable[[str], ReadAt]
-) -> Iterator[list[bytes]]:
+def merge_runs(runs: Sequence[Run], create: Create, open_run: OpenRun) -> Iterator[list[bytes]]:
     """The lines of whole runs, sorted, equal ones collapsed, in lists."""
     few = fewer_runs(runs, create, open_run)
-    return merge_slices([Slice(run, 0, run.footer) for run in few], open_run)
+    return merge_slices([run.whole() for run in few], open_run)
 
 
 def sort_lists(
-    lists: Iterable[list[bytes]], name: str, create: Create, open_run: Callable[[str], ReadAt]
+    lists: Iterable[list[bytes]], name: str, create: Create, open_run: OpenRun
 ) -> Iterator[list[bytes]]:
     """Lines in any order -> sorted, equal ones collapsed, in lists. Runs named after `name` are spilled."""
     sorter = LineSorter(create, name)
@@ -82,9 +81,7 @@ def sort_lists(
     return merge_runs(sorter.finish(), create, open_run)
 
 
-def fewer_runs(
-    runs: Sequence[Run], create: Create, open_run: Callable[[str], ReadAt], most: int = MOST_RUNS
-) -> list[Run]:
+def fewer_runs(runs: Sequence[Run], create: Create, open_run: OpenRun, most: int = MOST_RUNS) -> list[Run]:
     """At most `most` runs with the same lines: as many as must be are merged into new ones.
 
     Requires: `most` is 2 or more.
@@ -92,7 +89,7 @@ def fewer_runs(
     left = list(runs)
     while len(left) > most:
         count = min(most, len(left) - most + 1)
-        batch = [Slice(run, 0, run.footer) for run in left[:count]]
+        batch = [run.whole() for run in left[:count]]
         name = f"{left[0].name}+"
         with create(name) as file:
             left = [*left[count:], write_run(file, name, merge_slices(batch, open_run))]

@@ -28,8 +28,10 @@ from cdxmill.stages.take_record import (
 )
 from cdxmill.stages.window import Window
 
+AHEAD = 1 << 17
+"""So many bytes from a member on are in the window: nearly all members are shorter."""
 QUICK_MEMBER = 1 << 20
-"""Members of so many compressed bytes are whole in the window; larger ones may be streamed."""
+"""Members of so many compressed bytes are whole in the window if need be; larger ones may be streamed."""
 QUICK_CONTENT = 16 << 20
 GZIP_START = re.compile(re.escape(MAGIC) + rb"[\x00-\x1f]")
 
@@ -49,21 +51,27 @@ def read_gzip(
     """
     careful = _CarefulReader(window)
     shapes = HeaderShapes()
-    pos = 0
+    pos, ahead = 0, AHEAD
     found: Record | CrawlNotes | Damage | None
     while True:
-        buffer, index = window.at(pos, QUICK_MEMBER)
+        buffer, index = window.at(pos, ahead)
         if index == len(buffer):
             return
         start = index
         for data, end in inflate_members(buffer, index, QUICK_CONTENT):
             try:
-                yield take_whole(pos, end - index, data, shapes, lineless)
+                found = take_whole(pos, end - index, data, shapes, lineless)
             except RecordError as error:
                 found, pos = careful.refused(pos, pos + end - index, error)
                 break
+            if found is not None:
+                yield found
             pos, index = pos + end - index, end
         else:
+            if index == start and ahead < QUICK_MEMBER:
+                ahead = QUICK_MEMBER
+                continue
+            ahead = AHEAD
             if index > start:
                 continue
             found, pos = careful.read(pos)

@@ -7,16 +7,10 @@ lines are left in.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import eq
 
-from cdxmill.formats.gzip_member import MAGIC, inflate_next
-from cdxmill.stages.inflate import inflate
-from cdxmill.stages.line_lists import BATCH, split_lines
+from cdxmill.stages.line_lists import split_lines
+from cdxmill.stages.read_content import read_content
 from cdxmill.stages.window import Window
-
-_QUICK_CONTENT = 8 << 20
-"""Members of more plain bytes come in pieces: a list of their lines would be as large."""
-_QUICK_MEMBER = 1 << 20
 
 
 def read_lines(window: Window) -> Iterator[list[bytes]]:
@@ -24,43 +18,26 @@ def read_lines(window: Window) -> Iterator[list[bytes]]:
 
     Raises MemberError where gzip data are damaged or cut.
     """
-    return split_lines(_content(window))
+    return split_lines(read_content(window))
 
 
-def _content(window: Window) -> Iterator[bytes | bytearray]:
-    return _gzip(window) if _is_gzip(window.get(0, len(MAGIC))) else _plain(window)
+class LineCutter:
+    """Cuts a text that comes in pieces; `begun` is what there is of a line whose end has not come."""
 
+    def __init__(self) -> None:
+        self.begun: list[bytes] = []
 
-def _is_gzip(start: bytes) -> bool:
-    """Also where the file is cut after a byte or two, or one of the first three bytes is damaged."""
-    fits: int = sum(map(eq, start, MAGIC))
-    return fits >= min(len(start), 2) > 0
+    def cut(self, piece: bytes) -> list[bytes]:
+        """The lines that end in the next piece of the text."""
+        lines = piece.split(b"\n")
+        last = lines.pop()
+        if lines and self.begun:
+            lines[0] = b"".join((*self.begun, lines[0]))
+            self.begun = []
+        if last:
+            self.begun.append(last)
+        return lines
 
-
-def _plain(window: Window) -> Iterator[bytes]:
-    pos = 0
-    while piece := window.get(pos, BATCH):
-        yield piece
-        pos += len(piece)
-
-
-def _gzip(window: Window) -> Iterator[bytes | bytearray]:
-    """Small members by libdeflate, with the next magic as a guess of their end; others by isal."""
-    pos = 0
-    while True:
-        buffer, index = window.at(pos, _QUICK_MEMBER)
-        if index == len(buffer):
-            return
-        found = inflate_next(buffer, index, _QUICK_CONTENT) if _is_short(buffer, index) else None
-        if found is not None:
-            yield found[0]
-            pos += found[1] - index
-        else:
-            member = inflate(window, pos)
-            yield from member
-            pos = member.end
-
-
-def _is_short(buffer: bytes, index: int) -> bool:
-    """Whether the member's end is in the buffer, as far as can be told."""
-    return len(buffer) - index < _QUICK_MEMBER or buffer.find(MAGIC, index + 1) >= 0
+    def end(self) -> list[bytes]:
+        """The text has come to its end: its last line, where that has no LF."""
+        return [b"".join(self.begun)] if self.begun else []

@@ -9,10 +9,9 @@ from cdxmill.capture import CrawlNotes, Damage, Note, Record
 from cdxmill.formats import gzip_member, zstd_frame
 from cdxmill.stages.read_gzip import GZIP_START, looked_at_member, read_gzip
 from cdxmill.stages.read_plain import PLAIN_START, looked_at_header, read_plain
-from cdxmill.stages.read_zst import ZSTD_START, Frames, read_zst
 from cdxmill.stages.resync import Resync
 from cdxmill.stages.take_record import NO_ARCHIVE, starts_record
-from cdxmill.stages.window import ReadAt, Window
+from cdxmill.stages.window import CHUNK, ReadAt, Window
 
 MAX_DAMAGE = 10_000
 """So much damage in one file is told place by place; nobody reads more, and it takes memory."""
@@ -24,21 +23,19 @@ _FOREIGN = {
     b"\x04\x22\x4d\x18": ("lz4", _UNPACK),
     b"PK\x03\x04": ("zip", "unpack it (a WACZ has its WARCs under archive/), then index these"),
 }
-_ANY_START = re.compile(
-    b"|".join((GZIP_START.pattern, ZSTD_START.pattern, PLAIN_START.pattern)), PLAIN_START.flags
-)
 
 
 def read_records(
-    read_at: ReadAt, lineless: frozenset[bytes] = frozenset()
+    read_at: ReadAt, lineless: frozenset[bytes] = frozenset(), chunk: int = CHUNK
 ) -> Iterator[Record | CrawlNotes | Damage | Note]:
     """Every record of the archive that `read_at(offset, size)` gives, whole and checked.
 
     Whatever gets no record is told: as Damage where something may be lost (cut, damaged,
     not an archive), as a Note for an empty file. Memory is bounded whatever the size of
     records. Records of `lineless` types are checked like all, but may be left out.
+    `chunk` bytes are read at a time.
     """
-    window = Window(read_at)
+    window = Window(read_at, chunk)
     head = window.get(0, 16)
     if not head:
         yield Note(0, "the file is empty")
@@ -55,6 +52,8 @@ def _reader(window: Window, lineless: frozenset[bytes]) -> Iterator[Record | Cra
     if head.startswith(gzip_member.MAGIC):
         return read_gzip(window, lineless)
     if head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
+        from cdxmill.stages.read_zst import read_zst  # slow to import: the library has tables of its own
+
         return read_zst(window)
     if head:
         return read_plain(window)
@@ -68,7 +67,9 @@ def _start(window: Window) -> int:
         return 0
     if starts_record(lambda size: window.get(0, size).lstrip()):
         return 0
-    return Resync(window, _ANY_START, lambda pos: _looked_at(window, pos)).first(0)
+    starts = (GZIP_START.pattern, re.escape(zstd_frame.MAGIC), PLAIN_START.pattern)
+    any_start = re.compile(b"|".join(starts), PLAIN_START.flags)
+    return Resync(window, any_start, lambda pos: _looked_at(window, pos)).first(0)
 
 
 def _looked_at(window: Window, pos: int) -> int:
@@ -77,6 +78,8 @@ def _looked_at(window: Window, pos: int) -> int:
     if head.startswith(gzip_member.MAGIC):
         return looked_at_member(window, pos)
     if head == zstd_frame.MAGIC:
+        from cdxmill.stages.read_zst import Frames
+
         return Frames(window).looked_at(pos)
     return looked_at_header(window, pos)
 

@@ -19,6 +19,8 @@ REMOTE_PAGE = 1 << 16
 """Bytes: a request takes as long for 64 KiB as for less, and more pages would take more requests."""
 _REMEMBERED = 1 << 16
 """Pages whose first keys are kept: about 10 MB."""
+_HELD = 4 << 20
+"""Bytes of pages whose lines are kept, which take about three times as much."""
 
 
 class DamagedCluster(ValueError):
@@ -32,12 +34,22 @@ class _Start(NamedTuple):
     key: bytes
 
 
+class _Head(NamedTuple):
+    """Whole lines with their keys, the start of the next one, and the offset up to which this was read."""
+
+    lines: list[bytes]
+    keys: list[bytes]
+    rest: bytes
+    end: int
+
+
 class SecondaryIndex:
     """An index of `size` bytes, read by `read_at`, a page at a time."""
 
     def __init__(self, read_at: ReadAt, size: int, page: int = LOCAL_PAGE) -> None:
         self._read_at, self._size, self._page = read_at, size, page
         self._starts: dict[int, _Start] = {}
+        self._heads: dict[int, _Head] = {}
 
     def blocks(self, low: bytes) -> Iterator[BlockRef]:
         """All blocks from the one on in which `low` may lie. Raises DamagedCluster."""
@@ -53,6 +65,15 @@ class SecondaryIndex:
 
     def lines(self, low: bytes) -> Iterator[bytes]:
         """The lines from the last on whose key is below `low`; from the first on where there is none."""
+        head = self._head(self._find_page(low))
+        while head.end < self._size and (not head.keys or head.keys[-1] < low):
+            # the last one is below `low`: it stays, for the next may not be
+            head = self._read_head(head.end, b"".join(line + b"\n" for line in head.lines[-1:]) + head.rest)
+        yield from head.lines[max(bisect_left(head.keys, low) - 1, 0) :]
+        yield from self._from(head.end, head.rest)
+
+    def _find_page(self, low: bytes) -> int:
+        """Where the first line begins of the page in which, or behind which, the lines of `low` are."""
         pages = max(1, -(-self._size // self._page))
         left, right = 0, pages  # the first line of page `left` is below `low`, or `left` is 0
         while right - left > 1:
@@ -61,24 +82,28 @@ class SecondaryIndex:
                 left = middle
             else:
                 right = middle
-        pos = self._start(left, left, right).offset
-        data = b""
-        while pos + len(data) < self._size:
-            data += self._rest_of_page(pos + len(data))
-            lines = data.split(b"\n")
-            is_cut = pos + len(data) < self._size or not lines[-1]
-            rest = lines.pop() if is_cut else b""
-            keys = list(map(_key, lines))
-            if keys != sorted(keys):
-                raise DamagedCluster(f"the index is not sorted behind {_shown(keys[0])}")
-            found = bisect_left(keys, low)
-            if found < len(lines) or pos + len(data) >= self._size:
-                yield from lines[max(found - 1, 0) :]
-                yield from self._from(pos + len(data), rest)
-                return
-            if lines:  # the last one is below `low`: it stays, for the next may not be
-                kept = lines[-1] + b"\n" + rest
-                pos, data = pos + len(data) - len(kept), kept
+        return self._start(left, left, right).offset
+
+    def _head(self, pos: int) -> _Head:
+        """What is read from `pos` on to the end of its page; remembered, for the next question may be for it, too."""
+        head = self._heads.get(pos)
+        if head is None:
+            while len(self._heads) >= max(1, _HELD // self._page):
+                del self._heads[next(iter(self._heads))]
+            head = self._heads[pos] = self._read_head(pos, b"")
+        return head
+
+    def _read_head(self, pos: int, before: bytes) -> _Head:
+        """The lines of `before`, which was read up to `pos`, and of the rest of the page. Raises DamagedCluster."""
+        data = self._rest_of_page(pos)
+        end = pos + len(data)
+        *lines, rest = (before + data).split(b"\n")
+        if rest and end >= self._size:
+            lines, rest = [*lines, rest], b""
+        keys = list(map(_key, lines))
+        if keys != sorted(keys):
+            raise DamagedCluster(f"the index is not sorted behind {_shown(keys[0])}")
+        return _Head(lines, keys, rest, end)
 
     def check_ends(self) -> None:
         """Raise DamagedCluster where the first line, and those of the last page, are not in order: two reads."""
@@ -89,6 +114,10 @@ class SecondaryIndex:
             raise DamagedCluster(
                 f"the index is not sorted: its last lines are below its first, {_shown(keys[0])}"
             )
+
+    def last_line(self) -> bytes | None:
+        """The last line; None in an empty index."""
+        return self.last_before(_BEYOND)
 
     def last_before(self, high: bytes) -> bytes | None:
         """The last line whose key is below `high`; the first of all where there is none, None in an empty index."""
@@ -111,7 +140,7 @@ class SecondaryIndex:
     def _rest_of_page(self, pos: int) -> bytes:
         """The bytes from `pos` to the end of its page."""
         wanted = min(self._page - pos % self._page, self._size - pos)
-        data = self._read_at(pos, wanted)
+        data = self._read_at(pos, wanted) if wanted else b""
         if len(data) < wanted:
             raise DamagedCluster("the index is cut: it has become shorter while it was read")
         return data

@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from typing import IO
 
 from cdxmill.stages.line_lists import without_headers
-from cdxmill.stages.sorted_runs import Run, write_run
+from cdxmill.stages.sorted_file import Places
+from cdxmill.stages.sorted_runs import Run, write_places, write_run
 
 CHUNK = 96 << 20
 """Bytes of lines, with Python's 41 for each object, that are held before they are spilled."""
@@ -47,6 +48,12 @@ class LineSorter:
         if self._size >= self._chunk:
             self._spill_inputs_apart()
 
+    def adopt(self, source: str, places: Places) -> None:
+        """Take the sorted file at the path `source` as a run of its own."""
+        name = self._next_name()
+        with self._create(name) as file:
+            self.runs.append(write_places(file, name, source, places))
+
     def finish(self) -> list[Run]:
         """Spill what is held; all runs."""
         self._spill(self.take())
@@ -70,10 +77,13 @@ class LineSorter:
     def _spill(self, lines: list[bytes]) -> None:
         lines = sort_captures(lines)
         if lines:
-            name = f"{self._name}-{self._written:05d}.run"
-            self._written += 1
+            name = self._next_name()
             with self._create(name) as file:
                 self.runs.append(write_run(file, name, iter((lines,))))
+
+    def _next_name(self) -> str:
+        self._written += 1
+        return f"{self._name}-{self._written - 1:05d}.run"
 
 
 def sort_captures(lines: list[bytes]) -> list[bytes]:

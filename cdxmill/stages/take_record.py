@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from cdxmill.capture import CrawlNotes, Headers, Record
 from cdxmill.formats.arc_header import MAX_LINE, parse_arc_header
-from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes, fields_of
+from cdxmill.formats.header_shape import HeaderShapes, fields_of
 from cdxmill.formats.http_head import parse_http_head
 from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, UnfinishedHeader, parse_warc_header
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 BLOCK_HEAD = 1 << 18
 """Bytes of a large block that are kept: HTTP heads, request bodies and crawl metadata fit with ease."""
@@ -26,7 +28,6 @@ _LOOKS = (1 << 12, 1 << 16, MAX_HEADER + (1 << 16))
 _MAX_DIGITS = 18
 """Files of 10**18 bytes are no worry, conversions of endless numbers are."""
 _CRAWL_NOTES = b"application/warc-fields"
-_NO_NOTES = CrawlNotes(b"", b"")
 _HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
 _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
 
@@ -135,41 +136,35 @@ def take_whole(
     data: bytearray,
     shapes: HeaderShapes,
     lineless: frozenset[bytes] = frozenset(),
-) -> Record | CrawlNotes:
+) -> Record | CrawlNotes | None:
     """The record at `offset` whose whole decompressed content is `data`. Raises RecordError.
 
     Two thirds of a crawl's records are requests and crawlers' metadata: they give no line.
-    Where such `lineless` types are plain to see they come as CrawlNotes, checked as all are.
+    Where such `lineless` types are plain to see they come as CrawlNotes, or as None where they
+    say nothing; they are checked as all are.
     `data` becomes the record's block: a copy would take as long as all the rest.
     """
     found = shapes.match(data)
     if found is None:
         headers, start, is_arc = parse_header(data, shapes.parse)
+        size = content_length(headers)
     else:
-        if found[0].kind in lineless and (notes := _as_notes(found, data)) is not None:
-            return notes
-        headers, start, is_arc = fields_of(found), found[1].end(), False
-    size = content_length(headers)
+        shape, match = found
+        start, size, is_arc = match.end(), int(match[shape.length]), False
     end = start + size
     if end + 4 != len(data) or not data.endswith(b"\r\n\r\n"):
         if end > len(data):
             raise _too_long(size, len(data) - start)
         check_tail(data[end:], is_arc)
+    elif found is not None and shape.kind in lineless:
+        if shape.kind != b"metadata":
+            return None
+        if match[shape.content_type] == _CRAWL_NOTES:
+            return CrawlNotes(match[shape.concurrent_to], data[start:end])
+    if found is not None:
+        headers = fields_of(found)
     del data[end:], data[:start]
     return Record(offset, length, headers, data, size, None, is_arc)
-
-
-def _as_notes(found: HeaderMatch, data: bytes | bytearray) -> CrawlNotes | None:
-    """A record that gives no line; None says nothing: then it has to be looked at in full."""
-    shape, match = found
-    start, size = match.end(), match[shape.length]
-    if len(size) > _MAX_DIGITS or not size.isdigit() or data[start + int(size) :] != b"\r\n\r\n":
-        return None
-    if shape.kind != b"metadata":
-        return _NO_NOTES
-    if match[shape.content_type] != _CRAWL_NOTES:
-        return None
-    return CrawlNotes(match[shape.concurrent_to], data[start:-4])
 
 
 def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:
@@ -233,7 +228,7 @@ class BlockReader:
     def __init__(self, headers: Headers, head: bytes, size: int) -> None:
         self.missing = size
         self._skip = payload_start(headers, head)
-        self._hash = hashlib.sha1() if wants_digest(headers) else None
+        self._hash = sha1() if wants_digest(headers) else None
 
     def feed(self, chunk: bytes) -> bytes:
         """Take what belongs to the block from `chunk`; the rest is given back."""
@@ -254,15 +249,15 @@ def wants_digest(headers: Headers) -> bool:
     return not headers.get(b"warc-payload-digest") and headers.get(b"warc-type") not in _NO_DIGEST
 
 
-def is_http(headers: Headers) -> bool:
+def is_http(kind: bytes | None, url: bytes) -> bool:
     """Whether the block is an HTTP message: a message record of an http(s) URL."""
-    url = headers.get(b"warc-target-uri", b"").lstrip(b"<")
-    return headers.get(b"warc-type") in _HTTP_TYPES and url.startswith((b"http:", b"https:"))
+    return kind in _HTTP_TYPES and url.lstrip(b"<").startswith((b"http:", b"https:"))
 
 
 def payload_start(headers: Headers, block: bytes | bytearray) -> int:
     """Where in the block the payload begins: behind the HTTP head, if there is one."""
-    return parse_http_head(block).end if block and is_http(headers) else 0
+    http = is_http(headers.get(b"warc-type"), headers.get(b"warc-target-uri", b""))
+    return parse_http_head(block).end if block and http else 0
 
 
 def check_rest(tail: bytes, chunks: Iterator[bytes], is_arc: bool) -> None:
@@ -288,8 +283,17 @@ def _too_long(size: int, have: int) -> RecordError:
     return TooLong(f"Content-Length is {size}, but only {have} bytes are there")
 
 
-def base32(digest: hashlib._Hash) -> bytes:
+def sha1(data: bytes | memoryview = b"") -> _Hash:
+    """The SHA-1 of `data`, to which more may be added."""
+    import hashlib  # slow to import, and most archives have their digests
+
+    return hashlib.sha1(data)
+
+
+def base32(digest: _Hash) -> bytes:
     """A digest as archives write it."""
+    import base64
+
     return base64.b32encode(digest.digest())
 
 

@@ -9,6 +9,8 @@ ReadAt = Callable[[int, int], bytes]
 
 CHUNK = 4 << 20
 """Bytes a read: each refill copies what is left of the last, so reads are several times a look ahead."""
+LOCAL_CHUNK = 1 << 19
+"""The same for files of this machine: what was read is still in the processor's cache when it is looked at."""
 OVERLAP = 1 << 16
 """The longest match that a search is sure to find across two reads."""
 _FARTHEST = 1 << 62

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from cdxmill.errors import StoppedError
 from cdxmill.storage.local import stopping
 
 
@@ -28,16 +29,19 @@ class Scratch:
                 yield file
 
     def reader(self, name: str) -> Callable[[int, int], bytes]:
-        """`read_at(offset, size)` of a file."""
+        """`read_at(offset, size)` of a file here, or of that at an absolute path. Raises StoppedError."""
         path = self.folder / name
 
         def read_at(offset: int, size: int) -> bytes:
-            with stopping(path):
+            try:
                 handle = os.open(path, os.O_RDONLY)
                 try:
                     return os.pread(handle, size, offset)
                 finally:
                     os.close(handle)
+            except OSError as error:
+                reason = os.strerror(error.errno or 0)
+                raise StoppedError(f"{path}: cannot be read ({reason}); run it again") from None
 
         return read_at
 

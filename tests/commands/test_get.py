@@ -245,6 +245,22 @@ def test_archives_are_found_by_a_path_index_as_pywb_has_it(dated: Path, tmp_path
         b"".join(got_by_index)
 
 
+@pytest.mark.parametrize(
+    "changed", [{"url": "http://example.com/other"}, {"timestamp": "20240101000000"}, {"digest": "A" * 32}]
+)
+def test_a_record_that_is_not_the_one_of_the_line_is_told(
+    changed: dict[str, str], dated: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    fields = rows(dated / "C")[0] | changed
+    key = f"com,example){fields['url'].removeprefix('http://example.com')} {fields.pop('timestamp')}"
+    (tmp_path / "a.cdxj").write_text(f"{key} {json.dumps(fields)}\n")
+    assert run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "C", tmp_path / "a.cdxj").returncode == 0
+    done = run_cdxmill("get", tmp_path / "C", fields["url"], "--archives", dated / "warcs")
+    assert (done.returncode, done.stdout) == (1, b"")
+    (line,) = done.stderr.splitlines()
+    assert b"d.warc.gz@0: the record there " in line
+
+
 def test_of_an_archive_behind_http_only_the_record_is_asked_for(made: Path) -> None:
     (archive,) = (made / "warcs").iterdir()
     data = archive.read_bytes()

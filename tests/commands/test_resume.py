@@ -66,7 +66,8 @@ def test_a_killed_zipnum_is_not_finished_and_run_again_ends_with_the_same_bytes(
     call: list[str | Path] = ["zipnum", "-o", folder, *SLOWLY, *inputs]
     stopped_at(folder, moment, call)
     assert [name for name in FINISHED if (folder / name).exists()] == []
-    assert run_cdxmill("lookup", folder, "http://host000.com/*").returncode == 2
+    asked = run_cdxmill("lookup", folder, "http://host000.com/*")
+    assert (asked.returncode in (1, 2), asked.stdout) == (True, b"")  # no cluster, or half of one
     assert run_cdxmill(*call).returncode == 0
     assert published(folder) == uninterrupted
     assert not (folder / ".work").exists()

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cdxmill.commands import cdx_inputs
+from cdxmill.commands import sample as sample_command
 from cdxmill.commands.progress import Failures
-from cdxmill.commands.sample import SAMPLES_PER_SHARD, read_splits, sample_files
+from cdxmill.commands.sample import SAMPLES_PER_SHARD, choose_files, read_splits, sample_files
+from cdxmill.errors import UsageError
 from cdxmill.formats.split_points import parse_sequence_file, parse_text
 from cdxmill.stages.sample_lines import Reservoir, pick_splits
 from cdxmill.storage.local import open_ranges
@@ -123,6 +125,83 @@ def test_fewer_keys_than_shards_give_fewer_points_and_a_note(
     notes = done.stderr.decode().splitlines()
     assert len(notes) == (points + 1 < shards)
     assert all(note.startswith("note: ") and f"not {shards}: " in note for note in notes)
+
+
+@pytest.mark.parametrize("blank", [0, 200_000])
+def test_a_guess_of_the_lines_that_is_wrong_costs_no_sample(
+    blank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blank lines at the start of a file are taken for lines; then all is read once more."""
+    monkeypatch.setattr(sample_command, "_SMALL", 1)
+    lines = many_lines(6000)
+    path = write_plain(tmp_path / "a.cdx", [b""] * blank + lines)
+    points = splits([path], 5)
+    starts = [0, *(bisect_right(sorted(lines), point) for point in points), len(lines)]
+    assert len(points) == 4
+    assert max(high - low for low, high in pairwise(starts)) < 1.25 * len(lines) / 5
+    assert splits([path], 5) == points
+
+
+def test_a_fraction_of_the_files_is_read_the_same_ones_with_a_seed(
+    run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    cdx = tmp_path / "cdx"
+    cdx.mkdir()
+    for number in range(10):
+        write_plain(cdx / f"{number}.cdx", [cdxj(f"com,host{number})/{page:03d}") for page in range(50)])
+
+    def hosts_sampled(*options: str) -> tuple[set[bytes], str]:
+        places = ["-s", "400", "-o", tmp_path / "splits.txt", cdx]
+        done = run_cdxmill("sample", *options, *places)
+        assert done.returncode == 0
+        points = read_splits(tmp_path / "splits.txt")
+        return {point.partition(b")")[0] for point in points}, done.stderr.decode()
+
+    third, told = hosts_sampled("--fraction", "0.3")
+    assert len(third) == 3
+    assert told.splitlines()[0] == "note: 3 files of 10 read"
+    assert hosts_sampled("--fraction", "0.3", "--seed", "0", "-p", "3")[0] == third
+    assert any(hosts_sampled("--fraction", "0.3", "--seed", str(seed))[0] != third for seed in (1, 2))
+    assert len(hosts_sampled("--fraction", "0.001")[0]) == 1
+    whole, told = hosts_sampled("--fraction", "1")
+    assert len(whole) == 10
+    assert " read" not in told
+    assert " read" not in hosts_sampled("-q", "--fraction", "0.3")[1]
+
+
+def test_each_file_has_the_same_chance_to_be_read() -> None:
+    paths = [f"{number}.cdx" for number in range(10)]
+    chosen = [choose_files(paths, 0.3, seed) for seed in range(2000)]
+    assert {len(some) for some in chosen} == {3}
+    assert all(some == sorted(set(some)) for some in chosen)
+    counts = Counter(path for some in chosen for path in some)
+    assert (
+        sum((counts[path] - 600) ** 2 / 600 for path in paths) < 45
+    )  # chi-square, 9 degrees: one in a million
+
+
+@pytest.mark.parametrize(("fraction", "read"), [(0.0001, 1), (0.1, 1), (0.11, 2), (0.7, 7), (1.0, 10)])
+def test_parts_of_files_are_rounded_up(fraction: float, read: int) -> None:
+    assert len(choose_files(list("abcdefghij"), fraction, 0)) == read
+
+
+def test_no_files_are_no_files_whatever_the_fraction() -> None:
+    assert choose_files([], 0.5, 0) == []
+
+
+@pytest.mark.parametrize("fraction", ["0", "-0.1", "1.01", "nan", "inf", "many"])
+def test_a_fraction_that_is_none_is_wrong_usage(
+    fraction: str, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    path = write_plain(tmp_path / "a.cdx", many_lines(5))
+    done = run_cdxmill("sample", "-s", "2", "--fraction", fraction, "-o", tmp_path / "s.txt", path)
+    assert done.returncode == 2
+    assert b"--fraction" in done.stderr
+    assert done.stderr.count(b"\n") == 1
+    assert not (tmp_path / "s.txt").exists()
+    if fraction != "many":
+        with pytest.raises(UsageError, match="above 0"):
+            choose_files(["a"], float(fraction), 0)
 
 
 @pytest.fixture(scope="module")

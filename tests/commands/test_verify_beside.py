@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,6 +14,9 @@ from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 
 from .cdx_files import write_gzip
 from .checking import Told, found, make, shard_files
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,32 @@ def test_locations_can_be_held_against_what_they_should_be(cluster: Path) -> Non
     (cluster / "cluster.loc").write_text("".join(located))
     assert found(cluster, location=base) == []
     assert any("is not at" in line for line in found(cluster, location="https://other.example.org"))
+
+
+def test_shards_elsewhere_are_found_by_a_rule_as_lookups_find_them(
+    cluster: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "there").mkdir()
+    for path in shard_files(cluster):
+        path.rename(tmp_path / "there" / path.name)
+    (cluster / "cluster.loc").unlink()
+    (cluster / "cluster.json").unlink()
+    assert run_cdxmill("verify", cluster).returncode == 1
+    assert run_cdxmill("verify", cluster, "--shard-index-loc", "/C/$", "/there/").returncode == 0
+    done = run_cdxmill("verify", cluster, "--shard-index-loc", "(", "x")
+    assert (done.returncode, b"no regular expression" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".cdx.gz"])
+def test_shards_are_found_whose_names_the_index_cuts(cluster: Path, ending: str) -> None:
+    for path in cluster.iterdir():
+        if path.name != "cluster.idx" and not path.name.startswith("cdx-"):
+            path.unlink()
+    for path in shard_files(cluster):
+        path.rename(path.with_name(path.name.removesuffix(".gz") + ending))
+    index = cluster / "cluster.idx"
+    index.write_bytes(index.read_bytes().replace(b".gz\t", b"\t"))
+    assert found(cluster) == []
 
 
 def change_manifest(cluster: Path, change: Callable[[dict[str, object]], object]) -> None:

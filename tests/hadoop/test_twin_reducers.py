@@ -8,13 +8,14 @@ import shlex
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cdxmill.stages.line_chunks import format_chunk, sort_chunks
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import packed_nodes, page_line
+from tests.jobs.conftest import CHUNKS, packed_nodes, page_line
 
 from .conftest import Hadoop
 from .job_runs import BUCKET, Jobs, bare_python, files_below
@@ -37,7 +38,7 @@ def chunks(lines: Path) -> Path:
     """The lines as the shuffle gives them."""
     path = lines.with_name("chunks")
     cut = sort_chunks([lines.read_bytes().split(b"\n")[:-1]], (), 10_000, 1 << 30)
-    path.write_bytes(b"".join(map(format_chunk, cut)))
+    path.write_bytes(b"".join(map(partial(format_chunk, packer=CHUNKS), cut)))
     return path
 
 

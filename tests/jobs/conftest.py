@@ -12,7 +12,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from operator import itemgetter
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import pytest
 
+from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.stages.line_chunks import format_chunk, read_chunks
 
 with warnings.catch_warnings():
@@ -27,6 +28,9 @@ with warnings.catch_warnings():
     importlib.import_module("mrjob.job")
 
 ROOT = Path(__file__).resolve().parents[2]
+
+CHUNKS = Compressor(level=1)
+"""What packs chunks of lines on their way to reducers."""
 
 RunJob = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
@@ -79,8 +83,13 @@ def run_task(
 
 def shuffled(sent: list[bytes], start: bytes) -> bytes:
     """What Hadoop makes of the mappers' chunks for a reducer: in order of their keys, from `start` on."""
-    chunks = (chunk for data in sent for chunk in read_chunks(BytesIO(data)))
-    return b"".join(map(format_chunk, sorted((c for c in chunks if c[0] >= start), key=itemgetter(0))))
+    chunks = (chunk for data in sent for chunk in read_chunks(BytesIO(data), CHUNKS))
+    return b"".join(
+        map(
+            partial(format_chunk, packer=CHUNKS),
+            sorted((c for c in chunks if c[0] >= start), key=itemgetter(0)),
+        )
+    )
 
 
 @cache

@@ -16,7 +16,7 @@ import pytest
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.stages.line_chunks import format_chunk, read_chunks
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import HardInputs, packed_nodes, run_task, shuffled
+from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, run_task, shuffled
 
 PACKER = ("--compressor", "libdeflate", "--level", "6")
 
@@ -41,7 +41,7 @@ def write_shard(folder: Path, lines: list[bytes], *options: str, python: Path = 
     """Two mappers with half of the lines each, the shuffle, and the reducer of the second of two shards."""
     (folder.parent / "cdxmill_splits.txt").write_bytes(b"\0\n")
     sent = [
-        run_task("chunks", data=b"".join(line + b"\n" for line in half), cwd=folder.parent, python=python)
+        run_task("chunks", *PACKER[:2], data=b"".join(line + b"\n" for line in half), cwd=folder.parent, python=python)
         for half in (lines[::2], lines[1::2])
     ]
     cluster = ("--cluster", folder.as_uri())
@@ -124,7 +124,7 @@ def test_gzip_that_hadoop_has_taken_for_text_is_refused(tmp_path: Path) -> None:
     junk = gzip.compress(b"a 2020 {}\n").replace(b"\n", b"")
     done = subprocess.run(
         command,
-        input=format_chunk([b"\0", junk, b"a 2020 {}"]),
+        input=format_chunk([b"\0", junk, b"a 2020 {}"], CHUNKS),
         cwd=tmp_path,
         env={"mapreduce_task_partition": "0"},
         capture_output=True,
@@ -138,7 +138,7 @@ def test_gzip_that_hadoop_has_taken_for_text_is_refused(tmp_path: Path) -> None:
 def test_a_cut_shuffle_is_no_shard(tmp_path: Path) -> None:
     script = packed_nodes() / "hadoop_task.py"
     command = [sys.executable, "-I", "-S", str(script), "shard", "--cluster", tmp_path.as_uri(), *PACKER]
-    sent = format_chunk([b"a 2020 {}", b"b 2020 {}"])
+    sent = format_chunk([b"a 2020 {}", b"b 2020 {}"], CHUNKS)
     for cut in (len(sent) - 1, len(sent) - 20, 3):
         done = subprocess.run(
             command,
@@ -158,8 +158,8 @@ def test_chunks_are_smaller_the_more_mappers_there_are(tmp_path: Path) -> None:
     data = b"".join(b"%06d 2020 {}\n" % number for number in range(50_000))
     counts = []
     for mappers in (1, 1_000, 100_000):
-        sent = run_task("chunks", data=data, mappers=mappers, cwd=tmp_path)
-        chunks = list(read_chunks(BytesIO(sent)))
+        sent = run_task("chunks", *PACKER[:2], data=data, mappers=mappers, cwd=tmp_path)
+        chunks = list(read_chunks(BytesIO(sent), CHUNKS))
         assert b"".join(line + b"\n" for chunk in chunks for line in chunk) == data
         counts.append(len(chunks))
     assert counts[0] < counts[1] / 3 < counts[2] / 9

@@ -17,11 +17,13 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
 from cdxmill.formats.split_points import format_partition_file, parse_text
 from cdxmill.stages.line_chunks import format_chunk, read_chunks
+from tests.jobs.conftest import CHUNKS
 
 from .emr_server import BUCKET, KEYS, Emr, Submitted
 
@@ -76,10 +78,10 @@ class Nodes:
         points = self._split_points()
         assert len(points) == reducers - 1
         parts: list[list[list[bytes]]] = [[] for _ in range(reducers)]
-        chunks = (chunk for output in sent for chunk in read_chunks(io.BytesIO(output)))
+        chunks = (chunk for output in sent for chunk in read_chunks(io.BytesIO(output), CHUNKS))
         for chunk in sorted(chunks, key=itemgetter(0)):
             parts[bisect.bisect_right(points, chunk[0])].append(chunk)
-        return [b"".join(map(format_chunk, part)) for part in parts]
+        return [b"".join(map(partial(format_chunk, packer=CHUNKS), part)) for part in parts]
 
     def _split_points(self) -> list[bytes]:
         """What the partitioner reads; the mappers' own file has the same."""

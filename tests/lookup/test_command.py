@@ -84,6 +84,14 @@ def test_a_count_in_time_counts_what_is_found(folder: Path, capfd: pytest.Captur
     assert run(capfd, folder, "a.com/page/0001", "--count", "--from", "20200102") == "1\n"
 
 
+@pytest.mark.parametrize("last", ["2", "20201", "2020013", "20200231", "20200131235960", "20200131235959999"])
+def test_times_may_be_cut_anywhere_and_need_not_be_days_of_the_month(
+    folder: Path, capfd: pytest.CaptureFixture[str], last: str
+) -> None:
+    found = run(capfd, folder, "a.com/page/0010", "--from", "20200000", "--to", last)
+    assert found == text(lines_of("a.com")[20:22])
+
+
 def test_csv_has_a_header_and_reads_back(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = run(capfd, folder, "a.com/page/0010", "--output", "csv", "--fl", "url,status,timestamp")
     assert list(csv.reader(io.StringIO(out))) == [
@@ -171,9 +179,14 @@ def test_a_url_without_a_key_is_told_and_the_others_are_answered(
         (["*"], "not a URL that can be looked up"),
         (["a.com", "--match-type", "none"], "match type is one of"),
         (["a.com", "--match-type", "range"], "two URLs with a space between"),
+        (["a.com b.com c.com", "--match-type", "range"], "two URLs with a space between"),
         (["b.com a.com", "--match-type", "range"], "ends before it begins"),
         (["a.com", "--from", "yesterday"], "not a timestamp"),
         (["a.com", "--to", "2020-01-01"], "not a timestamp"),
+        (["a.com", "--from", "202013"], "not a timestamp"),
+        (["a.com", "--to", "20200132"], "not a timestamp"),
+        (["a.com", "--to", "20200101246060"], "not a timestamp"),
+        (["a.com", "--to", "\u0662\u0660\u0662\u0660"], "not a timestamp"),
         (["a.com", "--from", "2021", "--to", "2020"], "ends before it begins"),
         (["a.com", "--closest", "x"], "not a timestamp"),
         (["a.com", "--sort", "closest"], "needs --closest"),

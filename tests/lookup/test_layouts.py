@@ -123,11 +123,34 @@ def test_an_index_that_is_not_sorted_is_told(folder: Path, capfd: pytest.Capture
     assert (status, "not sorted" in line) == (1, True)
 
 
+def test_a_cluster_without_its_index_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for path in folder.glob("cluster.*"):
+        path.unlink()
+    status, line = told(capfd, folder, "http://b.com/page/0001")
+    assert (status, "it has no cluster.idx; cdxmill publish --unfinished" in line) == (1, True)
+
+
 def test_an_index_that_is_cut_within_a_line_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     index = (folder / "cluster.idx").read_bytes()
     (folder / "cluster.idx").write_bytes(index[: index.rindex(b"cdx-") + 5])
     status, line = told(capfd, folder, "http://c.org/page/0399")
     assert (status, "the index is damaged" in line) == (1, True)
+
+
+@pytest.mark.parametrize("left", [0, 1, 79])
+def test_an_index_that_lacks_lines_is_told_by_the_manifest(
+    folder: Path, left: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = (folder / "cluster.idx").read_bytes().splitlines(keepends=True)
+    (folder / "cluster.idx").write_bytes(b"".join(lines[:left]))
+    status, line = told(capfd, folder, "http://c.org/page/0399")
+    assert (status, f"the index has {left} blocks, cluster.json {len(lines)}" in line) == (1, True)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"format": 1}', b"\xff"])
+def test_a_manifest_that_says_nothing_is_done_without(folder: Path, content: bytes) -> None:
+    (folder / "cluster.json").write_bytes(content)
+    assert list(lookup(folder, "*.com")) == WANTED
 
 
 def test_an_index_of_another_build_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli import main
-from cdxmill.commands.lookup import Question, lookup
+from cdxmill.commands.cluster_reader import open_cluster
+from cdxmill.commands.lookup import Asking, Opened, Question, lookup
 from cdxmill.commands.lookup_many import lookup_many
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_index import BlockRef, parse_index_line
@@ -213,6 +214,24 @@ def test_replicas_are_tried_in_turn(remote: Remote) -> None:
     places = [f"{remote.server.url}/{folder}/cdx-00000.gz" for folder in ("gone", "there")]
     remote.server.add("/c/cluster.loc", ("\t".join(["cdx-00000.gz", *places]) + "\n").encode())
     assert len(list(lookup(remote.url, "http://a.com/page/0001"))) == 2
+
+
+def test_a_replica_that_dies_on_the_way_is_followed_by_the_next(remote: Remote) -> None:
+    body = remote.server.files.pop("/c/cdx-00000.gz").body
+    places = [f"{remote.server.url}/{folder}/cdx-00000.gz" for folder in ("one", "two")]
+    for folder in ("one", "two"):
+        remote.server.add(f"/{folder}/cdx-00000.gz", body)
+    remote.server.add("/c/cluster.loc", ("\t".join(["cdx-00000.gz", *places]) + "\n").encode())
+    asking = Asking(Question(match_type="exact"))
+    with open_cluster(remote.url) as reader:
+        opened = Opened(reader)
+        for number, dead in ((1, "one"), (101, ""), (201, "two")):
+            lists = asking.answer(opened, asking.keys(f"http://a.com/page/{number:04d}"))
+            assert [line for lines in lists for line in lines] == lines_of("a.com")[2 * number :][:2]
+            if dead:
+                remote.server.files[f"/{dead}/cdx-00000.gz"].statuses = [503] * 99
+        with pytest.raises(InputError, match="did not answer"):
+            list(asking.answer(opened, asking.keys("http://a.com/page/0301")))
 
 
 def test_shards_are_found_by_a_rule_as_pywb_has_it(remote: Remote) -> None:

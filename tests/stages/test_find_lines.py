@@ -102,6 +102,16 @@ def test_a_damaged_block_is_named_with_shard_and_offset(flip: int) -> None:
         assert f"cdx-00000.gz@{second}: the block is damaged" in damaged(shards)
 
 
+def test_a_damaged_block_stays_one_when_it_is_asked_again() -> None:
+    shards = Shards([b"a %d {}" % number for number in range(9)], 9)
+    index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index))
+    shards.shard = shards.shard[:-8] + b"\0" * 8
+    reader = BlockReader(shards.read)
+    for _ in range(3):
+        with pytest.raises(DamagedCluster, match="the block is damaged"):
+            list(find_lines(wanted_blocks(index, b"a", b"b"), reader, b"a", b"b", False))
+
+
 def test_a_cut_shard_is_damaged() -> None:
     shards = Shards([b"a 1 {}"])
     shards.shard = shards.shard[:-3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import partial
 from io import BytesIO
 from operator import itemgetter
 
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.stages.line_chunks import format_chunk, merge_chunks, read_chunks, sort_chunks
 
 LINES = st.lists(st.binary(max_size=6).map(lambda line: line.replace(b"\n", b"\r")), max_size=60)
+CHUNKS = Compressor(level=1)
 POINTS = st.lists(st.binary(min_size=1, max_size=3), unique=True, max_size=4).map(sorted)
 
 
@@ -37,14 +40,17 @@ def test_reducers_get_all_lines_of_their_shard_in_order(
 @given(st.lists(st.lists(st.binary(max_size=9), min_size=1, max_size=9)))
 def test_chunks_are_read_as_they_are_written(chunks: list[list[bytes]]) -> None:
     chunks = [[line.replace(b"\n", b"") for line in chunk] for chunk in chunks]
-    assert list(read_chunks(BytesIO(b"".join(map(format_chunk, chunks))))) == chunks
+    assert (
+        list(read_chunks(BytesIO(b"".join(map(partial(format_chunk, packer=CHUNKS), chunks))), CHUNKS))
+        == chunks
+    )
 
 
 def test_a_cut_is_noticed_wherever_it_is() -> None:
-    data = format_chunk([b"a", b"bc"])
+    data = format_chunk([b"a", b"bc"], CHUNKS)
     for cut in range(1, len(data)):
         with pytest.raises(ValueError, match="is cut"):
-            list(read_chunks(BytesIO(data + data[:cut])))
+            list(read_chunks(BytesIO(data + data[:cut]), CHUNKS))
 
 
 def test_chunks_have_about_the_size_that_is_asked_for() -> None:

@@ -149,7 +149,7 @@ def test_blocks_stay_small_where_a_short_line_comes_before_long_ones() -> None:
     lines = [b"a", *(b"b%03d" % number + b"x" * 30_000 for number in range(400))]
     with files.create("run") as file:
         run = write_run(file, "run", iter([lines]))
-    lists = list(read_slice(files.reader("run"), Slice(run, 0, run.footer), BLOCK))
+    lists = list(read_slice(files.reader, run.whole(), BLOCK))
     assert joined(lists) == lines
     assert max(sum(map(len, part)) for part in lists) <= 2 * BLOCK
 
@@ -159,7 +159,7 @@ def test_a_merge_of_many_runs_holds_a_bounded_share_of_them(monkeypatch: pytest.
     files = MemoryFiles()
     lists = [[b"%09d " % (number * 40 + run) + b"x" * 490 for number in range(2000)] for run in range(40)]
     runs = sorted_runs_of(lists, files, 1 << 19)
-    merged = merge_slices([Slice(run, 0, run.footer) for run in runs], files.reader)
+    merged = merge_slices([run.whole() for run in runs], files.reader)
     sizes = [sum(map(len, lines)) for lines in merged]
     assert sum(sizes) == 40 * 2000 * 500
     assert max(sizes) <= 2 * merging.WORKING_SET
@@ -178,6 +178,8 @@ def test_runs_are_read_by_ranges_and_a_slice_reads_its_blocks_alone() -> None:
         return store["run"][offset : offset + size]
 
     (_, (start, end), _) = cut_run(counting, run, [lines[10_000], lines[10_010]])
-    found = joined(read_slice(counting, Slice(run, start, end, lines[10_000], lines[10_010]), BLOCK))
+    found = joined(
+        read_slice(lambda _: counting, Slice(run, start, end, lines[10_000], lines[10_010]), BLOCK)
+    )
     assert found == lines[10_000:10_010]
     assert sum(size for _, size in read) < len(store["run"]) / 10

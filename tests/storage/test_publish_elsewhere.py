@@ -121,6 +121,31 @@ def test_a_cluster_of_a_job_is_finished_where_it_lies(
     assert run_cdxmill("lookup", place, PAGES).stdout == run_cdxmill("lookup", cluster, PAGES).stdout
 
 
+@pytest.mark.parametrize("place", ["hdfs://namenode:9000/c", "s3://published/c"])
+def test_a_cluster_is_verified_where_it_lies(
+    place: str, cluster: Path, bucket: Any, node: NameNode, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    assert run_cdxmill("publish", "-q", cluster, place).returncode == 0
+    done = run_cdxmill("verify", "-p", "2", place, "--against", tmp_path / "a.cdxj")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"3000 lines in " in done.stderr
+    assert done.stderr.endswith(b"every byte was checked, lines compared with the inputs\n")
+    split = ("split-points", "-q", "-s", "2", "--from-cluster")
+    assert run_cdxmill(*split, place, "-o", tmp_path / "there.txt").returncode == 0
+    assert run_cdxmill(*split, cluster, "-o", tmp_path / "here.txt").returncode == 0
+    assert (tmp_path / "there.txt").read_bytes() == (tmp_path / "here.txt").read_bytes() != b""
+
+    shard = read_bytes(join(place, "cdx-00001.gz"))
+    with write_atomic(join(place, "cdx-00001.gz")) as file:
+        file.write(shard[:30] + bytes((shard[30] ^ 1,)) + shard[31:])
+    remove(join(place, "cdx-00002.gz"))
+    done = run_cdxmill("verify", "-q", place)
+    assert done.returncode == 1
+    assert f"{place}/cdx-00001.gz@0: block 1: ".encode() in done.stderr
+    assert f"{place}/cdx-00002.gz: ".encode() in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("knows_ranges", [True, False])
 def test_a_cluster_is_looked_up_on_a_web_server(
     cluster: Path, server: RangeServer, run_cdxmill: RunCdxmill, knows_ranges: bool

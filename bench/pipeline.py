@@ -1,0 +1,40 @@
+"""Archives to a ZipNum cluster: `cdxmill build`, and the shell pipeline that is written for it today.
+
+cdxj-indexer -s, two at a time  ->  LC_ALL=C sort -m -u  ->  the classic job, mrjob -r local
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+JOB = Path(__file__).with_name("classic_zipnum_job.py")
+SHARDS, PROCESSES = 6, 2
+
+
+def contenders(folder: Path, files: list[Path]) -> list[tuple[str, list[str]]]:
+    """Name and command of each, cdxmill first: all write a cluster of `files` below the empty `folder`."""
+    return [
+        ("cdxmill build", cdxmill_build(folder, files)),
+        ("cdxj-indexer, sort -m, classic job", shell_pipeline(folder, files)),
+    ]
+
+
+def cdxmill_build(folder: Path, files: list[Path]) -> list[str]:
+    options = ["-s", str(SHARDS), "-p", str(PROCESSES), "-o", str(folder / "c")]
+    return [str(BIN / "cdxmill"), "build", *options, *map(str, files)]
+
+
+def shell_pipeline(folder: Path, files: list[Path]) -> list[str]:
+    """One index a file, `sort -m` of all of them into one file that mrjob cuts for its two mappers."""
+    out = shlex.quote(str(folder))
+    indexer = f'{shlex.quote(str(BIN / "cdxj-indexer"))} -s -o {out}/"${{1##*/}}".cdxj "$1"'
+    job = [str(JOB), "-r", "local", "--num-cores", str(PROCESSES), "--no-conf", "--no-bootstrap-mrjob", "-q"]
+    steps = [
+        f"printf '%s\\0' {shlex.join(map(str, files))} | xargs -0 -n 1 -P {PROCESSES} sh -c {shlex.quote(indexer)} sh",
+        f"LC_ALL=C sort -m -u -o {out}/all.cdxj {out}/*.warc.gz.cdxj",
+        f"{shlex.join([sys.executable, *job])} --cluster {out} --output-dir {out}/parts {out}/all.cdxj",
+    ]
+    return ["bash", "-c", " && ".join(steps)]

@@ -1,0 +1,82 @@
+"""Runs the tools of a section in turn: every tool once before any runs twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from isal import igzip
+
+from bench.contenders import ROOT, Section, Tool
+from bench.measure import Cost, measure
+from bench.report import Result
+
+
+def clean(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def count_lines(folder: Path, patterns: tuple[str, ...]) -> int | None:
+    files = [file for pattern in patterns for file in folder.glob(pattern) if file.is_file()]
+    return sum(map(count_file, files)) if files else None
+
+
+def count_file(file: Path) -> int:
+    with file.open("rb") as raw:
+        is_gzip = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        stream = igzip.open(raw) if is_gzip else raw  # type: ignore[no-untyped-call]
+        return sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b""))
+
+
+def run_tool(tool: Tool, folder: Path, cpus: set[int]) -> Cost:
+    """One run; what it writes is in `folder`/out."""
+    out = clean(folder / "out")
+    if tool.absent:
+        return Cost(0, 0, 0, f"left out: {tool.absent}")
+    command = tool.command(out)
+    if shutil.which(command[0]) is None:
+        return Cost(0, 0, 0, f"left out: {Path(command[0]).name} is not installed")
+    scratch = clean(folder / "tmp")
+    env = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
+    return measure(command, folder / "log", cpus, env)
+
+
+def show(progress: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{progress:70}\r", end="", file=sys.stderr, flush=True)
+
+
+def warm(files: list[Path]) -> None:
+    """Brings the inputs into the page cache, so that no tool waits for the disk for the others."""
+    for file in files:
+        with file.open("rb") as raw:
+            while raw.read(1 << 20):
+                pass
+
+
+def processors(count: int) -> set[int]:
+    return set(sorted(os.sched_getaffinity(0))[-count:])
+
+
+def run_section(section: Section, runs: int, folder: Path) -> list[Result]:
+    """All runs of all tools; the lines that each has written are counted after its last run."""
+    cpus = processors(section.cores)
+    costs: dict[str, list[Cost]] = {tool.name: [] for tool in section.tools}
+    lines: dict[str, int | None] = {}
+    warm(section.files)
+    for number in range(runs):
+        for tool in section.tools:
+            show(f"{number + 1}/{runs} {tool.name}")
+            costs[tool.name].append(run_tool(tool, folder, cpus))
+            if number == runs - 1:
+                lines[tool.name] = count_lines(folder / "out", tool.outputs)
+    show("")
+    return [
+        Result(tool.name, tool.is_limit, costs[tool.name], lines[tool.name], tool.units)
+        for tool in section.tools
+    ]

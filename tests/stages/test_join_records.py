@@ -1,0 +1,42 @@
+"""What a crawl's metadata record adds to a capture."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.capture import Capture
+from cdxmill.stages.join_records import with_crawl_notes
+
+CAPTURE = Capture(b"a", b"2024", b"http://a/", None, None, None, None, 1, 0, b"f")
+
+lines = st.sampled_from(
+    [
+        b"fetchTimeMs: 12",
+        b"charset-detected: UTF-8",
+        b"charset-detected:  UTF-8 ",
+        b"charset-detected: ",
+        b'languages-cld2: {"languages":[{"code-iso-639-3":"eng"},{"code-iso-639-3":"fra"}]}',
+        b'languages-cld2: {"code-iso-639-3" : "deu"} ',
+        b"languages-cld2: ",
+        b"languages-cld2: {}",
+        b"x: charset-detected: KOI8-R",
+        b'x: languages-cld2: {"code-iso-639-3":"rus"}',
+    ]
+)
+ends = st.sampled_from([b"\r\n", b"\r\n", b"\r\n", b"\n", b"\r", b""])
+blocks = st.lists(st.tuples(lines, ends).map(b"".join), max_size=5).map(b"".join)
+
+
+def test_charset_and_languages_are_taken() -> None:
+    block = (
+        b"fetchTimeMs: 12\r\ncharset-detected: UTF-8\r\n"
+        b'languages-cld2: {"languages":[{"code-iso-639-3":"eng"},{"code-iso-639-3":"fra"}]}\r\n\r\n'
+    )
+    found = with_crawl_notes(CAPTURE, bytearray(block))
+    assert found == CAPTURE._replace(charset=b"UTF-8", languages=b"eng,fra")
+
+
+@given(blocks)
+def test_notes_say_the_same_behind_another_line(block: bytes) -> None:
+    assert with_crawl_notes(CAPTURE, block) == with_crawl_notes(CAPTURE, b"x: y\r\n" + block)
