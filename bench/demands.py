@@ -1,4 +1,4 @@
-"""What issue 5 asks for, and what was measured: one table of ratios."""
+"""What is demanded of cdxmill's speed, and what was measured: one table of ratios."""
 
 from __future__ import annotations
 

@@ -26,15 +26,13 @@ from cdxmill.stages.take_record import (
     take_block,
 )
 from cdxmill.stages.window import Window
+from cdxmill.stages.zst_dictionary import MAX_DICTIONARY, inflater_with
 
 ZSTD_START = re.compile(re.escape(MAGIC))
 REFETCH = "fetch the file again if you can"
 CUT = "the file is cut: fetch it again"
 RECOMPRESS = "compress it again with one frame a record, then index that"
 
-_MAX_WINDOW = 128 << 20
-_MAX_DICTIONARY = 16 << 20
-"""zstd trains dictionaries of 110 KiB; this bounds what a lying one takes."""
 _PIECE = 1 << 18
 _INPUT = 1 << 16
 
@@ -61,7 +59,7 @@ class Frames:
 
     def __init__(self, window: Window) -> None:
         self._window = window
-        self._inflater = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+        self._inflater = inflater_with(b"")
         self._resync = Resync(window, ZSTD_START, self.looked_at)
 
     def read_dictionary(self) -> int:
@@ -69,12 +67,10 @@ class Frames:
         if self._window.get(0, 4) != DICTIONARY_MAGIC:
             return 0
         end = self._end(0)
-        if end > _MAX_DICTIONARY:
-            raise MemberError(f"it is larger than {_MAX_DICTIONARY >> 20} MiB", end)
+        if end > MAX_DICTIONARY:
+            raise MemberError(f"it is larger than {MAX_DICTIONARY >> 20} MiB", end)
         try:
-            data = _unpacked(self._window.get(8, end - 8))
-            dictionary = zstandard.ZstdCompressionDict(data)
-            self._inflater = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_WINDOW)
+            self._inflater = inflater_with(self._window.get(0, end))
         except (zstandard.ZstdError, ValueError) as error:
             raise MemberError(_what(error), end) from None
         return end
@@ -205,18 +201,6 @@ class _Range(io.RawIOBase):
         data = self._window.get(self._pos, min(size, left) if size >= 0 else left)
         self._pos += len(data)
         return data
-
-
-def _unpacked(data: bytes) -> bytes:
-    """The dictionary in `data`, which may be a frame of its own. Raises ZstdError."""
-    if data[:4] != MAGIC:
-        return data
-    inflater = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-    with inflater.stream_reader(data, read_across_frames=False) as reader:
-        content = reader.read(_MAX_DICTIONARY + 1)
-    if len(content) > _MAX_DICTIONARY:
-        raise zstandard.ZstdError(f"it is larger than {_MAX_DICTIONARY >> 20} MiB")
-    return content
 
 
 def _what(error: Exception) -> str:
