@@ -13,14 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
-from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from bench import machine
-from bench.contenders import SHARDS
+from bench.contenders import SHARDS, copies
 from bench.corpora import ensure
 
 ROOT = Path(__file__).parent.parent
@@ -28,8 +26,8 @@ TICK = os.sysconf("SC_CLK_TCK")
 ENVIRONMENT = {**os.environ, "CDXMILL_HADOOP_DEV": str(ROOT / "build/bench-hadoop")}
 COMBINE = "org.apache.hadoop.mapred.lib.CombineTextInputFormat"
 PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
-SPLIT_BYTES = 128 << 20
-WARCS, WARCS_PER_MAP = 16, 8
+SPLIT_BYTES = 64 << 20
+WARCS, WARCS_PER_MAP = 32, 16
 JVM = [
     word
     for kind in ("map", "reduce")
@@ -149,7 +147,7 @@ def bench_zipnum(millions: int, runs: int, folder: Path) -> str:
 
 
 def bench_index(runs: int, folder: Path) -> str:
-    files = [*map(partial(link, folder), range(WARCS), cycle(ensure("web")))]
+    files = copies(ensure("web"), WARCS)
     put(files, "hdfs:///bench/warcs")
     manifest, nothing = folder / "manifest.txt", folder / "empty.txt"
     manifest.write_text("".join(f"hdfs://127.0.0.1:9000/bench/warcs/{file.name}\n" for file in files))
@@ -161,14 +159,6 @@ def bench_index(runs: int, folder: Path) -> str:
         costs["cdxmill"].append(cost_of(index(manifest)))
         costs["classic"].append(cost_of(classic_index(manifest)))
     return table(f"Index job, {WARCS} WARCs of 107 MB, {WARCS_PER_MAP} a map", costs, floor)
-
-
-def link(folder: Path, number: int, file: Path) -> Path:
-    """One more archive with the bytes of `file`."""
-    name = folder / f"{number:02d}-{file.name}"
-    name.unlink(missing_ok=True)
-    name.symlink_to(file)
-    return name
 
 
 def main() -> None:

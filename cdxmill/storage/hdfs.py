@@ -8,7 +8,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
+
+from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage.entry import Entry
@@ -29,8 +31,9 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     there is no telling which name node to ask.
     """
     file = _File(url)
-    yield file.read_at
-    file.check_unchanged()
+    with closing(file):
+        yield file.read_at
+        file.check_unchanged()
 
 
 def file_size(url: str) -> int:
@@ -86,8 +89,16 @@ def same_place(one: str, other: str) -> bool:
     return places[0] == places[1]
 
 
+class _Answer(NamedTuple):
+    """A body that is read from `pos` on, and ends at `end`."""
+
+    body: BaseHTTPResponse
+    pos: int
+    end: int
+
+
 class _File:
-    """A file as it is now."""
+    """A file as it is now. Who reads on from where the last read ended gets one answer up to the file's end."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -96,6 +107,13 @@ class _File:
         if self._status["type"] != "FILE":
             raise InputError(url, "is a folder", "name a file, or a folder with archives")
         self.size: int = self._status["length"]
+        self._last = -1
+        self._going_on: list[_Answer] = []
+
+    def close(self) -> None:
+        """Read no more."""
+        while self._going_on:
+            self._going_on.pop().body.close()
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, in as many requests as it takes."""
@@ -121,13 +139,31 @@ class _File:
         return found
 
     def _read(self, offset: int, size: int, data: bytearray) -> None:
+        answer = self._answer_at(offset, size)
         missing = size
-        with closing(self._client.open(self._url, self._path, offset, size)) as answer, faults(self._url):
-            for piece in answer.stream(_PIECE, decode_content=False):
-                data += piece[:missing]
-                missing -= min(missing, len(piece))
+        try:
+            with faults(self._url):
+                while missing and (piece := answer.body.read(min(missing, _PIECE), decode_content=False)):
+                    data += piece
+                    missing -= len(piece)
+        finally:
+            self._last = offset + size - missing
+            if missing or self._last == answer.end:
+                answer.body.close()
+            else:
+                self._going_on.append(answer._replace(pos=self._last))
         if missing:
             raise TryAgain("the connection was cut")
+
+    def _answer_at(self, offset: int, size: int) -> _Answer:
+        with suppress(IndexError):
+            while True:  # threads may share a file: what one has taken no other one has
+                answer = self._going_on.pop()
+                if answer.pos == offset and offset + size <= answer.end:
+                    return answer
+                answer.body.close()
+        end = self.size if offset == self._last else offset + size
+        return _Answer(self._client.open(self._url, self._path, offset, end - offset), offset, end)
 
 
 def _put(url: str, file: IO[bytes]) -> None:
