@@ -41,7 +41,13 @@ def write_shard(folder: Path, lines: list[bytes], *options: str, python: Path = 
     """Two mappers with half of the lines each, the shuffle, and the reducer of the second of two shards."""
     (folder.parent / "cdxmill_splits.txt").write_bytes(b"\0\n")
     sent = [
-        run_task("chunks", *PACKER[:2], data=b"".join(line + b"\n" for line in half), cwd=folder.parent, python=python)
+        run_task(
+            "chunks",
+            *PACKER[:2],
+            data=b"".join(line + b"\n" for line in half),
+            cwd=folder.parent,
+            python=python,
+        )
         for half in (lines[::2], lines[1::2])
     ]
     cluster = ("--cluster", folder.as_uri())
