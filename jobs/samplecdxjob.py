@@ -3,7 +3,8 @@
 
     python samplecdxjob.py -r local --shards 300 CDX...
 
-The same split points as those of `cdxmill sample` with the same seed.
+Under -r local and inline the same split points as those of `cdxmill sample` with the same seed, but where
+that has to sample again: files whose lines are far longer than they begin.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Comman
 _CAUSE = re.compile(r"^(?:.*: )?([\w.$]+(?:Exception|Error): .*)$")
 _BETWEEN = re.compile(r":\d+\+\d+,")
 """Ends a file's range, but for the last, in the list of a task's inputs."""
+_JAVA_STARTS = "Picked up JAVA_TOOL_OPTIONS"
 _KILLED = re.compile(r"Job job_\S+ failed with state KILLED due to: (.*)")
 _FILES_SHOWN = 5
 _MASTER = "_000001"
@@ -53,6 +54,7 @@ def explain(error: Exception, runner: Any, complaints: Complaints) -> str:
     application = found.get("step", {}).get("application_id") if found and runner.alias == "hadoop" else None
     if application and not complaints.killed:
         _read_logs(runner, found, application)
+        _drop_noise(found)
     failure = _pick_error(found) or {}
     reason = complaints.killed or _reason(failure) or (complaints.lines or [str(error)])[-1]
     told = [f"the job failed: {reason}", *(hint for words, hint in _HINTS.items() if words in reason)]
@@ -68,6 +70,17 @@ def _read_logs(runner: Any, found: dict[str, Any], application: str) -> None:
     logs = runner._ls_task_logs("streaming", application_id=application)
     tasks = (log for log in logs if not log.get("container_id", "").endswith(_MASTER))
     found["task"] = _interpret_task_logs(runner.fs, tasks)
+
+
+def _drop_noise(found: dict[str, Any]) -> None:
+    """What Java says at its start is no reason."""
+    for error in found["task"].get("errors", []):
+        lines = error.get("task_error", {}).get("message", "").splitlines()
+        told = [line for line in lines if not line.startswith(_JAVA_STARTS)]
+        if told:
+            error["task_error"]["message"] = "\n".join(told)
+        else:
+            error.pop("task_error", None)
 
 
 def _reason(failure: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from cdxmill.jobs.node_tasks import parse_points
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import HardInputs, RunJob, page_line, run_task
+from tests.jobs.conftest import RunJob, page_line, run_task
 
 LARGE, SMALL = 20_000, 200
 SAMPLED = 1010
@@ -116,10 +116,15 @@ def test_keys_come_through_the_shuffle_whatever_is_in_them() -> None:
     assert parse_points(output) == sorted(keys)[1:]
 
 
+@pytest.mark.parametrize("pages", [300, 30_000])
 def test_split_points_equal_those_of_cdxmill_sample(
-    tmp_path: Path, hard_inputs: HardInputs, run_cdxmill: RunCdxmill, run_job: RunJob
+    pages: int, tmp_path: Path, run_cdxmill: RunCdxmill, run_job: RunJob
 ) -> None:
-    sound = [path for path in hard_inputs.paths if path not in hard_inputs.bad]
+    """Of few lines all have a priority drawn; of many, some are passed over."""
+    sound = [tmp_path / f"{number}.cdxj" for number in range(3)]
+    for number, path in enumerate(sound):
+        lines = (page_line(page) + b"x" * 80 + b"\n" for page in range(number, 3 * pages, 3))
+        path.write_bytes(b"".join(lines))
     ours = run_cdxmill("sample", "-s", "9", "--seed", "5", "-o", tmp_path / "ours.txt", *sound)
     assert ours.returncode == 0, ours.stderr
     places = ["--splitfile", tmp_path / "job.seq"]
