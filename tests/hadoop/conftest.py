@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parent
 HADOOP_DEV = FOLDER.parents[1] / "bin/hadoop-dev"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(FOLDER):
