@@ -181,6 +181,7 @@ def test_a_lost_shard_is_told_in_one_line(lost: str, small: Path, run_cdxmill: R
         b"\xff" * 100_000,
         b"a 1\tcdx-00000.gz\t0\t" + b"9" * 18 + b"\n",
     ],
+    ids=["no fields", "bytes that are no name", "no line end", "a length beyond any file"],
 )
 def test_a_damaged_index_is_told_in_one_line(index: bytes, small: Path, run_cdxmill: RunCdxmill) -> None:
     (small / "cluster.idx").write_bytes(index)
