@@ -27,7 +27,7 @@ ENVIRONMENT = {**os.environ, "CDXMILL_HADOOP_DEV": str(ROOT / "build/bench-hadoo
 COMBINE = "org.apache.hadoop.mapred.lib.CombineTextInputFormat"
 PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
 SPLIT_BYTES = 64 << 20
-WARCS, WARCS_PER_MAP = 32, 16
+WARCS, WARCS_PER_MAP = 64, 16
 JVM = [
     word
     for kind in ("map", "reduce")
