@@ -19,22 +19,11 @@ from cdxmill.formats.zipnum_index import key_of
 from tests.storage.range_server import serving
 
 from .cdx_files import write_gzip
-from .checking import NUMLINES, SHARDS, found, make, shard_files, swap
+from .checking import NUMLINES, SHARDS, found, shard_files, swap
 from .clusters import rows_of, shards_of
 
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("verify"))
-
-
-@pytest.fixture
-def cluster(made: Path, tmp_path: Path) -> Path:
-    """A copy to damage."""
-    return Path(shutil.copytree(made / "C", tmp_path / "C"))
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,21 +12,10 @@ import pytest
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 
 from .cdx_files import write_gzip
-from .checking import Told, found, make, shard_files
+from .checking import Told, found, shard_files
 
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("verify"))
-
-
-@pytest.fixture
-def cluster(made: Path, tmp_path: Path) -> Path:
-    """A copy to damage."""
-    return Path(shutil.copytree(made / "C", tmp_path / "C"))
 
 
 @pytest.mark.parametrize(

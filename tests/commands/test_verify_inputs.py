@@ -14,22 +14,11 @@ from hypothesis import strategies as st
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 
 from .cdx_files import many_lines, write_gzip, write_plain
-from .checking import Told, found, make, swap
+from .checking import Told, found, swap
 from .clusters import shards_of
 
 if TYPE_CHECKING:
     from tests.conftest import BuildCluster, RunCdxmill
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("verify"))
-
-
-@pytest.fixture
-def cluster(made: Path, tmp_path: Path) -> Path:
-    """A copy to damage."""
-    return Path(shutil.copytree(made / "C", tmp_path / "C"))
 
 
 def test_lines_are_compared_with_the_inputs(made: Path, cluster: Path) -> None:

@@ -7,8 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from tests.storage.range_server import QuietServer
 
 PREFIX = "/webhdfs/v1"
 
@@ -22,10 +24,8 @@ class Stored:
     modified: int = 1_700_000_000_000
 
 
-class NameNode(ThreadingHTTPServer):
+class NameNode(QuietServer):
     """`files` by path; `seen` lists the op, path and further parameters of each request."""
-
-    daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)

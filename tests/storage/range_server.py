@@ -41,10 +41,18 @@ class Served:
     moved_to: str | None = None
 
 
-class RangeServer(ThreadingHTTPServer):
-    """`files` by path; `seen` lists each request's method, path and Range."""
+class QuietServer(ThreadingHTTPServer):
+    """Says nothing of readers that hang up, as those do that time out or have read enough."""
 
     daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+class RangeServer(QuietServer):
+    """`files` by path; `seen` lists each request's method, path and Range."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -53,11 +61,6 @@ class RangeServer(ThreadingHTTPServer):
         self.request_headers: list[dict[str, str]] = []
         """Their names in lower case."""
         self.connections = 0
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A reader that hangs up, as those do that time out, is none."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     @property
     def url(self) -> str:
