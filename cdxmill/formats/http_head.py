@@ -11,9 +11,15 @@ from typing import NamedTuple
 
 from cdxmill.formats.warc_header import parse_fields
 
-_PLAIN = re.compile(rb"\S[^ \n]*+ ([!-~]++)(?: .*+|\r)\n(?:\S.*+\n)*+\r\n")
-"""A head with a status, in which no line is folded or blank but the last. Nothing is tried twice: `++`, `*+`."""
-_CONTENT_TYPE = re.compile(rb"\ncontent-type[ \t]*:(.*)", re.I)
+_PLAIN = re.compile(
+    rb"\S[^ \n]*+ ([!-~]++)(?: .*+|\r)\n"
+    rb"(?:(?!(?i:content-type)[ \t]*:)\S.*+\n)*+"
+    rb"(?:(?i:content-type)[ \t]*:(.*+)\n(?:\S.*+\n)*+)?\r\n"
+)
+"""A head with a status, in which no line is folded or blank but the last; its first Content-Type.
+
+Nothing is tried twice: `++`, `*+`.
+"""
 _LOCATION = re.compile(rb"\nlocation[ \t]*:(.*)", re.I)
 
 
@@ -35,14 +41,14 @@ def parse_http_head(block: bytes | bytearray) -> HttpHead:
     head = _PLAIN.match(block)
     if head is None:
         return _parse_odd_head(block)
-    status, end = head[1], head.end()
-    location = _value(_LOCATION, block, end) if _is_redirect(status) else None
-    return HttpHead(status, _value(_CONTENT_TYPE, block, end), location, end)
+    status, content_type = head.groups()
+    location = _location(block, head.end()) if _is_redirect(status) else None
+    return HttpHead(status, content_type and content_type.strip() or None, location, head.end())
 
 
-def _value(field: re.Pattern[bytes], block: bytes | bytearray, end: int) -> bytes | None:
-    """The first field of that name in a plain head, stripped; None where it is absent or empty."""
-    found = field.search(block, 0, end)
+def _location(block: bytes | bytearray, end: int) -> bytes | None:
+    """The first Location of a plain head, stripped; None where it is absent or empty."""
+    found = _LOCATION.search(block, 0, end)
     return found[1].strip() or None if found is not None else None
 
 
