@@ -6,7 +6,10 @@ string, `", "` and `": "` between, non-ASCII escaped, absent fields left out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from operator import itemgetter
+from typing import Any
 
 from cdxmill.capture import Capture
 
@@ -35,8 +38,8 @@ _FIELDS = (
 
 def format_cdxj(capture: Capture) -> bytes:
     """One line, without its line end."""
-    template, quotes = _template(tuple([value is None for value in capture]))
-    values = tuple([value for value in capture if value is not None])
+    template, quotes, values_of = _template(tuple([value is None for value in capture]))
+    values = values_of(capture)
     line = template % values
     if line.translate(None, _SAFE) == quotes:  # no value has any that has to be escaped
         return line
@@ -47,11 +50,11 @@ def format_cdxj(capture: Capture) -> bytes:
 
 
 @cache
-def _template(absent: tuple[bool, ...]) -> tuple[bytes, bytes]:
-    """A line with places for the values that are there, and the quotation marks of the line itself."""
-    template = b"".join([field for field, is_absent in zip(_FIELDS, absent, strict=True) if not is_absent])
-    template += b'"}'
-    return template, b'"' * template.count(b'"')
+def _template(absent: tuple[bool, ...]) -> tuple[bytes, bytes, Callable[[Capture], Any]]:
+    """A line with places for the values that are there, the quotation marks of the line itself, and these values."""
+    present = [place for place, is_absent in enumerate(absent) if not is_absent]
+    template = b"".join([_FIELDS[place] for place in present]) + b'"}'
+    return template, b'"' * template.count(b'"'), itemgetter(*present)
 
 
 def quote(value: bytes) -> bytes:

@@ -71,35 +71,17 @@ def inflate_members(buffer: bytes, start: int, limit: int) -> Iterator[tuple[byt
     """The members from `start` of `buffer` on: their content, up to `limit` bytes, and where they end.
 
     As many as can be read the quick way, each proven; none where already the first cannot.
-    More may follow: stops where `buffer` may end within a member.
+    More may follow: stops where `buffer` may end within a member, and where headers change.
     """
-    begin = start
-    for member in _inflate_alike(buffer, start, limit):
-        yield member
-        begin = member[1]
-    if begin == start and (one := inflate_next(buffer, start, limit)) is not None:
-        yield one
-
-
-def _inflate_alike(buffer: bytes, start: int, limit: int) -> Iterator[tuple[bytearray, int]]:
-    """As `inflate_next`, member after member while their headers are the same ten bytes."""
-    header = buffer[start : start + _PLAIN_HEADER]
-    if header[:4] != _PLAIN:
-        return
-    while (end := find(buffer, header, start + _LEAST, start + _NEAR)) >= 0:
-        member = buffer[start:end]
-        trailer = member[-TRAILER_SIZE:]
-        crc, size = _read_trailer(trailer)
-        if not 0 < size <= limit or find(member, trailer) != end - start - TRAILER_SIZE:
-            return
-        try:
-            data = deflate.gzip_decompress(member, size)
-        except deflate.DeflateError:
-            return
-        if len(data) != size or deflate.crc32(data) != crc:
-            return
+    begin, header = start, buffer[start : start + _PLAIN_HEADER]
+    while header[:4] == _PLAIN and (end := find(buffer, header, start + _LEAST, start + _NEAR)) >= 0:
+        data = _proven(buffer[start:end], limit)
+        if data is None:
+            break
         yield data, end
         start = end
+    if begin == start and (one := inflate_next(buffer, start, limit)) is not None:
+        yield one
 
 
 def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int] | None:
@@ -118,7 +100,7 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
     >>> [inflate_next(data, 0, 100) for data in (member + b"garbage", b"x" + member, member + member[-4:])]
     [None, None, None]
     """
-    header = buffer[start : start + 10]
+    header = buffer[start : start + _PLAIN_HEADER]
     if header[:4] not in _HEADS:
         return None
     end = find(buffer, header, start + _LEAST, start + _NEAR)
@@ -126,14 +108,18 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
         end = find(buffer, MAGIC, start + _LEAST)
         if end < 0:
             end = len(buffer)
-    trailer = buffer[end - TRAILER_SIZE : end]
-    size = int.from_bytes(trailer[4:], "little")
-    if not 0 < size <= limit or find(buffer, trailer, start + _LEAST - TRAILER_SIZE, end - 1) >= 0:
+    data = _proven(buffer[start:end], limit) if end - start >= _LEAST else None
+    return None if data is None else (data, end)
+
+
+def _proven(member: bytes, limit: int) -> bytearray | None:
+    """The content of `member`, up to `limit` bytes; None where it is not exactly one sound member."""
+    trailer = member[-TRAILER_SIZE:]
+    crc, size = _read_trailer(trailer)
+    if not 0 < size <= limit or find(member, trailer) != len(member) - TRAILER_SIZE:
         return None
     try:
-        data = deflate.gzip_decompress(memoryview(buffer)[start:end], size)
+        data = deflate.gzip_decompress(member, size)
     except deflate.DeflateError:
         return None
-    if len(data) != size or deflate.crc32(data) != int.from_bytes(trailer[:4], "little"):
-        return None
-    return data, end
+    return data if len(data) == size and deflate.crc32(data) == crc else None
