@@ -25,7 +25,8 @@ _LEAST = 18
 """Bytes that the shortest member has."""
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
 _PLAIN_HEADER, _PLAIN = 10, MAGIC + b"\0"
-_read_trailer = struct.Struct("<II").unpack
+_LENGTH_SIZE = 4
+_read_length = struct.Struct("<I").unpack
 _HEADS = frozenset(MAGIC + bytes((flags,)) for flags in range(32) if not flags & _FHCRC)
 
 
@@ -113,13 +114,27 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
 
 
 def _proven(member: bytes, limit: int) -> bytearray | None:
-    """The content of `member`, up to `limit` bytes; None where it is not exactly one sound member."""
-    trailer = member[-TRAILER_SIZE:]
-    crc, size = _read_trailer(trailer)
-    if not 0 < size <= limit or find(member, trailer) != len(member) - TRAILER_SIZE:
+    """The content of `member`, up to `limit` bytes; None where it is not exactly one sound member.
+
+    The inflater checks the trailer that it finds, and does not notice bytes behind it. That trailer holds
+    the content's length: where this stands nowhere but in the last four bytes, nothing follows.
+    """
+    length = member[-_LENGTH_SIZE:]
+    (size,) = _read_length(length)
+    if not 0 < size <= limit:
         return None
     try:
         data = deflate.gzip_decompress(member, size)
     except deflate.DeflateError:
         return None
-    return data if len(data) == size and deflate.crc32(data) == crc else None
+    if len(data) != size:
+        return None
+    ends = find(member, length, _PLAIN_HEADER) == len(member) - _LENGTH_SIZE
+    return data if ends or _ends_in_trailer_of(data, member) else None
+
+
+def _ends_in_trailer_of(data: bytearray, member: bytes) -> bool:
+    """Whether `member` ends in the trailer that `data` has, and has it nowhere else: the length may come up by chance."""
+    trailer = member[-TRAILER_SIZE:]
+    is_last = find(member, trailer, _PLAIN_HEADER) == len(member) - TRAILER_SIZE
+    return is_last and deflate.crc32(data) == int.from_bytes(trailer[:4], "little")
