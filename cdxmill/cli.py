@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from copy import copy
 from types import FrameType
 from typing import Annotated
 
@@ -88,7 +89,7 @@ def _options(
     del version
 
 
-@app.command(epilog=EXIT_STATUS)
+@app.command("index", epilog=EXIT_STATUS)
 def index(  # noqa: PLR0913 - one parameter an option
     output: Annotated[
         str,
@@ -142,7 +143,7 @@ def index(  # noqa: PLR0913 - one parameter an option
     return FAILED if failures.count else OK
 
 
-@app.command(epilog=EXIT_STATUS)
+@app.command("sample", epilog=EXIT_STATUS)
 def sample(
     cdx: CdxFiles,
     output: SplitsOutput,
@@ -169,7 +170,7 @@ def sample(
     return FAILED if failures.count else OK
 
 
-@app.command(epilog=EXIT_STATUS)
+@app.command("zipnum", epilog=EXIT_STATUS)
 def zipnum(  # noqa: PLR0913
     cdx: CdxFiles,
     output: NewCluster,
@@ -208,7 +209,7 @@ def zipnum(  # noqa: PLR0913
     return FAILED if failures.count else OK
 
 
-@app.command(epilog=EXIT_STATUS)
+@app.command("build", epilog=EXIT_STATUS)
 def build(  # noqa: PLR0913
     output: NewCluster,
     inputs: Archives = None,
@@ -254,7 +255,7 @@ def build(  # noqa: PLR0913
     return FAILED if failures.count else OK
 
 
-@app.command(epilog=EXIT_STATUS)
+@app.command("publish", epilog=EXIT_STATUS)
 def publish(  # noqa: PLR0913
     cluster: Annotated[
         str, typer.Argument(metavar="CLUSTER", help="Folder of a ZipNum cluster, or its s3 or hdfs URL.")
@@ -289,7 +290,7 @@ def publish(  # noqa: PLR0913
     return OK
 
 
-@app.command(epilog=EXIT_STATUS)
+@app.command("lookup", epilog=EXIT_STATUS)
 @takes_options
 def lookup(options: LookupOptions) -> int:
     """Print the lines that a cluster has for a URL.
@@ -303,8 +304,8 @@ def lookup(options: LookupOptions) -> int:
     return OK if is_well else FAILED
 
 
-app.command(epilog=EXIT_STATUS)(cluster_cli.get)
-app.command(epilog=EXIT_STATUS)(cluster_cli.verify)
+app.command("get", epilog=EXIT_STATUS)(cluster_cli.get)
+app.command("verify", epilog=EXIT_STATUS)(cluster_cli.verify)
 app.command("split-points", epilog=EXIT_STATUS)(cluster_cli.split_points)
 
 
@@ -316,11 +317,20 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise _Terminated
 
 
+def _app_for(arguments: list[str] | None) -> typer.Typer:
+    """The app with only the command that is asked for: typer looks at all options of all it has, a tenth of a start."""
+    name = (sys.argv[1:] if arguments is None else arguments)[:1]
+    asked = [known for known in app.registered_commands if [known.name] == name]
+    chosen = copy(app)
+    chosen.registered_commands = asked or app.registered_commands
+    return chosen
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit status."""
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        result = app(arguments, prog_name="cdxmill", standalone_mode=False)
+        result = _app_for(arguments)(arguments, prog_name="cdxmill", standalone_mode=False)
         if result == INTERRUPTED:  # typer's answer to Ctrl-C
             raise KeyboardInterrupt
         return result if isinstance(result, int) else OK

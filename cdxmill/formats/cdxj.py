@@ -50,7 +50,7 @@ def format_cdxj(capture: Capture) -> bytes:
 
 
 @cache
-def _template(absent: tuple[bool, ...]) -> tuple[bytes, bytes, Callable[[Capture], Any]]:
+def _template(absent: tuple[bool, ...]) -> tuple[bytes, bytes, Callable[[Capture], tuple[Any, ...]]]:
     """A line with places for the values that are there, the quotation marks of the line itself, and these values."""
     present = [place for place, is_absent in enumerate(absent) if not is_absent]
     template = b"".join([_FIELDS[place] for place in present]) + b'"}'

@@ -13,8 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, NamedTuple
 
-import zstandard
-
 from cdxmill.errors import StoppedError
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.line_lists import distinct
@@ -67,7 +65,7 @@ class Slice(NamedTuple):
 
 def write_run(file: IO[bytes], name: str, lists: Iterator[list[bytes]]) -> Run:
     """Write sorted lines to `file` as the run `name`; equal ones within a list are collapsed."""
-    pack = zstandard.ZstdCompressor(level=LEVEL).compress
+    pack = _packer()
     firsts: list[tuple[int, bytes]] = []
     offset = count = duplicates = 0
     for given in lists:
@@ -101,7 +99,7 @@ def write_places(file: IO[bytes], name: str, source: str, places: Places) -> Run
 
 def _write_footer(file: IO[bytes], firsts: Sequence[tuple[int, bytes]]) -> int:
     text = b"\n".join([b"%d %b" % first for first in firsts])
-    return file.write(zstandard.ZstdCompressor(level=LEVEL).compress(text))
+    return file.write(_packer()(text))
 
 
 def cut_runs(runs: Sequence[Run], points: Sequence[bytes], open_run: OpenRun) -> list[list[Slice]]:
@@ -117,7 +115,7 @@ def cut_runs(runs: Sequence[Run], points: Sequence[bytes], open_run: OpenRun) ->
 
 def cut_run(read_at: ReadAt, run: Run, points: Sequence[bytes]) -> list[tuple[int, int]]:
     """For each part that `points` divide the run into: the places between which its blocks lie."""
-    footer = zstandard.ZstdDecompressor().decompress(read_at(run.footer, run.end - run.footer))
+    footer = _inflater()(read_at(run.footer, run.end - run.footer))
     entries = [entry.split(b" ", 1) for entry in footer.split(b"\n")]
     firsts = [first for _, first in entries]
     bounds = [*(int(place) for place, _ in entries), run.stop]
@@ -158,13 +156,25 @@ def _texts(open_run: OpenRun, part: Slice, ahead: int) -> Iterator[bytes]:
 
 
 def _unpacked(read_at: ReadAt, part: Slice, ahead: int) -> Iterator[bytes]:
-    inflate = zstandard.ZstdDecompressor().decompress
+    inflate = _inflater()
     window = Window(read_at, max(ahead, _AHEAD))
     pos = part.start
     while pos < part.end:
         length = int.from_bytes(window.get(pos, 4), "little")
         yield inflate(window.get(pos + 4, length))
         pos += 4 + length
+
+
+def _packer() -> Callable[[bytes], bytes]:
+    import zstandard  # slow to import, and most indexes are sorted without a spill
+
+    return zstandard.ZstdCompressor(level=LEVEL).compress
+
+
+def _inflater() -> Callable[[bytes], bytes]:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompress
 
 
 def _between(lines: list[bytes], low: bytes | None, high: bytes | None) -> list[bytes]:
