@@ -43,7 +43,7 @@ def parse_http_head(block: bytes | bytearray) -> HttpHead:
         return _parse_odd_head(block)
     status, content_type = head.groups()
     location = _location(block, head.end()) if _is_redirect(status) else None
-    return HttpHead(status, content_type and content_type.strip() or None, location, head.end())
+    return HttpHead(status, (content_type and content_type.strip()) or None, location, head.end())
 
 
 def _location(block: bytes | bytearray, end: int) -> bytes | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from cdxmill.formats.gzip_member import MAX_HEADER, TRAILER_SIZE, header_size
 from cdxmill.stages.window import Window
 
-_PIECE = 1 << 16
+_PIECE = 1 << 15
 _FIRST = 1 << 9
 """Compressed bytes that give the content's first ones: deflate's longest tables are smaller."""
 

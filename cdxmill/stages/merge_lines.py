@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from cdxmill.stages.line_lists import distinct
+from cdxmill.stages.line_lists import distinct_captures
 from cdxmill.stages.sort_lines import Create, LineSorter
 from cdxmill.stages.sorted_runs import BLOCK, OpenRun, Run, Slice, read_slice, write_run
 
@@ -46,15 +46,19 @@ class _Source:
 def merge_lines(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
     """The lines of all `sources`, sorted as bytes, equal ones collapsed, in lists.
 
-    Requires: each source gives non-empty lists, its lines strictly increasing.
+    Requires: each source gives non-empty lists of captures, all its lines sorted.
     """
+    return distinct_captures(_merged(sources))
+
+
+def _merged(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
     active = [_Source(lists, first) for lists in sources if (first := next(lists, []))]
     while len(active) > 1:
         bound = min([source.lines[-1] for source in active])
         lines: list[bytes] = []
         active = [source for source in active if source.take(bound, lines)]
         lines.sort()
-        yield distinct(lines)
+        yield lines
     for source in active:
         yield from source.rest()
 

@@ -7,12 +7,12 @@ member's content before the place.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from itertools import islice
-from operator import lt
+from functools import lru_cache
 from typing import NamedTuple
 
+from stringzilla import split
+
 from cdxmill.stages.inflate import MemberError, inflate
-from cdxmill.stages.read_lines import LineCutter
 from cdxmill.stages.window import ReadAt, Window
 
 SPAN = 1 << 40
@@ -35,37 +35,79 @@ class Places(NamedTuple):
 def note_places(window: Window, most: int) -> Generator[bytes, None, Places | None]:
     """The file's content, in pieces, and at last places of lines in it.
 
-    None as soon as the lines turn out not to be strictly increasing, or not to be captures alone, or a
-    gzip member to have more than `most` plain bytes: who reads from a place inflates its member from
-    the start. Raises MemberError where gzip data are damaged or cut.
+    None as soon as the lines turn out not to be sorted, or not to be captures alone, or a gzip member
+    to have more than `most` plain bytes: who reads from a place inflates its member from the start.
+    Raises MemberError where gzip data are damaged or cut.
     """
     firsts: list[tuple[int, bytes]] = []
-    pos = count = have = noted = 0
-    last, cutter = _FIRST_CAPTURE, LineCutter()
+    pos = have = noted = 0
+    order = _Order()
     while window.get(pos, 1):
         member, size = inflate(window, pos), 0
         for piece in member:
             yield piece
-            inside = bool(cutter.begun)
-            lines = cutter.cut(piece)
-            if lines and not firsts:
-                firsts.append((0, lines[0]))
-            elif not size and len(lines) > inside and have >= noted + APART:
-                firsts.append((pos * SPAN + inside * (piece.find(b"\n") + 1), lines[inside]))
+            if firsts and not size and have >= noted + APART and (found := order.next_line(piece)):
+                firsts.append((pos * SPAN + found[0], found[1]))
                 noted = have
             size += len(piece)
-            if size > most or not _increase(last, lines):
+            if size > most or not order.take(piece):
                 return None
-            last, count = lines[-1] if lines else last, count + len(lines)
+            if not firsts and order.count:
+                firsts.append((0, order.first))
         pos, have = member.end, have + size
-    rest = cutter.end()
-    if not _increase(last, rest) or not (firsts or rest):
+    if not order.end():
         return None
-    return Places(firsts or [(0, rest[0])], pos * SPAN, count + len(rest))
+    return Places(firsts or [(0, order.first)], pos * SPAN, order.count)
 
 
-def _increase(last: bytes, lines: list[bytes]) -> bool:
-    return not lines or (last < lines[0] and all(map(lt, lines, islice(lines, 1, None))))
+class _Order:
+    """Whether the lines of a text that comes in pieces are sorted captures. No line is made an object: that takes longest."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first = b""
+        self._last = _FIRST_CAPTURE
+        self._begun: list[bytes] = []
+
+    def next_line(self, piece: bytes) -> tuple[int, bytes] | None:
+        """Where in the next piece the first line begins that ends there, too, and that line."""
+        start = piece.find(b"\n") + 1 if self._begun else 0
+        end = piece.find(b"\n", start) if start or not self._begun else -1
+        return (start, piece[start:end]) if end >= 0 else None
+
+    def take(self, piece: bytes) -> bool:
+        """Whether the lines that end in the next piece are in order."""
+        first, last = piece.find(b"\n"), piece.rfind(b"\n")
+        if last < 0:
+            self._begun.append(piece)
+            return True
+        line = b"".join((*self._begun, piece[:first]))
+        self._begun = [piece[last + 1 :]] if last + 1 < len(piece) else []
+        return self._goes_on(line, line, 1) and (first == last or self._are_sorted(piece[first + 1 : last]))
+
+    def end(self) -> bool:
+        """Whether also the last line is in order where that has no LF; False where there is none at all."""
+        line = b"".join(self._begun)
+        return (not self._begun or self._goes_on(line, line, 1)) and self.count > 0
+
+    def _are_sorted(self, text: bytes) -> bool:
+        lines = split(text, b"\n")
+        return lines.argsort() == _ascending(len(lines)) and self._goes_on(
+            bytes(lines[0]), bytes(lines[-1]), len(lines)
+        )
+
+    def _goes_on(self, first: bytes, last: bytes, count: int) -> bool:
+        if first < self._last:
+            return False
+        self.first = self.first or first
+        self._last, self.count = last, self.count + count
+        return True
+
+
+@lru_cache(maxsize=1000)
+def _ascending(count: int) -> tuple[int, ...]:
+    """What `argsort` says of sorted lines; equal ones stay as they are."""
+    return tuple(range(count))
 
 
 def read_places(read_at: ReadAt, start: int, stop: int) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ from .memory_files import MemoryFiles
 
 word = st.binary(min_size=1, max_size=6).filter(lambda line: b"\n" not in line and line > b" CDY")
 line = word | st.builds(lambda start: start + b"x" * 3000, word)
-sorted_lines = st.lists(line, min_size=1, max_size=40, unique=True).map(sorted)
+sorted_lines = st.lists(line, min_size=1, max_size=40).map(sorted)
 cuts = st.lists(st.integers(0, 20_000), max_size=12)
 SOME = 1 << 20
 
@@ -96,11 +96,13 @@ def test_sorted_files_and_spilled_lines_merge_and_are_cut_as_one(
     "text",
     [
         b"b\na\n",
-        b"a\na\n",
         b" CDX N b a\na\n",
         b"\na\n",
         b"a\n\n",
-        b"a\nb\nb",
+        b"a\nb\na",
+        b"a\nc\nb\nd\n",
+        b"aaaaaaaaa\naaaaaaaa\n",
+        b"a\xff\na\x7f\n",
         b"a\n" + b"b" * 9000 + b"\n" + b"b" * 8999 + b"\n",
         b"",
         b" CDX N b",

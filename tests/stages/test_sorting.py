@@ -124,7 +124,7 @@ def test_slices_are_what_belongs_between_the_split_points(
     assert [joined(merge_slices(part, files.reader)) for part in parts] == shards
 
 
-@given(st.lists(st.lists(words, unique=True, max_size=9).map(sorted), max_size=6), st.integers(1, 4))
+@given(st.lists(st.lists(words, max_size=9).map(sorted), max_size=6), st.integers(1, 4))
 def test_sorted_sources_merge_in_lists_of_any_size(sources: list[list[bytes]], size: int) -> None:
     merged = merge_lines(
         iter([source[start : start + size] for start in range(0, len(source), size)]) for source in sources
