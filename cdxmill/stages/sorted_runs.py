@@ -17,7 +17,7 @@ from cdxmill.errors import StoppedError
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.line_lists import distinct
 from cdxmill.stages.read_lines import LineCutter
-from cdxmill.stages.sorted_file import Places, read_places
+from cdxmill.stages.sorted_file import SPAN, Places, read_places
 from cdxmill.stages.window import ReadAt, Window
 
 BLOCK = 1 << 16
@@ -61,6 +61,10 @@ class Slice(NamedTuple):
     end: int
     low: bytes | None = None
     high: bytes | None = None
+
+    def packed(self) -> int:
+        """Bytes that it takes on disk, about."""
+        return (self.end - self.start) // (SPAN if self.run.source else 1)
 
 
 def write_run(file: IO[bytes], name: str, lists: Iterator[list[bytes]]) -> Run:
