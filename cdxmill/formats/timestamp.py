@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 _ISO = re.compile(
     rb"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?Z?"
@@ -22,6 +23,7 @@ _FIRST_YEAR, _LAST_YEAR = 1900, 2999
 _WIDTHS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
 
 
+@lru_cache(maxsize=4096)  # a crawler fetches several pages a second
 def timestamp_of(date: bytes) -> bytes | None:
     """The 14 digits of `date`, or None where it is no date.
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from cdxmill.capture import Capture, CrawlNotes, Record
 from cdxmill.formats.http_head import parse_http_head
 
-_CHARSET = Capture._fields.index("charset")
+Notes = tuple[bytes | None, bytes | None]
+"""A capture's charset and languages."""
 COMPANIONS = frozenset((b"request", b"metadata"))
 """Types of records that tell about another one."""
 _LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
@@ -37,17 +38,17 @@ def names(notes: CrawlNotes, record: Record) -> bool:
     return notes.concurrent_to == record.headers.get(b"warc-record-id")
 
 
-def with_crawl_notes(capture: Capture, block: bytes | bytearray) -> Capture:
-    """`capture` with charset and languages, as Common Crawl's crawler notes them."""
+def crawl_notes(block: bytes | bytearray) -> Notes | None:
+    """Charset and languages, as Common Crawl's crawler notes them; None where `block` says nothing of them."""
     usual = _USUAL_NOTES.match(block)
     if usual is not None:
         charset, found = usual.groups()
     else:
         charset, found = _note(block, b"charset-detected: "), _note(block, b"languages-cld2: ")
     if charset is None and found is None:
-        return capture
+        return None
     languages = b",".join(_LANGUAGE.findall(found or b""))
-    return Capture._make((*capture[:_CHARSET], charset, languages or None, *capture[_CHARSET + 2 :]))
+    return charset, languages or None
 
 
 def _note(block: bytes | bytearray, name: bytes) -> bytes | None:

@@ -12,7 +12,7 @@ from cdxmill.capture import Capture, CrawlNotes, Damage, Headers, Note, Record
 from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.formats.surt import surt, unsurt
 from cdxmill.formats.timestamp import timestamp_of
-from cdxmill.stages.join_records import COMPANIONS, belongs_to, names, with_crawl_notes, with_request
+from cdxmill.stages.join_records import COMPANIONS, Notes, belongs_to, crawl_notes, names, with_request
 from cdxmill.stages.take_record import base32, is_http, sha1, wants_digest
 
 RECORD_TYPES = frozenset(
@@ -39,6 +39,7 @@ _SPACE = re.compile(rb"[\x00-\x20\x7f]")
 _URL_SPACE = re.compile(rb"[ \x0b\x0c\0]")
 _PLAIN = bytes(byte for byte in range(0x21, 0x7F) if byte != ord("<"))
 """What a URL and its key mostly consist of: there is nothing to be escaped."""
+_NO_NOTES: Notes = (None, None)
 _NO_HEAD = HttpHead(None, None, None, 0)
 
 
@@ -77,12 +78,14 @@ def make_captures(
     `post_append` a request beside its response gives the query that its key ends in.
     `filename` stands in every line. Lines come in the order of records.
     """
-    pending: tuple[Record, Capture] | None = None
+    pending: tuple[Record, bytes, bytes] | None = None
+    notes = _NO_NOTES
     request: Record | None = None
+    requests: tuple[Record, ...] = ()
     for item in found:
         if isinstance(item, CrawlNotes):
             if pending is not None and names(item, pending[0]):
-                pending = pending[0], with_crawl_notes(pending[1], item.block)
+                notes = crawl_notes(item.block) or notes
             continue
         if not isinstance(item, Record):
             yield item
@@ -90,57 +93,67 @@ def make_captures(
         kind = item.headers.get(b"warc-type")
         if kind in COMPANIONS:
             if pending is not None and belongs_to(item, pending[0]):
-                pending = pending[0], _joined(pending[1], item, options)
+                if kind == b"metadata":
+                    notes = crawl_notes(item.block) or notes
+                elif options.post_append:
+                    requests += (item,)
             if options.post_append and kind == b"request":
                 request = item
-        capture = _capture_of(item, filename, options)
-        if capture is None:
+        url = _url_to_index(item, options)
+        if not isinstance(url, bytes):
+            if url is not None:
+                yield url
             continue
-        if not isinstance(capture, Capture):
-            yield capture
-            continue
-        if capture.timestamp == b"-":
+        timestamp = timestamp_of(item.headers.get(b"warc-date", b"")) or b"-"
+        if timestamp == b"-":
             yield Note(item.offset, "the record has no date that can be read: timestamp is -")
         if pending is not None:
-            yield pending[1]
-        if request is not None and belongs_to(request, item):
-            capture = with_request(capture, request, options.urlkey)
-        pending = item, capture
+            yield _capture_of(*pending, notes, requests, filename, options)
+        pending, notes = (item, url, timestamp), _NO_NOTES
+        requests = (request,) if request is not None and belongs_to(request, item) else ()
     if pending is not None:
-        yield pending[1]
+        yield _capture_of(*pending, notes, requests, filename, options)
 
 
-def _joined(capture: Capture, item: Record, options: CaptureOptions) -> Capture:
-    """`capture` with what a record that belongs to it tells."""
-    kind = item.headers.get(b"warc-type")
-    if kind == b"metadata":
-        return with_crawl_notes(capture, item.block)
-    if kind == b"request" and options.post_append:
-        return with_request(capture, item, options.urlkey)
-    return capture
-
-
-def _capture_of(record: Record, filename: bytes, options: CaptureOptions) -> Capture | Damage | None:
+def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | None:
+    """The URL of a record that gets a line; None for one that gets none."""
     headers = record.headers
-    ask = headers.get
-    kind = ask(b"warc-type", b"").lower()
+    kind = headers.get(b"warc-type", b"").lower()
     if not kind:
         return Damage(record.offset, "the record has no WARC-Type", NO_TYPE)
-    if options.records is not None and (kind not in options.records or _is_crawl_note(kind, headers)):
+    wanted = options.records
+    if wanted is not None and (
+        kind not in wanted or (kind in _WITHOUT_HEAD and _is_crawl_note(kind, headers))
+    ):
         return None
     url = _url_of(headers)
-    if not url or (record.is_arc and kind == b"warcinfo"):
-        if kind in _WITHOUT_URL:
-            return None
-        return Damage(record.offset, f"a {kind.decode('latin-1')} record has no WARC-Target-URI", NO_URL)
-    http = record.size > 0 and is_http(headers[b"warc-type"], url)
+    if url and not (record.is_arc and kind == b"warcinfo"):
+        return url
+    if kind in _WITHOUT_URL:
+        return None
+    return Damage(record.offset, f"a {kind.decode('latin-1')} record has no WARC-Target-URI", NO_URL)
+
+
+def _capture_of(
+    record: Record,
+    url: bytes,
+    timestamp: bytes,
+    notes: Notes,
+    requests: tuple[Record, ...],
+    filename: bytes,
+    options: CaptureOptions,
+) -> Capture:
+    ask = record.headers.get
+    given = record.headers[b"warc-type"]
+    kind = given.lower()
+    http = record.size > 0 and is_http(given, url)
     status, content_type, location, end = parse_http_head(record.block) if http else _NO_HEAD
     if not http:
         content_type = ask(b"content-type")
     is_revisit = kind == b"revisit"
-    return Capture(
+    capture = Capture(
         options.urlkey(url),
-        timestamp_of(ask(b"warc-date", b"")) or b"-",
+        timestamp,
         url,
         b"warc/revisit" if is_revisit else None if options.minimal else _mime(record, content_type),
         None if is_revisit else _text(ask(b"warc-identified-payload-type")),
@@ -149,17 +162,17 @@ def _capture_of(record: Record, filename: bytes, options: CaptureOptions) -> Cap
         record.length,
         record.offset,
         filename,
-        None,
-        None,
+        *notes,
         _text(ask(b"warc-truncated")),
         _redirect(url, status, location) if location is not None and not options.minimal else None,
     )
+    for request in requests:
+        capture = with_request(capture, request, options.urlkey)
+    return capture
 
 
 def _is_crawl_note(kind: bytes, headers: Headers) -> bool:
     """A crawler's own notes, which belong to a capture and are none."""
-    if kind not in _WITHOUT_HEAD:
-        return False
     content_type = headers.get(b"content-type", b"")
     return content_type == b"application/warc-fields" or (
         kind == b"metadata" and _MIME_END.split(content_type, maxsplit=1)[0] == b"text/anvl"

@@ -5,10 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.capture import Capture
-from cdxmill.stages.join_records import with_crawl_notes
-
-CAPTURE = Capture(b"a", b"2024", b"http://a/", None, None, None, None, 1, 0, b"f")
+from cdxmill.stages.join_records import crawl_notes
 
 lines = st.sampled_from(
     [
@@ -33,10 +30,9 @@ def test_charset_and_languages_are_taken() -> None:
         b"fetchTimeMs: 12\r\ncharset-detected: UTF-8\r\n"
         b'languages-cld2: {"languages":[{"code-iso-639-3":"eng"},{"code-iso-639-3":"fra"}]}\r\n\r\n'
     )
-    found = with_crawl_notes(CAPTURE, bytearray(block))
-    assert found == CAPTURE._replace(charset=b"UTF-8", languages=b"eng,fra")
+    assert crawl_notes(bytearray(block)) == (b"UTF-8", b"eng,fra")
 
 
 @given(blocks)
 def test_notes_say_the_same_behind_another_line(block: bytes) -> None:
-    assert with_crawl_notes(CAPTURE, block) == with_crawl_notes(CAPTURE, b"x: y\r\n" + block)
+    assert crawl_notes(block) == crawl_notes(b"x: y\r\n" + block)
