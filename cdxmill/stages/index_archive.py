@@ -13,6 +13,8 @@ from cdxmill.stages.read_records import read_records
 from cdxmill.stages.window import CHUNK, ReadAt
 
 _BATCH = 1000
+MAX_DAMAGE = 10_000
+"""So much damage in one file is told place by place; nobody reads more, and it takes memory."""
 
 LINE_FORMATS: dict[str, tuple[Callable[[Capture], bytes], bytes]] = {
     "cdxj": (format_cdxj, b""),
@@ -29,6 +31,17 @@ class Findings:
     damage: list[Damage] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     captures: int = 0
+    _more: int = 0
+
+    def add_damage(self, found: Damage) -> None:
+        """Take it in; beyond MAX_DAMAGE all become one, the last of the list."""
+        if len(self.damage) < MAX_DAMAGE:
+            self.damage.append(found)
+            return
+        self._more += 1
+        first = found.offset if self._more == 1 else self.damage.pop().offset
+        places = f"{self._more} more places are damaged up to {found.offset}"
+        self.damage.append(Damage(first, f"{places}, the last: {found.reason}", found.hint))
 
 
 def index_archive(
@@ -53,7 +66,7 @@ def index_archive(
                 yield lines
                 lines = []
         elif isinstance(item, Damage):
-            findings.damage.append(item)
+            findings.add_damage(item)
         else:
             findings.notes.append(item)
     findings.captures += len(lines)

@@ -13,9 +13,6 @@ from cdxmill.stages.resync import Resync
 from cdxmill.stages.take_record import NO_ARCHIVE, starts_record
 from cdxmill.stages.window import CHUNK, ReadAt, Window
 
-MAX_DAMAGE = 10_000
-"""So much damage in one file is told place by place; nobody reads more, and it takes memory."""
-
 _UNPACK = "unpack it, then index that"
 _FOREIGN = {
     b"BZh": ("bzip2", _UNPACK),
@@ -38,13 +35,11 @@ def read_records(
     window = Window(read_at, chunk)
     head = window.get(0, 16)
     if not head:
-        yield Note(0, "the file is empty")
-        return
+        return iter((Note(0, "the file is empty"),))
     for magic, (name, hint) in _FOREIGN.items():
         if head.startswith(magic):
-            yield Damage(0, f"{name} files have no records that can be read singly", hint)
-            return
-    yield from _summed_up(_reader(window, lineless))
+            return iter((Damage(0, f"{name} files have no records that can be read singly", hint),))
+    return _reader(window, lineless)
 
 
 def _reader(window: Window, lineless: frozenset[bytes]) -> Iterator[Record | CrawlNotes | Damage]:
@@ -82,19 +77,3 @@ def _looked_at(window: Window, pos: int) -> int:
 
         return Frames(window).looked_at(pos)
     return looked_at_header(window, pos)
-
-
-def _summed_up(items: Iterator[Record | CrawlNotes | Damage]) -> Iterator[Record | CrawlNotes | Damage]:
-    """All items; damage beyond MAX_DAMAGE becomes one more item."""
-    count = 0
-    first = last = None
-    for item in items:
-        if isinstance(item, Damage):
-            count += 1
-            if count > MAX_DAMAGE:
-                first, last = first or item, item
-                continue
-        yield item
-    if first is not None and last is not None:
-        places = f"{count - MAX_DAMAGE} more places are damaged up to {last.offset}"
-        yield Damage(first.offset, f"{places}, the last: {last.reason}", last.hint)

@@ -9,8 +9,9 @@ import zlib
 
 import pytest
 
-from cdxmill.capture import Damage
-from cdxmill.stages.read_records import MAX_DAMAGE, read_records
+from cdxmill.stages.index_archive import MAX_DAMAGE, Findings, index_archive
+from cdxmill.stages.make_captures import CaptureOptions
+from cdxmill.stages.read_records import read_records
 
 from .accounting import findings
 from .read_back import name_in
@@ -177,11 +178,16 @@ def test_a_file_that_shrinks_while_it_is_read(pack: type[bytes]) -> None:
 
 def test_damage_is_told_place_by_place_up_to_a_limit() -> None:
     data = record(length=b"no") * (MAX_DAMAGE + 5) + record()
-    found = list(read_records(lambda offset, size: data[offset : offset + size]))
-    damage = [item for item in found if isinstance(item, Damage)]
-    assert len(damage) == MAX_DAMAGE + 1
-    assert damage[-1].reason.startswith("5 more places are damaged")
-    assert len(found) == len(damage) + 1
+    findings = Findings()
+    lines = list(
+        index_archive(
+            lambda offset, size: data[offset : offset + size], b"x", CaptureOptions(), "cdxj", findings
+        )
+    )
+    assert len(findings.damage) == MAX_DAMAGE + 1
+    assert findings.damage[-1].reason.startswith("5 more places are damaged")
+    assert findings.damage[-1].offset == MAX_DAMAGE * len(record(length=b"no"))
+    assert [len(some) for some in lines] == [1]
 
 
 def test_gzip_is_read_by_others_as_we_read_it() -> None:
