@@ -36,9 +36,26 @@ _FIELDS = (
 """What a line has of each of a capture's values."""
 
 
+_OPTIONAL = (3, 4, 5, 6, 10, 11, 12, 13, 14, 15)
+"""Places of the values that may be absent."""
+
+
 def format_cdxj(capture: Capture) -> bytes:
     """One line, without its line end."""
-    template, quotes, values_of = _template(tuple([value is None for value in capture]))
+    mime, detected, status, digest = capture[3:7]
+    charset, languages, truncated, redirect, method, body = capture[10:]
+    template, quotes, values_of = _template(
+        mime is None,
+        detected is None,
+        status is None,
+        digest is None,
+        charset is None,
+        languages is None,
+        truncated is None,
+        redirect is None,
+        method is None,
+        body is None,
+    )
     values = values_of(capture)
     line = template % values
     if line.translate(None, _SAFE) == quotes:  # no value has any that has to be escaped
@@ -50,9 +67,10 @@ def format_cdxj(capture: Capture) -> bytes:
 
 
 @cache
-def _template(absent: tuple[bool, ...]) -> tuple[bytes, bytes, Callable[[Capture], tuple[Any, ...]]]:
+def _template(*absent: bool) -> tuple[bytes, bytes, Callable[[Capture], tuple[Any, ...]]]:
     """A line with places for the values that are there, the quotation marks of the line itself, and these values."""
-    present = [place for place, is_absent in enumerate(absent) if not is_absent]
+    missing = {place for place, is_absent in zip(_OPTIONAL, absent, strict=True) if is_absent}
+    present = [place for place in range(len(_FIELDS)) if place not in missing]
     template = b"".join([_FIELDS[place] for place in present]) + b'"}'
     return template, b'"' * template.count(b'"'), itemgetter(*present)
 

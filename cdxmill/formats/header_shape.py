@@ -46,7 +46,7 @@ class HeaderShape(NamedTuple):
     """The pattern of a header; the names, in lower case, of its groups; its record type; and the groups of some fields.
 
     What stands in the group `length` is a number. `following` are all shapes of the file in the order in which
-    they are tried for the next header.
+    they are tried for the next header: records come in turns, so the one that came behind this last is the first.
     """
 
     pattern: re.Pattern[bytes]
@@ -77,8 +77,12 @@ class HeaderShapes:
 
     def match(self, data: bytes | bytearray) -> HeaderMatch | None:
         """The header that `data` starts with, if it has a known shape."""
-        for shape in self._likely:
+        likely = self._likely
+        for shape in likely:
             if (match := shape.pattern.match(data, 0, MAX_HEADER)) is not None:
+                if shape is not likely[0]:
+                    likely.remove(shape)
+                    likely.insert(0, shape)
                 self._likely = shape.following
                 return shape, match
         return None
@@ -93,10 +97,9 @@ class HeaderShapes:
         return headers, start
 
     def _add(self, shape: HeaderShape) -> None:
-        """Records come in turns (request, response, metadata): behind each shape the one after it is tried first."""
         self._shapes.append(shape)
-        for place, earlier in enumerate(self._shapes, 1):
-            earlier.following[:] = self._shapes[place:] + self._shapes[:place]
+        for known in self._shapes:
+            known.following[:] = self._shapes
 
 
 def _shape_of(head: bytes, headers: Headers) -> HeaderShape | None:
