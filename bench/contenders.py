@@ -152,15 +152,15 @@ def copies(files: list[Path], count: int) -> list[Path]:
 
 def two_processes(quick: bool) -> Section:
     originals = ensure("web", quick)
-    files = copies(originals, 8)
+    files = copies(originals, 16)
     tools = [
         cdxmill_index(OURS, 2, files),
         cdxmill_index("cdxmill -p 1", 1, files),
         two_at_a_time("pywb cdx-indexer -j -s, two at a time", [program("cdx-indexer"), "-j", "-s"], files),
         two_at_a_time("cdxj-indexer -s, two at a time", [program("cdxj-indexer"), "-s"], files),
     ]
-    title = "Indexing, eight files, two processes"
-    return Section("web-two", title, f"Two WARCs, four times. {facts_of(originals[0])}", 2, files, tools)
+    title = "Indexing, sixteen files, two processes"
+    return Section("web-two", title, f"Two WARCs, eight times. {facts_of(originals[0])}", 2, files, tools)
 
 
 def start_up(quick: bool) -> Section:
