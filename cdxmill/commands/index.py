@@ -17,7 +17,7 @@ from cdxmill.commands.reading import counted
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.stages.index_archive import LINE_FORMATS, Findings, index_archive
-from cdxmill.stages.line_lists import distinct
+from cdxmill.stages.line_lists import distinct, text_of
 from cdxmill.stages.make_captures import CaptureOptions
 from cdxmill.stages.merge_lines import merge_runs
 from cdxmill.stages.sort_lines import LineSorter, sort_captures
@@ -156,7 +156,7 @@ def index_to_stream(
         scratch = Scratch(Path(folder))
         merged = merge_runs(runs, scratch.create, scratch.reader)
         for lines in _with_header(options.line_format, merged):
-            out.write(b"\n".join(lines) + b"\n")
+            out.write(text_of(lines))
     return summary
 
 

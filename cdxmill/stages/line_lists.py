@@ -43,6 +43,15 @@ def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
         yield lines
 
 
+def text_of(lines: list[bytes]) -> bytes:
+    """`lines`, each with its LF.
+
+    >>> text_of([b"a", b"b"]), text_of([])
+    (b'a\\nb\\n', b'')
+    """
+    return b"\n".join([*lines, b""])  # to add the last LF to a megabyte would copy it
+
+
 def distinct(lines: list[bytes]) -> list[bytes]:
     """Sorted `lines` with equal ones collapsed."""
     if any(map(eq, lines, islice(lines, 1, None))):

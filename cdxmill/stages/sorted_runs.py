@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 from cdxmill.errors import StoppedError
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.line_lists import distinct
+from cdxmill.stages.line_lists import distinct, text_of
 from cdxmill.stages.read_lines import LineCutter
 from cdxmill.stages.sorted_file import SPAN, Places, read_places
 from cdxmill.stages.window import ReadAt, Window
@@ -87,7 +87,7 @@ def write_run(file: IO[bytes], name: str, lists: Iterator[list[bytes]]) -> Run:
 def _blocks(lines: list[bytes]) -> Iterator[bytes]:
     """Lines as texts of about BLOCK bytes, or one line."""
     for index in range(0, len(lines), _JOINED):
-        text = b"\n".join(lines[index : index + _JOINED]) + b"\n"
+        text = text_of(lines[index : index + _JOINED])
         start = 0
         while start < len(text):
             end = text.rfind(b"\n", start, start + BLOCK) + 1 or text.index(b"\n", start) + 1

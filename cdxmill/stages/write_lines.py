@@ -7,6 +7,7 @@ from typing import IO
 
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.stages.group_lines import group_lines
+from cdxmill.stages.line_lists import text_of
 
 MEMBER = 1 << 20
 
@@ -19,5 +20,5 @@ def write_gzip_lines(lists: Iterable[list[bytes]], file: IO[bytes], compressor: 
     size = 0
     for lines in lists:
         for group in group_lines(lines, MEMBER):
-            size += file.write(compressor.compress(b"\n".join(group) + b"\n"))
+            size += file.write(compressor.compress(text_of(group)))
     return size or file.write(compressor.compress(b""))

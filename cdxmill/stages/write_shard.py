@@ -8,6 +8,7 @@ from typing import IO, NamedTuple
 
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import BlockRef, format_part_line, key_of
+from cdxmill.stages.line_lists import text_of
 
 BLOCK_LINES = 3000
 
@@ -37,7 +38,7 @@ def write_shard(
     offset = count = blocks = 0
     digest = hashlib.sha256()
     for lines in _blocks(lists, block_lines):
-        data = compressor.compress(b"\n".join(lines) + b"\n")
+        data = compressor.compress(text_of(lines))
         part.write(format_part_line(BlockRef(key_of(lines[0]), name.encode(), offset, len(data))))
         shard.write(data)
         digest.update(data)
