@@ -100,7 +100,6 @@ def build_cluster(
     with stopping(folder):
         folder.mkdir(parents=True, exist_ok=True)
     unpublish(folder)
-    _keep_freed_memory()
     settings = _settings(options)
     job = fingerprint(paths, settings)
     work = WorkFolder(folder / ".work", job)
@@ -117,14 +116,6 @@ def build_cluster(
     taken = sum(run.lines + run.duplicates for run in runs)
     size, blocks = sum(shard.bytes for shard in shards), sum(shard.blocks for shard in shards)
     return ClusterSummary(len(shards), lines, blocks, taken - lines, size, failed)
-
-
-def _keep_freed_memory() -> None:
-    """Have the C library keep what is freed, up to twice this size, for what comes next.
-
-    By itself it gives blocks of a megabyte back to the system, and to get them again costs a tenth of all time.
-    """
-    bytes(16 << 20)
 
 
 def _settings(options: ZipnumOptions) -> tuple[object, ...]:
