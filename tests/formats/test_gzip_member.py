@@ -101,6 +101,30 @@ def test_members_behind_one_another_are_what_zlib_gives(several: list[bytes], da
         at = end
 
 
+@pytest.mark.parametrize(
+    "behind",
+    [
+        member_of(b"\x1f\x8b\x08\0" + b"time" + b"\0\3", b"abc" * 99),  # the same content again
+        b"garbage" + (297).to_bytes(4, "little"),
+        b"garbage" + zlib.crc32(b"abc" * 99).to_bytes(4, "little") + (297).to_bytes(4, "little"),
+        b"\0" * 9,
+    ],
+)
+def test_what_stands_between_members_is_never_taken_for_a_part_of_one(behind: bytes) -> None:
+    """Neither where it ends in the length, nor where it ends in the whole trailer of the member before."""
+    member = member_of(b"\x1f\x8b\x08" + bytes(7), b"abc" * 99)
+    assert [end for _, end in inflate_members(member * 2 + behind + member, 0, 1 << 20)] == [len(member)]
+
+
+def test_a_length_that_comes_up_by_chance_costs_no_member() -> None:
+    content = bytes(range(256)) * 40 + (10_244).to_bytes(4, "little")
+    packer = zlib.compressobj(0, zlib.DEFLATED, -zlib.MAX_WBITS)  # stored, so that the content's bytes stand there
+    trailer = zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")
+    member = b"\x1f\x8b\x08" + bytes(7) + packer.compress(content) + packer.flush() + trailer
+    assert member.count(trailer[4:]) == 2
+    assert [end for _, end in inflate_members(member * 3, 0, 1 << 20)] == [len(member), 2 * len(member)]
+
+
 @given(members, st.integers(0, 2000))
 def test_a_member_alone_is_inflated_whole_up_to_the_limit(member: bytes, limit: int) -> None:
     assume(b"\x1f\x8b\x08" not in member[3:])  # a guess that comes too early is left to the careful way
