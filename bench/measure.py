@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 POLL_SECONDS = 0.02
+SLOWEST_POLL = 0.2
+POLLS = 100
+"""So many looks at a command, about: who looks takes time of a processor that the command could use."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -45,14 +48,15 @@ def tree_resident(pid: int) -> int:
 
 
 class PeakWatch(threading.Thread):
-    """Looks at the tree every 20 ms: a short peak of several processes at once may be missed."""
+    """Looks at the tree every 20 ms at first, every 200 ms at last: a short peak of several processes may be missed."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.pid, self.peak, self.done = pid, 0, threading.Event()
 
     def run(self) -> None:
-        while not self.done.wait(POLL_SECONDS):
+        start = time.monotonic()
+        while not self.done.wait(min(SLOWEST_POLL, max(POLL_SECONDS, (time.monotonic() - start) / POLLS))):
             self.peak = max(self.peak, tree_resident(self.pid))
 
 

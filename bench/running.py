@@ -42,6 +42,7 @@ def run_tool(tool: Tool, folder: Path, cpus: set[int]) -> Cost:
     if shutil.which(command[0]) is None:
         return Cost(0, 0, 0, f"left out: {Path(command[0]).name} is not installed")
     scratch = clean(folder / "tmp")
+    os.sync()  # or what the tool before it wrote is put on the disk meanwhile
     env = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
     return measure(command, folder / "log", cpus, env)
 
