@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 from cdxmill.commands.progress import Failures
@@ -11,9 +10,8 @@ from cdxmill.commands.reading import counted
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.gzip_member import MAGIC
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.line_lists import is_capture_line
+from cdxmill.stages.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.read_content import read_content
-from cdxmill.stages.read_lines import read_lines
 from cdxmill.stages.sorted_file import Places, note_places
 from cdxmill.stages.window import CHUNK, Window
 from cdxmill.storage.choose import ask_all, file_size, is_remote, open_ranges, status
@@ -25,6 +23,8 @@ LEAST_SORTED = 8 << 20
 
 _LOCAL_CHUNK = 1 << 18
 """A read of this machine's files: larger ones cost more, for the memory is new each time."""
+_FIRST_PIECES = 32
+"""In so many pieces of text, some megabytes, a file's first capture line is looked for."""
 _TASKS = 64
 _LEAST, _MOST = 8 << 20, 256 << 20
 
@@ -37,23 +37,14 @@ class Flavour(NamedTuple):
     path: str
 
 
-def read_cdx(path: str, chunk: int = CHUNK) -> Iterator[list[bytes]]:
-    """The lines of the CDX file at a path or URL, in lists; `chunk` bytes are read at a time.
+def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:
+    """The text of the CDX file at a path or URL, in pieces; `chunk` bytes are read at a time.
 
     Raises InputError where it cannot be read or is damaged.
     """
     with open_ranges(path) as read_at:
         try:
-            yield from read_lines(Window(counted(read_at), chunk))
-        except MemberError as error:
-            raise InputError(path, str(error), AGAIN) from None
-
-
-def read_pieces(path: str) -> Iterator[bytes]:
-    """The text of the CDX file at a path or URL, in pieces. Raises as read_cdx does."""
-    with open_ranges(path) as read_at:
-        try:
-            yield from read_content(Window(counted(read_at), _chunk(path)))
+            yield from read_content(Window(counted(read_at), chunk or _chunk(path)))
         except MemberError as error:
             raise InputError(path, str(error), AGAIN) from None
 
@@ -115,14 +106,18 @@ def check_flavours(paths: Sequence[str]) -> Flavour | None:
 
 
 def _first_line(path: str) -> bytes | None:
+    """The first capture line, if it is not far behind the file's start."""
+    cutter = LineCutter()
     try:
-        for lines in islice(read_cdx(path, 1 << 18), 4):
-            for line in lines:
+        for number, piece in enumerate(read_pieces(path, _LOCAL_CHUNK)):
+            for line in cutter.cut(piece):
                 if is_capture_line(line):
                     return line
+            if number == _FIRST_PIECES:
+                return None
     except InputError:
-        pass
-    return None
+        return None
+    return next(filter(is_capture_line, cutter.end()), None)
 
 
 def _flavour(line: bytes) -> tuple[str, int]:

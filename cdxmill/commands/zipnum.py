@@ -29,9 +29,8 @@ from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS, convert_line
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
-from cdxmill.stages.line_lists import is_capture_line
+from cdxmill.stages.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.merge_lines import fewer_runs, merge_slices
-from cdxmill.stages.read_lines import LineCutter
 from cdxmill.stages.sample_lines import Reservoir, Sample, add_pieces, merge_samples
 from cdxmill.stages.sort_lines import LineSorter
 from cdxmill.stages.sorted_file import Places

@@ -21,7 +21,7 @@ def is_capture_line(line: bytes) -> bool:
 
 
 def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
-    """The lines of a stream that comes in `pieces`, in lists as those of `read_lines`."""
+    """The lines of a stream that comes in `pieces`, in lists of about 1 MiB; none is empty."""
     parts: list[bytes | bytearray] = []
     have = 0
     for piece in pieces:
@@ -41,6 +41,28 @@ def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
         if not lines[-1]:
             lines.pop()
         yield lines
+
+
+class LineCutter:
+    """Cuts a text that comes in pieces; `begun` is what there is of a line whose end has not come."""
+
+    def __init__(self) -> None:
+        self.begun: list[bytes] = []
+
+    def cut(self, piece: bytes) -> list[bytes]:
+        """The lines that end in the next piece of the text."""
+        lines = piece.split(b"\n")
+        last = lines.pop()
+        if lines and self.begun:
+            lines[0] = b"".join((*self.begun, lines[0]))
+            self.begun = []
+        if last:
+            self.begun.append(last)
+        return lines
+
+    def end(self) -> list[bytes]:
+        """The text has come to its end: its last line, where that has no LF."""
+        return [b"".join(self.begun)] if self.begun else []
 
 
 def text_of(lines: list[bytes]) -> bytes:

@@ -18,6 +18,7 @@ WORKING_SET = 64 << 20
 """Plain bytes of lines that a merge of runs holds at a time, unless their number forbids."""
 LIST = 1 << 20
 """Plain bytes of a list: larger ones leave the processor's cache before they are written."""
+_ROUND = 4096
 MOST_RUNS = 500
 """More runs than these are merged into fewer first, so that one block of each is WORKING_SET / 2."""
 
@@ -37,6 +38,10 @@ class _Source:
             self.lines, self._pos = next(self._lists, []), 0
         return bool(self.lines)
 
+    def ahead(self, step: int) -> bytes:
+        """The line that is `step` lines ahead, or the last of the list."""
+        return self.lines[min(self._pos + step, len(self.lines)) - 1]
+
     def rest(self) -> Iterator[list[bytes]]:
         """What is left, as it comes."""
         yield self.lines[self._pos :]
@@ -54,7 +59,8 @@ def merge_lines(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes
 def _merged(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
     active = [_Source(lists, first) for lists in sources if (first := next(lists, []))]
     while len(active) > 1:
-        bound = min([source.lines[-1] for source in active])
+        step = max(_ROUND // len(active), 1)
+        bound = min([source.ahead(step) for source in active])
         lines: list[bytes] = []
         active = [source for source in active if source.take(bound, lines)]
         lines.sort()

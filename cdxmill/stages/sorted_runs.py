@@ -15,8 +15,7 @@ from typing import IO, NamedTuple
 
 from cdxmill.errors import StoppedError
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.line_lists import distinct, text_of
-from cdxmill.stages.read_lines import LineCutter
+from cdxmill.stages.line_lists import LineCutter, distinct, text_of
 from cdxmill.stages.sorted_file import SPAN, Places, read_places
 from cdxmill.stages.window import ReadAt, Window
 

@@ -36,7 +36,9 @@ def inputs(tmp_path: Path) -> list[Path]:
     """Sorted files of many members, with lines in common and twice, and some that have to be spilled."""
     lines = many_lines(4000)
     paths = [
-        write_gzip(tmp_path / f"{number}.cdx.gz", sorted([*lines[number::5], *lines[:20], *lines[number::15]]), 60)
+        write_gzip(
+            tmp_path / f"{number}.cdx.gz", sorted([*lines[number::5], *lines[:20], *lines[number::15]]), 60
+        )
         for number in range(4)
     ]
     paths.append(write_gzip(tmp_path / "one-member.cdx.gz", sorted(lines[4::5])))

@@ -118,7 +118,9 @@ def test_what_stands_between_members_is_never_taken_for_a_part_of_one(behind: by
 
 def test_a_length_that_comes_up_by_chance_costs_no_member() -> None:
     content = bytes(range(256)) * 40 + (10_244).to_bytes(4, "little")
-    packer = zlib.compressobj(0, zlib.DEFLATED, -zlib.MAX_WBITS)  # stored, so that the content's bytes stand there
+    packer = zlib.compressobj(
+        0, zlib.DEFLATED, -zlib.MAX_WBITS
+    )  # stored, so that the content's bytes stand there
     trailer = zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")
     member = b"\x1f\x8b\x08" + bytes(7) + packer.compress(content) + packer.flush() + trailer
     assert member.count(trailer[4:]) == 2

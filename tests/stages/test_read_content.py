@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.read_content import read_content
 
-from .test_read_lines import members, window_of
+from .test_line_lists import members, window_of
 
 contents = st.binary(max_size=300) | st.integers(0, 700_000).map(
     lambda size: b"0123456789abcdef" * (size // 16)
