@@ -55,7 +55,7 @@ setup(
         "mrjob==0.7.4",
         "rich>=13",
         "setuptools",
-        "stringzilla>=5",
+        "stringzilla>=5.3",
         "typer>=0.24,<0.25",  # later ones load pydantic, which costs 90 ms at every start
         "urllib3>=2",
         "zstandard>=0.22",

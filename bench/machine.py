@@ -9,7 +9,7 @@ import zlib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = "cdxmill pywb cdxj-indexer warcio fastwarc isal zlib-ng deflate mrjob".split()  # noqa: SIM905
+PACKAGES = "cdxmill pywb cdxj-indexer warcio fastwarc isal zlib-ng deflate stringzilla mrjob".split()  # noqa: SIM905
 
 
 def cpu_model() -> str:

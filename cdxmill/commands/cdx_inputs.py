@@ -23,8 +23,8 @@ LEAST_SORTED = 8 << 20
 
 _LOCAL_CHUNK = 1 << 18
 """A read of this machine's files: larger ones cost more, for the memory is new each time."""
-_FIRST_PIECES = 32
-"""In so many pieces of text, some megabytes, a file's first capture line is looked for."""
+_FIRST = 4 << 20
+"""In so many bytes of text a file's first capture line is looked for."""
 _TASKS = 64
 _LEAST, _MOST = 8 << 20, 256 << 20
 
@@ -107,13 +107,14 @@ def check_flavours(paths: Sequence[str]) -> Flavour | None:
 
 def _first_line(path: str) -> bytes | None:
     """The first capture line, if it is not far behind the file's start."""
-    cutter = LineCutter()
+    cutter, looked_at = LineCutter(), 0
     try:
-        for number, piece in enumerate(read_pieces(path, _LOCAL_CHUNK)):
+        for piece in read_pieces(path, _LOCAL_CHUNK):
             for line in cutter.cut(piece):
                 if is_capture_line(line):
                     return line
-            if number == _FIRST_PIECES:
+            looked_at += len(piece)
+            if looked_at > _FIRST:
                 return None
     except InputError:
         return None

@@ -91,7 +91,7 @@ def run_tasks(
 
 
 def _keep_freed_memory() -> None:
-    """Have the C library keep what is freed, up to twice this size, for what comes next.
+    """Have the C library keep what is freed, up to 32 MiB (twice this block), for what comes next.
 
     By itself it gives blocks of a megabyte back to the system, and to get them again costs up to a tenth of all time.
     """

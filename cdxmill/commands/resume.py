@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from cdxmill.commands.pool import run_tasks
 from cdxmill.commands.progress import Progress
@@ -16,9 +16,16 @@ from cdxmill.storage.entry import Entry
 from cdxmill.storage.local import write_atomic
 from cdxmill.storage.scratch import Scratch
 
-Task = TypeVar("Task")
 
-_JOB = "job.json"
+
+class Numbered(Protocol):
+    """A task whose result is kept under its number: a run that goes on may give them in another order."""
+
+    @property
+    def number(self) -> int: ...
+
+
+Task = TypeVar("Task", bound=Numbered)
 
 
 def fingerprint(paths: Sequence[str], settings: object) -> str:
@@ -70,15 +77,15 @@ class WorkFolder:
 
         `is_there` tells whether what a result speaks of still is.
         """
-        left: list[tuple[int, Task]] = []
-        for number, task in enumerate(tasks):
-            result = self.load(f"{step}-{number:05d}")
+        left: list[Task] = []
+        for task in tasks:
+            result = self.load(f"{step}-{task.number:05d}")
             if result is None or not is_there(result):
-                left.append((number, task))
+                left.append(task)
             else:
                 progress.advance()
                 yield result
-        for index, result in run_tasks(work, [task for _, task in left], processes, progress.tick):
-            self.save(f"{step}-{left[index][0]:05d}", result)
+        for index, result in run_tasks(work, left, processes, progress.tick):
+            self.save(f"{step}-{left[index].number:05d}", result)
             progress.advance()
             yield result

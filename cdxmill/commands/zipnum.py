@@ -263,9 +263,8 @@ def _write_shards(
         _ShardTask(number, part, folder, scratch.folder, options.compressor, options.block_lines)
         for number, part in enumerate(slices)
     ]
-    tasks.sort(
-        key=lambda task: -sum(part.packed() for part in task.slices)
-    )  # so that all processes end together
+    # the largest first, so that all processes end together
+    tasks.sort(key=lambda task: sum(part.packed() for part in task.slices), reverse=True)
     with Progress("writing shards", len(tasks), 0, options.quiet) as progress:
         failures.show_on(progress)
         results = work.run(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from functools import lru_cache
 
 _ISO = re.compile(
     rb"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?Z?"
@@ -18,12 +17,13 @@ _ZONE = re.compile(rb"([+-])(\d\d):(\d\d)$")
 _NO_DIGITS = re.compile(rb"\D+")
 _ISO_START = re.compile(rb"\d{4}-\d")
 _LEAST = (1, 1, 1, 0, 0, 0)
+_LONGEST = 64
+"""No date has so many bytes; numbers of thousands of digits are no use to anybody."""
 _FIRST_YEAR, _LAST_YEAR = 1900, 2999
 """Years that bare dates are clamped to, as warcio does."""
 _WIDTHS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
 
 
-@lru_cache(maxsize=4096)  # a crawler fetches several pages a second
 def timestamp_of(date: bytes) -> bytes | None:
     """The 14 digits of `date`, or None where it is no date.
 
@@ -35,6 +35,8 @@ def timestamp_of(date: bytes) -> bytes | None:
     if _ISO.fullmatch(date):
         return date.translate(None, b"-:T")[:14]
     date = date.strip()
+    if len(date) > _LONGEST:
+        return None
     if date.isdigit():
         return _bare(date) if 4 <= len(date) <= 18 else None
     return _iso(date) if _ISO_START.match(date) else None

@@ -15,7 +15,7 @@ VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\n]*\n", re.I)
 MAX_HEADER = 1 << 20
 
 _SECOND_VERSION = re.compile(rb"^WARC/(?:1\.[01]|0\.1[78])\s*$", re.M)
-_PLAIN_NAME = re.compile(rb"[!-9;-~]+")
+_PLAIN_NAME = re.compile(rb"[!-9;-~]{1,64}")
 _MAX_NAMES = 10_000
 _VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
 

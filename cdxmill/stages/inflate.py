@@ -42,7 +42,7 @@ class Pieces:
 def inflate(window: Window, offset: int) -> Pieces:
     """The content of the gzip member at `offset`.
 
-    Pieces are of at most 256 KiB whatever the ratio of compression. Iterating raises
+    Pieces are of at most 128 KiB whatever the ratio of compression. Iterating raises
     MemberError where the member is cut or damaged.
     """
     pieces = Pieces(offset)

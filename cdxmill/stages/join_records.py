@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from cdxmill.capture import Capture, CrawlNotes, Record
+from cdxmill.capture import CrawlNotes, Record
 from cdxmill.formats.http_head import parse_http_head
 
 Notes = tuple[bytes | None, bytes | None]
 """A capture's charset and languages."""
+Asked = tuple[bytes, bytes, bytes]
+"""A capture's key, method and request body, where its request has more than the URL tells."""
 COMPANIONS = frozenset((b"request", b"metadata"))
 """Types of records that tell about another one."""
 _LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
@@ -61,15 +63,15 @@ def _note(block: bytes | bytearray, name: bytes) -> bytes | None:
     return bytes(block[start : end if end >= 0 else None]).strip() or None
 
 
-def with_request(capture: Capture, request: Record, urlkey: Callable[[bytes], bytes]) -> Capture:
-    """`capture` with the key that its URL has together with the request's method and body."""
+def asked_by(request: Record, url: bytes, urlkey: Callable[[bytes], bytes]) -> Asked | None:
+    """The key that `url` has together with the request's method and body; None where these add nothing."""
     from cdxmill.formats.request_query import append_query  # brings json and base64, seldom asked for
 
     block = bytes(request.block)
     method = block.split(b" ", 1)[0].decode("latin-1").upper()
     head = parse_http_head(block)
     content_type = (head.content_type or b"").decode("latin-1")
-    url, query = append_query(capture.url.decode(), method, content_type, block[head.end :])
-    if url == capture.url.decode():
-        return capture
-    return capture._replace(urlkey=urlkey(url.encode()), method=method.encode(), request_body=query.encode())
+    whole, query = append_query(url.decode(), method, content_type, block[head.end :])
+    if whole == url.decode():
+        return None
+    return urlkey(whole.encode()), method.encode(), query.encode()

@@ -12,7 +12,7 @@ from cdxmill.capture import Capture, CrawlNotes, Damage, Headers, Note, Record
 from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.formats.surt import surt, unsurt
 from cdxmill.formats.timestamp import timestamp_of
-from cdxmill.stages.join_records import COMPANIONS, Notes, belongs_to, crawl_notes, names, with_request
+from cdxmill.stages.join_records import COMPANIONS, Asked, Notes, asked_by, belongs_to, crawl_notes, names
 from cdxmill.stages.take_record import base32, is_http, sha1, wants_digest
 
 RECORD_TYPES = frozenset(
@@ -39,6 +39,8 @@ _SPACE = re.compile(rb"[\x00-\x20\x7f]")
 _URL_SPACE = re.compile(rb"[ \x0b\x0c\0]")
 _PLAIN = bytes(byte for byte in range(0x21, 0x7F) if byte != ord("<"))
 """What a URL and its key mostly consist of: there is nothing to be escaped."""
+_SHORT = 200
+"""Bytes of a Content-Type that is remembered: who writes one of megabytes writes another one next."""
 _NO_NOTES: Notes = (None, None)
 _NO_HEAD = HttpHead(None, None, None, 0)
 
@@ -81,7 +83,7 @@ def make_captures(
     pending: tuple[Record, bytes, bytes] | None = None
     notes = _NO_NOTES
     request: Record | None = None
-    requests: tuple[Record, ...] = ()
+    asked: Asked | None = None
     for item in found:
         if isinstance(item, CrawlNotes):
             if pending is not None and names(item, pending[0]):
@@ -96,7 +98,7 @@ def make_captures(
                 if kind == b"metadata":
                     notes = crawl_notes(item.block) or notes
                 elif options.post_append:
-                    requests += (item,)
+                    asked = asked_by(item, pending[1], options.urlkey) or asked
             if options.post_append and kind == b"request":
                 request = item
         url = _url_to_index(item, options)
@@ -108,11 +110,13 @@ def make_captures(
         if timestamp == b"-":
             yield Note(item.offset, "the record has no date that can be read: timestamp is -")
         if pending is not None:
-            yield _capture_of(*pending, notes, requests, filename, options)
+            yield _capture_of(*pending, notes, asked, filename, options)
         pending, notes = (item, url, timestamp), _NO_NOTES
-        requests = (request,) if request is not None and belongs_to(request, item) else ()
+        asked = None
+        if request is not None and belongs_to(request, item):
+            asked = asked_by(request, url, options.urlkey)
     if pending is not None:
-        yield _capture_of(*pending, notes, requests, filename, options)
+        yield _capture_of(*pending, notes, asked, filename, options)
 
 
 def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | None:
@@ -139,7 +143,7 @@ def _capture_of(
     url: bytes,
     timestamp: bytes,
     notes: Notes,
-    requests: tuple[Record, ...],
+    asked: Asked | None,
     filename: bytes,
     options: CaptureOptions,
 ) -> Capture:
@@ -151,8 +155,9 @@ def _capture_of(
     if not http:
         content_type = ask(b"content-type")
     is_revisit = kind == b"revisit"
-    capture = Capture(
-        options.urlkey(url),
+    key, method, body = asked or (options.urlkey(url), None, None)
+    return Capture(
+        key,
         timestamp,
         url,
         b"warc/revisit" if is_revisit else None if options.minimal else _mime(record, content_type),
@@ -165,10 +170,9 @@ def _capture_of(
         *notes,
         _text(ask(b"warc-truncated")),
         _redirect(url, status, location) if location is not None and not options.minimal else None,
+        method,
+        body,
     )
-    for request in requests:
-        capture = with_request(capture, request, options.urlkey)
-    return capture
 
 
 def _is_crawl_note(kind: bytes, headers: Headers) -> bool:
@@ -205,12 +209,16 @@ def _mime(record: Record, content_type: bytes | None) -> bytes | None:
         content_type = record.headers.get(b"content-type", b"")
         if b"/" not in content_type:  # `no-type` and the like
             return None
-    return _media_type(content_type) if content_type else None
+    if not content_type:
+        return None
+    return _known_type(content_type) if len(content_type) < _SHORT else _media_type(content_type)
 
 
-@lru_cache(maxsize=4096)
 def _media_type(content_type: bytes) -> bytes | None:
     return _text(_MIME_END.split(content_type, maxsplit=1)[0])
+
+
+_known_type = lru_cache(maxsize=4096)(_media_type)
 
 
 def _digest(record: Record, payload_start: int) -> bytes | None:

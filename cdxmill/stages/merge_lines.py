@@ -1,8 +1,8 @@
 """Several sorted sources of lines -> one, without a step of Python per line.
 
-Each source gives lists of lines. In a round, everything up to the smallest of the lists'
-last lines is taken from all of them and sorted at once: the sort finds the runs and merges
-them. Memory is one list a source.
+Each source gives lists of lines. A round looks some lines ahead in each list, takes everything
+up to the smallest line found there from all of them, and sorts it at once: the sort finds the
+runs and merges them. Memory is one list a source.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ WORKING_SET = 64 << 20
 LIST = 1 << 20
 """Plain bytes of a list: larger ones leave the processor's cache before they are written."""
 _ROUND = 4096
+"""Lines of a round, about: more leave the processor's cache between being sorted, compared and written."""
 MOST_RUNS = 500
 """More runs than these are merged into fewer first, so that one block of each is WORKING_SET / 2."""
 
@@ -58,13 +59,17 @@ def merge_lines(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes
 
 def _merged(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
     active = [_Source(lists, first) for lists in sources if (first := next(lists, []))]
+    step = _ROUND // max(len(active), 1) + 1
     while len(active) > 1:
-        step = max(_ROUND // len(active), 1)
         bound = min([source.ahead(step) for source in active])
         lines: list[bytes] = []
         active = [source for source in active if source.take(bound, lines)]
         lines.sort()
         yield lines
+        if len(lines) < _ROUND // 2:
+            step = min(2 * step, LIST)
+        elif len(lines) > 2 * _ROUND:
+            step = step // 2 + 1
     for source in active:
         yield from source.rest()
 

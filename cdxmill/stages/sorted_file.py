@@ -7,7 +7,6 @@ member's content before the place.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from stringzilla import split
@@ -68,6 +67,7 @@ class _Order:
         self.first = b""
         self._last = _FIRST_CAPTURE
         self._begun: list[bytes] = []
+        self._numbers: tuple[int, ...] = ()
 
     def next_line(self, piece: bytes) -> tuple[int, bytes] | None:
         """Where in the next piece the first line begins that ends there, too, and that line."""
@@ -91,10 +91,13 @@ class _Order:
         return (not self._begun or self._goes_on(line, line, 1)) and self.count > 0
 
     def _are_sorted(self, text: bytes) -> bool:
+        """Sorting leaves sorted lines, equal ones too, where they are."""
         lines = split(text, b"\n")
-        return lines.argsort() == _ascending(len(lines)) and self._goes_on(
-            bytes(lines[0]), bytes(lines[-1]), len(lines)
-        )
+        count = len(lines)
+        if len(self._numbers) < count:
+            self._numbers = tuple(range(2 * count))
+        first, last = bytes(lines[0]), bytes(lines[-1])
+        return lines.argsort() == self._numbers[:count] and self._goes_on(first, last, count)
 
     def _goes_on(self, first: bytes, last: bytes, count: int) -> bool:
         if first < self._last:
@@ -102,12 +105,6 @@ class _Order:
         self.first = self.first or first
         self._last, self.count = last, self.count + count
         return True
-
-
-@lru_cache(maxsize=1000)
-def _ascending(count: int) -> tuple[int, ...]:
-    """What `argsort` says of sorted lines; equal ones stay as they are."""
-    return tuple(range(count))
 
 
 def read_places(read_at: ReadAt, start: int, stop: int) -> Iterator[bytes]:

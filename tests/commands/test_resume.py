@@ -8,12 +8,13 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from cdxmill.commands import cdx_inputs, zipnum
-from cdxmill.commands.progress import Failures
+from cdxmill.commands.progress import Failures, Progress
+from cdxmill.commands.resume import WorkFolder
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 
 from .cdx_files import many_lines, sort_unique, write_plain
@@ -329,3 +330,21 @@ def test_a_full_disk_costs_the_split_files_of_sample_as_a_whole(
     (little_disk / "filler").write_bytes(bytes(free))
     told(run_cdxmill("sample", "-q", "-s", "9", "-o", little_disk / "s.txt", *inputs))
     assert [path.name for path in little_disk.iterdir()] == ["filler"]
+
+
+class _Task(NamedTuple):
+    number: int
+
+
+def test_results_are_kept_by_number_whatever_the_order(tmp_path: Path) -> None:
+    tasks = [_Task(2), _Task(0), _Task(1)]
+    with Progress("testing", 3, 0, True) as progress:
+        first = WorkFolder(tmp_path, "job").run("step", _number_of, tasks, 1, progress, bool)
+        assert next(first) == "2"
+        first.close()
+        again = WorkFolder(tmp_path, "job").run("step", _number_of, sorted(tasks), 1, progress, bool)
+        assert sorted(again) == ["0", "1", "2"]
+
+
+def _number_of(task: _Task) -> str:
+    return str(task.number)

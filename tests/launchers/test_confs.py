@@ -88,7 +88,7 @@ def test_a_container_s_jvm_leaves_room_for_python() -> None:
 
 def test_the_nodes_get_what_indexing_imports_in_the_versions_that_are_tested() -> None:
     program = "import sys, pkgutil, cdxmill.storage, cdxmill.commands.index\n"
-    program += "import isal.isal_zlib\n"  # what inflates members that are not plain
+    program += "import isal.isal_zlib, zstandard\n"  # for members that are not plain, and for spilled lines
     program += "for module in pkgutil.iter_modules(cdxmill.storage.__path__, 'cdxmill.storage.'):\n    __import__(module.name)\n"
     program += "print(*{name.partition('.')[0] for name in sys.modules})"
     loaded = subprocess.run(
@@ -134,7 +134,7 @@ def test_bootstrap_makes_an_environment(has_python: bool, tmp_path: Path) -> Non
     assert called[:-2] == [*installed, f"python3.11 -m venv --clear -- {place}"]
     assert called[-2].startswith("python -m pip install ")
     assert "--only-binary :all: --retries 10 --index-url https://mirror/simple boto3==" in called[-2]
-    assert called[-1] == "python -c import boto3, deflate, isal, urllib3, zstandard"
+    assert called[-1] == "python -c import boto3, deflate, isal, stringzilla, urllib3, zstandard"
 
 
 def test_requirements_are_those_of_setup() -> None:

@@ -113,6 +113,15 @@ def test_what_is_not_sorted_captures_alone_is_no_run(text: bytes, cuts: list[int
     assert noted(packed(text, cuts))[1] is None
 
 
+@pytest.mark.parametrize("line", [b"a\n", b"com,example)/ 2020 {}\n"])
+def test_equal_lines_stay_in_order_however_many_they_are(line: bytes) -> None:
+    text = line * 100_000
+    shown, places = noted(packed(text, range(0, len(text), 7919)), len(text))
+    assert shown == text
+    assert places is not None
+    assert places.lines == 100_000
+
+
 def test_members_that_are_too_large_are_noticed_early() -> None:
     text = b"".join(b"%09d\n" % number for number in range(400_000))
     assert noted(packed(text, [10, 20]), 300_000)[1] is None

@@ -124,12 +124,29 @@ def test_slices_are_what_belongs_between_the_split_points(
     assert [joined(merge_slices(part, files.reader)) for part in parts] == shards
 
 
-@given(st.lists(st.lists(words, max_size=9).map(sorted), max_size=6), st.integers(1, 4))
-def test_sorted_sources_merge_in_lists_of_any_size(sources: list[list[bytes]], size: int) -> None:
-    merged = merge_lines(
-        iter([source[start : start + size] for start in range(0, len(source), size)]) for source in sources
-    )
-    assert joined(merged) == sorted({line for source in sources for line in source})
+@given(
+    st.lists(st.lists(words, max_size=9).map(sorted), max_size=6), st.integers(1, 4), st.integers(1, 30)
+)
+def test_sorted_sources_merge_in_lists_and_rounds_of_any_size(
+    sources: list[list[bytes]], size: int, lines_a_round: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(merging, "_ROUND", lines_a_round)
+        merged = merge_lines(
+            iter([source[start : start + size] for start in range(0, len(source), size)])
+            for source in sources
+        )
+        assert joined(merged) == sorted({line for source in sources for line in source})
+
+
+def test_rounds_are_neither_small_nor_large_however_the_sources_lie() -> None:
+    apart = [[b"%03d %05d" % (source, line) for line in range(2000)] for source in range(100)]
+    mixed = [[b"%05d %03d" % (line, source) for line in range(2000)] for source in range(100)]
+    for sources in (apart, mixed):
+        rounds = [len(lines) for lines in merge_lines(iter([source]) for source in sources)]
+        assert sum(rounds) == 200_000
+        assert len(rounds) < 200
+        assert max(rounds) < 20_000
 
 
 @given(st.lists(line, max_size=20))
