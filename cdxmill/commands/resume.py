@@ -17,12 +17,12 @@ from cdxmill.storage.local import write_atomic
 from cdxmill.storage.scratch import Scratch
 
 
-
 class Numbered(Protocol):
     """A task whose result is kept under its number: a run that goes on may give them in another order."""
 
     @property
-    def number(self) -> int: ...
+    def number(self) -> int:
+        """Its own among the tasks of a step."""
 
 
 Task = TypeVar("Task", bound=Numbered)

@@ -33,9 +33,7 @@ RESPONSE = record(b"response", b"<res>", b"HTTP/1.1 200 OK\r\n\r\nHi")
 def keys(*records: Record, post_append: bool = True) -> list[bytes]:
     options = CaptureOptions(post_append=post_append)
     return [
-        found.urlkey
-        for found in make_captures(iter(records), b"f", options)
-        if isinstance(found, Capture)
+        found.urlkey for found in make_captures(iter(records), b"f", options) if isinstance(found, Capture)
     ]
 
 

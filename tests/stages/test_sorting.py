@@ -124,9 +124,7 @@ def test_slices_are_what_belongs_between_the_split_points(
     assert [joined(merge_slices(part, files.reader)) for part in parts] == shards
 
 
-@given(
-    st.lists(st.lists(words, max_size=9).map(sorted), max_size=6), st.integers(1, 4), st.integers(1, 30)
-)
+@given(st.lists(st.lists(words, max_size=9).map(sorted), max_size=6), st.integers(1, 4), st.integers(1, 30))
 def test_sorted_sources_merge_in_lists_and_rounds_of_any_size(
     sources: list[list[bytes]], size: int, lines_a_round: int
 ) -> None:
