@@ -12,9 +12,9 @@ import platform
 import sys
 
 OLDEST = (3, 9)
-TOO_OLD = (
-    41  # jobs/step_failure.py knows it: of a task's failure nothing but its status reaches every launcher
-)
+# jobs/step_failure.py knows these: of a task's failure nothing but its status reaches every launcher
+TOO_OLD = 41
+LACKS_LIBRARY = 42
 
 
 def fitting_wheel(root):
@@ -28,6 +28,17 @@ def fitting_wheel(root):
     return None
 
 
+def index_task():
+    """The module of the index job, which needs libraries that the archive does not bring."""
+    try:
+        from cdxmill.jobs import index_task as found
+    except ImportError as error:
+        text = "cdxmill: the Python of this node, %s, lacks a library (%s): run bootstrap.sh of this version there\n"
+        sys.stderr.write(text % (sys.executable, error))
+        sys.exit(LACKS_LIBRARY)
+    return found
+
+
 def main():
     """Run the task that the arguments name."""
     if sys.version_info[:2] < OLDEST:
@@ -39,9 +50,7 @@ def main():
     root = os.path.dirname(os.path.abspath(__file__))
     sys.path[0:1] = [path for path in (root, fitting_wheel(root)) if path]
     if sys.argv[1] == "index":
-        from cdxmill.jobs.index_task import index_archives
-
-        index_archives(sys.argv[2:])
+        index_task().index_archives(sys.argv[2:])
         return
     from cdxmill.jobs.node_tasks import parse_options
 

@@ -21,6 +21,7 @@ _MASTER = "_000001"
 """Ends the id of the container that has no task."""
 _HINTS = {
     "subprocess failed with code 41": "the nodes' Python is older than 3.9: name another with --python-bin",
+    "subprocess failed with code 42": "the nodes' Python lacks a library of cdxmill: run bootstrap.sh of this version there",
     "Cannot run program": "name a Python that the nodes have with --python-bin",
     "Unexpected end of input stream": "an input that ends in .gz is cut or empty",
     "not a gzip file": "an input that ends in .gz is no gzip",

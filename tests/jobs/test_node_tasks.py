@@ -91,6 +91,24 @@ def test_lines_that_are_converted_are_sorted_as_what_they_become(tmp_path: Path)
     assert b'"length": "10"' in found[1] + found[2]
 
 
+def test_a_node_without_the_libraries_of_the_index_job_is_told_what_to_do() -> None:
+    """As where bootstrap.sh has made the node's environment for an earlier version."""
+    script = packed_nodes() / "hadoop_task.py"
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", str(script), "index"],
+        capture_output=True,
+        text=True,
+        check=False,
+        input="",
+    )
+    assert done.returncode == 42
+    assert done.stderr.startswith(
+        f"cdxmill: the Python of this node, {sys.executable}, lacks a library (No module"
+    )
+    assert "bootstrap.sh" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_an_old_python_is_told_what_to_do(tmp_path: Path) -> None:
     old = [home / "bin/python" for home in Path("~/.pyenv/versions").expanduser().glob("3.8*")]
     script = packed_nodes() / "hadoop_task.py"

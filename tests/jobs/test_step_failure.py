@@ -57,6 +57,7 @@ def explained(found: Any, *complaints: str) -> str:
             f"{STREAMING} 41\n\tat x",
             "; the nodes' Python is older than 3.9: name another with --python-bin; `yarn",
         ),
+        (f"{STREAMING} 42\n\tat x", "; the nodes' Python lacks a library of cdxmill: run bootstrap.sh"),
         (
             NO_PROGRAM,
             '"/no/python": error=2, No such file or directory; name a Python that the nodes have with',
