@@ -41,7 +41,7 @@ def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
     parts = bytes(data[: max(end, 0)]).rstrip().rsplit(b" ", 4)
     if len(parts) != 5:
         return None
-    if len(parts[0].split(b" ")) == _FIELDS_OF_2 - 4 and _SCHEME.match(parts[0]) and parts[4].isdigit():
+    if _is_version_2([*parts[0].split(b" "), *parts[1:]]):
         raise ValueError("ARC version 2 is not supported")
     url, address, date, mime, length = parts
     if not (_SCHEME.match(url) and _ADDRESS.fullmatch(address)):
@@ -59,3 +59,10 @@ def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
         b"content-type": mime,
         b"content-length": length,
     }, end + 1
+
+
+def _is_version_2(fields: list[bytes]) -> bool:
+    """Whether address and date stand behind the first of ten fields: a URL with five spaces has none there."""
+    if len(fields) != _FIELDS_OF_2 or not fields[-1].isdigit():
+        return False
+    return all((_SCHEME.match(fields[0]), _ADDRESS.fullmatch(fields[1]), _DATE.fullmatch(fields[2])))

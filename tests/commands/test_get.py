@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ def url_of(name: str) -> str:
 def warc_record(url: str, fields: bytes, payload: bytes, date: str = "2024-05-17T23:41:22Z") -> bytes:
     block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n%b\r\n%b" % (fields, payload)
     head = (
-        f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:{abs(hash((url, date)))}>\r\n"
+        f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:{zlib.crc32((url + date).encode())}>\r\n"
         f"WARC-Date: {date}\r\nWARC-Target-URI: {url}\r\nContent-Type: application/http; msgtype=response\r\n"
         f"Content-Length: {len(block)}\r\n\r\n"
     )
@@ -54,7 +55,9 @@ def with_dictionary(records: list[bytes], is_packed: bool) -> bytes:
 WRITERS: dict[str, Callable[[list[bytes]], bytes]] = {
     "a.warc.gz": lambda records: b"".join(map(gzip.compress, records)),
     "a.warc": b"".join,
-    "a.warc.zst": lambda records: b"".join(map(zstandard.compress, records)),
+    "a.warc.zst": lambda records: b"".join(
+        map(zstandard.ZstdCompressor(write_checksum=True).compress, records)
+    ),
     "b.warc.zst": lambda records: with_dictionary(records, False),
     "c.warc.zst": lambda records: with_dictionary(records, True),
 }

@@ -41,6 +41,14 @@ def test_the_five_fields_are_those_that_warcio_reads(
     assert [headers[name] for name in NAMES] == [value.encode() for _, value in theirs.headers]
 
 
+def test_a_url_with_five_spaces_is_no_header_of_version_2() -> None:
+    found = parse_arc_header(b"http://a/b c d e f g 1.2.3.4 20080430204825 text/html 10\n")
+    assert found is not None
+    assert found[0][b"warc-target-uri"] == b"http://a/b c d e f g"
+    with pytest.raises(ValueError, match="version 2"):
+        parse_arc_header(b"http://a/b 1.2.3.4 20080430204825 text/html 200 abc - 77 a.arc 10\n")
+
+
 @given(st.binary(max_size=80))
 def test_any_bytes_give_no_header_or_one_that_warcio_reads_too(data: bytes) -> None:
     try:
