@@ -189,6 +189,7 @@ def print_answers(options: LookupOptions, out: BinaryIO, tell: Callable[[str], N
             out.write(line + b"\n")
         return True
     from cdxmill.commands.lookup_many import lookup_many
+    from cdxmill.stages.line_lists import text_of
 
     is_well = True
     for answer in lookup_many(options.cluster, _urls(options), question):
@@ -196,7 +197,7 @@ def print_answers(options: LookupOptions, out: BinaryIO, tell: Callable[[str], N
             tell(str(answer.error))
             is_well = False
         for lines in answer.lists:
-            out.write(b"\n".join(lines) + b"\n" if lines else b"")
+            out.write(text_of(lines))
     return is_well
 
 

@@ -38,10 +38,11 @@ def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
     b'10'
     """
     end = data.find(b"\n", 0, MAX_LINE)
-    parts = bytes(data[: max(end, 0)]).rstrip().rsplit(b" ", 4)
+    line = bytes(data[: max(end, 0)]).rstrip()
+    parts = line.rsplit(b" ", 4)
     if len(parts) != 5:
         return None
-    if _is_version_2([*parts[0].split(b" "), *parts[1:]]):
+    if _is_version_2(line.split(b" ")):
         raise ValueError("ARC version 2 is not supported")
     url, address, date, mime, length = parts
     if not (_SCHEME.match(url) and _ADDRESS.fullmatch(address)):

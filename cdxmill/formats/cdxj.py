@@ -36,8 +36,8 @@ _FIELDS = (
 """What a line has of each of a capture's values."""
 
 
-_OPTIONAL = (3, 4, 5, 6, 10, 11, 12, 13, 14, 15)
-"""Places of the values that may be absent."""
+_OPTIONAL = (*range(3, 7), *range(10, 16))
+"""Places of the values that may be absent: mime to digest, charset to request body."""
 
 
 def format_cdxj(capture: Capture) -> bytes:

@@ -91,8 +91,7 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
     The quick way: the end is taken to be at the next magic, or at the buffer's end, and
     proven by CRC32 and ISIZE. None where that fails, where the header has a checksum,
     where the content has more than `limit` bytes or none: then a reader that can tell why
-    has to look. The inflater does not notice bytes behind the member; so the range has to
-    end in the content's CRC32 and ISIZE, and these eight bytes must not stand in it twice.
+    has to look.
 
     >>> import gzip
     >>> member = gzip.compress(b"abc")
