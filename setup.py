@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "cdxmill/__init__.py").read_text(), re.M)
@@ -28,6 +28,13 @@ TEST = [
     "surt==0.3.1",
     "warcio==1.8.1",
 ]
+COMMON_LINE = Extension(
+    "cdxmill.stages._common_line",
+    ["cdxmill/native/common_line.c"],
+    depends=["cdxmill/native/line.h", "cdxmill/native/record.h", "cdxmill/native/text.h"],
+    extra_compile_args=["-O3"],
+    optional=True,  # without a compiler, what is in Python does it all
+)
 BENCH = ["fastwarc==2.0.1", "cdxj-indexer==1.5.0", "pywb==2.10.0", "warcio==1.8.1", "zlib-ng==1.1.0"]
 
 setup(
@@ -47,7 +54,8 @@ setup(
         "cdxmill.storage",
     ],
     package_dir={"cdxmill": "cdxmill", "cdxmill.jobs": "jobs"},
-    package_data={"cdxmill": ["py.typed"]},
+    package_data={"cdxmill": ["py.typed", "native/*", "stages/*.pyi"]},
+    ext_modules=[COMMON_LINE],
     install_requires=[
         "click>=8.2,<8.4",  # later ones hide the help of typer's arguments
         "deflate==0.8.1",  # the newest that has wheels for the Python 3.9 of cluster nodes; same bytes everywhere

@@ -44,11 +44,23 @@ class Record(NamedTuple):
 class CrawlNotes(NamedTuple):
     """A record that gives no line itself, whole and checked: a crawler's metadata, or something empty.
 
-    `concurrent_to` is the id of the record that it is about.
+    `concurrent_to` is the id of the record that it is about; `charset` and `languages` are what it says of that.
     """
 
     concurrent_to: bytes
-    block: bytes | bytearray
+    charset: bytes | None
+    languages: bytes | None
+
+
+class CommonLine(NamedTuple):
+    """A response of the common kind, whole and checked, and its CDXJ line: what a crawl found out goes between two parts.
+
+    `record_id` is how what a crawl found out refers to it.
+    """
+
+    record_id: bytes
+    start: bytes
+    end: bytes
 
 
 class Capture(NamedTuple):

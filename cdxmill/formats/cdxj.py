@@ -75,6 +75,15 @@ def _template(*absent: bool) -> tuple[bytes, bytes, Callable[[Capture], tuple[An
     return template, b'"' * template.count(b'"'), itemgetter(*present)
 
 
+def with_notes(start: bytes, charset: bytes | None, languages: bytes | None, end: bytes) -> bytes:
+    """A line of which the parts up to its filename and behind its languages are there."""
+    if charset is not None:
+        start = b'%b", "charset": "%b' % (start, quote(charset)[1:-1])
+    if languages is None:
+        return start + end
+    return b'%b", "languages": "%b%b' % (start, quote(languages)[1:-1], end)
+
+
 def quote(value: bytes) -> bytes:
     """`value` (UTF-8) as a JSON string, ASCII only; bytes that are no UTF-8 become U+FFFD."""
     if not value.translate(None, _SAFE):

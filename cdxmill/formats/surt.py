@@ -19,6 +19,7 @@ remembers the key of `http://host:port` and looks at the rest only as far as it 
 """
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from operator import methodcaller
 from urllib.parse import unquote_to_bytes
@@ -122,6 +123,14 @@ class _OriginKeys(dict[bytes, bytes]):
 
 
 _WITH_WWW, _WITHOUT_WWW = _OriginKeys(True), _OriginKeys(False)
+
+
+def origin_keys(keep_www: bool) -> Mapping[bytes, bytes]:
+    """The keys of all ordinary origins, made when asked for: `http://example.com` has `com,example)`; others have b"".
+
+    Asking may raise ValueError, as `surt` does.
+    """
+    return _WITH_WWW if keep_www else _WITHOUT_WWW
 
 
 def _rest_key(rest: bytes) -> bytes:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import zstandard
 
-from cdxmill.capture import CrawlNotes, Damage, Note, Record
+from cdxmill.capture import Damage, Note, Record
 from cdxmill.formats import gzip_member
 from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC, MAGIC, FrameError, frame_end
 from cdxmill.stages.inflate import MemberError, inflate
@@ -149,7 +149,7 @@ def _only_record(before: bytes, part: _Range, may_go_on: bool) -> Record:
         data = before[offset : offset + size]
         return data + part.read_at(0, size - len(data)) if len(data) < size else data
 
-    items: Iterator[Record | CrawlNotes | Damage | Note] = iter(read_records(read_at))
+    items = read_records(read_at)
     first = next(items, None)
     if not isinstance(first, Record):
         reason = first.reason if isinstance(first, Damage | Note) else "no record is there"

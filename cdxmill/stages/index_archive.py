@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from cdxmill.capture import Capture, Damage, Note
 from cdxmill.formats.cdx import CDX9_HEADER, CDX11_HEADER, format_cdx9, format_cdx11
 from cdxmill.formats.cdxj import format_cdxj
+from cdxmill.stages.common_line import common_reader
 from cdxmill.stages.make_captures import CaptureOptions, make_captures
 from cdxmill.stages.read_records import read_records
 from cdxmill.stages.window import CHUNK, ReadAt
@@ -57,10 +58,12 @@ def index_archive(
     `read_at` is asked for `chunk` bytes at a time.
     """
     format_line, _ = LINE_FORMATS[line_format]
+    read_common = common_reader(filename, options) if line_format == "cdxj" else None
+    records = read_records(read_at, options.lineless, chunk, read_common)
     lines: list[bytes] = []
-    for item in make_captures(read_records(read_at, options.lineless, chunk), filename, options):
-        if isinstance(item, Capture):
-            lines.append(format_line(item))
+    for item in make_captures(records, filename, options):
+        if isinstance(item, (Capture, bytes)):
+            lines.append(item if isinstance(item, bytes) else format_line(item))
             if len(lines) >= _BATCH:
                 findings.captures += len(lines)
                 yield lines

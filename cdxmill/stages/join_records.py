@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from cdxmill.capture import CrawlNotes, Record
+from cdxmill.capture import Record
 from cdxmill.formats.http_head import parse_http_head
 
 Notes = tuple[bytes | None, bytes | None]
 """A capture's charset and languages."""
 Asked = tuple[bytes, bytes, bytes]
 """A capture's key, method and request body, where its request has more than the URL tells."""
-COMPANIONS = frozenset((b"request", b"metadata"))
-"""Types of records that tell about another one."""
 _LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
 
 _USUAL_NOTES = re.compile(
@@ -22,11 +20,9 @@ _USUAL_NOTES = re.compile(
 """Nearly all that a crawl has: one match takes half the time of two searches."""
 
 
-def belongs_to(other: Record, record: Record) -> bool:
-    """Whether `other` is a request or metadata record, and one of the two names the other as concurrent."""
-    a, b = other.headers, record.headers
-    if a.get(b"warc-type") not in COMPANIONS:
-        return False
+def belongs_to(request: Record, record: Record) -> bool:
+    """Whether one of the two names the other as concurrent, and they are of one URL."""
+    a, b = request.headers, record.headers
     concurrent = a.get(b"warc-concurrent-to")
     if concurrent is None or concurrent != b.get(b"warc-record-id"):
         concurrent = b.get(b"warc-concurrent-to")
@@ -35,20 +31,13 @@ def belongs_to(other: Record, record: Record) -> bool:
     return a.get(b"warc-target-uri") == b.get(b"warc-target-uri")
 
 
-def names(notes: CrawlNotes, record: Record) -> bool:
-    """Whether the notes say that they are about `record`."""
-    return notes.concurrent_to == record.headers.get(b"warc-record-id")
-
-
-def crawl_notes(block: bytes | bytearray) -> Notes | None:
-    """Charset and languages, as Common Crawl's crawler notes them; None where `block` says nothing of them."""
+def crawl_notes(block: bytes | bytearray) -> Notes:
+    """Charset and languages, as Common Crawl's crawler notes them; None for what `block` says nothing of."""
     usual = _USUAL_NOTES.match(block)
     if usual is not None:
         charset, found = usual.groups()
     else:
         charset, found = _note(block, b"charset-detected: "), _note(block, b"languages-cld2: ")
-    if charset is None and found is None:
-        return None
     languages = b",".join(_LANGUAGE.findall(found or b""))
     return charset, languages or None
 

@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import urljoin
 
-from cdxmill.capture import Capture, CrawlNotes, Damage, Headers, Note, Record
+from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Headers, Note, Record
+from cdxmill.formats.cdxj import with_notes
 from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.formats.surt import surt, unsurt
 from cdxmill.formats.timestamp import timestamp_of
-from cdxmill.stages.join_records import COMPANIONS, Asked, Notes, asked_by, belongs_to, crawl_notes, names
+from cdxmill.stages.join_records import Asked, Notes, asked_by, belongs_to, crawl_notes
 from cdxmill.stages.take_record import base32, is_http, sha1, wants_digest
 
 RECORD_TYPES = frozenset(
@@ -71,52 +73,102 @@ class CaptureOptions:
         return _escape_space(unsurt(key) if self.unsurt else key)
 
 
+class _Dated(NamedTuple):
+    """A record that gets a line, with its URL and timestamp."""
+
+    record: Record
+    url: bytes
+    timestamp: bytes
+
+
 def make_captures(
-    found: Iterator[Record | CrawlNotes | Damage | Note], filename: bytes, options: CaptureOptions
-) -> Iterator[Capture | Damage | Note]:
-    """A capture for each record that gets a line; Damage and Note pass through.
+    found: Iterator[Record | CommonLine | CrawlNotes | Damage | Note],
+    filename: bytes,
+    options: CaptureOptions,
+) -> Iterator[Capture | bytes | Damage | Note]:
+    """A capture for each record that gets a line, a whole line for a CommonLine; Damage and Note pass through.
 
     A crawl's metadata record behind its response gives charset and languages; with
     `post_append` a request beside its response gives the query that its key ends in.
     `filename` stands in every line. Lines come in the order of records.
     """
-    pending: tuple[Record, bytes, bytes] | None = None
-    notes = _NO_NOTES
-    request: Record | None = None
-    asked: Asked | None = None
+    latest = _Latest(filename, options)
     for item in found:
         if isinstance(item, CrawlNotes):
-            if pending is not None and names(item, pending[0]):
-                notes = crawl_notes(item.block) or notes
+            latest.add_notes(item)
             continue
-        if not isinstance(item, Record):
+        if isinstance(item, CommonLine):
+            finished = latest.replace_by(item, item.record_id)
+        elif isinstance(item, Record):
+            latest.hear(item)
+            dated = _dated(item, options)
+            if not isinstance(dated, _Dated):
+                if dated is not None:
+                    yield dated
+                continue
+            if dated.timestamp == b"-":
+                yield Note(item.offset, "the record has no date that can be read: timestamp is -")
+            finished = latest.replace_by(dated, item.headers.get(b"warc-record-id"))
+        else:
             yield item
             continue
-        kind = item.headers.get(b"warc-type")
-        if kind in COMPANIONS:
-            if pending is not None and belongs_to(item, pending[0]):
-                if kind == b"metadata":
-                    notes = crawl_notes(item.block) or notes
-                elif options.post_append:
-                    asked = asked_by(item, pending[1], options.urlkey) or asked
-            if options.post_append and kind == b"request":
-                request = item
-        url = _url_to_index(item, options)
-        if not isinstance(url, bytes):
-            if url is not None:
-                yield url
-            continue
-        timestamp = timestamp_of(item.headers.get(b"warc-date", b"")) or b"-"
-        if timestamp == b"-":
-            yield Note(item.offset, "the record has no date that can be read: timestamp is -")
-        if pending is not None:
-            yield _capture_of(*pending, notes, asked, filename, options)
-        pending, notes = (item, url, timestamp), _NO_NOTES
-        asked = None
-        if request is not None and belongs_to(request, item):
-            asked = asked_by(request, url, options.urlkey)
-    if pending is not None:
-        yield _capture_of(*pending, notes, asked, filename, options)
+        if finished is not None:
+            yield finished
+    if (finished := latest.finished()) is not None:
+        yield finished
+
+
+class _Latest:
+    """The latest record that gets a line, and what the records beside it add to that."""
+
+    def __init__(self, filename: bytes, options: CaptureOptions) -> None:
+        self._filename, self._options = filename, options
+        self._made: CommonLine | _Dated | None = None
+        self._record_id: bytes | None = None
+        self._notes = _NO_NOTES
+        self._request: Record | None = None
+        self._asked: Asked | None = None
+
+    def finished(self) -> Capture | bytes | None:
+        """Its capture or line; None where there was none."""
+        made = self._made
+        if made is None:
+            return None
+        if isinstance(made, CommonLine):
+            return with_notes(made.start, *self._notes, made.end)
+        return _capture_of(*made, self._notes, self._asked, self._filename, self._options)
+
+    def replace_by(self, made: CommonLine | _Dated, record_id: bytes | None) -> Capture | bytes | None:
+        """As `finished`, for the one before."""
+        finished = self.finished()
+        self._made, self._record_id, self._notes, self._asked = made, record_id, _NO_NOTES, None
+        if self._request is not None and isinstance(made, _Dated) and belongs_to(self._request, made.record):
+            self._asked = asked_by(self._request, made.url, self._options.urlkey)
+        return finished
+
+    def add_notes(self, notes: CrawlNotes) -> None:
+        """Those that say nothing leave earlier ones alone."""
+        if notes.concurrent_to == self._record_id and notes[1:] != _NO_NOTES:
+            self._notes = notes[1:]
+
+    def hear(self, record: Record) -> None:
+        """Take in what a request or a metadata record tells."""
+        kind, made = record.headers.get(b"warc-type"), self._made
+        about = record.headers.get(b"warc-concurrent-to")
+        if kind == b"metadata" and about is not None:
+            self.add_notes(CrawlNotes(about, *crawl_notes(record.block)))
+        elif kind == b"request" and self._options.post_append:
+            self._request = record
+            if isinstance(made, _Dated) and belongs_to(record, made.record):
+                self._asked = asked_by(record, made.url, self._options.urlkey) or self._asked
+
+
+def _dated(record: Record, options: CaptureOptions) -> _Dated | Damage | None:
+    """The record, if it gets a line; None where that is as it should be."""
+    url = _url_to_index(record, options)
+    if not isinstance(url, bytes):
+        return url
+    return _Dated(record, url, timestamp_of(record.headers.get(b"warc-date", b"")) or b"-")
 
 
 def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | None:

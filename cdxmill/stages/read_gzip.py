@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal
 
-from cdxmill.capture import CrawlNotes, Damage, Record
+from cdxmill.capture import CommonLine, CrawlNotes, Damage, Record
 from cdxmill.formats.gzip_member import MAGIC, inflate_members
 from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.stages.common_line import ReadCommon
 from cdxmill.stages.inflate import MemberError, inflate, inflate_start
 from cdxmill.stages.resync import Resync
 from cdxmill.stages.take_record import (
@@ -43,27 +45,30 @@ Found = tuple[Record | Damage | None, int]
 
 
 def read_gzip(
-    window: Window, lineless: frozenset[bytes] = frozenset()
-) -> Iterator[Record | CrawlNotes | Damage]:
+    window: Window, lineless: frozenset[bytes] = frozenset(), read_common: ReadCommon | None = None
+) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
     """Every record of the file in `window`; what gets no record is told as Damage.
 
     Records of the types `lineless` are checked, but may come as CrawlNotes or not at all.
+    What `read_common` can read comes as it reads it.
     """
     careful = _CarefulReader(window)
     shapes = HeaderShapes()
     pos, ahead = 0, AHEAD
-    found: Record | CrawlNotes | Damage | None
+    found: Record | CommonLine | CrawlNotes | Damage | Literal[False] | None
     while True:
         buffer, index = window.at(pos, ahead)
         if index == len(buffer):
             return
         start = index
         for data, end in inflate_members(buffer, index, QUICK_CONTENT):
-            try:
-                found = take_whole(pos, end - index, data, shapes, lineless)
-            except RecordError as error:
-                found, pos = careful.refused(pos, pos + end - index, error)
-                break
+            found = read_common(data, pos, end - index) if read_common is not None else False
+            if found is False:
+                try:
+                    found = take_whole(pos, end - index, data, shapes, lineless)
+                except RecordError as error:
+                    found, pos = careful.refused(pos, pos + end - index, error)
+                    break
             if found is not None:
                 yield found
             pos, index = pos + end - index, end

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cdxmill.capture import CrawlNotes, Damage, Note, Record
+from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
 from cdxmill.formats import gzip_member, zstd_frame
+from cdxmill.stages.common_line import ReadCommon
 from cdxmill.stages.read_gzip import GZIP_START, looked_at_member, read_gzip
 from cdxmill.stages.read_plain import PLAIN_START, looked_at_header, read_plain
 from cdxmill.stages.resync import Resync
@@ -23,14 +24,17 @@ _FOREIGN = {
 
 
 def read_records(
-    read_at: ReadAt, lineless: frozenset[bytes] = frozenset(), chunk: int = CHUNK
-) -> Iterator[Record | CrawlNotes | Damage | Note]:
+    read_at: ReadAt,
+    lineless: frozenset[bytes] = frozenset(),
+    chunk: int = CHUNK,
+    read_common: ReadCommon | None = None,
+) -> Iterator[Record | CommonLine | CrawlNotes | Damage | Note]:
     """Every record of the archive that `read_at(offset, size)` gives, whole and checked.
 
     Whatever gets no record is told: as Damage where something may be lost (cut, damaged,
     not an archive), as a Note for an empty file. Memory is bounded whatever the size of
     records. Records of `lineless` types are checked like all, but may be left out.
-    `chunk` bytes are read at a time.
+    `chunk` bytes are read at a time. What `read_common` can read comes as it reads it.
     """
     window = Window(read_at, chunk)
     head = window.get(0, 16)
@@ -39,13 +43,15 @@ def read_records(
     for magic, (name, hint) in _FOREIGN.items():
         if head.startswith(magic):
             return iter((Damage(0, f"{name} files have no records that can be read singly", hint),))
-    return _reader(window, lineless)
+    return _reader(window, lineless, read_common)
 
 
-def _reader(window: Window, lineless: frozenset[bytes]) -> Iterator[Record | CrawlNotes | Damage]:
+def _reader(
+    window: Window, lineless: frozenset[bytes], read_common: ReadCommon | None
+) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
     head = window.get(_start(window), 4)
     if head.startswith(gzip_member.MAGIC):
-        return read_gzip(window, lineless)
+        return read_gzip(window, lineless, read_common)
     if head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
         from cdxmill.stages.read_zst import read_zst  # slow to import: the library has tables of its own
 

@@ -10,6 +10,7 @@ from cdxmill.formats.arc_header import MAX_LINE, parse_arc_header
 from cdxmill.formats.header_shape import HeaderShapes, fields_of
 from cdxmill.formats.http_head import parse_http_head
 from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, UnfinishedHeader, parse_warc_header
+from cdxmill.stages.join_records import crawl_notes
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -160,7 +161,7 @@ def take_whole(
         if shape.kind != b"metadata":
             return None
         if match[shape.content_type] == _CRAWL_NOTES:
-            return CrawlNotes(match[shape.concurrent_to], data[start:end])
+            return CrawlNotes(match[shape.concurrent_to], *crawl_notes(data[start:end]))
     if found is not None:
         headers = fields_of(found)
     del data[end:], data[:start]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cdxmill.capture import Capture, CrawlNotes, Damage, Note, Record
+from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Note, Record
+from cdxmill.stages.common_line import ReadCommon, common_reader
 from cdxmill.stages.make_captures import CaptureOptions, make_captures
 from cdxmill.stages.read_records import read_records
+
+Found = Record | CommonLine | CrawlNotes | Damage | Note
 
 _SKIPPED = re.compile(r"; (\d+) bytes skipped$")
 _EMPTY_MEMBERS = re.compile(rb"(?:\x1f\x8b\x08.{7}(?:\x03\0|\x01\0\0\xff\xff)\0{8})*", re.S)
@@ -29,14 +33,19 @@ def findings(data: bytes) -> Findings:
     _check_accounts(data, items)
     options = CaptureOptions()
     assert found == _indexed(_read(data, options.lineless)), "a look at a glance saw something else"
+    common = common_reader(b"x", options)
+    assert found == _indexed(_read(data, options.lineless, common)), "the quick way saw something else"
     return found
 
 
-def _indexed(read: Iterator[Record | CrawlNotes | Damage | Note]) -> Findings:
+def _indexed(read: Iterator[Found]) -> Findings:
     found = Findings([], [], [])
     for item in make_captures(read, b"x", CaptureOptions()):
         if isinstance(item, Capture):
             found.lines.append((item.offset, item.length))
+        elif isinstance(item, bytes):
+            values = json.loads(item.split(b" ", 2)[2])
+            found.lines.append((int(values["offset"]), int(values["length"])))
         elif isinstance(item, Damage):
             found.damage.append(item)
         else:
@@ -44,14 +53,14 @@ def _indexed(read: Iterator[Record | CrawlNotes | Damage | Note]) -> Findings:
     return found
 
 
-def _read(data: bytes, lineless: frozenset[bytes]) -> Iterator[Record | CrawlNotes | Damage | Note]:
-    return read_records(lambda offset, size: data[offset : offset + size], lineless)
+def _read(data: bytes, lineless: frozenset[bytes], common: ReadCommon | None = None) -> Iterator[Found]:
+    return read_records(lambda offset, size: data[offset : offset + size], lineless, read_common=common)
 
 
 def _noted(data: bytes, items: list[Record | Damage | Note]) -> Iterator[Record | Damage | Note]:
     """All items, every record with its place in the file, noted as they come."""
     for item in _read(data, frozenset()):
-        assert not isinstance(item, CrawlNotes)
+        assert not isinstance(item, CrawlNotes | CommonLine)
         items.append(item)
         yield item
 

@@ -1,0 +1,195 @@
+/* The quick way from a record's content to its CDXJ line, for records as crawlers write nearly all of them.
+
+   What is in any way unusual is left to the modules in Python, which are the reference: `read` gives the very
+   bytes that they give, or False. It reads no byte beyond the content and keeps nothing between two calls. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "line.h"
+
+static PyTypeObject *CommonLine, *CrawlNotes; /* of cdxmill.capture */
+
+/* A tuple of a NamedTuple class; takes the values over, NULLs among them end in NULL. */
+static PyObject *make(PyTypeObject *class, PyObject **values, Py_ssize_t count)
+{
+    PyObject *made = class->tp_alloc(class, count);
+    int failed = !made;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        failed |= !values[i];
+        if (made)
+            PyTuple_SET_ITEM(made, i, values[i]);
+        else
+            Py_XDECREF(values[i]);
+    }
+    if (failed)
+        Py_CLEAR(made);
+    return made;
+}
+
+static PyObject *bytes_of(Text text)
+{
+    return PyBytes_FromStringAndSize((const char *)text.at, (Py_ssize_t)SIZE(text));
+}
+
+/* The key of the URL's origin, a new reference; Py_False where it has none of the usual, NULL on errors. */
+static PyObject *origin_key(PyObject *origins, Text origin)
+{
+    PyObject *name = bytes_of(origin);
+    PyObject *key = name ? PyObject_GetItem(origins, name) : NULL;
+    Py_XDECREF(name);
+    if (!key && PyErr_ExceptionMatches(PyExc_ValueError)) {
+        PyErr_Clear();
+        Py_RETURN_FALSE;
+    }
+    if (key && (!PyBytes_Check(key) || !PyBytes_GET_SIZE(key))) {
+        Py_DECREF(key);
+        Py_RETURN_FALSE;
+    }
+    return key;
+}
+
+/* The payload's digest as it stands in a line, a new reference; Py_False where it cannot stand there. */
+static PyObject *digest_of(const Response *response, Text data, PyObject *content, PyObject *hash)
+{
+    Text given = response->fields[DIGEST];
+    if (!given.at) {
+        Py_ssize_t start = response->head.payload - data.at, end = data.end - 4 - data.at;
+        PyObject *digest = PyObject_CallFunction(hash, "Onn", content, start, end);
+        return digest && !PyBytes_Check(digest) ? (Py_DECREF(digest), Py_NewRef(Py_False)) : digest;
+    }
+    if (STARTS(given, "sha1:"))
+        given.at += 5;
+    if (!SIZE(given) || !consists_of(given, in_json))
+        Py_RETURN_FALSE;
+    return bytes_of(given);
+}
+
+/* Whether all that goes into a line, or is compared with other records, is there and needs no escapes. */
+static int is_common(const Text *fields)
+{
+    return (STARTS(fields[URL], "http://") || STARTS(fields[URL], "https://")) && fields[ID].at && fields[DATE].at &&
+           consists_of(fields[URL], in_json) && consists_of(fields[DETECTED], in_json) &&
+           consists_of(fields[TRUNCATED], in_json);
+}
+
+/* What the reader of an archive knows: (keys of origins, filename in JSON, hash(content, start, end)). */
+typedef struct {
+    PyObject *origins, *filename, *hash;
+} Archive;
+
+static PyObject *common_line(Line *line, const Response *response, Text digest, Text filename)
+{
+    PyObject *start = start_of_line(line, response, digest, filename);
+    PyObject *values[] = {bytes_of(response->fields[ID]), start, end_of_line(response)};
+    return make(CommonLine, values, 3);
+}
+
+static PyObject *with_digest(Line *line, const Response *response, Text data, PyObject *content, const Archive *archive)
+{
+    PyObject *digest = digest_of(response, data, content, archive->hash);
+    if (!digest || digest == Py_False)
+        return digest;
+    PyObject *result = common_line(line, response, text_of(digest), text_of(archive->filename));
+    Py_DECREF(digest);
+    return result;
+}
+
+static PyObject *line_of(const Response *response, Text data, PyObject *content, const Archive *archive)
+{
+    Text url = response->fields[URL];
+    const byte *slash = SIZE(url) > 8 ? memchr(url.at + 8, '/', SIZE(url) - 8) : NULL;
+    if (!slash)
+        Py_RETURN_FALSE;
+    PyObject *key = origin_key(archive->origins, (Text){url.at, slash});
+    if (!key || key == Py_False)
+        return key;
+    Line line = {.count = 0};
+    add(&line, text_of(key));
+    PyObject *result = add_rest(&line, (Text){slash, url.end}) ? with_digest(&line, response, data, content, archive)
+                                                               : Py_NewRef(Py_False);
+    Py_DECREF(key);
+    return result;
+}
+
+/* What a crawl found out about a capture, as Common Crawl's crawler writes it; languages may be missing. */
+static PyObject *notes_of(Text block, Text about)
+{
+    const byte *at = over(block.at, block.end, "fetchTimeMs: ");
+    while (at && at < block.end && *at >= '0' && *at <= '9')
+        at++;
+    at = over(at ? over(at, block.end, "\r\n") : block.at, block.end, "charset-detected: ");
+    const byte *stop = at ? memchr(at, '\r', block.end - at) : NULL;
+    if (!stop || stop == at || !consists_of((Text){at, stop}, in_json))
+        Py_RETURN_FALSE;
+    Line languages = {.count = 0};
+    if (!IS(((Text){stop, block.end}), "\r\n\r\n")) {
+        const byte *json = over(stop, block.end, "\r\nlanguages-cld2: {");
+        const byte *end = json ? memchr(json, '\r', block.end - json) : NULL;
+        if (!over(end, block.end, "\r\n") || !find_languages((Text){json, end}, &languages))
+            Py_RETURN_FALSE;
+    }
+    PyObject *codes = languages.count ? join(&languages) : Py_NewRef(Py_None);
+    PyObject *values[] = {bytes_of(about), bytes_of((Text){at, stop}), codes};
+    return make(CrawlNotes, values, 3);
+}
+
+static PyObject *read_text(Text data, PyObject *content, long long offset, long long length, const Archive *archive)
+{
+    Response response = {.head = {.payload = NULL}};
+    Text *fields = response.fields;
+    const byte *block = parse_header(data, fields);
+    if (!block || !fields[TYPE].at || !is_whole(data, block, fields[LENGTH]))
+        Py_RETURN_FALSE;
+    if (IS(fields[TYPE], "request"))
+        Py_RETURN_NONE;
+    Text text = {block, data.end - 4};
+    if (IS(fields[TYPE], "metadata") && fields[CONCURRENT_TO].at && IS(fields[CONTENT_TYPE], "application/warc-fields"))
+        return notes_of(text, fields[CONCURRENT_TO]);
+    int is_revisit = IS(fields[TYPE], "revisit");
+    if (!(is_revisit ? fields[DIGEST].at != NULL : IS(fields[TYPE], "response")) || !is_common(fields) ||
+        !parse_http(text, &response.head) || !parse_date(fields[DATE], response.timestamp))
+        Py_RETURN_FALSE;
+    if (is_revisit)
+        response.head.mime = LITERAL("warc/revisit"), fields[DETECTED].at = NULL;
+    PyOS_snprintf(response.offset, sizeof response.offset, "%lld", offset);
+    PyOS_snprintf(response.length, sizeof response.length, "%lld", length);
+    return line_of(&response, data, content, archive);
+}
+
+PyDoc_STRVAR(read_doc, "read(archive, content, offset, length): see common_line.py");
+
+static PyObject *read_record(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (count != 4 || !PyTuple_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "read(archive: tuple, content, offset: int, length: int)");
+        return NULL;
+    }
+    Archive archive;
+    Py_buffer view;
+    long long offset = PyLong_AsLongLong(args[2]), length = PyLong_AsLongLong(args[3]);
+    if (PyErr_Occurred() ||
+        !PyArg_ParseTuple(args[0], "OSO", &archive.origins, &archive.filename, &archive.hash) ||
+        PyObject_GetBuffer(args[1], &view, PyBUF_SIMPLE) < 0)
+        return NULL;
+    Text data = {view.buf, (const byte *)view.buf + view.len};
+    PyObject *result = read_text(data, args[1], offset, length, &archive);
+    PyBuffer_Release(&view);
+    return result;
+}
+
+static PyMethodDef METHODS[] = {{"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc}, {0}};
+
+static struct PyModuleDef MODULE = {
+    PyModuleDef_HEAD_INIT, .m_name = "_common_line", .m_size = -1, .m_methods = METHODS};
+
+PyMODINIT_FUNC PyInit__common_line(void)
+{
+    fill_tables();
+    PyObject *capture = PyImport_ImportModule("cdxmill.capture");
+    CommonLine = capture ? (PyTypeObject *)PyObject_GetAttrString(capture, "CommonLine") : NULL;
+    CrawlNotes = CommonLine ? (PyTypeObject *)PyObject_GetAttrString(capture, "CrawlNotes") : NULL;
+    Py_XDECREF(capture);
+    return CrawlNotes ? PyModule_Create(&MODULE) : NULL;
+}

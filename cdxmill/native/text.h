@@ -1,0 +1,82 @@
+/* Bytes of somebody else's memory, and what they consist of. */
+
+#ifndef CDXMILL_TEXT_H
+#define CDXMILL_TEXT_H
+
+#include <stddef.h>
+#include <string.h>
+
+typedef unsigned char byte;
+typedef struct {
+    const byte *at, *end;
+} Text;
+
+#define SIZE(text) ((size_t)((text).end - (text).at))
+#define IS(text, literal) (SIZE(text) == sizeof literal - 1 && !memcmp((text).at, literal, sizeof literal - 1))
+#define STARTS(text, literal) \
+    (SIZE(text) >= sizeof literal - 1 && !memcmp((text).at, literal, sizeof literal - 1))
+#define TEXT(string) ((Text){(const byte *)(string), (const byte *)(string) + strlen(string)})
+#define LITERAL(literal) ((Text){(const byte *)literal, (const byte *)literal + sizeof literal - 1})
+
+/* Tables of bytes, filled once. */
+static byte is_name[256];  /* may stand in a field's name: visible, no colon */
+static byte is_value[256]; /* may stand in a value: visible ASCII or space */
+static byte in_json[256];  /* may stand in a JSON string, a URL and a key as it is: visible, not < " \ */
+static byte in_key[256];   /* lower case; 0 for what the rules of SURT touch */
+
+static byte lower(byte c)
+{
+    return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
+}
+
+static void fill_tables(void)
+{
+    for (int c = 0; c < 256; c++) {
+        int visible = c > 0x20 && c < 0x7f;
+        is_name[c] = visible && c != ':';
+        is_value[c] = visible || c == ' ';
+        in_json[c] = visible && c != '<' && c != '"' && c != '\\';
+        in_key[c] = !in_json[c] || c == '#' || c == '%' || c == '(' ? 0 : lower((byte)c);
+    }
+}
+
+static int consists_of(Text text, const byte *table)
+{
+    byte all = 1;
+    for (const byte *at = text.at; at < text.end; at++)
+        all &= table[*at];
+    return all;
+}
+
+static int is_space(byte c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Whether `text` is `name`, which is in lower case, in any case. */
+static int is_named(Text text, const char *name, size_t size)
+{
+    if (SIZE(text) != size)
+        return 0;
+    for (size_t i = 0; i < size; i++)
+        if (lower(text.at[i]) != (byte)name[i])
+            return 0;
+    return 1;
+}
+
+static int are_digits(Text text)
+{
+    for (const byte *at = text.at; at < text.end; at++)
+        if (*at < '0' || *at > '9')
+            return 0;
+    return SIZE(text) > 0;
+}
+
+/* Behind `label`, at which `at` stands; NULL where it does not. */
+static const byte *over(const byte *at, const byte *end, const char *label)
+{
+    size_t size = strlen(label);
+    return at && (size_t)(end - at) >= size && !memcmp(at, label, size) ? at + size : NULL;
+}
+
+#endif
