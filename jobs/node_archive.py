@@ -1,7 +1,7 @@
 """The archive that travels with a job: cdxmill itself, and the compressor's wheels for any node.
 
     hadoop_task.py              the start of each task
-    cdxmill/...                 the package, as it runs here
+    cdxmill/...                 the package, as it runs here, with what is compiled here
     wheels/<tag>-<machine>/     deflate for CPython 3.9, 3.10, and 3.11 and later (abi3)
 
 A wheel is fetched by pip once and kept in ~/.cache/cdxmill/wheels, or in CDXMILL_NODE_WHEELS.
@@ -42,7 +42,8 @@ def pack_archive(folder: Path, with_wheels: bool) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(jobs / "hadoop_task.py", "hadoop_task.py")
         for source, target in ((package, "cdxmill"), (jobs, "cdxmill/jobs")):
-            for file in sorted(source.rglob("*.py")):
+            # what is compiled is taken by nodes of the same Python and machine, and let alone by others
+            for file in sorted((*source.rglob("*.py"), *source.rglob("*.so"))):
                 archive.write(file, f"{target}/{file.relative_to(source).as_posix()}")
         for tag, machine in _WHEELS if with_wheels else ():
             _unpack(_wheel(tag, machine), archive, f"wheels/{tag}-{machine}")

@@ -15,7 +15,7 @@ from cdxmill.commands.index import IndexOptions, index_to_folder
 from cdxmill.commands.inputs import Input, below
 from cdxmill.commands.progress import Failures, Summary
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
-from cdxmill.storage.local import stopping, write_atomic
+from cdxmill.storage.local import make_folder, stopping, write_atomic
 
 CDX_FOLDER = "cdx"
 _OPTIONS = ".options"
@@ -41,6 +41,7 @@ def build(
     A build that was stopped, started again with the same options, indexes only what is missing.
     """
     start = time.monotonic()
+    make_folder(folder)
     cdx = folder / CDX_FOLDER
     names = _names(archives)
     options = _resumed(cdx, names, index_options)

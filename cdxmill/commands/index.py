@@ -40,7 +40,7 @@ from cdxmill.storage.choose import (
     total_size,
     write_atomic,
 )
-from cdxmill.storage.local import append_line, format_line, stopping
+from cdxmill.storage.local import append_line, format_line, make_folder
 from cdxmill.storage.scratch import Scratch
 
 FAILURES = "failures.tsv"
@@ -93,8 +93,7 @@ def index_to_folder(
     if is_remote(str(folder)):
         return _index_elsewhere(names, str(folder), options, failures)
     folder = Path(local_path(str(folder)))
-    with stopping(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     record = folder / FAILURES
     forget_failed(record, names, folder, options.skip_existing)
     with tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder) as scratch:

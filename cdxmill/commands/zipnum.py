@@ -37,7 +37,7 @@ from cdxmill.stages.sorted_file import Places
 from cdxmill.stages.sorted_runs import Run, Slice, cut_runs
 from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
 from cdxmill.storage.choose import local_path, total_size
-from cdxmill.storage.local import file_size, stopping, write_atomic
+from cdxmill.storage.local import file_size, make_folder, write_atomic
 from cdxmill.storage.scratch import Scratch
 
 
@@ -96,8 +96,7 @@ def build_cluster(
     UsageError where the files do not fit together.
     """
     check_inputs(paths, options)
-    with stopping(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     unpublish(folder)
     settings = _settings(options)
     job = fingerprint(paths, settings)

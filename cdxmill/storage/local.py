@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import IO
 
-from cdxmill.errors import InputError, StoppedError
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.storage.entry import Entry
 
 TEMPORARY = ".tmp"
@@ -96,6 +96,14 @@ def stopping(path: Path) -> Iterator[None]:
         raise StoppedError(
             f"{path}: cannot be written ({reason}); free space or fix it, then run it again"
         ) from None
+
+
+def make_folder(path: Path) -> None:
+    """Have a folder at `path`. Raises UsageError where something else is there, StoppedError where it cannot be made."""
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is no folder, and a folder is written: name another one")
+    with stopping(path):
+        path.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
