@@ -1,6 +1,7 @@
 """Package metadata; the version is read from cdxmill/__init__.py, its one home."""
 
 import re
+import zlib
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -28,10 +29,12 @@ TEST = [
     "surt==0.3.1",
     "warcio==1.8.1",
 ]
+SOURCES = sorted((HERE / "cdxmill/native").glob("*.[ch]"))
 COMMON_LINE = Extension(
     "cdxmill.stages._common_line",
     ["cdxmill/native/common_line.c"],
-    depends=["cdxmill/native/line.h", "cdxmill/native/record.h", "cdxmill/native/text.h"],
+    depends=[str(path.relative_to(HERE)) for path in SOURCES],
+    define_macros=[("SOURCES", f"{zlib.crc32(b''.join(path.read_bytes() for path in SOURCES))}u")],
     extra_compile_args=["-O3"],
     optional=True,  # without a compiler, what is in Python does it all
 )
@@ -54,7 +57,7 @@ setup(
         "cdxmill.storage",
     ],
     package_dir={"cdxmill": "cdxmill", "cdxmill.jobs": "jobs"},
-    package_data={"cdxmill": ["py.typed", "native/*", "stages/*.pyi"]},
+    package_data={"cdxmill": ["py.typed", "stages/*.pyi"]},
     ext_modules=[COMMON_LINE],
     install_requires=[
         "click>=8.2,<8.4",  # later ones hide the help of typer's arguments

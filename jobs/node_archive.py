@@ -44,7 +44,8 @@ def pack_archive(folder: Path, with_wheels: bool) -> Path:
         for source, target in ((package, "cdxmill"), (jobs, "cdxmill/jobs")):
             # what is compiled is taken by nodes of the same Python and machine, and let alone by others
             for file in sorted((*source.rglob("*.py"), *source.rglob("*.so"))):
-                archive.write(file, f"{target}/{file.relative_to(source).as_posix()}")
+                if source is jobs or jobs not in file.parents:
+                    archive.write(file, f"{target}/{file.relative_to(source).as_posix()}")
         for tag, machine in _WHEELS if with_wheels else ():
             _unpack(_wheel(tag, machine), archive, f"wheels/{tag}-{machine}")
     return path

@@ -8,6 +8,10 @@
 
 #include "line.h"
 
+#ifndef SOURCES /* CRC-32 of all files of this folder: setup.py knows it */
+#define SOURCES 0u
+#endif
+
 static PyTypeObject *CommonLine, *CrawlNotes; /* of cdxmill.capture */
 
 /* A tuple of a NamedTuple class; takes the values over, NULLs among them end in NULL. */
@@ -191,5 +195,8 @@ PyMODINIT_FUNC PyInit__common_line(void)
     CommonLine = capture ? (PyTypeObject *)PyObject_GetAttrString(capture, "CommonLine") : NULL;
     CrawlNotes = CommonLine ? (PyTypeObject *)PyObject_GetAttrString(capture, "CrawlNotes") : NULL;
     Py_XDECREF(capture);
-    return CrawlNotes ? PyModule_Create(&MODULE) : NULL;
+    PyObject *module = CrawlNotes ? PyModule_Create(&MODULE) : NULL;
+    if (module && PyModule_AddObject(module, "sources", PyLong_FromUnsignedLong(SOURCES)) < 0)
+        Py_CLEAR(module);
+    return module;
 }

@@ -3,6 +3,8 @@ from typing import Literal
 
 from cdxmill.capture import CommonLine, CrawlNotes
 
+sources: int
+
 def read(
     archive: tuple[Mapping[bytes, bytes], bytes, Callable[[bytearray, int, int], bytes]],
     content: bytearray,

@@ -18,10 +18,15 @@ from cdxmill.formats.surt import origin_keys
 from cdxmill.stages.make_captures import CaptureOptions
 from cdxmill.stages.take_record import base32, sha1
 
+SOURCES = 468945312
+"""CRC-32 of cdxmill/native, one file behind the other: what was compiled from others is not used. A test holds it."""
+
 try:
-    from cdxmill.stages._common_line import read as read
-except ImportError:  # no compiler was there, or this is a node of a cluster
-    read = None  # type: ignore[assignment]
+    from cdxmill.stages import _common_line
+except (ImportError, AttributeError):  # no compiler was there, or this is a node of a cluster
+    read = None
+else:
+    read = _common_line.read if _common_line.sources == SOURCES else None
 
 ReadCommon = Callable[[bytearray, int, int], CommonLine | CrawlNotes | Literal[False] | None]
 """(a record's content, offset and length in bytes) -> its line, what a crawl found out or, for requests, None.

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import sysconfig
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from cdxmill.stages.make_captures import CaptureOptions
 from tests.stages.common_records import archive, contents
 
 USUAL = CaptureOptions()
+NATIVE = Path(common_line.__file__).parents[1] / "native"
 
 
 class Indexed(NamedTuple):
@@ -53,10 +55,21 @@ def gzip_files(paths: list[Path]) -> list[Path]:
     return [path for path in paths if path.read_bytes()[:2] == b"\x1f\x8b"]
 
 
-def test_it_was_compiled() -> None:
-    assert common_line.read is not None, (
-        "install a C compiler and Python's headers, remove .venv, run bin/test again"
+def test_it_was_compiled_from_the_sources_that_are_here() -> None:
+    files = sorted(NATIVE.glob("*.[ch]"))
+    assert zlib.crc32(b"".join(path.read_bytes() for path in files)) == common_line.SOURCES, "put it in"
+    assert common_line.read is not None, "install a C compiler and Python's headers, and run bin/test again"
+
+
+def test_what_was_compiled_from_other_sources_is_not_used() -> None:
+    code = "from cdxmill.stages import _common_line, common_line; print(common_line.read)"
+    stale = f"import cdxmill.stages._common_line as c; c.sources += 1; {code}"
+    gone = (
+        f"import sys; sys.modules['cdxmill.stages._common_line'] = None; {code.replace('_common_line, ', '')}"
     )
+    for start in (stale, gone):
+        done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=True)
+        assert done.stdout == "None\n"
 
 
 def test_all_samples_lead_to_the_same_lines(sample_archives: list[Path], pywb_archives: list[Path]) -> None:
@@ -159,10 +172,9 @@ def test_no_byte_is_read_that_is_not_the_record_s(tmp_path: Path) -> None:
     drawn = random.Random(5)
     blocks = [COMMON % b"http://example.com/a?b=1&a=2", COMMON % b"http://example.com/", *_metadata()]
     seeds.write_text("".join(block.hex() + "\n" for block in drawn.sample(blocks, len(blocks))))
-    native = Path(common_line.__file__).parents[1] / "native"
     sanitize = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared", "-fPIC"]
     include = f"-I{sysconfig.get_paths()['include']}"
-    command = ["gcc", "-Wall", "-Wextra", "-Werror", *sanitize, include, str(native / "common_line.c")]
+    command = ["gcc", "-Wall", "-Wextra", "-Werror", *sanitize, include, str(NATIVE / "common_line.c")]
     subprocess.run([*command, "-o", str(tmp_path / "_common_line.so")], check=True)
     library = subprocess.run(
         ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
