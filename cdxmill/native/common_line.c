@@ -12,22 +12,17 @@
 #define SOURCES 0u
 #endif
 
-static PyTypeObject *CommonLine, *CrawlNotes; /* of cdxmill.capture */
+static PyObject *CommonLine, *CrawlNotes; /* of cdxmill.capture */
 
-/* A tuple of a NamedTuple class; takes the values over, NULLs among them end in NULL. */
-static PyObject *make(PyTypeObject *class, PyObject **values, Py_ssize_t count)
+/* `class(*values)`; takes the values over, and a NULL among them for a failure. */
+static PyObject *make(PyObject *class, PyObject **values, size_t count)
 {
-    PyObject *made = class->tp_alloc(class, count);
-    int failed = !made;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        failed |= !values[i];
-        if (made)
-            PyTuple_SET_ITEM(made, i, values[i]);
-        else
-            Py_XDECREF(values[i]);
-    }
-    if (failed)
-        Py_CLEAR(made);
+    int is_whole = 1;
+    for (size_t i = 0; i < count; i++)
+        is_whole &= values[i] != NULL;
+    PyObject *made = is_whole ? PyObject_Vectorcall(class, values, count, NULL) : NULL;
+    for (size_t i = 0; i < count; i++)
+        Py_XDECREF(values[i]);
     return made;
 }
 
@@ -172,7 +167,8 @@ static PyObject *read_record(PyObject *module, PyObject *const *args, Py_ssize_t
     }
     Archive archive;
     Py_buffer view;
-    long long offset = PyLong_AsLongLong(args[2]), length = PyLong_AsLongLong(args[3]);
+    long long offset = PyLong_AsLongLong(args[2]);
+    long long length = PyErr_Occurred() ? 0 : PyLong_AsLongLong(args[3]);
     if (PyErr_Occurred() ||
         !PyArg_ParseTuple(args[0], "OSO", &archive.origins, &archive.filename, &archive.hash) ||
         PyObject_GetBuffer(args[1], &view, PyBUF_SIMPLE) < 0)
@@ -192,8 +188,8 @@ PyMODINIT_FUNC PyInit__common_line(void)
 {
     fill_tables();
     PyObject *capture = PyImport_ImportModule("cdxmill.capture");
-    CommonLine = capture ? (PyTypeObject *)PyObject_GetAttrString(capture, "CommonLine") : NULL;
-    CrawlNotes = CommonLine ? (PyTypeObject *)PyObject_GetAttrString(capture, "CrawlNotes") : NULL;
+    CommonLine = capture ? PyObject_GetAttrString(capture, "CommonLine") : NULL;
+    CrawlNotes = CommonLine ? PyObject_GetAttrString(capture, "CrawlNotes") : NULL;
     Py_XDECREF(capture);
     PyObject *module = CrawlNotes ? PyModule_Create(&MODULE) : NULL;
     if (module && PyModule_AddObject(module, "sources", PyLong_FromUnsignedLong(SOURCES)) < 0)

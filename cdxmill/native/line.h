@@ -5,7 +5,7 @@
 
 #include "record.h"
 
-/* Parts of a line, to be joined: 36 of a key at the most, 18 of the rest; 61 for languages. */
+/* Parts of a line, to be joined: 34 of a key at the most, 18 of the rest; 61 for languages. */
 typedef struct {
     Text parts[64];
     int count;
