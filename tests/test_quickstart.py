@@ -39,9 +39,13 @@ class Checkout:
             "pyproject.toml",
             "constraints.txt",
             "cdxmill/__init__.py",
+            "cdxmill/native/text.h",
         ):
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(root / name, self.folder / name)
+        self.compiled = self.folder / "cdxmill/stages/_common_line.so"
+        self.compiled.parent.mkdir()
+        self.compiled.touch()
         self.path.mkdir()
         for tool in ("bash", "cat", "cmp", "cp", "dirname", "flock", "grep", "mkdir", "mktemp", "rm", "sh"):
             if found := shutil.which(tool):
@@ -90,7 +94,7 @@ def test_the_second_set_up_installs_nothing_and_says_nothing(checkout: Checkout)
     assert checkout.installs() == 1
 
 
-@pytest.mark.parametrize("changed", ["setup.py", "constraints.txt"])
+@pytest.mark.parametrize("changed", ["setup.py", "constraints.txt", "cdxmill/native/text.h"])
 def test_a_changed_dependency_is_installed(checkout: Checkout, changed: str) -> None:
     checkout.add_python()
     checkout.set_up("serve")
@@ -98,6 +102,28 @@ def test_a_changed_dependency_is_installed(checkout: Checkout, changed: str) -> 
         file.write("# changed\n")
     assert checkout.set_up("serve").returncode == 0
     assert checkout.installs() == 2
+
+
+def test_where_nothing_could_be_compiled_one_line_says_so_once(checkout: Checkout) -> None:
+    checkout.add_python()
+    checkout.compiled.unlink()
+    done = checkout.set_up("serve")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[1:] == [
+        "setup-env: no C compiler, or no headers of Python: archives are indexed a third slower"
+    ]
+    assert checkout.set_up("serve").stderr == ""
+
+
+def test_what_is_compiled_is_made_again_where_it_has_gone_or_a_compiler_has_come(checkout: Checkout) -> None:
+    checkout.add_python()
+    checkout.set_up("serve")
+    checkout.compiled.unlink()
+    checkout.set_up("serve")
+    (checkout.path / "cc").write_text("#!/bin/sh\n")
+    (checkout.path / "cc").chmod(0o755)
+    checkout.set_up("serve")
+    assert checkout.installs() == 3
 
 
 def test_an_extra_that_is_not_there_yet_is_installed(checkout: Checkout) -> None:
