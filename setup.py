@@ -29,6 +29,8 @@ TEST = [
     "surt==0.3.1",
     "warcio==1.8.1",
 ]
+BENCH = ["fastwarc==2.0.1", "cdxj-indexer==1.5.0", "pywb==2.10.0", "warcio==1.8.1", "zlib-ng==1.1.0"]
+
 SOURCES = sorted((HERE / "cdxmill/native").glob("*.[ch]"))
 COMMON_LINE = Extension(
     "cdxmill.stages._common_line",
@@ -38,7 +40,6 @@ COMMON_LINE = Extension(
     extra_compile_args=["-O3"],
     optional=True,  # without a compiler, what is in Python does it all
 )
-BENCH = ["fastwarc==2.0.1", "cdxj-indexer==1.5.0", "pywb==2.10.0", "warcio==1.8.1", "zlib-ng==1.1.0"]
 
 setup(
     name="cdxmill",

@@ -25,7 +25,7 @@ from cdxmill.jobs.index_task import failures_of, format_failure
 from cdxmill.jobs.launch import count_failure
 from cdxmill.jobs.on_hadoop import HadoopStep
 from cdxmill.storage.choose import ask_all, check_writable, is_newer, is_remote, join
-from cdxmill.storage.local import stopping
+from cdxmill.storage.local import make_folder
 
 
 class IndexWARCJob(BulkJob):  # type: ignore[misc]
@@ -47,8 +47,7 @@ class IndexWARCJob(BulkJob):  # type: ignore[misc]
         if is_remote(folder):
             yield from self._list_remote(folder, names)
             return
-        with stopping(Path(folder)):
-            Path(folder).mkdir(parents=True, exist_ok=True)
+        make_folder(Path(folder))
         forget_failed(Path(folder) / FAILURES, names, Path(folder), keep)
         for archive, name in names.items():
             output = join(folder, name)

@@ -15,7 +15,7 @@ from typing import Any
 
 from cdxmill.errors import StoppedError
 from cdxmill.storage import choose
-from cdxmill.storage.local import stopping
+from cdxmill.storage.local import make_folder
 from cdxmill.storage.walk import files_below, files_like, is_glob
 
 _ABSENT = b": No such file or directory"
@@ -90,9 +90,7 @@ class RemoteFolder:
             return
         self.remove(names)
         if self.url.startswith("file:"):
-            folder = Path(choose.local_path(self.url))
-            with stopping(folder):
-                folder.mkdir(parents=True, exist_ok=True)
+            make_folder(Path(choose.local_path(self.url)))
 
     def _run(self, *arguments: str, may_be_absent: bool = False) -> bytes:
         done = subprocess.run(

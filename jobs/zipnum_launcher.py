@@ -19,7 +19,7 @@ from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, LIBRARIES, Compressor
 from cdxmill.stages.write_shard import BLOCK_LINES
-from cdxmill.storage.local import stopping
+from cdxmill.storage.local import make_folder, stopping
 
 _RUN = ".run-"
 
@@ -75,8 +75,8 @@ def start_cluster(options: Namespace) -> list[list[str]]:
     folder = cluster_folder(options)
     paths = find_cdx_files(options.args)
     check_inputs(paths, zipnum_options(options))
+    make_folder(folder)
     with stopping(folder):
-        folder.mkdir(parents=True, exist_ok=True)
         for left in folder.glob(f"{_RUN}*"):
             shutil.rmtree(left)
     unpublish(folder)

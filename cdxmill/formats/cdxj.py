@@ -34,7 +34,7 @@ _FIELDS = (
     b'", "requestBody": "%b',
 )
 """What a line has of each of a capture's values."""
-
+_CHARSET, _LANGUAGES = _FIELDS[10:12]
 
 _OPTIONAL = (*range(3, 7), *range(10, 16))
 """Places of the values that may be absent: mime to digest, charset to request body."""
@@ -78,10 +78,10 @@ def _template(*absent: bool) -> tuple[bytes, bytes, Callable[[Capture], tuple[An
 def with_notes(start: bytes, charset: bytes | None, languages: bytes | None, end: bytes) -> bytes:
     """A line of which the parts up to its filename and behind its languages are there."""
     if charset is not None:
-        start = b'%b", "charset": "%b' % (start, quote(charset)[1:-1])
-    if languages is None:
-        return start + end
-    return b'%b", "languages": "%b%b' % (start, quote(languages)[1:-1], end)
+        start += _CHARSET % quote(charset)[1:-1]
+    if languages is not None:
+        start += _LANGUAGES % quote(languages)[1:-1]
+    return start + end
 
 
 def quote(value: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """The quick way to a CDXJ line: for records as crawlers write nearly all of them, compiled.
 
-`_common_line.c` takes such a record's content to its line in one go. It is no second truth: what it
+`native/common_line.c` takes such a record's content to its line in one go. It is no second truth: what it
 does not know at first sight it leaves to the modules that know every case (take_record,
 make_captures, surt, cdxj), and tests hold that it gives the bytes that these give. Where it was not
 compiled, these do all, a third slower.
