@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +17,12 @@ ROOT = Path(__file__).resolve().parents[1]
 ARCHIVE_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".wat.gz", ".wet.gz")
 # The first two on purpose; in the third a request's Content-Length is a few bytes short.
 PYWB_DAMAGED = ("bad.arc", "example-bad.warc.gz.bad", "example.warc")
+
+
+def pytest_configure() -> None:
+    """Who starts the tests by `nohup`, or behind a script's `&`, has these ignored, and all that they start would, too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
