@@ -32,9 +32,9 @@ TEST = [
 BENCH = ["fastwarc==2.0.1", "cdxj-indexer==1.5.0", "pywb==2.10.0", "warcio==1.8.1", "zlib-ng==1.1.0"]
 
 SOURCES = sorted((HERE / "cdxmill/native").glob("*.[ch]"))
-COMMON_LINE = Extension(
-    "cdxmill.stages._common_line",
-    ["cdxmill/native/common_line.c"],
+NATIVE = Extension(
+    "cdxmill.stages._native",
+    ["cdxmill/native/native.c"],
     depends=[str(path.relative_to(HERE)) for path in SOURCES],
     define_macros=[("SOURCES", f"{zlib.crc32(b''.join(path.read_bytes() for path in SOURCES))}u")],
     extra_compile_args=["-O3"],
@@ -59,7 +59,7 @@ setup(
     ],
     package_dir={"cdxmill": "cdxmill", "cdxmill.jobs": "jobs"},
     package_data={"cdxmill": ["py.typed", "stages/*.pyi"]},
-    ext_modules=[COMMON_LINE],
+    ext_modules=[NATIVE],
     install_requires=[
         "click>=8.2,<8.4",  # later ones hide the help of typer's arguments
         "deflate==0.8.1",  # the newest that has wheels for the Python 3.9 of cluster nodes; same bytes everywhere

@@ -27,7 +27,7 @@ from cdxmill.stages.convert_sorted import convert_sorted
 from cdxmill.stages.line_chunks import format_chunk, merge_chunks, read_chunks, sort_chunks
 from cdxmill.stages.line_lists import distinct_captures, split_lines
 from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples, pick_splits
-from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
+from cdxmill.stages.write_shard import BLOCK_LINES, cut_blocks, write_shard
 
 _PIECE = 1 << 20
 _GZIP = b"\x1f\x8b\x08"
@@ -146,8 +146,9 @@ def write_one_shard(options: argparse.Namespace) -> None:
     lists = distinct_captures(counted)
     if options.convert:
         lists = convert_sorted(lists)
+    blocks = cut_blocks(lists, options.numlines)
     with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:
-        found = write_shard(lists, names[0], shard, part, compressor, options.numlines)
+        found = write_shard(blocks, names[0], shard, part, compressor)
     entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)
     Path(names[2]).write_text(json.dumps(ShardReport(entry, version, counted.lines - found.lines)))
     destination.put(names)

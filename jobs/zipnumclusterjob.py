@@ -28,6 +28,7 @@ from cdxmill.stages.mark_shards import mark_shards, unmark_shards
 from cdxmill.stages.merge_lines import merge_runs, sort_lists
 from cdxmill.stages.sample_lines import Reservoir
 from cdxmill.stages.sort_lines import LineSorter
+from cdxmill.stages.write_shard import cut_blocks
 
 
 class ZipNumClusterJob(BulkJob):  # type: ignore[misc]
@@ -88,7 +89,8 @@ class ZipNumClusterJob(BulkJob):  # type: ignore[misc]
             for number, group in groupby(unmark_shards(self.lines()), itemgetter(0)):
                 lists = (lines for _, lines in group)
                 merged = sort_lists(lists, f"shard-{number}", scratch.create, scratch.reader)
-                entry = write_shard_files(merged, number, folder, options.compressor, options.block_lines)
+                blocks = cut_blocks(merged, options.block_lines)
+                entry = write_shard_files(blocks, number, folder, options.compressor)
                 self.stdout.write(json.dumps(entry).encode() + b"\n")
 
 

@@ -43,7 +43,7 @@ class Checkout:
         ):
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(root / name, self.folder / name)
-        self.compiled = self.folder / "cdxmill/stages/_common_line.so"
+        self.compiled = self.folder / "cdxmill/stages/_native.so"
         self.compiled.parent.mkdir()
         self.compiled.touch()
         self.path.mkdir()

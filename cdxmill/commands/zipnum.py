@@ -30,12 +30,13 @@ from cdxmill.formats.convert import FIELDS, convert_line
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.stages.line_lists import LineCutter, is_capture_line
-from cdxmill.stages.merge_lines import fewer_runs, merge_slices
+from cdxmill.stages.merge_blocks import merge_blocks
+from cdxmill.stages.merge_lines import fewer_runs
 from cdxmill.stages.sample_lines import Reservoir, Sample, add_pieces, merge_samples
 from cdxmill.stages.sort_lines import LineSorter
 from cdxmill.stages.sorted_file import Places
 from cdxmill.stages.sorted_runs import Run, Slice, cut_runs
-from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
+from cdxmill.stages.write_shard import BLOCK_LINES, Block, write_shard
 from cdxmill.storage.choose import local_path, total_size
 from cdxmill.storage.local import file_size, make_folder, write_atomic
 from cdxmill.storage.scratch import Scratch
@@ -279,15 +280,15 @@ def _is_there(folder: Path, result: Sequence[Any]) -> bool:
 
 
 def _write_shard(task: _ShardTask) -> ShardEntry:
-    lists = merge_slices(task.slices, Scratch(task.scratch).reader)
-    return write_shard_files(lists, task.number, task.folder, task.compressor, task.block_lines)
+    blocks = merge_blocks(task.slices, Scratch(task.scratch).reader, task.block_lines)
+    return write_shard_files(blocks, task.number, task.folder, task.compressor)
 
 
 def write_shard_files(
-    lists: Iterable[list[bytes]], number: int, folder: Path, compressor: Compressor, block_lines: int
+    blocks: Iterable[Block], number: int, folder: Path, compressor: Compressor
 ) -> ShardEntry:
-    """Write the sorted, distinct lines of a shard, and its part, to `folder`, each whole or not at all."""
+    """Write the blocks of a shard, and its part, to `folder`, each whole or not at all."""
     name = shard_name(number)
     with write_atomic(folder / name) as shard, write_atomic(folder / part_name(number)) as part:
-        report = write_shard(lists, name, shard, part, compressor, block_lines)
+        report = write_shard(blocks, name, shard, part, compressor)
     return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)

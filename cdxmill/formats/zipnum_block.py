@@ -25,7 +25,7 @@ class Compressor(NamedTuple):
             return zlib.ZLIB_RUNTIME_VERSION
         return _libdeflate_version()
 
-    def compress(self, data: bytes) -> bytes:
+    def compress(self, data: bytes | bytearray) -> bytes:
         """One gzip member without name and time, so that equal data give equal bytes.
 
         >>> zlib.decompress(Compressor("zlib").compress(b"a line"), 31)

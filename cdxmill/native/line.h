@@ -31,12 +31,6 @@ static PyObject *join(const Line *line)
     return joined;
 }
 
-static Text text_of(PyObject *bytes)
-{
-    const byte *at = (const byte *)PyBytes_AS_STRING(bytes);
-    return (Text){at, at + PyBytes_GET_SIZE(bytes)};
-}
-
 /* The order of a URL's arguments: by name, those without `=` first, then by value. */
 static int comes_before(Text one, Text other)
 {

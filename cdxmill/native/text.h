@@ -3,7 +3,7 @@
 #ifndef CDXMILL_TEXT_H
 #define CDXMILL_TEXT_H
 
-#include <stddef.h>
+#include <Python.h>
 #include <string.h>
 
 typedef unsigned char byte;
@@ -17,6 +17,12 @@ typedef struct {
     (SIZE(text) >= sizeof literal - 1 && !memcmp((text).at, literal, sizeof literal - 1))
 #define TEXT(string) ((Text){(const byte *)(string), (const byte *)(string) + strlen(string)})
 #define LITERAL(literal) ((Text){(const byte *)literal, (const byte *)literal + sizeof literal - 1})
+
+static Text text_of(PyObject *bytes)
+{
+    const byte *at = (const byte *)PyBytes_AS_STRING(bytes);
+    return (Text){at, at + PyBytes_GET_SIZE(bytes)};
+}
 
 /* Tables of bytes, filled once. */
 static byte is_name[256];  /* may stand in a field's name: visible, no colon */

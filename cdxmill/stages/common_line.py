@@ -1,6 +1,6 @@
 """The quick way to a CDXJ line: for records as crawlers write nearly all of them, compiled.
 
-`native/common_line.c` takes such a record's content to its line in one go. It is no second truth: what it
+`native/common_line.h` takes such a record's content to its line in one go. It is no second truth: what it
 does not know at first sight it leaves to the modules that know every case (take_record,
 make_captures, surt, cdxj), and tests hold that it gives the bytes that these give. Where it was not
 compiled, these do all, a third slower.
@@ -15,18 +15,9 @@ from typing import Literal
 from cdxmill.capture import CommonLine, CrawlNotes
 from cdxmill.formats.cdxj import quote
 from cdxmill.formats.surt import origin_keys
+from cdxmill.stages import native
 from cdxmill.stages.make_captures import CaptureOptions
 from cdxmill.stages.take_record import base32, sha1
-
-SOURCES = 2762530577
-"""CRC-32 of cdxmill/native, one file behind the other: what was compiled from others is not used. A test holds it."""
-
-try:
-    from cdxmill.stages import _common_line
-except (ImportError, AttributeError):  # no compiler was there, or this is a node of a cluster
-    read = None
-else:
-    read = _common_line.read if _common_line.sources == SOURCES else None
 
 ReadCommon = Callable[[bytearray, int, int], CommonLine | CrawlNotes | Literal[False] | None]
 """(a record's content, offset and length in bytes) -> its line, what a crawl found out or, for requests, None.
@@ -41,9 +32,9 @@ def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon | None
     None where it was not compiled, and where `options` ask for lines that it does not make.
     """
     usual = options.lineless and {b"response", b"revisit"} <= (options.records or set())
-    if read is None or not usual or options.minimal or options.unsurt:
+    if native.read is None or not usual or options.minimal or options.unsurt:
         return None
-    return partial(read, (origin_keys(options.keep_www), quote(filename)[1:-1], _digest))
+    return partial(native.read, (origin_keys(options.keep_www), quote(filename)[1:-1], _digest))
 
 
 def _digest(content: bytearray, start: int, end: int) -> bytes:

@@ -134,7 +134,7 @@ def read_slice(open_run: OpenRun, part: Slice, size: int) -> Iterator[list[bytes
     """
     have, cutter = 0, LineCutter()
     lines: list[bytes] = []
-    for text in _texts(open_run, part, size // _RATIO):
+    for text in read_text(open_run, part, size):
         lines += cutter.cut(text)
         have += len(text)
         if have >= size and lines:
@@ -146,11 +146,15 @@ def read_slice(open_run: OpenRun, part: Slice, size: int) -> Iterator[list[bytes
         yield lines
 
 
-def _texts(open_run: OpenRun, part: Slice, ahead: int) -> Iterator[bytes]:
-    """The text of a slice in pieces; `ahead` bytes of a run are read at a time."""
+def read_text(open_run: OpenRun, part: Slice, size: int) -> Iterator[bytes]:
+    """The text at a slice's place, in pieces; about `size` plain bytes of a run are read at a time.
+
+    It may begin with lines below the slice's bounds, and end with lines above them. Raises
+    StoppedError where a sorted input is not what it was.
+    """
     source = part.run.source
     if not source:
-        yield from _unpacked(open_run(part.run.name), part, ahead)
+        yield from _unpacked(open_run(part.run.name), part, size // _RATIO)
         return
     try:
         yield from read_places(open_run(source), part.start, part.end)

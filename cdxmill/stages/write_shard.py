@@ -13,6 +13,13 @@ from cdxmill.stages.line_lists import text_of
 BLOCK_LINES = 3000
 
 
+class Block(NamedTuple):
+    """How many lines, and their text, each with its LF."""
+
+    lines: int
+    text: bytes | bytearray
+
+
 class ShardReport(NamedTuple):
     """What a finished shard holds; `sha256` is that of the shard file."""
 
@@ -23,41 +30,42 @@ class ShardReport(NamedTuple):
 
 
 def write_shard(
-    lists: Iterable[list[bytes]],
-    name: str,
-    shard: IO[bytes],
-    part: IO[bytes],
-    compressor: Compressor,
-    block_lines: int = BLOCK_LINES,
+    blocks: Iterable[Block], name: str, shard: IO[bytes], part: IO[bytes], compressor: Compressor
 ) -> ShardReport:
-    """Write sorted lines to `shard` in blocks, and a line a block to `part`.
+    """Write sorted lines to `shard`, a gzip member a block, and a line a block to `part`.
 
-    Requires: `lists` give sorted, distinct lines without line ends. A shard without lines
-    is one empty gzip member, its part is empty.
+    Requires: `blocks` give sorted, distinct lines. A shard without lines is one empty gzip member,
+    its part is empty.
     """
-    offset = count = blocks = 0
+    offset = count = number = 0
     digest = hashlib.sha256()
-    for lines in _blocks(lists, block_lines):
-        data = compressor.compress(text_of(lines))
-        part.write(format_part_line(BlockRef(key_of(lines[0]), name.encode(), offset, len(data))))
+    for lines, text in blocks:
+        data = compressor.compress(text)
+        first = bytes(text[: text.index(b"\n")])
+        part.write(format_part_line(BlockRef(key_of(first), name.encode(), offset, len(data))))
         shard.write(data)
         digest.update(data)
-        offset, count, blocks = offset + len(data), count + len(lines), blocks + 1
-    if not blocks:
+        offset, count, number = offset + len(data), count + lines, number + 1
+    if not number:
         data = compressor.compress(b"")
         shard.write(data)
         digest.update(data)
         offset = len(data)
-    return ShardReport(count, blocks, offset, digest.hexdigest())
+    return ShardReport(count, number, offset, digest.hexdigest())
 
 
-def _blocks(lists: Iterable[list[bytes]], size: int) -> Iterator[list[bytes]]:
+def cut_blocks(lists: Iterable[list[bytes]], lines: int = BLOCK_LINES) -> Iterator[Block]:
+    """Lists of lines -> blocks of so many `lines`; the last may have fewer.
+
+    >>> [block.text for block in cut_blocks([[b"a"], [b"b", b"c"]], 2)]
+    [b'a\\nb\\n', b'c\\n']
+    """
     held: list[bytes] = []
-    for lines in lists:
-        held += lines
-        whole = len(held) - len(held) % size
-        for start in range(0, whole, size):
-            yield held[start : start + size]
+    for given in lists:
+        held += given
+        whole = len(held) - len(held) % lines
+        for start in range(0, whole, lines):
+            yield Block(lines, text_of(held[start : start + lines]))
         del held[:whole]
     if held:
-        yield held
+        yield Block(len(held), text_of(held))

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
-import sysconfig
-import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdxmill.capture import CommonLine, CrawlNotes
-from cdxmill.stages import common_line
+from cdxmill.stages import native
 from cdxmill.stages.common_line import common_reader
 from cdxmill.stages.index_archive import Findings, index_archive
 from cdxmill.stages.make_captures import CaptureOptions
 from tests.stages.common_records import archive, contents
+from tests.stages.sanitizers import run_sanitized
 
 USUAL = CaptureOptions()
-NATIVE = Path(common_line.__file__).parents[1] / "native"
 
 
 class Indexed(NamedTuple):
@@ -47,29 +42,12 @@ def indexed(data: bytes, options: CaptureOptions = USUAL, line_format: str = "cd
 
 def in_python(data: bytes, options: CaptureOptions = USUAL, line_format: str = "cdxj") -> Indexed:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(common_line, "read", None)
+        patch.setattr(native, "read", None)
         return indexed(data, options, line_format)
 
 
 def gzip_files(paths: list[Path]) -> list[Path]:
     return [path for path in paths if path.read_bytes()[:2] == b"\x1f\x8b"]
-
-
-def test_it_was_compiled_from_the_sources_that_are_here() -> None:
-    files = sorted(NATIVE.glob("*.[ch]"))
-    assert zlib.crc32(b"".join(path.read_bytes() for path in files)) == common_line.SOURCES, "put it in"
-    assert common_line.read is not None, "install a C compiler and Python's headers, and run bin/test again"
-
-
-def test_what_was_compiled_from_other_sources_is_not_used() -> None:
-    code = "from cdxmill.stages import _common_line, common_line; print(common_line.read)"
-    stale = f"import cdxmill.stages._common_line as c; c.sources += 1; {code}"
-    gone = (
-        f"import sys; sys.modules['cdxmill.stages._common_line'] = None; {code.replace('_common_line, ', '')}"
-    )
-    for start in (stale, gone):
-        done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=True)
-        assert done.stdout == "None\n"
 
 
 def test_all_samples_lead_to_the_same_lines(sample_archives: list[Path], pywb_archives: list[Path]) -> None:
@@ -130,11 +108,11 @@ def test_a_host_without_a_key_is_left_to_python() -> None:
 
 
 def test_wrong_arguments_are_refused() -> None:
-    assert common_line.read is not None
+    assert native.read is not None
     wrong: list[tuple[Any, ...]] = [(), ((), b"", 0, 0), (FACTS, "text", 0, 0), (FACTS, b"", "0", 0)]
     for arguments in wrong:
         with pytest.raises(TypeError):
-            common_line.read(*arguments)
+            native.read(*arguments)
 
 
 FACTS: tuple[Any, ...] = ({}, b"x", len)
@@ -146,13 +124,12 @@ COMMON = (
 
 _FUZZ = """
 import ctypes, random, sys
-sys.path.insert(0, sys.argv[1])
-from _common_line import read
+from _native import read
 class Origins(dict):
     __missing__ = lambda self, origin: b""
 origins = Origins({b"http://example.com": b"com,example)"})
 random = random.Random(7)
-seeds = [bytes.fromhex(line) for line in open(sys.argv[2])]
+seeds = [bytes.fromhex(line) for line in open(sys.argv[1])]
 taken = 0
 for number in range(40000):
     data = bytearray(random.choice(seeds))
@@ -172,22 +149,7 @@ def test_no_byte_is_read_that_is_not_the_record_s(tmp_path: Path) -> None:
     drawn = random.Random(5)
     blocks = [COMMON % b"http://example.com/a?b=1&a=2", COMMON % b"http://example.com/", *_metadata()]
     seeds.write_text("".join(block.hex() + "\n" for block in drawn.sample(blocks, len(blocks))))
-    sanitize = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared", "-fPIC"]
-    include = f"-I{sysconfig.get_paths()['include']}"
-    command = ["gcc", "-Wall", "-Wextra", "-Werror", *sanitize, include, str(NATIVE / "common_line.c")]
-    subprocess.run([*command, "-o", str(tmp_path / "_common_line.so")], check=True)
-    library = subprocess.run(
-        ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
-    )
-    env = {"LD_PRELOAD": library.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
-    done = subprocess.run(
-        [sys.executable, "-c", _FUZZ, str(tmp_path), str(seeds)],
-        env=os.environ | env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    run_sanitized(_FUZZ, tmp_path, str(seeds))
 
 
 def _metadata() -> list[bytes]:

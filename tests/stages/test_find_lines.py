@@ -13,7 +13,7 @@ from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import BlockRef, format_part_line, parse_index_line
 from cdxmill.stages.find_lines import BlockReader, find_lines, wanted_blocks
 from cdxmill.stages.secondary_index import DamagedCluster, SecondaryIndex
-from cdxmill.stages.write_shard import write_shard
+from cdxmill.stages.write_shard import cut_blocks, write_shard
 
 word = st.text("ab/\t\x08é", min_size=1, max_size=4).map(str.encode)
 line = st.builds(
@@ -27,7 +27,7 @@ class Shards:
 
     def __init__(self, lines: list[bytes], numlines: int = 1) -> None:
         shard, part = BytesIO(), BytesIO()
-        write_shard([lines] if lines else [], "cdx-00000.gz", shard, part, Compressor(), numlines)
+        write_shard(cut_blocks([lines], numlines), "cdx-00000.gz", shard, part, Compressor())
         self.shard, self.index = shard.getvalue(), part.getvalue()
         self.reads: list[tuple[int, int]] = []
 

@@ -3,14 +3,10 @@
    What is in any way unusual is left to the modules in Python, which are the reference: `read` gives the very
    bytes that they give, or False. It reads no byte beyond the content and keeps nothing between two calls. */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#ifndef CDXMILL_COMMON_LINE_H
+#define CDXMILL_COMMON_LINE_H
 
 #include "line.h"
-
-#ifndef SOURCES /* CRC-32 of all files of this folder: setup.py knows it */
-#define SOURCES 0u
-#endif
 
 static PyObject *CommonLine, *CrawlNotes; /* of cdxmill.capture */
 
@@ -156,8 +152,6 @@ static PyObject *read_text(Text data, PyObject *content, long long offset, long 
     return line_of(&response, data, content, archive);
 }
 
-PyDoc_STRVAR(read_doc, "read(archive, content, offset, length): see common_line.py");
-
 static PyObject *read_record(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
@@ -179,20 +173,14 @@ static PyObject *read_record(PyObject *module, PyObject *const *args, Py_ssize_t
     return result;
 }
 
-static PyMethodDef METHODS[] = {{"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc}, {0}};
-
-static struct PyModuleDef MODULE = {
-    PyModuleDef_HEAD_INIT, .m_name = "_common_line", .m_size = -1, .m_methods = METHODS};
-
-PyMODINIT_FUNC PyInit__common_line(void)
+static int prepare_reading(void)
 {
     fill_tables();
     PyObject *capture = PyImport_ImportModule("cdxmill.capture");
     CommonLine = capture ? PyObject_GetAttrString(capture, "CommonLine") : NULL;
     CrawlNotes = CommonLine ? PyObject_GetAttrString(capture, "CrawlNotes") : NULL;
     Py_XDECREF(capture);
-    PyObject *module = CrawlNotes ? PyModule_Create(&MODULE) : NULL;
-    if (module && PyModule_AddObject(module, "sources", PyLong_FromUnsignedLong(SOURCES)) < 0)
-        Py_CLEAR(module);
-    return module;
+    return CrawlNotes ? 0 : -1;
 }
+
+#endif

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from cdxmill.capture import CommonLine, CrawlNotes
@@ -12,3 +12,7 @@ def read(
     length: int,
     /,
 ) -> CommonLine | CrawlNotes | Literal[False] | None: ...
+
+class Merger:
+    def __new__(cls, texts: list[tuple[Iterator[bytes], bytes | None, bytes | None]], /) -> Merger: ...
+    def fill(self, text: bytearray, lines: int, /) -> int: ...

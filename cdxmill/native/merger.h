@@ -1,0 +1,286 @@
+/* Sorted texts -> one, block by block. No line becomes an object: that takes longer than all else here. */
+
+#ifndef CDXMILL_MERGER_H
+#define CDXMILL_MERGER_H
+
+#include "text.h"
+
+/* A sorted text that comes in pieces, and the line of it that is next. */
+typedef struct {
+    PyObject *pieces, *piece;  /* an iterator of bytes, NULL at its end, and what it gave last */
+    PyObject *low_key, *high_key;
+    Text low, high;            /* lines below `low` and from `high` on are not wanted; .at is NULL for no bound */
+    Text rest, line;           /* what is left of the piece; .at of the line is NULL at the end of the text */
+    byte *begun;               /* a line that begins in one piece and ends in another */
+    size_t size, room;         /* bytes of it that there are, and how many may be */
+} Source;
+
+/* A tree of losers: each place has the source that lost there, the one that won it all is `first`. */
+typedef struct {
+    PyObject_HEAD
+    Source *sources;
+    int *losers;
+    int count, first;
+    PyObject *last;            /* the last line of the block before, b"" at first */
+} Merger;
+
+/* A block under way: `text` is a bytearray, `size` of its bytes are written, the last line begins at `last`. */
+typedef struct {
+    PyObject *text;
+    size_t size, last;
+    Py_ssize_t lines;
+} Block;
+
+/* Below 0, 0 or above, as bytes are sorted. */
+static int compare(Text one, Text other)
+{
+    size_t a = SIZE(one), b = SIZE(other), both = a < b ? a : b;
+    int order = both ? memcmp(one.at, other.at, both) : 0;
+    return order ? order : (a > b) - (a < b);
+}
+
+/* Make room for `size` bytes at `*memory`, `room` of which are there; -1 on errors. */
+static int grow(byte **memory, size_t *room, size_t size)
+{
+    if (size <= *room)
+        return 0;
+    byte *grown = PyMem_Realloc(*memory, 2 * size);
+    if (!grown) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *memory = grown;
+    *room = 2 * size;
+    return 0;
+}
+
+static int keep(Source *source, Text part)
+{
+    if (!SIZE(part))
+        return 0;
+    if (grow(&source->begun, &source->room, source->size + SIZE(part)) < 0)
+        return -1;
+    memcpy(source->begun + source->size, part.at, SIZE(part));
+    source->size += SIZE(part);
+    return 0;
+}
+
+/* 1, 0 at the end of the text, -1 on errors. */
+static int next_piece(Source *source)
+{
+    PyObject *piece = source->pieces ? PyIter_Next(source->pieces) : NULL;
+    Py_XSETREF(source->piece, piece);
+    source->rest = piece && PyBytes_Check(piece) ? text_of(piece) : (Text){NULL, NULL};
+    if (piece && !source->rest.at)
+        PyErr_SetString(PyExc_TypeError, "a piece of text is not bytes");
+    if (!source->rest.at)
+        Py_CLEAR(source->pieces);
+    return source->rest.at ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+/* Go on to the next line, whatever it is: 1, 0 where there is none, -1 on errors. */
+static int next_line(Source *source)
+{
+    Text *rest = &source->rest;
+    const byte *end;
+    int more = 1;
+    source->size = 0;
+    while (!(end = SIZE(*rest) ? memchr(rest->at, '\n', SIZE(*rest)) : NULL) && more)
+        if (keep(source, *rest) < 0 || (more = next_piece(source)) < 0)
+            return -1;
+    Text line = {rest->at, end ? end : rest->at};
+    if (end)
+        rest->at = end + 1;
+    if (source->size && keep(source, line) < 0)
+        return -1;
+    source->line = source->size ? (Text){source->begun, source->begun + source->size} : line;
+    return end || source->size;
+}
+
+static int end_source(Source *source, int result)
+{
+    source->line = source->rest = (Text){NULL, NULL};
+    Py_CLEAR(source->pieces);
+    Py_CLEAR(source->piece);
+    return result;
+}
+
+/* Go on to the next line that is wanted; empty lines and CDX headers are not. 0, or -1 on errors. */
+static int next_capture(Source *source)
+{
+    int found;
+    do
+        found = next_line(source);
+    while (found > 0 && (source->line.at == source->line.end || STARTS(source->line, " CDX") ||
+                         (source->low.at && compare(source->line, source->low) < 0)));
+    source->low.at = NULL;
+    int is_over = found > 0 && source->high.at && compare(source->line, source->high) >= 0;
+    return found > 0 && !is_over ? 0 : end_source(source, found < 0 ? -1 : 0);
+}
+
+/* Whether the line of `one` is to be written before that of `other`. */
+static int comes_first(const Source *one, const Source *other)
+{
+    return one->line.at && (!other->line.at || compare(one->line, other->line) < 0);
+}
+
+/* The source that wins below a place of the tree; those that lose stay there. */
+static int play(Merger *merger, int place)
+{
+    if (place >= merger->count)
+        return place - merger->count;
+    int one = play(merger, 2 * place), other = play(merger, 2 * place + 1);
+    int wins = comes_first(&merger->sources[other], &merger->sources[one]);
+    merger->losers[place] = wins ? one : other;
+    return wins ? other : one;
+}
+
+/* The first source has another line: play again where it has won. */
+static void replay(Merger *merger)
+{
+    int first = merger->first;
+    for (int place = (first + merger->count) / 2; place > 0; place /= 2) {
+        int loser = merger->losers[place];
+        if (comes_first(&merger->sources[loser], &merger->sources[first])) {
+            merger->losers[place] = first;
+            first = loser;
+        }
+    }
+    merger->first = first;
+}
+
+static Text last_line(const Merger *merger, const Block *block)
+{
+    if (!block->lines)
+        return text_of(merger->last);
+    const byte *text = (const byte *)PyByteArray_AS_STRING(block->text);
+    return (Text){text + block->last, text + block->size - 1};
+}
+
+static int add_line(Block *block, Text line)
+{
+    size_t needed = block->size + SIZE(line) + 1, room = (size_t)PyByteArray_GET_SIZE(block->text);
+    if (needed > room && PyByteArray_Resize(block->text, (Py_ssize_t)(needed + room / 2)) < 0)
+        return -1;
+    byte *to = (byte *)PyByteArray_AS_STRING(block->text) + block->size;
+    memcpy(to, line.at, SIZE(line));
+    to[SIZE(line)] = '\n';
+    block->last = block->size;
+    block->size = needed;
+    block->lines++;
+    return 0;
+}
+
+/* Write the first line of all where it is not the same as the last, and go on behind it; -1 on errors. */
+static int merge_line(Merger *merger, Block *block)
+{
+    Source *source = &merger->sources[merger->first];
+    int order = compare(last_line(merger, block), source->line);
+    if (order > 0) {
+        PyErr_SetString(PyExc_ValueError, "a text that is merged is not sorted");
+        return -1;
+    }
+    if ((order && add_line(block, source->line) < 0) || next_capture(source) < 0)
+        return -1;
+    replay(merger);
+    return 0;
+}
+
+static int keep_last(Merger *merger, const Block *block)
+{
+    Text last = last_line(merger, block);
+    PyObject *kept = PyBytes_FromStringAndSize((const char *)last.at, (Py_ssize_t)SIZE(last));
+    if (kept)
+        Py_SETREF(merger->last, kept);
+    return kept ? 0 : -1;
+}
+
+PyDoc_STRVAR(fill_doc, "fill(text, lines): put the next lines in place of what is in `text`; how many there are.");
+
+static PyObject *fill(Merger *merger, PyObject *args)
+{
+    Block block = {.lines = 0};
+    Py_ssize_t lines;
+    if (!PyArg_ParseTuple(args, "O!n", &PyByteArray_Type, &block.text, &lines))
+        return NULL;
+    while (block.lines < lines && merger->count && merger->sources[merger->first].line.at)
+        if (merge_line(merger, &block) < 0)
+            return NULL;
+    if (keep_last(merger, &block) < 0 || PyByteArray_Resize(block.text, (Py_ssize_t)block.size) < 0)
+        return NULL;
+    return PyLong_FromSsize_t(block.lines);
+}
+
+/* (pieces, low, high) -> a source that stands at its first line; -1 on errors. */
+static int begin_source(Source *source, PyObject *given)
+{
+    PyObject *pieces, *low, *high;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "OOO", &pieces, &low, &high)) {
+        PyErr_SetString(PyExc_TypeError, "Merger([(pieces, low, high), ...])");
+        return -1;
+    }
+    source->low_key = Py_NewRef(low);
+    source->high_key = Py_NewRef(high);
+    if (PyBytes_Check(low))
+        source->low = text_of(low);
+    if (PyBytes_Check(high))
+        source->high = text_of(high);
+    source->pieces = PyObject_GetIter(pieces);
+    return source->pieces ? next_capture(source) : -1;
+}
+
+static void free_merger(Merger *merger)
+{
+    for (int i = 0; i < merger->count; i++) {
+        Source *source = &merger->sources[i];
+        end_source(source, 0);
+        Py_XDECREF(source->low_key);
+        Py_XDECREF(source->high_key);
+        PyMem_Free(source->begun);
+    }
+    PyMem_Free(merger->sources);
+    PyMem_Free(merger->losers);
+    Py_XDECREF(merger->last);
+    Py_TYPE(merger)->tp_free((PyObject *)merger);
+}
+
+static int begin_merger(Merger *merger, PyObject *given)
+{
+    size_t count = (size_t)PyList_GET_SIZE(given);
+    merger->last = PyBytes_FromStringAndSize(NULL, 0);
+    merger->sources = PyMem_Calloc(count + 1, sizeof *merger->sources);
+    merger->losers = PyMem_Calloc(count + 1, sizeof *merger->losers);
+    if (!merger->last || !merger->sources || !merger->losers)
+        return PyErr_NoMemory(), -1;
+    for (merger->count = 0; merger->count < (int)count; merger->count++)
+        if (begin_source(&merger->sources[merger->count], PyList_GET_ITEM(given, merger->count)) < 0)
+            return merger->count++, -1;
+    merger->first = count ? play(merger, 1) : 0;
+    return 0;
+}
+
+static PyObject *new_merger(PyTypeObject *type, PyObject *args, PyObject *names)
+{
+    PyObject *given;
+    (void)names;
+    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &given))
+        return NULL;
+    Merger *merger = (Merger *)type->tp_alloc(type, 0);
+    if (merger && begin_merger(merger, given) < 0)
+        Py_CLEAR(merger);
+    return (PyObject *)merger;
+}
+
+static PyMethodDef MERGER_METHODS[] = {{"fill", (PyCFunction)fill, METH_VARARGS, fill_doc}, {0}};
+
+static PyTypeObject MERGER = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "cdxmill.stages._native.Merger",
+    .tp_doc = "Merger([(pieces, low, high), ...]): see merge_blocks.py",
+    .tp_basicsize = sizeof(Merger),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = new_merger,
+    .tp_dealloc = (destructor)free_merger,
+    .tp_methods = MERGER_METHODS,
+};
+
+#endif

@@ -1,0 +1,27 @@
+/* The module _native: what is worth compiling, for modules in Python that can do without it. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "common_line.h"
+#include "merger.h"
+
+#ifndef SOURCES /* CRC-32 of all files of this folder: setup.py knows it */
+#define SOURCES 0u
+#endif
+
+PyDoc_STRVAR(read_doc, "read(archive, content, offset, length): see common_line.py");
+
+static PyMethodDef METHODS[] = {{"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc}, {0}};
+
+static struct PyModuleDef MODULE = {
+    PyModuleDef_HEAD_INIT, .m_name = "_native", .m_size = -1, .m_methods = METHODS};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    PyObject *module = prepare_reading() < 0 ? NULL : PyModule_Create(&MODULE);
+    if (module && (PyModule_AddType(module, &MERGER) < 0 ||
+                   PyModule_AddObject(module, "sources", PyLong_FromUnsignedLong(SOURCES)) < 0))
+        Py_CLEAR(module);
+    return module;
+}

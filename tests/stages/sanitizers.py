@@ -1,0 +1,33 @@
+"""Runs code against the compiled part with the sanitizers of gcc in it: they end it at the first byte read or written out of place."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from cdxmill.stages import native
+
+SOURCES = Path(native.__file__).parents[1] / "native"
+
+
+def run_sanitized(code: str, folder: Path, *arguments: str) -> None:
+    """Compile the sources to `folder`, run Python's `code`, which can import _native, and hold that it ends well."""
+    sanitize = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared", "-fPIC"]
+    include = f"-I{sysconfig.get_paths()['include']}"
+    command = ["gcc", "-Wall", "-Wextra", "-Werror", *sanitize, include, str(SOURCES / "native.c")]
+    subprocess.run([*command, "-o", str(folder / "_native.so")], check=True)
+    library = subprocess.run(
+        ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
+    )
+    env = {"LD_PRELOAD": library.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env=os.environ | env | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
