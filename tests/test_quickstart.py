@@ -110,7 +110,7 @@ def test_where_nothing_could_be_compiled_one_line_says_so_once(checkout: Checkou
     done = checkout.set_up("serve")
     assert done.returncode == 0
     assert done.stderr.splitlines()[1:] == [
-        "setup-env: no C compiler, or no headers of Python: archives are indexed a third slower"
+        "setup-env: no C compiler, or no headers of Python: cdxmill takes up to a third longer"
     ]
     assert checkout.set_up("serve").stderr == ""
 
