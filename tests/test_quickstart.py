@@ -209,7 +209,9 @@ def test_quickstart_without_files_goes_from_pywb_s_archives_to_a_served_cluster(
     assert "\norg,iana)/ 20140126200624 {" in done.stdout
     assert "\norg,iana)/domains/" in done.stdout
     assert "exit status 1: what is named above was left out" in done.stdout
-    assert f"\nStart it:  {sys.prefix}/bin/wayback -d quickstart-cluster-pywb " in done.stdout
+    assert (
+        f"\nStart it:  {shlex.quote(f'{sys.prefix}/bin/wayback')} -d quickstart-cluster-pywb " in done.stdout
+    )
 
 
 def test_quickstart_takes_own_files_with_any_name_and_can_be_run_again(

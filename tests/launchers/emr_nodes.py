@@ -28,13 +28,15 @@ from tests.jobs.conftest import CHUNKS
 from .emr_server import BUCKET, KEYS, Emr, Submitted
 
 # Puts files into S3 as `hadoop fs -put -f -d FILE... FOLDER/` does, and nothing else.
-_HADOOP = f"""#!{sys.executable}
+_HADOOP = f"""#!/bin/sh
+exec {shlex.quote(sys.executable)} -c '
 import boto3, sys
 *names, folder = sys.argv[5:]
 assert sys.argv[1:5] == ["fs", "-put", "-f", "-d"], sys.argv
 for name in names:
     bucket, _, prefix = folder.partition("://")[2].partition("/")
     boto3.client("s3").upload_file(name, bucket, prefix + name)
+' "$@"
 """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -113,7 +114,9 @@ def pretender(tmp_path: Path) -> Path:
     """An environment whose Python takes the place of a job: it does what the shell words in $JOB say."""
     python = tmp_path / "venv/bin/python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/bash\n[[ "$1" == -c ]] && exec {sys.executable} "$@"\neval "$JOB"\n')
+    python.write_text(
+        f'#!/bin/bash\n[[ "$1" == -c ]] && exec {shlex.quote(sys.executable)} "$@"\neval "$JOB"\n'
+    )
     python.chmod(0o755)
     return tmp_path / "venv"
 
