@@ -12,7 +12,7 @@ typedef struct {
     Text low, high;            /* lines below `low` and from `high` on are not wanted; .at is NULL for no bound */
     Text rest, line;           /* what is left of the piece; .at of the line is NULL at the end of the text */
     byte *begun;               /* a line that begins in one piece and ends in another */
-    size_t size, room;         /* bytes of it that there are, and how many may be */
+    size_t begun_size, begun_room;
 } Source;
 
 /* A tree of losers: each place has the source that lost there, the one that won it all is `first`. */
@@ -21,6 +21,7 @@ typedef struct {
     Source *sources;
     int *losers;
     int count, first;
+    int is_busy;               /* a call is under way or has failed: what is held fits no other call */
     PyObject *last;            /* the last line of the block before, b"" at first */
 } Merger;
 
@@ -30,6 +31,8 @@ typedef struct {
     size_t size, last;
     Py_ssize_t lines;
 } Block;
+
+static PyObject *StoppedError; /* of cdxmill.errors */
 
 /* Below 0, 0 or above, as bytes are sorted. */
 static int compare(Text one, Text other)
@@ -58,10 +61,10 @@ static int keep(Source *source, Text part)
 {
     if (!SIZE(part))
         return 0;
-    if (grow(&source->begun, &source->room, source->size + SIZE(part)) < 0)
+    if (grow(&source->begun, &source->begun_room, source->begun_size + SIZE(part)) < 0)
         return -1;
-    memcpy(source->begun + source->size, part.at, SIZE(part));
-    source->size += SIZE(part);
+    memcpy(source->begun + source->begun_size, part.at, SIZE(part));
+    source->begun_size += SIZE(part);
     return 0;
 }
 
@@ -78,34 +81,41 @@ static int next_piece(Source *source)
     return source->rest.at ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
+static const byte *line_end(Text rest)
+{
+    return SIZE(rest) ? memchr(rest.at, '\n', SIZE(rest)) : NULL;
+}
+
 /* Go on to the next line, whatever it is: 1, 0 where there is none, -1 on errors. */
 static int next_line(Source *source)
 {
     Text *rest = &source->rest;
     const byte *end;
     int more = 1;
-    source->size = 0;
-    while (!(end = SIZE(*rest) ? memchr(rest->at, '\n', SIZE(*rest)) : NULL) && more)
+    source->begun_size = 0;
+    while (!(end = line_end(*rest)) && more)
         if (keep(source, *rest) < 0 || (more = next_piece(source)) < 0)
             return -1;
     Text line = {rest->at, end ? end : rest->at};
     if (end)
         rest->at = end + 1;
-    if (source->size && keep(source, line) < 0)
+    if (source->begun_size && keep(source, line) < 0)
         return -1;
-    source->line = source->size ? (Text){source->begun, source->begun + source->size} : line;
-    return end || source->size;
+    source->line = source->begun_size ? (Text){source->begun, source->begun + source->begun_size} : line;
+    return end || source->begun_size;
 }
 
-static int end_source(Source *source, int result)
+static void end_source(Source *source)
 {
     source->line = source->rest = (Text){NULL, NULL};
+    PyMem_Free(source->begun);
+    source->begun = NULL;
+    source->begun_room = 0;
     Py_CLEAR(source->pieces);
     Py_CLEAR(source->piece);
-    return result;
 }
 
-/* Go on to the next line that is wanted; empty lines and CDX headers are not. 0, or -1 on errors. */
+/* Go on to the next line that is wanted: of runs all are but those out of bounds. 0, or -1 on errors. */
 static int next_capture(Source *source)
 {
     int found;
@@ -114,8 +124,9 @@ static int next_capture(Source *source)
     while (found > 0 && (source->line.at == source->line.end || STARTS(source->line, " CDX") ||
                          (source->low.at && compare(source->line, source->low) < 0)));
     source->low.at = NULL;
-    int is_over = found > 0 && source->high.at && compare(source->line, source->high) >= 0;
-    return found > 0 && !is_over ? 0 : end_source(source, found < 0 ? -1 : 0);
+    if (found <= 0 || (source->high.at && compare(source->line, source->high) >= 0))
+        end_source(source);
+    return found < 0 ? -1 : 0;
 }
 
 /* Whether the line of `one` is to be written before that of `other`. */
@@ -177,7 +188,7 @@ static int merge_line(Merger *merger, Block *block)
     Source *source = &merger->sources[merger->first];
     int order = compare(last_line(merger, block), source->line);
     if (order > 0) {
-        PyErr_SetString(PyExc_ValueError, "a text that is merged is not sorted");
+        PyErr_SetString(StoppedError, "inputs were changed while they were read; run it again");
         return -1;
     }
     if ((order && add_line(block, source->line) < 0) || next_capture(source) < 0)
@@ -195,7 +206,15 @@ static int keep_last(Merger *merger, const Block *block)
     return kept ? 0 : -1;
 }
 
-PyDoc_STRVAR(fill_doc, "fill(text, lines): put the next lines in place of what is in `text`; how many there are.");
+static int fill_block(Merger *merger, Block *block, Py_ssize_t lines)
+{
+    while (block->lines < lines && merger->count && merger->sources[merger->first].line.at)
+        if (merge_line(merger, block) < 0)
+            return -1;
+    return keep_last(merger, block) < 0 ? -1 : PyByteArray_Resize(block->text, (Py_ssize_t)block->size);
+}
+
+PyDoc_STRVAR(fill_doc, "fill(text, lines): put the next lines in place of what is in `text`; how many, 0 at the end.");
 
 static PyObject *fill(Merger *merger, PyObject *args)
 {
@@ -203,12 +222,24 @@ static PyObject *fill(Merger *merger, PyObject *args)
     Py_ssize_t lines;
     if (!PyArg_ParseTuple(args, "O!n", &PyByteArray_Type, &block.text, &lines))
         return NULL;
-    while (block.lines < lines && merger->count && merger->sources[merger->first].line.at)
-        if (merge_line(merger, &block) < 0)
-            return NULL;
-    if (keep_last(merger, &block) < 0 || PyByteArray_Resize(block.text, (Py_ssize_t)block.size) < 0)
+    if (merger->is_busy || lines < 1)
+        return PyErr_Format(PyExc_ValueError, "a merge that failed or is under way, or a block without lines");
+    merger->is_busy = 1;
+    if (fill_block(merger, &block, lines) < 0)
         return NULL;
+    merger->is_busy = 0;
     return PyLong_FromSsize_t(block.lines);
+}
+
+/* A line of Python's as a bound; -1 on errors. */
+static int set_bound(Text *bound, PyObject **key, PyObject *given)
+{
+    *key = Py_NewRef(given);
+    if (PyBytes_Check(given))
+        *bound = text_of(given);
+    else if (given != Py_None)
+        return PyErr_SetString(PyExc_TypeError, "a bound is neither bytes nor None"), -1;
+    return 0;
 }
 
 /* (pieces, low, high) -> a source that stands at its first line; -1 on errors. */
@@ -219,12 +250,8 @@ static int begin_source(Source *source, PyObject *given)
         PyErr_SetString(PyExc_TypeError, "Merger([(pieces, low, high), ...])");
         return -1;
     }
-    source->low_key = Py_NewRef(low);
-    source->high_key = Py_NewRef(high);
-    if (PyBytes_Check(low))
-        source->low = text_of(low);
-    if (PyBytes_Check(high))
-        source->high = text_of(high);
+    if (set_bound(&source->low, &source->low_key, low) < 0 || set_bound(&source->high, &source->high_key, high) < 0)
+        return -1;
     source->pieces = PyObject_GetIter(pieces);
     return source->pieces ? next_capture(source) : -1;
 }
@@ -233,10 +260,9 @@ static void free_merger(Merger *merger)
 {
     for (int i = 0; i < merger->count; i++) {
         Source *source = &merger->sources[i];
-        end_source(source, 0);
+        end_source(source);
         Py_XDECREF(source->low_key);
         Py_XDECREF(source->high_key);
-        PyMem_Free(source->begun);
     }
     PyMem_Free(merger->sources);
     PyMem_Free(merger->losers);
@@ -246,14 +272,14 @@ static void free_merger(Merger *merger)
 
 static int begin_merger(Merger *merger, PyObject *given)
 {
-    size_t count = (size_t)PyList_GET_SIZE(given);
+    size_t count = (size_t)PyTuple_GET_SIZE(given);
     merger->last = PyBytes_FromStringAndSize(NULL, 0);
     merger->sources = PyMem_Calloc(count + 1, sizeof *merger->sources);
     merger->losers = PyMem_Calloc(count + 1, sizeof *merger->losers);
     if (!merger->last || !merger->sources || !merger->losers)
         return PyErr_NoMemory(), -1;
     for (merger->count = 0; merger->count < (int)count; merger->count++)
-        if (begin_source(&merger->sources[merger->count], PyList_GET_ITEM(given, merger->count)) < 0)
+        if (begin_source(&merger->sources[merger->count], PyTuple_GET_ITEM(given, merger->count)) < 0)
             return merger->count++, -1;
     merger->first = count ? play(merger, 1) : 0;
     return 0;
@@ -266,8 +292,10 @@ static PyObject *new_merger(PyTypeObject *type, PyObject *args, PyObject *names)
     if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &given))
         return NULL;
     Merger *merger = (Merger *)type->tp_alloc(type, 0);
-    if (merger && begin_merger(merger, given) < 0)
+    PyObject *sources = merger ? PyList_AsTuple(given) : NULL; /* which no iterator can change */
+    if (merger && (!sources || begin_merger(merger, sources) < 0))
         Py_CLEAR(merger);
+    Py_XDECREF(sources);
     return (PyObject *)merger;
 }
 
@@ -282,5 +310,13 @@ static PyTypeObject MERGER = {
     .tp_dealloc = (destructor)free_merger,
     .tp_methods = MERGER_METHODS,
 };
+
+static int prepare_merging(void)
+{
+    PyObject *errors = PyImport_ImportModule("cdxmill.errors");
+    StoppedError = errors ? PyObject_GetAttrString(errors, "StoppedError") : NULL;
+    Py_XDECREF(errors);
+    return StoppedError ? 0 : -1;
+}
 
 #endif

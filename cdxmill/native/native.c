@@ -19,7 +19,7 @@ static struct PyModuleDef MODULE = {
 
 PyMODINIT_FUNC PyInit__native(void)
 {
-    PyObject *module = prepare_reading() < 0 ? NULL : PyModule_Create(&MODULE);
+    PyObject *module = prepare_reading() < 0 || prepare_merging() < 0 ? NULL : PyModule_Create(&MODULE);
     if (module && (PyModule_AddType(module, &MERGER) < 0 ||
                    PyModule_AddObject(module, "sources", PyLong_FromUnsignedLong(SOURCES)) < 0))
         Py_CLEAR(module);

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cdxmill.errors import StoppedError
 from cdxmill.stages import native
 from cdxmill.stages.merge_lines import merge_slices
 from cdxmill.stages.sorted_runs import BLOCK, OpenRun, Slice, read_text
@@ -18,18 +17,14 @@ from cdxmill.stages.write_shard import Block, cut_blocks
 def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iterator[Block]:
     """The lines of slices of runs, sorted, equal ones collapsed, in blocks of so many `lines`.
 
-    A block's text may be changed when the next one is asked for. Raises StoppedError where a
-    sorted input is not what it was.
+    A block's text may be changed when the next one is asked for: to give back a megabyte and get it
+    anew takes longer than to fill it. Raises StoppedError where a sorted input is not what it was;
+    what lies beyond the slices' bounds may go unread.
     """
     if native.Merger is None:
         yield from cut_blocks(merge_slices(slices, open_run), lines)
         return
-    text = (
-        bytearray()
-    )  # the same for all blocks: to give back a megabyte and get it anew takes longer than to fill it
-    try:
-        merger = native.Merger([(read_text(open_run, part, BLOCK), part.low, part.high) for part in slices])
-        while count := merger.fill(text, lines):
-            yield Block(count, text)
-    except ValueError as error:
-        raise StoppedError(f"{error}: inputs were changed while they were read; run it again") from None
+    merger = native.Merger([(read_text(open_run, part, BLOCK), part.low, part.high) for part in slices])
+    text = bytearray()
+    while count := merger.fill(text, lines):
+        yield Block(count, text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
+from cdxmill.errors import StoppedError
 from cdxmill.stages.line_lists import distinct_captures
 from cdxmill.stages.sort_lines import Create, LineSorter
 from cdxmill.stages.sorted_runs import BLOCK, OpenRun, Run, Slice, read_slice, write_run
@@ -52,9 +53,19 @@ class _Source:
 def merge_lines(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
     """The lines of all `sources`, sorted as bytes, equal ones collapsed, in lists.
 
-    Requires: each source gives non-empty lists of captures, all its lines sorted.
+    Requires: each source gives non-empty lists of captures, all its lines sorted. Raises StoppedError
+    where they are seen not to be.
     """
-    return distinct_captures(_merged(sources))
+    return distinct_captures(_in_order(_merged(sources)))
+
+
+def _in_order(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    last = b""
+    for lines in lists:
+        if not lines or lines[0] < last:
+            raise StoppedError("inputs were changed while they were read; run it again")
+        last = lines[-1]
+        yield lines
 
 
 def _merged(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 1613968047
+SOURCES = 2451704666
 """CRC-32 of cdxmill/native, one file behind the other: what was compiled from others is not used. A test holds it."""
 
 try:

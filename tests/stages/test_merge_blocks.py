@@ -16,7 +16,7 @@ from cdxmill.errors import StoppedError
 from cdxmill.stages import native
 from cdxmill.stages.merge_blocks import merge_blocks
 from cdxmill.stages.sort_lines import LineSorter
-from cdxmill.stages.sorted_file import note_places
+from cdxmill.stages.sorted_file import Places, note_places
 from cdxmill.stages.sorted_runs import Slice, cut_runs
 from cdxmill.stages.window import Window
 from tests.stages.memory_files import MemoryFiles
@@ -94,6 +94,16 @@ def frozen(block: tuple[int, bytes | bytearray]) -> tuple[int, bytes]:
     return block[0], bytes(block[1])
 
 
+def places_in(window: Window) -> Places | None:
+    steps = note_places(window, 1 << 20)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            places: Places | None = end.value
+            return places
+
+
 def slices_of(
     files: MemoryFiles, inputs: Sequence[list[bytes]], lists: Sequence[list[bytes]], points: list[bytes]
 ) -> list[list[Slice]]:
@@ -102,15 +112,7 @@ def slices_of(
     for number, lines in enumerate(inputs):
         name = f"/input-{number}.cdx.gz"
         files[name] = gzip.compress(b"".join(line + b"\n" for line in lines))
-        steps = note_places(Window(files.reader(name)), 1 << 20)
-        places = None
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                places = end.value
-                break
-        if places is not None:
+        if places := places_in(Window(files.reader(name))):
             sorter.adopt(name, places)
         else:
             sorter.add(list(lines))
@@ -119,11 +121,18 @@ def slices_of(
     return cut_runs(sorter.finish(), points, files.reader)
 
 
-def test_a_file_that_is_not_sorted_any_more_stops_it() -> None:
+@pytest.mark.parametrize(
+    ("compiled", "text"), [(True, b"a\nc\nb\n"), (True, b"z\ny\na\n"), (False, b"z\ny\na\n")]
+)
+def test_a_file_that_is_not_sorted_any_more_stops_it(
+    compiled: bool, text: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(native, "Merger", None)
     files = MemoryFiles()
-    (part,) = slices_of(files, [[b"a", b"b", b"c"]], [], [])
-    files["/input-0.cdx.gz"] = gzip.compress(b"a\nc\nb\n")
-    with pytest.raises(StoppedError, match=r"not sorted: inputs were changed .*; run it again"):
+    (part,) = slices_of(files, [[b"a", b"b", b"c"], [b"x"]], [], [])
+    files["/input-0.cdx.gz"] = gzip.compress(text)
+    with pytest.raises(StoppedError, match="inputs were changed while they were read; run it again"):
         list(merge_blocks(part, files.reader, 2))
 
 
@@ -137,7 +146,14 @@ def test_a_file_that_is_damaged_by_now_stops_it() -> None:
 
 def test_what_is_no_text_is_refused_and_nothing_is_kept_of_it() -> None:
     assert native.Merger is not None
-    wrong: list[Any] = [(), ([1],), ([(1, None, None)],), ([(iter([1]), None, None)],), ((),)]
+    wrong: list[Any] = [
+        (),
+        ([1],),
+        ([(1, None, None)],),
+        ([(iter([1]), None, None)],),
+        ((),),
+        ([(iter([]), 1, None)],),
+    ]
     for arguments in wrong:
         with pytest.raises(TypeError):
             native.Merger(*arguments)
@@ -159,6 +175,8 @@ def test_errors_of_a_source_are_raised() -> None:
     merger = native.Merger([(broken(), None, None), (iter([b"a\n"]), None, None)])
     with pytest.raises(KeyError, match="why"):
         merger.fill(bytearray(), 9)
+    with pytest.raises(ValueError, match="failed"):  # and not 0, for it is not at its end
+        merger.fill(bytearray(), 9)
     with pytest.raises(ZeroDivisionError):
         native.Merger([((b"" * (1 // 0) for _ in "a"), None, None)])
 
@@ -166,6 +184,7 @@ def test_errors_of_a_source_are_raised() -> None:
 _FUZZ = """
 import random
 from _native import Merger
+from cdxmill.errors import StoppedError
 random = random.Random(11)
 for number in range(1500):
     texts, lines = [], set()
@@ -181,7 +200,7 @@ for number in range(1500):
     unsorted = Merger([(iter([random.randbytes(50), random.randbytes(50)]), random.randbytes(1), random.randbytes(1))])
     try:
         unsorted.fill(block, 9)
-    except ValueError:
+    except StoppedError:
         pass
 """
 
