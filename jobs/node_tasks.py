@@ -25,9 +25,9 @@ from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.jobs.node_output import Destination
 from cdxmill.stages.convert_sorted import convert_sorted
 from cdxmill.stages.line_chunks import format_chunk, merge_chunks, read_chunks, sort_chunks
-from cdxmill.stages.line_lists import distinct_captures, split_lines
+from cdxmill.stages.line_lists import cut_blocks, distinct_captures, split_lines
 from cdxmill.stages.sample_lines import Reservoir, Sample, merge_samples, pick_splits
-from cdxmill.stages.write_shard import BLOCK_LINES, cut_blocks, write_shard
+from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
 
 _PIECE = 1 << 20
 _GZIP = b"\x1f\x8b\x08"

@@ -24,11 +24,11 @@ from cdxmill.jobs.cdx_on_hadoop import cdx_inputs
 from cdxmill.jobs.launch import count_failure
 from cdxmill.jobs.on_hadoop import HadoopStep
 from cdxmill.jobs.remote_folder import folder_of
+from cdxmill.stages.line_lists import cut_blocks
 from cdxmill.stages.mark_shards import mark_shards, unmark_shards
-from cdxmill.stages.merge_lines import merge_runs, sort_lists
+from cdxmill.stages.merge_runs import merge_runs, sort_lists
 from cdxmill.stages.sample_lines import Reservoir
 from cdxmill.stages.sort_lines import LineSorter
-from cdxmill.stages.write_shard import cut_blocks
 
 
 class ZipNumClusterJob(BulkJob):  # type: ignore[misc]

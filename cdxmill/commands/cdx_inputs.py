@@ -25,8 +25,8 @@ _LOCAL_CHUNK = 1 << 18
 """A read of this machine's files: larger ones cost more, for the memory is new each time."""
 _FIRST = 4 << 20
 """In so many bytes of text a file's first capture line is looked for."""
-_TASKS = 64
-_LEAST, _MOST = 8 << 20, 256 << 20
+_TASKS, _MOST_TASKS = 64, 400
+_LEAST, _LARGE = 8 << 20, 256 << 20
 
 
 class Flavour(NamedTuple):
@@ -129,9 +129,14 @@ def _flavour(line: bytes) -> tuple[str, int]:
 
 
 def deal(paths: Sequence[str]) -> list[list[str]]:
-    """Consecutive files in groups of like size; the same paths give the same groups on any machine."""
+    """Consecutive files in groups of like size; the same paths give the same groups on any machine.
+
+    There are about _TASKS, or as many more as have _LARGE bytes, but never more than _MOST_TASKS.
+    """
     sizes = ask_all(file_size, paths)
-    wanted = min(max(sum(sizes) // _TASKS, _LEAST), _MOST)
+    total = sum(sizes)
+    # two groups in a row are larger than one may be
+    wanted = max(min(total // _TASKS, _LARGE), 2 * total // (_MOST_TASKS - 1), _LEAST)
     groups: list[list[str]] = []
     room = 0
     for path, size in zip(paths, sizes, strict=True):

@@ -19,7 +19,7 @@ from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.stages.index_archive import LINE_FORMATS, Findings, index_archive
 from cdxmill.stages.line_lists import distinct, text_of
 from cdxmill.stages.make_captures import CaptureOptions
-from cdxmill.stages.merge_lines import merge_runs
+from cdxmill.stages.merge_runs import merge_runs
 from cdxmill.stages.sort_lines import LineSorter, sort_captures
 from cdxmill.stages.sorted_runs import Run
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK

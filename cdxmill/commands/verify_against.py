@@ -15,11 +15,11 @@ from cdxmill.commands.cdx_inputs import deal
 from cdxmill.commands.pool import run_tasks
 from cdxmill.commands.progress import Failures, Progress, count
 from cdxmill.commands.reading import counted
-from cdxmill.commands.zipnum import sort_files
+from cdxmill.commands.zipnum import finish_runs, share_of_runs, sort_files
 from cdxmill.errors import InputError
 from cdxmill.stages.check_shard import Fault, read_blocks
 from cdxmill.stages.compare_lines import Difference, compare_lines
-from cdxmill.stages.merge_lines import fewer_runs, merge_slices
+from cdxmill.stages.merge_lines import merge_slices
 from cdxmill.stages.sample_lines import Reservoir
 from cdxmill.stages.sort_lines import LineSorter
 from cdxmill.stages.sorted_runs import Run, Slice, cut_runs
@@ -39,6 +39,7 @@ class _SortTask(NamedTuple):
     paths: list[str]
     scratch: Path
     convert: bool
+    most_runs: int
 
 
 class _CompareTask(NamedTuple):
@@ -90,9 +91,9 @@ def told_difference(difference: Difference) -> Iterator[str]:
 def _sort(
     paths: Sequence[str], scratch: Scratch, convert: bool, processes: int, failures: Failures, quiet: bool
 ) -> list[Run]:
-    tasks = [
-        _SortTask(number, group, scratch.folder, convert) for number, group in enumerate(deal(list(paths)))
-    ]
+    groups = deal(list(paths))
+    most = share_of_runs(len(groups))
+    tasks = [_SortTask(number, group, scratch.folder, convert, most) for number, group in enumerate(groups)]
     runs: list[Run] = []
     with Progress("sorting inputs", len(tasks), total_size(paths), quiet) as progress:
         failures.show_on(progress)
@@ -101,14 +102,15 @@ def _sort(
             for path, reason, _ in failed:
                 failures.add(path, None, reason, "none of its lines are compared")
             progress.advance()
-    return fewer_runs(sorted(runs), scratch.create, scratch.reader)
+    return sorted(runs)
 
 
 def _sort_group(task: _SortTask) -> tuple[list[Run], list[tuple[str, str, str]]]:
-    sorter = LineSorter(Scratch(task.scratch).create, f"sort-{task.number:05d}")
+    scratch = Scratch(task.scratch)
+    sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
     nothing = Reservoir(0, random.Random(0))
     failed = sort_files(task.paths, sorter, nothing, task.convert)
-    return sorter.finish(), failed
+    return finish_runs(sorter, scratch, task.most_runs), failed
 
 
 def _compare(task: _CompareTask) -> Difference:

@@ -29,14 +29,14 @@ from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS, convert_line
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
-from cdxmill.stages.line_lists import LineCutter, is_capture_line
+from cdxmill.stages.line_lists import Block, LineCutter, is_capture_line
 from cdxmill.stages.merge_blocks import merge_blocks
-from cdxmill.stages.merge_lines import fewer_runs
+from cdxmill.stages.merge_runs import MOST_RUNS, fewer_runs
 from cdxmill.stages.sample_lines import Reservoir, Sample, add_pieces, merge_samples
 from cdxmill.stages.sort_lines import LineSorter
 from cdxmill.stages.sorted_file import Places
 from cdxmill.stages.sorted_runs import Run, Slice, cut_runs
-from cdxmill.stages.write_shard import BLOCK_LINES, Block, write_shard
+from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
 from cdxmill.storage.choose import local_path, total_size
 from cdxmill.storage.local import file_size, make_folder, write_atomic
 from cdxmill.storage.scratch import Scratch
@@ -77,6 +77,7 @@ class _SortTask(NamedTuple):
     convert: bool
     shards: int
     ceiling: float
+    most_runs: int
 
 
 class _ShardTask(NamedTuple):
@@ -167,10 +168,17 @@ def _sort_tasks(
     paths: Sequence[str], scratch: Path, options: ZipnumOptions, size: int, ceiling: float
 ) -> list[_SortTask]:
     shards = options.shards if options.points is None else len(options.points) + 1
+    groups = deal(paths)
+    rest = options.convert, shards, ceiling, share_of_runs(len(groups))
     return [
-        _SortTask(number, group, scratch, size, f"{options.seed}:{number}", options.convert, shards, ceiling)
-        for number, group in enumerate(deal(paths))
+        _SortTask(number, group, scratch, size, f"{options.seed}:{number}", *rest)
+        for number, group in enumerate(groups)
     ]
+
+
+def share_of_runs(tasks: int) -> int:
+    """How many runs each of so many `tasks` may leave, so that all can be merged at once."""
+    return max(1, MOST_RUNS // max(tasks, 1))
 
 
 def _sample_again(paths: Sequence[str], size: int, options: ZipnumOptions) -> Sample:
@@ -192,7 +200,15 @@ def _sort_group(task: _SortTask) -> dict[str, list[Any]]:
     reservoir = Reservoir(task.sample_size, random.Random(task.seed), task.ceiling)
     failures = sort_files(task.paths, sorter, reservoir, task.convert, task.shards)
     sample = [(priority, key.decode("latin-1")) for priority, key in reservoir.sample()]
-    return {"runs": sorter.finish(), "sample": sample, "failures": failures}
+    return {"runs": finish_runs(sorter, scratch, task.most_runs), "sample": sample, "failures": failures}
+
+
+def finish_runs(sorter: LineSorter, scratch: Scratch, most: int) -> list[Run]:
+    """The runs of `sorter`, `most` of them at the most: some are merged then, and deleted."""
+    runs = sorter.finish()
+    few = fewer_runs(runs, scratch.create, scratch.reader, most)
+    scratch.delete({run.name for run in runs} - {run.name for run in few})
+    return few
 
 
 def sort_files(
@@ -257,8 +273,7 @@ def _write_shards(
     failures: Failures,
 ) -> list[ShardEntry]:
     scratch = work.scratch
-    few = fewer_runs(runs, scratch.create, scratch.reader)
-    slices = cut_runs(few, points, scratch.reader)
+    slices = cut_runs(runs, points, scratch.reader)
     tasks = [
         _ShardTask(number, part, folder, scratch.folder, options.compressor, options.block_lines)
         for number, part in enumerate(slices)

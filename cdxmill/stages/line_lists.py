@@ -1,4 +1,4 @@
-"""Lists of lines, which is what flows: cut from a stream, without headers, distinct.
+"""Lists of lines, which is what flows: cut from a stream, without headers, distinct, made text again.
 
 Lines are bytes without their line end. What is here needs nothing but Python, so that it
 runs on any node of a cluster.
@@ -10,9 +10,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress, islice
 from operator import eq, ne
+from typing import NamedTuple
 
 BATCH = 1 << 20
 """Bytes of lines in a list, about."""
+
+
+class Block(NamedTuple):
+    """How many lines, and their text, each with its LF."""
+
+    lines: int
+    text: bytes | bytearray
 
 
 def is_capture_line(line: bytes) -> bool:
@@ -72,6 +80,23 @@ def text_of(lines: list[bytes]) -> bytes:
     (b'a\\nb\\n', b'')
     """
     return b"\n".join([*lines, b""])  # to add the last LF to a megabyte would copy it
+
+
+def cut_blocks(lists: Iterable[list[bytes]], lines: int) -> Iterator[Block]:
+    """Lists of lines -> blocks of so many `lines`; the last may have fewer.
+
+    >>> [block.text for block in cut_blocks([[b"a"], [b"b", b"c"]], 2)]
+    [b'a\\nb\\n', b'c\\n']
+    """
+    held: list[bytes] = []
+    for given in lists:
+        held += given
+        whole = len(held) - len(held) % lines
+        for start in range(0, whole, lines):
+            yield Block(lines, text_of(held[start : start + lines]))
+        del held[:whole]
+    if held:
+        yield Block(len(held), text_of(held))
 
 
 def distinct(lines: list[bytes]) -> list[bytes]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cdxmill.stages import native
+from cdxmill.stages.line_lists import Block, cut_blocks
 from cdxmill.stages.merge_lines import merge_slices
 from cdxmill.stages.sorted_runs import BLOCK, OpenRun, Slice, read_text
-from cdxmill.stages.write_shard import Block, cut_blocks
 
 
 def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iterator[Block]:

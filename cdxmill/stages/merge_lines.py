@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cdxmill.errors import StoppedError
 from cdxmill.stages.line_lists import distinct_captures
-from cdxmill.stages.sort_lines import Create, LineSorter
-from cdxmill.stages.sorted_runs import BLOCK, OpenRun, Run, Slice, read_slice, write_run
+from cdxmill.stages.sorted_runs import BLOCK, OpenRun, Slice, read_slice
 
 WORKING_SET = 64 << 20
 """Plain bytes of lines that a merge of runs holds at a time, unless their number forbids."""
@@ -21,8 +20,6 @@ LIST = 1 << 20
 """Plain bytes of a list: larger ones leave the processor's cache before they are written."""
 _ROUND = 4096
 """Lines of a round, about: more leave the processor's cache between being sorted, compared and written."""
-MOST_RUNS = 500
-"""More runs than these are merged into fewer first, so that one block of each is WORKING_SET / 2."""
 
 
 class _Source:
@@ -89,34 +86,3 @@ def merge_slices(slices: Sequence[Slice], open_run: OpenRun) -> Iterator[list[by
     """The lines of slices of runs, sorted, equal ones collapsed, in lists."""
     size = min(LIST, max(BLOCK, WORKING_SET // max(len(slices), 1)))
     return merge_lines(read_slice(open_run, part, size) for part in slices)
-
-
-def merge_runs(runs: Sequence[Run], create: Create, open_run: OpenRun) -> Iterator[list[bytes]]:
-    """The lines of whole runs, sorted, equal ones collapsed, in lists."""
-    few = fewer_runs(runs, create, open_run)
-    return merge_slices([run.whole() for run in few], open_run)
-
-
-def sort_lists(
-    lists: Iterable[list[bytes]], name: str, create: Create, open_run: OpenRun
-) -> Iterator[list[bytes]]:
-    """Lines in any order -> sorted, equal ones collapsed, in lists. Runs named after `name` are spilled."""
-    sorter = LineSorter(create, name)
-    for lines in lists:
-        sorter.add(lines)
-    return merge_runs(sorter.finish(), create, open_run)
-
-
-def fewer_runs(runs: Sequence[Run], create: Create, open_run: OpenRun, most: int = MOST_RUNS) -> list[Run]:
-    """At most `most` runs with the same lines: as many as must be are merged into new ones.
-
-    Requires: `most` is 2 or more.
-    """
-    left = list(runs)
-    while len(left) > most:
-        count = min(most, len(left) - most + 1)
-        batch = [run.whole() for run in left[:count]]
-        name = f"{left[0].name}+"
-        with create(name) as file:
-            left = [*left[count:], write_run(file, name, merge_slices(batch, open_run))]
-    return left

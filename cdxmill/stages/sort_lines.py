@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import IO
 
-from cdxmill.stages.line_lists import without_headers
+from cdxmill.stages.line_lists import cut_blocks, distinct, without_headers
 from cdxmill.stages.sorted_file import Places
-from cdxmill.stages.sorted_runs import Run, write_places, write_run
+from cdxmill.stages.sorted_runs import JOINED, Run, write_places, write_run
 
 CHUNK = 96 << 20
 """Bytes of lines, with Python's 41 for each object, that are held before they are spilled."""
@@ -77,9 +77,10 @@ class LineSorter:
     def _spill(self, lines: list[bytes]) -> None:
         lines = sort_captures(lines)
         if lines:
-            name = self._next_name()
+            name, kept = self._next_name(), distinct(lines)
             with self._create(name) as file:
-                self.runs.append(write_run(file, name, iter((lines,))))
+                run = write_run(file, name, cut_blocks([kept], JOINED))
+            self.runs.append(run._replace(duplicates=len(lines) - len(kept)))
 
     def _next_name(self) -> str:
         self._written += 1

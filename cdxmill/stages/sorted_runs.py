@@ -10,12 +10,12 @@ file on scratch space is the footer alone, and its places are those of stages/so
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 from cdxmill.errors import StoppedError
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.line_lists import LineCutter, distinct, text_of
+from cdxmill.stages.line_lists import Block, LineCutter
 from cdxmill.stages.sorted_file import SPAN, Places, read_places
 from cdxmill.stages.window import ReadAt, Window
 
@@ -26,7 +26,7 @@ LEVEL = 1
 
 _RATIO = 5
 _AHEAD = 1 << 14
-_JOINED = 4000
+JOINED = 4000
 """Lines that are made one text before it is cut into blocks."""
 
 OpenRun = Callable[[str], ReadAt]
@@ -66,32 +66,28 @@ class Slice(NamedTuple):
         return (self.end - self.start) // (SPAN if self.run.source else 1)
 
 
-def write_run(file: IO[bytes], name: str, lists: Iterator[list[bytes]]) -> Run:
-    """Write sorted lines to `file` as the run `name`; equal ones within a list are collapsed."""
+def write_run(file: IO[bytes], name: str, texts: Iterable[Block]) -> Run:
+    """Write sorted, distinct lines to `file` as the run `name`."""
     pack = _packer()
     firsts: list[tuple[int, bytes]] = []
-    offset = count = duplicates = 0
-    for given in lists:
-        lines = distinct(given)
-        duplicates += len(given) - len(lines)
-        count += len(lines)
-        for block in _blocks(lines):
+    offset = count = 0
+    for lines, text in texts:
+        count += lines
+        for block in _blocks(text):
             data = pack(block)
-            firsts.append((offset, block[: block.index(b"\n")]))
+            firsts.append((offset, bytes(block[: block.index(b"\n")])))
             file.write(len(data).to_bytes(4, "little") + data)
             offset += 4 + len(data)
-    return Run(name, offset, offset + _write_footer(file, firsts), count, duplicates, offset)
+    return Run(name, offset, offset + _write_footer(file, firsts), count, 0, offset)
 
 
-def _blocks(lines: list[bytes]) -> Iterator[bytes]:
-    """Lines as texts of about BLOCK bytes, or one line."""
-    for index in range(0, len(lines), _JOINED):
-        text = text_of(lines[index : index + _JOINED])
-        start = 0
-        while start < len(text):
-            end = text.rfind(b"\n", start, start + BLOCK) + 1 or text.index(b"\n", start) + 1
-            yield text[start:end]
-            start = end
+def _blocks(text: bytes | bytearray) -> Iterator[bytes | bytearray]:
+    """Texts of about BLOCK bytes, or one line."""
+    start = 0
+    while start < len(text):
+        end = text.rfind(b"\n", start, start + BLOCK) + 1 or text.index(b"\n", start) + 1
+        yield text[start:end]
+        start = end
 
 
 def write_places(file: IO[bytes], name: str, source: str, places: Places) -> Run:
@@ -172,7 +168,7 @@ def _unpacked(read_at: ReadAt, part: Slice, ahead: int) -> Iterator[bytes]:
         pos += 4 + length
 
 
-def _packer() -> Callable[[bytes], bytes]:
+def _packer() -> Callable[[bytes | bytearray], bytes]:
     import zstandard  # slow to import, and most indexes are sorted without a spill
 
     return zstandard.ZstdCompressor(level=LEVEL).compress

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import IO, NamedTuple
 
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import BlockRef, format_part_line, key_of
-from cdxmill.stages.line_lists import text_of
+from cdxmill.stages.line_lists import Block
 
 BLOCK_LINES = 3000
-
-
-class Block(NamedTuple):
-    """How many lines, and their text, each with its LF."""
-
-    lines: int
-    text: bytes | bytearray
 
 
 class ShardReport(NamedTuple):
@@ -52,20 +45,3 @@ def write_shard(
         digest.update(data)
         offset = len(data)
     return ShardReport(count, number, offset, digest.hexdigest())
-
-
-def cut_blocks(lists: Iterable[list[bytes]], lines: int = BLOCK_LINES) -> Iterator[Block]:
-    """Lists of lines -> blocks of so many `lines`; the last may have fewer.
-
-    >>> [block.text for block in cut_blocks([[b"a"], [b"b", b"c"]], 2)]
-    [b'a\\nb\\n', b'c\\n']
-    """
-    held: list[bytes] = []
-    for given in lists:
-        held += given
-        whole = len(held) - len(held) % lines
-        for start in range(0, whole, lines):
-            yield Block(lines, text_of(held[start : start + lines]))
-        del held[:whole]
-    if held:
-        yield Block(len(held), text_of(held))

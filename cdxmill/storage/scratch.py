@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -44,6 +44,11 @@ class Scratch:
                 raise StoppedError(f"{path}: cannot be read ({reason}); run it again") from None
 
         return read_at
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete some of the files."""
+        for name in names:
+            (self.folder / name).unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Delete the folder and all in it."""

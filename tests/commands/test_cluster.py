@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from cdxmill.commands import cdx_inputs, zipnum
 from cdxmill.commands.progress import Failures
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
-from cdxmill.stages import line_lists, merge_lines
-from cdxmill.stages.sort_lines import Create, LineSorter
-from cdxmill.stages.sorted_runs import Run
-from cdxmill.stages.window import ReadAt
+from cdxmill.stages import line_lists
+from cdxmill.stages.sort_lines import LineSorter
+from cdxmill.stages.sorted_runs import Run, Slice, cut_runs
 
 from .cdx_files import as_text, cdxj, content_of, many_lines, sort_unique, write_gzip, write_plain
 from .clusters import check_cluster, published, shards_of
@@ -49,19 +48,21 @@ def write(folder: Path, number: int, content: bytes, cut: int) -> Path:
 
 
 @pytest.fixture
-def merged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Room for 2,000 bytes of lines in the sorter, every file a task of its own; the numbers of runs to merge."""
-    counts: list[int] = []
+def runs_on_disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Room for 2,000 bytes of lines in the sorter, every file a task of its own; the runs that are left for the shards."""
+    names: list[str] = []
 
-    def fewer_runs(runs: Sequence[Run], create: Create, open_run: Callable[[str], ReadAt]) -> list[Run]:
-        counts.append(len(runs))
-        return merge_lines.fewer_runs(runs, create, open_run, most=5)
+    def noting(runs: Sequence[Run], points: Sequence[bytes], open_run: Any) -> list[list[Slice]]:
+        names.extend(path.name for path in open_run.__self__.folder.glob("*.run*"))
+        assert sorted(names) == sorted(run.name for run in runs)
+        return cut_runs(runs, points, open_run)
 
     monkeypatch.setattr(zipnum, "LineSorter", partial(LineSorter, chunk=2000))
-    monkeypatch.setattr(zipnum, "fewer_runs", fewer_runs)
+    monkeypatch.setattr(zipnum, "MOST_RUNS", 20)
+    monkeypatch.setattr(zipnum, "cut_runs", noting)
     monkeypatch.setattr(cdx_inputs, "_LEAST", 1)
     monkeypatch.setattr(line_lists, "BATCH", 500)
-    return counts
+    return names
 
 
 @settings(max_examples=60)
@@ -85,7 +86,7 @@ def test_hostile_lines_of_any_files_come_out_as_sort_prints_them(
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_more_input_than_memory_gives_the_same_bytes(
-    tmp_path: Path, processes: int, merged: list[int]
+    tmp_path: Path, processes: int, runs_on_disk: list[str]
 ) -> None:
     lines = many_lines(6000)
     paths = [write_gzip(tmp_path / f"{number}.cdx.gz", lines[number::7], 150) for number in range(7)]
@@ -94,7 +95,8 @@ def test_more_input_than_memory_gives_the_same_bytes(
     options = ZipnumOptions(4, points, 100, processes=processes, quiet=True)
     build_cluster(list(map(str, paths)), tmp_path / "C", options, Failures())
     check_cluster(tmp_path / "C", sort_unique(paths), 100)
-    assert merged[0] > 100
+    assert len(runs_on_disk) == 15  # two of each gzip file, one of the plain one: that is read in one piece
+    assert sum(name.endswith("+") for name in runs_on_disk) == 7
 
 
 def flavour_of(path: Path) -> str | None:

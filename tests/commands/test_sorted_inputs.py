@@ -16,9 +16,7 @@ from cdxmill.commands.progress import Failures
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import StoppedError
 from cdxmill.stages import sorted_file
-from cdxmill.stages.merge_lines import fewer_runs
-from cdxmill.stages.sort_lines import Create
-from cdxmill.stages.sorted_runs import OpenRun, Run
+from cdxmill.stages.sorted_runs import OpenRun, Run, Slice, cut_runs
 
 from .cdx_files import many_lines, sort_unique, write_gzip, write_plain
 from .clusters import check_cluster, published
@@ -58,11 +56,11 @@ def sources_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are runs as they are, once a cluster is built."""
     sources: list[str] = []
 
-    def noting(runs: Sequence[Run], create: Create, open_run: OpenRun) -> list[Run]:
+    def noting(runs: Sequence[Run], points: Sequence[bytes], open_run: OpenRun) -> list[list[Slice]]:
         sources.extend(Path(run.source).name for run in runs if run.source)
-        return fewer_runs(runs, create, open_run)
+        return cut_runs(runs, points, open_run)
 
-    monkeypatch.setattr(zipnum, "fewer_runs", noting)
+    monkeypatch.setattr(zipnum, "cut_runs", noting)
     return sources
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import BlockRef, format_part_line, parse_index_line
 from cdxmill.stages.find_lines import BlockReader, find_lines, wanted_blocks
+from cdxmill.stages.line_lists import cut_blocks
 from cdxmill.stages.secondary_index import DamagedCluster, SecondaryIndex
-from cdxmill.stages.write_shard import cut_blocks, write_shard
+from cdxmill.stages.write_shard import write_shard
 
 word = st.text("ab/\t\x08é", min_size=1, max_size=4).map(str.encode)
 line = st.builds(

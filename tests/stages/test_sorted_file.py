@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from cdxmill.stages import sorted_file
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.merge_lines import merge_runs, merge_slices
+from cdxmill.stages.merge_lines import merge_slices
+from cdxmill.stages.merge_runs import merge_runs
 from cdxmill.stages.sort_lines import LineSorter
 from cdxmill.stages.sorted_file import Places, note_places, read_places
 from cdxmill.stages.sorted_runs import cut_runs

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import key_of, parse_index_line
+from cdxmill.stages.line_lists import cut_blocks
 from cdxmill.stages.write_lines import MEMBER, write_gzip_lines
-from cdxmill.stages.write_shard import cut_blocks, write_shard
+from cdxmill.stages.write_shard import write_shard
 
 line = st.binary(min_size=1, max_size=12).filter(lambda line: b"\n" not in line)
 sorted_lines = st.lists(line, unique=True, max_size=60).map(sorted)
@@ -55,7 +56,7 @@ def test_a_shard_is_the_lines_in_blocks_and_its_part_says_where_they_are(
 @given(st.sampled_from([[], [[]]]), compressors)
 def test_a_shard_without_lines_is_one_empty_member(lists: list[list[bytes]], compressor: Compressor) -> None:
     shard, part = BytesIO(), BytesIO()
-    report = write_shard(cut_blocks(lists), "cdx-00000.gz", shard, part, compressor)
+    report = write_shard(cut_blocks(lists, 3000), "cdx-00000.gz", shard, part, compressor)
     inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
     assert inflater.decompress(shard.getvalue()) == b""
     assert inflater.eof
