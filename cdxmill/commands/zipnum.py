@@ -204,11 +204,13 @@ def _sort_group(task: _SortTask) -> dict[str, list[Any]]:
 
 
 def finish_runs(sorter: LineSorter, scratch: Scratch, most: int) -> list[Run]:
-    """The runs of `sorter`, `most` of them at the most: some are merged then, and deleted."""
+    """The runs of `sorter`, `most` of them at the most: some are merged then, MOST_RUNS at a time, and deleted."""
     runs = sorter.finish()
-    few = fewer_runs(runs, scratch.create, scratch.reader, most)
-    scratch.delete({run.name for run in runs} - {run.name for run in few})
-    return few
+    while len(runs) > most:
+        few = fewer_runs(runs, scratch.create, scratch.reader, max(most, len(runs) - MOST_RUNS + 1))
+        scratch.delete({run.name for run in runs} - {run.name for run in few})
+        runs = few
+    return runs
 
 
 def sort_files(

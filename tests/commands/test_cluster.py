@@ -96,7 +96,7 @@ def test_more_input_than_memory_gives_the_same_bytes(
     build_cluster(list(map(str, paths)), tmp_path / "C", options, Failures())
     check_cluster(tmp_path / "C", sort_unique(paths), 100)
     assert len(runs_on_disk) == 15  # two of each gzip file, one of the plain one: that is read in one piece
-    assert sum(name.endswith("+") for name in runs_on_disk) == 7
+    assert sum(name.endswith("+") for name in runs_on_disk) == 14
 
 
 def flavour_of(path: Path) -> str | None:
