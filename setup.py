@@ -4,7 +4,7 @@ import re
 import zlib
 from pathlib import Path
 
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "cdxmill/__init__.py").read_text(), re.M)
@@ -49,15 +49,7 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.11",
-    packages=[
-        "cdxmill",
-        "cdxmill.commands",
-        "cdxmill.formats",
-        "cdxmill.jobs",
-        "cdxmill.stages",
-        "cdxmill.storage",
-    ],
-    package_dir={"cdxmill": "cdxmill", "cdxmill.jobs": "jobs"},
+    packages=find_packages(include=["cdxmill", "cdxmill.*"]),
     package_data={"cdxmill": ["py.typed", "stages/*.pyi"]},
     ext_modules=[NATIVE],
     install_requires=[
@@ -73,7 +65,7 @@ setup(
         "zstandard>=0.22",
     ],
     extras_require={"s3": S3, "serve": SERVE, "test": TEST, "bench": BENCH},
-    entry_points={"console_scripts": ["cdxmill = cdxmill.cli:main"]},
+    entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
     classifiers=[
         "Programming Language :: Python :: 3.11",
         "Topic :: System :: Archiving",

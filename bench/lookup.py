@@ -22,10 +22,10 @@ from typing import Any
 from pywb.warcserver.index.zipnum import ZipNumIndexSource
 
 from bench import corpora, machine
-from cdxmill.commands.cluster_reader import open_cluster
-from cdxmill.commands.lookup import Asking, Opened, Question
-from cdxmill.commands.lookup_many import lookup_many
+from cdxmill.cluster.reader import open_cluster
 from cdxmill.formats.surt import surt
+from cdxmill.search.many import lookup_many
+from cdxmill.search.question import Asking, Opened, Question
 
 SHARDS = 8
 RANDOM_URLS = 300

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from cdxmill.cli import main as cdxmill
+from cdxmill.cli.main import main as cdxmill
 
 
 def main() -> int:

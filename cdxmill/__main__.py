@@ -2,6 +2,6 @@
 
 import sys
 
-from cdxmill.cli import main
+from cdxmill.cli.main import main
 
 sys.exit(main())

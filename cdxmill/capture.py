@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
 Headers = dict[bytes, bytes]
 
@@ -82,3 +83,10 @@ class Capture(NamedTuple):
     redirect: bytes | None = None
     method: bytes | None = None
     request_body: bytes | None = None
+
+
+ReadCommon = Callable[[bytearray, int, int], CommonLine | CrawlNotes | Literal[False] | None]
+"""(a record's content, offset and length in bytes) -> its line, what a crawl found out or, for requests, None.
+
+False where the content is not of the common kind: then nothing is known of it.
+"""

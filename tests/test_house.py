@@ -24,15 +24,15 @@ LIBRARY = [
 
 MOST_LINES, MOST_STATEMENT_LINES, MOST_PARAMETERS = 400, 40, 8
 LARGER_FILES: dict[str, str] = {}
-LARGER_FUNCTIONS = {"cdxmill/cli.py:index": "a parameter an option, with its help"}
+LARGER_FUNCTIONS = {"cdxmill/cli/main.py:index": "a parameter an option, with its help"}
 MORE_PARAMETERS = {
-    "cdxmill/cli.py:index": "a parameter an option",
-    "cdxmill/cli.py:zipnum": "a parameter an option",
-    "cdxmill/cli.py:build": "a parameter an option",
-    "cdxmill/cluster_cli.py:verify": "a parameter an option",
-    "cdxmill/cluster_cli.py:get": "a parameter an option",
-    "cdxmill/options.py:index_options": "the options of a command on their way into one value",
-    "cdxmill/options.py:zipnum_options": "the options of a command on their way into one value",
+    "cdxmill/cli/main.py:index": "a parameter an option",
+    "cdxmill/cli/main.py:zipnum": "a parameter an option",
+    "cdxmill/cli/main.py:build": "a parameter an option",
+    "cdxmill/cli/cluster_commands.py:verify": "a parameter an option",
+    "cdxmill/cli/cluster_commands.py:get": "a parameter an option",
+    "cdxmill/cli/arguments.py:index_options": "the options of a command on their way into one value",
+    "cdxmill/cli/arguments.py:zipnum_options": "the options of a command on their way into one value",
 }
 VAGUE = {"utils", "util", "common", "helpers", "helper", "core", "others", "misc", "tools", "base"}
 

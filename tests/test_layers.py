@@ -1,4 +1,4 @@
-"""Imports point down only: cli -> options -> commands, jobs -> stages, storage -> formats -> capture -> errors.
+"""Imports point down only, from room to room as FLOORS has them.
 
 `formats/` and `stages/` are given bytes and give bytes: they never open paths, print, log or exit.
 """
@@ -15,45 +15,27 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "cdxmill"
 
-# What each layer may import besides itself; `version` is the package's own __init__.
+# The rooms from the ground up: a room imports itself and what stands before it, but not its neighbours on one floor.
+FLOORS = (
+    ("errors", "version"),
+    ("capture",),
+    ("formats",),
+    ("stages", "storage"),
+    ("running",),
+    ("inputs",),
+    ("cluster",),
+    ("search", "checks"),
+    ("commands",),
+    ("jobs", "cli"),
+    ("__main__",),
+)
 BELOW = {
-    "errors": set[str](),
-    "version": set[str](),
-    "capture": {"errors"},
-    "formats": {"capture", "errors"},
-    "stages": {"formats", "capture", "errors"},
-    "storage": {"formats", "capture", "errors"},
-    "commands": {"stages", "storage", "formats", "capture", "errors", "version"},
-    "jobs": {"commands", "stages", "storage", "formats", "capture", "errors", "version"},
-    "lookup_options": {"commands", "stages", "storage", "formats", "capture", "errors"},
-    "options": {"commands", "stages", "storage", "formats", "capture", "errors"},
-    "command_output": set[str](),
-    "cluster_cli": {
-        "command_output",
-        "lookup_options",
-        "options",
-        "commands",
-        "stages",
-        "storage",
-        "formats",
-        "capture",
-        "errors",
-    },
-    "cli": {
-        "options",
-        "lookup_options",
-        "cluster_cli",
-        "command_output",
-        "commands",
-        "stages",
-        "storage",
-        "formats",
-        "capture",
-        "errors",
-        "version",
-    },
-    "__main__": {"cli"},
+    room: {below for floor in FLOORS[:number] for below in floor}
+    for number, rooms in enumerate(FLOORS)
+    for room in rooms
 }
+STAGES = (("native", "window"), ("inflate",), ("records", "lines"), ("captures", "zipnum"))
+"""The same within stages/."""
 FORBIDDEN_CALLS = {"open", "print", "input", "exit", "quit", "breakpoint"}
 FORBIDDEN_MODULES = {
     "os",
@@ -71,13 +53,11 @@ FORBIDDEN_METHODS = {"open", "read_text", "read_bytes", "write_text", "write_byt
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package by name; jobs/ is installed as cdxmill.jobs."""
+    """Every module of the package by name."""
     found = {}
-    for folder, prefix in ((ROOT / PACKAGE, PACKAGE), (ROOT / "jobs", f"{PACKAGE}.jobs")):
-        for path in folder.rglob("*.py"):
-            parts = path.relative_to(folder).with_suffix("").parts
-            names = [prefix, *(parts[:-1] if parts[-1] == "__init__" else parts)]
-            found[".".join(names)] = path
+    for path in (ROOT / PACKAGE).rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
@@ -123,6 +103,18 @@ def test_imports_point_down_only(module: str) -> None:
     allowed = BELOW[layer] | {layer}
     found = own_imports(ast.parse(MODULES[module].read_bytes()))
     assert {name for name in found if layer_of(name) not in allowed} == set()
+
+
+@pytest.mark.parametrize("module", sorted(name for name in MODULES if name.startswith("cdxmill.stages.")))
+def test_stages_are_stacked_too(module: str) -> None:
+    floor = {room: number for number, rooms in enumerate(STAGES) for room in rooms}
+    own = module.split(".")[2]
+    rooms = {
+        name.split(".")[2]
+        for name in own_imports(ast.parse(MODULES[module].read_bytes()))
+        if name.startswith("cdxmill.stages.")
+    }
+    assert {room for room in rooms - {own, "_native"} if floor[room] >= floor[own]} == set()
 
 
 def test_there_are_no_circles() -> None:

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 from cdxmill import __version__
 from cdxmill.commands.index import IndexOptions, index_to_folder
-from cdxmill.commands.inputs import Input, below
-from cdxmill.commands.progress import Failures, Summary
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.inputs.named import Input
+from cdxmill.inputs.output_names import below
+from cdxmill.running.failures import Failures
+from cdxmill.running.progress import Summary
 from cdxmill.storage.local import make_folder, stopping, write_atomic
 
 CDX_FOLDER = "cdx"

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cdxmill.capture import Headers
-from cdxmill.commands.archives import Archives
-from cdxmill.commands.lookup import Question, lookup
+from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
 from cdxmill.formats.record_place import RecordPlace, record_place
 from cdxmill.formats.timestamp import timestamp_of
-from cdxmill.stages.decode_payload import PayloadError, decode_payload
-from cdxmill.stages.fetch_record import FetchedRecord, NoRecord
-from cdxmill.stages.match_record import mismatch
-from cdxmill.stages.record_parts import record_parts
+from cdxmill.inputs.archive_store import Archives
+from cdxmill.search.question import Question
+from cdxmill.stages.captures.match_record import mismatch
+from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
+from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
+from cdxmill.stages.records.record_parts import record_parts
 
 FORMS = ("record", "headers", "payload")
 _REVISIT = "warc/revisit"

@@ -10,20 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from cdxmill.commands.inputs import Input, output_name
-from cdxmill.commands.pool import run_tasks
-from cdxmill.commands.progress import Failures, Progress, Summary
-from cdxmill.commands.reading import counted
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.stages.index_archive import LINE_FORMATS, Findings, index_archive
-from cdxmill.stages.line_lists import distinct, text_of
-from cdxmill.stages.make_captures import CaptureOptions
-from cdxmill.stages.merge_runs import merge_runs
-from cdxmill.stages.sort_lines import LineSorter, sort_captures
-from cdxmill.stages.sorted_runs import Run
+from cdxmill.inputs.named import Input
+from cdxmill.running.counted_reads import counted
+from cdxmill.running.failures import Failures
+from cdxmill.running.processes import run_tasks
+from cdxmill.running.progress import Progress, Summary
+from cdxmill.stages.captures.index_archive import LINE_FORMATS, Findings, index_archive
+from cdxmill.stages.captures.make_captures import CaptureOptions
+from cdxmill.stages.lines.line_lists import distinct, text_of
+from cdxmill.stages.lines.merge_runs import merge_runs
+from cdxmill.stages.lines.sort_lines import LineSorter, sort_captures
+from cdxmill.stages.lines.sorted_runs import Run
+from cdxmill.stages.lines.write_lines import write_gzip_lines
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
-from cdxmill.stages.write_lines import write_gzip_lines
 from cdxmill.storage.choose import (
     Place,
     ask_all,
@@ -44,6 +45,8 @@ from cdxmill.storage.local import append_line, format_line, make_folder
 from cdxmill.storage.scratch import Scratch
 
 FAILURES = "failures.tsv"
+
+
 BESIDE = ".failures"
 """Ending of the list beside an output elsewhere: many machines can't keep one list of failures there."""
 
@@ -157,21 +160,6 @@ def index_to_stream(
         for lines in _with_header(options.line_format, merged):
             out.write(text_of(lines))
     return summary
-
-
-def output_names(archives: Sequence[Input]) -> dict[Input, str]:
-    """The output's name for each archive. Raises UsageError where two would have one."""
-    names: dict[Input, str] = {}
-    owners: dict[str, Input] = {}
-    for archive in archives:
-        name = output_name(archive.name or archive.path)
-        if name in owners:
-            both = f"{owners[name].path} and {archive.path}"
-            raise UsageError(
-                f"{both} would both be indexed to {name}: index them into two folders, or to -o -"
-            )
-        owners[name], names[archive] = archive, name
-    return names
 
 
 def forget_failed(record: Path, names: Mapping[Input, str], folder: Path, keep_others: bool) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from cdxmill.commands.cluster_files import ClusterFiles
-from cdxmill.commands.progress import count
-from cdxmill.commands.verify_beside import read_manifest
+from cdxmill.cluster.files import ClusterFiles
+from cdxmill.cluster.manifest import read_manifest
 from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_index import BlockRef, parse_index_line
-from cdxmill.stages.line_lists import split_lines
-from cdxmill.stages.split_blocks import MARKS_PER_SHARD, mark_blocks, pick_marks
+from cdxmill.running.quantities import count
+from cdxmill.stages.lines.line_lists import split_lines
+from cdxmill.stages.zipnum.split_blocks import MARKS_PER_SHARD, mark_blocks, pick_marks
 from cdxmill.storage.choose import open_ranges, pieces
 
 _EVEN = 8

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdxmill.commands.index import BESIDE, FAILURES
-from cdxmill.commands.progress import Failures, Summary, count, human_bytes, human_seconds
+from cdxmill.running.failures import Failures
+from cdxmill.running.progress import Summary
+from cdxmill.running.quantities import count, human_bytes, human_seconds
 from cdxmill.storage.choose import is_remote, join, local_path
 
 if TYPE_CHECKING:
     from cdxmill.commands.build import BuildSummary
-    from cdxmill.commands.publish_cluster import PublishSummary
+    from cdxmill.commands.publish import PublishSummary
     from cdxmill.commands.zipnum import ClusterSummary
 
 

@@ -18,22 +18,18 @@ from functools import partial
 from itertools import zip_longest
 from typing import NamedTuple
 
-from cdxmill.commands.cluster_files import ClusterFiles, in_order, part_of
-from cdxmill.commands.progress import Failures, count, human_bytes
-from cdxmill.commands.shard_places import Rule
-from cdxmill.commands.verify_against import SoundShard, check_against, told_difference
-from cdxmill.commands.verify_archives import SoundLines, check_archives
-from cdxmill.commands.verify_beside import (
-    Manifest,
-    check_locations,
-    check_manifest,
-    check_splits,
-    read_manifest,
-)
-from cdxmill.commands.verify_shards import Reports, ShardTask, block_ranges, check_seams, read_shards
+from cdxmill.checks.against import SoundShard, check_against, told_difference
+from cdxmill.checks.archives import SoundLines, check_archives
+from cdxmill.checks.beside import check_locations, check_manifest, check_splits
+from cdxmill.checks.shards import Reports, ShardTask, block_ranges, check_seams, read_shards
+from cdxmill.cluster.files import ClusterFiles, in_order, part_of
+from cdxmill.cluster.locations import Rule
+from cdxmill.cluster.manifest import Manifest, read_manifest
 from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
-from cdxmill.stages.check_index import MOST_FAULTS, IndexReport, ShardLines, scan_index
+from cdxmill.running.failures import Failures
+from cdxmill.running.quantities import count, human_bytes
+from cdxmill.stages.zipnum.check_index import MOST_FAULTS, IndexReport, ShardLines, scan_index
 from cdxmill.storage.choose import open_ranges, pieces, read_bytes
 
 

@@ -10,7 +10,7 @@ on from them.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import starmap
@@ -18,26 +18,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill import __version__
-from cdxmill.commands.cdx_inputs import AGAIN, check_flavours, deal, note_empty, read_pieces, read_sorted
-from cdxmill.commands.pool import run_tasks
-from cdxmill.commands.progress import Failures, Progress
-from cdxmill.commands.publish import unpublish, write_cluster_files
-from cdxmill.commands.resume import WorkFolder, fingerprint
-from cdxmill.commands.sample import SAMPLES_PER_SHARD, guess_ceiling, sample_group, sample_tasks, splits_of
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.cluster.write import unpublish, write_cluster_files
+from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
-from cdxmill.formats.convert import FIELDS, convert_line
+from cdxmill.formats.convert import FIELDS
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
-from cdxmill.stages.line_lists import Block, LineCutter, is_capture_line
-from cdxmill.stages.merge_blocks import merge_blocks
-from cdxmill.stages.merge_runs import MOST_RUNS, fewer_runs
-from cdxmill.stages.sample_lines import Reservoir, Sample, add_pieces, merge_samples
-from cdxmill.stages.sort_lines import LineSorter
-from cdxmill.stages.sorted_file import Places
-from cdxmill.stages.sorted_runs import Run, Slice, cut_runs
-from cdxmill.stages.write_shard import BLOCK_LINES, write_shard
-from cdxmill.storage.choose import local_path, total_size
+from cdxmill.inputs.cdx_files import check_flavours, deal, note_empty
+from cdxmill.inputs.sampling import SAMPLES_PER_SHARD, guess_ceiling, sample_group, sample_tasks, splits_of
+from cdxmill.inputs.sorting import finish_runs, share_of_runs, sort_files
+from cdxmill.running.failures import Failures
+from cdxmill.running.processes import run_tasks
+from cdxmill.running.progress import Progress
+from cdxmill.running.resume import WorkFolder, fingerprint
+from cdxmill.stages.lines.line_lists import Block
+from cdxmill.stages.lines.merge_blocks import merge_blocks
+from cdxmill.stages.lines.sample_lines import Reservoir, Sample, merge_samples
+from cdxmill.stages.lines.sort_lines import LineSorter
+from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
+from cdxmill.stages.zipnum.write_shard import BLOCK_LINES, write_shard
+from cdxmill.storage.choose import total_size
 from cdxmill.storage.local import file_size, make_folder, write_atomic
 from cdxmill.storage.scratch import Scratch
 
@@ -176,11 +176,6 @@ def _sort_tasks(
     ]
 
 
-def share_of_runs(tasks: int) -> int:
-    """How many runs each of so many `tasks` may leave, so that all can be merged at once."""
-    return max(1, MOST_RUNS // max(tasks, 1))
-
-
 def _sample_again(paths: Sequence[str], size: int, options: ZipnumOptions) -> Sample:
     """As `sample` does; files that cannot be read are told already."""
     tasks = sample_tasks(paths, options.seed, size)
@@ -201,69 +196,6 @@ def _sort_group(task: _SortTask) -> dict[str, list[Any]]:
     failures = sort_files(task.paths, sorter, reservoir, task.convert, task.shards)
     sample = [(priority, key.decode("latin-1")) for priority, key in reservoir.sample()]
     return {"runs": finish_runs(sorter, scratch, task.most_runs), "sample": sample, "failures": failures}
-
-
-def finish_runs(sorter: LineSorter, scratch: Scratch, most: int) -> list[Run]:
-    """The runs of `sorter`, `most` of them at the most: some are merged then, MOST_RUNS at a time, and deleted."""
-    runs = sorter.finish()
-    while len(runs) > most:
-        few = fewer_runs(runs, scratch.create, scratch.reader, max(most, len(runs) - MOST_RUNS + 1))
-        scratch.delete({run.name for run in runs} - {run.name for run in few})
-        runs = few
-    return runs
-
-
-def sort_files(
-    paths: Sequence[str], sorter: LineSorter, reservoir: Reservoir, convert: bool, shards: int = 0
-) -> list[tuple[str, str, str]]:
-    """Read CDX files into `sorter` and past `reservoir`; path, reason and hint of those that are no good.
-
-    A damaged file leaves no line in either. Where the number of `shards` is told, files that are
-    sorted are not spilled if that is cheaper: they are to stay as they are until the runs are merged.
-    """
-    failures = []
-    for path in paths:
-        sorter.begin()
-        reservoir.begin()
-        try:
-            if not (shards and not convert and _adopt(path, sorter, reservoir, shards)):
-                add_pieces(_read(path, sorter, convert), reservoir)
-        except (InputError, ValueError) as error:
-            sorter.undo()
-            reservoir.undo()
-            reason = error.reason if isinstance(error, InputError) else str(error)
-            todo = (error.hint if isinstance(error, InputError) else "") or AGAIN
-            failures.append((path, reason, f"none of its lines are in the cluster: {todo}"))
-    return failures
-
-
-def _adopt(path: str, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
-    """Whether the file is sorted and a run now. Its lines have passed `reservoir` then."""
-    places: Places | None = None
-
-    def pieces() -> Iterator[bytes]:
-        nonlocal places
-        places = yield from read_sorted(path, shards)
-
-    add_pieces(pieces(), reservoir)
-    if places is None:
-        reservoir.undo()
-        return False
-    sorter.adopt(str(Path(local_path(path)).absolute()), places)
-    return True
-
-
-def _read(path: str, sorter: LineSorter, convert: bool) -> Iterator[bytes]:
-    """The text of a file in pieces, while `sorter` takes its lines."""
-    cutter = LineCutter()
-    for piece in read_pieces(path):
-        sorter.add(_converted(cutter.cut(piece), convert))
-        yield piece
-    sorter.add(_converted(cutter.end(), convert))
-
-
-def _converted(lines: list[bytes], convert: bool) -> list[bytes]:
-    return [convert_line(line) for line in lines if is_capture_line(line)] if convert else lines
 
 
 def _write_shards(

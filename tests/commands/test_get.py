@@ -18,8 +18,8 @@ from cdxmill.commands.get import GetOptions, Wanted, get_capture, get_record
 from cdxmill.errors import InputError
 from tests.storage.range_server import serving
 
-from .clusters import shards_of
-from .payloads import ENCODED, PAYLOADS
+from ..material.clusters import shards_of
+from ..material.payloads import ENCODED, PAYLOADS
 
 if TYPE_CHECKING:
     from tests.conftest import BuildCluster, RunCdxmill

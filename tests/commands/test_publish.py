@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from cdxmill.cli import main
+from cdxmill.cli.main import main
 
-from .cdx_files import many_lines, sort_unique, write_plain
-from .clusters import check_cluster
-from .processes import stopped_at
+from ..material.cdx_files import many_lines, sort_unique, write_plain
+from ..material.clusters import check_cluster
+from ..material.processes import stopped_at
 
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill

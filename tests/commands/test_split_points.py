@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cdxmill.commands.progress import Failures
 from cdxmill.commands.sample import sample_files
 from cdxmill.commands.split_points import points_of_cluster
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 from cdxmill.formats.split_points import parse_sequence_file, parse_text
 from cdxmill.formats.zipnum_index import BlockRef
-from cdxmill.stages.split_blocks import mark_blocks, pick_marks
+from cdxmill.running.failures import Failures
+from cdxmill.stages.zipnum.split_blocks import mark_blocks, pick_marks
 from tests.storage.range_server import serving
 
-from .cdx_files import many_lines, write_gzip
-from .clusters import shards_of
+from ..material.cdx_files import many_lines, write_gzip
+from ..material.clusters import shards_of
 
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import typer
 
-from cdxmill.cli import app
+from cdxmill.cli.main import app
 
 PAGE = Path(__file__).parents[2] / "docs/cli.md"
 

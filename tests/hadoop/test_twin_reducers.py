@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.stages.line_chunks import format_chunk, sort_chunks
+from cdxmill.stages.lines.line_chunks import format_chunk, sort_chunks
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import CHUNKS, packed_nodes, page_line
 

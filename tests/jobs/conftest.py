@@ -21,7 +21,7 @@ from typing import NamedTuple
 import pytest
 
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.stages.line_chunks import format_chunk, read_chunks
+from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # mrjob 0.7.4 imports pipes

@@ -102,7 +102,7 @@ def test_what_fails_is_an_output_line_and_a_message_and_the_rest_is_indexed(inde
 
 
 def test_finished_outputs_are_kept_and_failed_ones_are_tried_again(indexes: Indexes, manifest: Path) -> None:
-    from cdxmill.jobs.indexwarcsjob import IndexWARCJob
+    from cdxmill.jobs.index_job import IndexWARCJob
 
     options = ["--cdx_bucket", str(indexes.built), "--warc_bucket", indexes.prefix, str(manifest)]
     with pytest.MonkeyPatch.context() as patch:
@@ -138,7 +138,7 @@ def test_wrong_usage_is_told_before_any_work(
     options: list[str],
     reason: str,
 ) -> None:
-    from cdxmill.jobs.indexwarcsjob import IndexWARCJob
+    from cdxmill.jobs.index_job import IndexWARCJob
     from cdxmill.jobs.launch import launch
 
     monkeypatch.chdir(tmp_path)

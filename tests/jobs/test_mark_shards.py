@@ -7,7 +7,7 @@ from bisect import bisect_right
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.stages.mark_shards import mark_shards, unmark_shards
+from cdxmill.stages.lines.mark_shards import mark_shards, unmark_shards
 
 lines = st.binary(max_size=6).map(lambda line: line.replace(b"\n", b"\t"))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.stages.line_chunks import format_chunk, read_chunks
+from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, run_task, shuffled
 

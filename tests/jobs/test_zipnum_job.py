@@ -184,7 +184,7 @@ def test_wrong_usage_is_told_in_one_line_before_any_work(
     reason: str,
 ) -> None:
     from cdxmill.jobs.launch import launch
-    from cdxmill.jobs.zipnumclusterjob import ZipNumClusterJob
+    from cdxmill.jobs.zipnum_job import ZipNumClusterJob
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HADOOP_HOME", raising=False)
@@ -200,7 +200,7 @@ def test_wrong_usage_is_told_in_one_line_before_any_work(
 
 def test_a_shard_that_did_not_come_out_leaves_no_finished_cluster(tmp_path: Path) -> None:
     from cdxmill.errors import StoppedError
-    from cdxmill.jobs.zipnumclusterjob import ZipNumClusterJob
+    from cdxmill.jobs.zipnum_job import ZipNumClusterJob
 
     (tmp_path / "splits.txt").write_bytes(b"b 2020\n")
     places = ["--splitfile", str(tmp_path / "splits.txt"), "--zipnum-dir", str(tmp_path / "c")]

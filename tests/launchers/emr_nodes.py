@@ -22,7 +22,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from cdxmill.formats.split_points import format_partition_file, parse_text
-from cdxmill.stages.line_chunks import format_chunk, read_chunks
+from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 from tests.jobs.conftest import CHUNKS
 
 from .emr_server import BUCKET, KEYS, Emr, Submitted

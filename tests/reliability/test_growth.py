@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cdxmill.stages.read_records import read_records
+from cdxmill.stages.records.read_records import read_records
 
 from .sources import gzip_member, zstd_frame
 

@@ -9,9 +9,9 @@ import zlib
 
 import pytest
 
-from cdxmill.stages.index_archive import MAX_DAMAGE, Findings, index_archive
-from cdxmill.stages.make_captures import CaptureOptions
-from cdxmill.stages.read_records import read_records
+from cdxmill.stages.captures.index_archive import MAX_DAMAGE, Findings, index_archive
+from cdxmill.stages.captures.make_captures import CaptureOptions
+from cdxmill.stages.records.read_records import read_records
 
 from .accounting import findings
 from .read_back import name_in

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.cli import main
+from cdxmill.cli.main import main
 
 from . import cases_files, cases_gzip, cases_plain, cases_tolerated, cases_zst
 from .cases import BUILDERS, Case, Sources

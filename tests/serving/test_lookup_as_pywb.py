@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from cdxmill.cli import main
-from cdxmill.commands.lookup import Asking, Question, lookup
+from cdxmill.cli.main import main
+from cdxmill.commands.lookup import lookup
 from cdxmill.errors import UsageError
+from cdxmill.search.question import Asking, Question
 
 if TYPE_CHECKING:
     from tests.conftest import Cluster

@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from cdxmill.stages import native
-from tests.stages.sanitizers import SOURCES
+from tests.material.sanitizers import SOURCES
 
 SHOW = "from cdxmill.stages import native; print(native.read, native.Merger)"
 STALE = f"import cdxmill.stages._native as compiled; compiled.sources += 1; {SHOW}"

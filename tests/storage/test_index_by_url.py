@@ -10,7 +10,7 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from cdxmill.cli import main
+from cdxmill.cli.main import main
 
 from ..conftest import RunCdxmill
 from .range_server import RangeServer

@@ -11,7 +11,7 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from cdxmill.cli import main
+from cdxmill.cli.main import main
 from cdxmill.commands.index import failures_beside
 from cdxmill.storage.choose import join, list_folder, read_bytes, remove, write_atomic
 from cdxmill.storage.walk import files_below

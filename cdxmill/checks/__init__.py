@@ -1,0 +1,1 @@
+"""What `verify` checks, one file per comparison."""

@@ -1,0 +1,76 @@
+"""The files beside a cluster's shards: idx, summary, loc, and last the manifest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, format_location, part_name
+from cdxmill.inputs.split_files import write_splits
+from cdxmill.storage.choose import (
+    Place,
+    absolute,
+    join,
+    list_folder,
+    read_bytes,
+    remove,
+    write_atomic,
+)
+from cdxmill.storage.local import TEMPORARY
+
+_NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + rf"((?:\.\w+)?{re.escape(TEMPORARY)})?")
+
+
+def unpublish(folder: Place) -> None:
+    """From now on the folder, a path or URL, is no finished cluster."""
+    for name in (MANIFEST, INDEX, SUMMARY, LOCATIONS):
+        remove(join(folder, name))
+
+
+def write_cluster_files(
+    folder: Place,
+    shards: Sequence[ShardEntry],
+    points: Sequence[bytes],
+    compressor: Compressor,
+    block_lines: int,
+    location: str | None,
+) -> None:
+    """Finish the cluster in `folder`, a path or URL, whose parts and shards stand.
+
+    `location` is the folder or URL that cluster.loc points to; by default the folder itself.
+    """
+    remove_others(folder, len(shards))
+    write_splits(points, join(folder, "splits.txt"))
+    write_index(folder, (read_bytes(join(folder, part_name(number))) for number in range(len(shards))))
+    write_locations(folder, [shard.name for shard in shards], location or folder)
+    with write_atomic(join(folder, MANIFEST)) as file:
+        file.write(format_manifest(shards, points, compressor, block_lines))
+
+
+def remove_others(folder: Place, shards: int) -> None:
+    """Delete parts and shards of an earlier, larger cluster, and what a killed run left half-written."""
+    for name in list_folder(folder):
+        found = _NUMBERED.fullmatch(name)
+        if found is not None and (found[2] or int(found[1]) >= shards):
+            remove(join(folder, name))
+
+
+def write_index(folder: Place, parts: Iterable[bytes]) -> None:
+    """All parts with line numbers, under both names that readers look for."""
+    number = 0
+    with write_atomic(join(folder, INDEX)) as index, write_atomic(join(folder, SUMMARY)) as summary:
+        for part in parts:
+            for line in part.removesuffix(b"\n").split(b"\n") if part else ():
+                number += 1
+                numbered = b"%b\t%d\n" % (line, number)
+                index.write(numbered)
+                summary.write(numbered)
+
+
+def write_locations(folder: Place, shards: Iterable[str], base: Place) -> None:
+    """cluster.loc: each shard lies in `base`, a path or URL."""
+    with write_atomic(join(folder, LOCATIONS)) as file:
+        for shard in shards:
+            file.write(format_location(shard, join(absolute(base), shard)))

@@ -1,0 +1,39 @@
+"""Files of split points: text, and Hadoop's SequenceFile beside it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.split_points import format_sequence_file, format_text, parse
+from cdxmill.storage.choose import (
+    Place,
+    read_bytes,
+    write_atomic,
+)
+
+SPLITS = ("splits.txt", "splits.seq")
+"""Their names in a cluster's folder."""
+
+
+def write_splits(points: Sequence[bytes], place: Place) -> None:
+    """Write `place`, a path or URL, as text, and a SequenceFile beside it with the ending `.seq`.
+
+    Where `place` itself ends so, it is the SequenceFile, and the text beside it ends in `.txt`.
+    """
+    stem, ending = posixpath.splitext(str(place))
+    with write_atomic(f"{stem}.txt" if ending == ".seq" else place) as file:
+        file.write(format_text(points))
+    with write_atomic(f"{stem}.seq") as file:
+        file.write(format_sequence_file(points))
+
+
+def read_splits(place: Place) -> list[bytes]:
+    """The split points in a text file or SequenceFile, at a path or URL. Raises UsageError."""
+    try:
+        return parse(read_bytes(place))
+    except InputError as error:
+        raise UsageError(str(error)) from None
+    except ValueError as error:
+        raise UsageError(f"{place}: {error}") from None

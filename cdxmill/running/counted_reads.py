@@ -1,0 +1,21 @@
+"""Reads that are counted, so that progress can be shown."""
+
+from __future__ import annotations
+
+from cdxmill.running.processes import count_bytes
+from cdxmill.stages.window import ReadAt
+
+
+def counted(read_at: ReadAt) -> ReadAt:
+    """`read_at`, telling each byte once, however often it is read."""
+    furthest = 0
+
+    def counting(offset: int, size: int) -> bytes:
+        nonlocal furthest
+        data = read_at(offset, size)
+        if offset + len(data) > furthest:
+            count_bytes(offset + len(data) - furthest)
+            furthest = offset + len(data)
+        return data
+
+    return counting

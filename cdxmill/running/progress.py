@@ -1,0 +1,112 @@
+"""What long work shows: a bar on a terminal, plain lines in a log; and its failures."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import NamedTuple
+
+from cdxmill.running.processes import bytes_done
+from cdxmill.running.quantities import count, human_bytes, human_seconds
+
+LOG_SECONDS = 30.0
+
+
+class Progress:
+    """Done, rate, time left and failures of one step; used as a context manager.
+
+    `total_bytes` is what the step will read; steps that cannot tell give 0 and count items.
+    """
+
+    def __init__(self, title: str, items: int, total_bytes: int = 0, quiet: bool = False) -> None:
+        self._title, self._items, self._total = title, items, total_bytes
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty() and not quiet
+        self._start = self._shown = time.monotonic()
+        self._bar: _Bar | None = None
+        self.done = 0
+        self.failures = 0
+
+    def __enter__(self) -> Progress:
+        if self._terminal:
+            self._bar = _Bar(self._title)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def advance(self) -> None:
+        """One more item is done."""
+        self.done += 1
+
+    def tick(self) -> None:
+        """Show where things stand, if it is time to."""
+        if self._bar is not None:
+            self._bar.show(self._share(), self.line())
+        elif not self._quiet and time.monotonic() - self._shown >= LOG_SECONDS:
+            self._shown = time.monotonic()
+            print(self.line(), file=sys.stderr, flush=True)
+
+    def say(self, text: str) -> None:
+        """A line on stderr that does not disturb the bar."""
+        if self._bar is not None:
+            self._bar.say(text)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def line(self) -> str:
+        """`title: 3/10, 1.2 GiB of 4.0 GiB, 90 MiB/s, 31 s left, 1 failure`."""
+        spent = time.monotonic() - self._start
+        parts = [f"{self.done}/{self._items}"]
+        if self._total:
+            read = min(bytes_done(), self._total)
+            parts.append(f"{human_bytes(read)} of {human_bytes(self._total)}")
+            parts.append(f"{human_bytes(read / max(spent, 1e-6))}/s")
+        share = self._share()
+        if 0 < share < 1:
+            parts.append(f"{human_seconds(spent / share - spent)} left")
+        if self.failures:
+            parts.append(count(self.failures, "failure"))
+        return f"{self._title}: " + ", ".join(parts)
+
+    def _share(self) -> float:
+        if self._total:
+            return min(bytes_done() / self._total, 1.0)
+        return self.done / self._items if self._items else 1.0
+
+
+class _Bar:
+    """rich's bar without its thread: workers are forked while it shows."""
+
+    def __init__(self, title: str) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        console = Console(stderr=True)
+        columns = (BarColumn(bar_width=30), TextColumn("{task.description}"))
+        self._rich = RichProgress(*columns, console=console, auto_refresh=False, transient=True)
+        self._rich.start()
+        self._task = self._rich.add_task(title, total=1.0)
+
+    def show(self, share: float, text: str) -> None:
+        self._rich.update(self._task, completed=share, description=text.replace("[", "\\["), refresh=True)
+
+    def say(self, text: str) -> None:
+        self._rich.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        self._rich.stop()
+
+
+class Summary(NamedTuple):
+    """What indexing did; `bytes` are those of the archives."""
+
+    files: int
+    skipped: int
+    captures: int
+    bytes: int

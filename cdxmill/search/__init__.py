@@ -1,0 +1,1 @@
+"""A question about URLs -> the lines of a cluster."""

@@ -1,0 +1,1 @@
+"""Records -> captures and their CDX lines."""

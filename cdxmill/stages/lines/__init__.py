@@ -1,0 +1,1 @@
+"""CDX lines: cut, sorted, merged, sampled."""

@@ -1,0 +1,192 @@
+"""A uniform sample of all lines, in one pass, whatever their number and the files' sizes.
+
+Each line has a random priority, and the `size` lines of least priority are the sample
+(bottom-k sampling). Once the reservoir is full, the distance to the next line that gets
+in is drawn instead of a priority for each line (Li's Algorithm L): the rest is counted
+only. Reservoirs of different files merge by priority, so a line's chance depends neither
+on its file nor on how the files were spread over processes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from cdxmill.formats.zipnum_index import key_of
+from cdxmill.stages.lines.line_lists import is_capture_line
+
+Sample = list[tuple[float, bytes]]
+
+WINDOW = 128
+"""Bytes of text that are looked at or skipped at once: lines of CDX are longer, so there is mostly one or none."""
+
+
+class Reservoir:
+    """Keeps `size` of the lines that pass, those of least priority; `rng` decides.
+
+    Lines whose priority is not below `ceiling` are passed over at once: where far more lines
+    come than are kept, of several reservoirs that are merged, that spares looking at them.
+    """
+
+    def __init__(self, size: int, rng: random.Random, ceiling: float = 1.0) -> None:
+        self._size, self._rng, self._random = size, rng, rng.random
+        self._heap: list[tuple[float, bytes]] = []
+        self._bound = ceiling  # what lines are below that are looked at
+        self._lower_ceiling(ceiling)
+        self._skip = self._draw_skip()
+        self._ahead = WINDOW * self._draw_skip()
+        self.begin()
+
+    def begin(self) -> None:
+        """An input starts here."""
+        self._mark = (
+            self._heap.copy(),
+            self._ceiling,
+            self._bound,
+            self._skip,
+            self._ahead,
+            self._rng.getstate(),
+        )
+
+    def undo(self) -> None:
+        """Forget all lines since `begin`; what comes is chosen as if they had not been."""
+        heap, ceiling, self._bound, self._skip, self._ahead, state = self._mark
+        self._heap = heap.copy()
+        self._lower_ceiling(ceiling)
+        self._rng.setstate(state)
+
+    def add(self, lines: list[bytes]) -> None:
+        """Let `lines` pass. Each may be kept; ` CDX` headers and empty lines are not."""
+        if not self._size:
+            return
+        pos = self._fill(lines) if self._ceiling == 1 else 0
+        while pos + self._skip < len(lines):
+            pos += self._skip
+            self._take(lines[pos])
+            self._skip = self._draw_skip()
+            pos += 1
+        self._skip -= len(lines) - pos
+
+    def add_text(self, text: bytes, start: int, end: int) -> None:
+        """Let the lines pass that begin behind a line end in `text[start:end]`.
+
+        In place of lines, windows of the text are skipped or looked at: a line is where the line end
+        before it is, so each has the same chance, and those between need not be counted.
+        Requires: a line end in `text[end:]`. One reservoir is for lists of lines or for text.
+        """
+        find, draw, low = text.find, self._draw_skip, start + self._ahead
+        while low < end and self._size:
+            high = low + WINDOW
+            stop = high if high < end else end
+            at = find(b"\n", low if low > start else start, stop)
+            while at >= 0:
+                self._take(text[at + 1 : find(b"\n", at + 1)])
+                at = find(b"\n", at + 1, stop)
+            if high > end:  # the window goes on in the next text
+                break
+            low = high + WINDOW * draw()
+        self._ahead = low - end
+
+    def _fill(self, lines: list[bytes]) -> int:
+        """Keep lines until the reservoir is full; how many have passed."""
+        pos = 0
+        while pos < len(lines) and len(self._heap) < self._size:
+            wanted = lines[pos : pos + self._size - len(self._heap)]
+            pos += len(wanted)
+            self._heap += [(-self._random(), key_of(line)) for line in wanted if is_capture_line(line)]
+        if len(self._heap) == self._size:
+            self._close()
+            self._skip = self._draw_skip()
+        return pos
+
+    def _take(self, line: bytes) -> None:
+        """Keep a line; of those that are kept it may push out the one of greatest priority."""
+        if not is_capture_line(line):
+            return
+        priority = self._random() * self._bound
+        if len(self._heap) < self._size:
+            self._heap.append((-priority, key_of(line)))
+            if len(self._heap) == self._size:
+                self._close()
+        elif priority < self._ceiling:
+            heapq.heapreplace(self._heap, (-priority, key_of(line)))
+            self._lower_ceiling(-self._heap[0][0])
+
+    def _close(self) -> None:
+        """The reservoir is full: what comes has to be below the greatest that is kept."""
+        heapq.heapify(self._heap)
+        self._lower_ceiling(-self._heap[0][0])
+
+    def _lower_ceiling(self, ceiling: float) -> None:
+        self._ceiling = ceiling
+        self._log_passed = math.log1p(-ceiling) if ceiling < 1 else -math.inf
+
+    def _draw_skip(self) -> int:
+        """How many lines have a priority from the ceiling on, until one has not; or windows, until one is looked at.
+
+        All lines of that window have a priority below this ceiling, also where the first of them lowers it.
+        """
+        self._bound = self._ceiling
+        if self._ceiling == 1:
+            return 0
+        return int(math.log(1 - self._random()) / self._log_passed)
+
+    def sample(self) -> Sample:
+        """(priority, `<urlkey> <timestamp>`) of the lines that were kept."""
+        return [(-priority, key) for priority, key in self._heap]
+
+
+def add_pieces(pieces: Iterable[bytes], reservoir: Reservoir) -> None:
+    """Let all lines of a text pass `reservoir` that comes in `pieces`, cut anywhere."""
+    begun = [b"\n"]  # the line end before a line, and what there is of the line
+    for piece in pieces:
+        first, last = piece.find(b"\n"), piece.rfind(b"\n")
+        if first < 0:
+            begun.append(piece)
+            continue
+        line = b"".join((*begun, piece[: first + 1]))
+        reservoir.add_text(line, 0, len(line) - 1)
+        reservoir.add_text(piece, first, last)
+        begun = [piece[last:]]
+    line = b"".join(begun)
+    if len(line) > 1:
+        reservoir.add_text(line + b"\n", 0, len(line))
+
+
+def merge_samples(samples: Iterable[Sample], size: int) -> Sample:
+    """The `size` entries of least priority."""
+    merged: Sample = []
+    for sample in samples:
+        merged += sample
+        if len(merged) > size:
+            merged = sorted(merged)[:size]
+    return merged
+
+
+def pick_splits(keys: Iterable[bytes], shards: int) -> list[bytes]:
+    """`shards` - 1 distinct keys that divide the sampled `keys` as evenly as can be, in order.
+
+    Fewer where there are fewer distinct keys than `shards`.
+
+    >>> pick_splits([b"a", b"b", b"b", b"b", b"c", b"d"], 3)
+    [b'b', b'c']
+    """
+    ordered = sorted(keys)
+    firsts = [index for index, key in enumerate(ordered) if not index or key != ordered[index - 1]]
+    shards = min(shards, len(firsts))
+    points: list[bytes] = []
+    at = 0
+    for number in range(1, shards):
+        at = _nearest(firsts, len(ordered) * number // shards, at + 1, len(firsts) - shards + number)
+        points.append(ordered[firsts[at]])
+    return points
+
+
+def _nearest(numbers: list[int], wanted: int, low: int, high: int) -> int:
+    """The index, from `low` to `high`, of the number nearest to `wanted`."""
+    index = min(bisect_left(numbers, wanted, low), high)
+    is_below_nearer = index > low and wanted - numbers[index - 1] < numbers[index] - wanted
+    return index - 1 if is_below_nearer else index

@@ -1,0 +1,24 @@
+"""Lines -> a gzip file of members of about 1 MiB plain, which readers can inflate whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO
+
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.stages.lines.group_lines import group_lines
+from cdxmill.stages.lines.line_lists import text_of
+
+MEMBER = 1 << 20
+
+
+def write_gzip_lines(lists: Iterable[list[bytes]], file: IO[bytes], compressor: Compressor) -> int:
+    """Write lines, each with an LF, to `file`; the compressed bytes written.
+
+    No lines give one empty member.
+    """
+    size = 0
+    for lines in lists:
+        for group in group_lines(lines, MEMBER):
+            size += file.write(compressor.compress(text_of(group)))
+    return size or file.write(compressor.compress(b""))

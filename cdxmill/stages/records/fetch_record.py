@@ -1,0 +1,162 @@
+"""A record's byte range in an archive -> the record, read as the indexer reads it.
+
+    gzip, plain    [ range ]
+    zst            [ the file's dictionary, if it has one ][ range ]
+
+Only that is read: a range that holds more or less than one record shows.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import zstandard
+
+from cdxmill.capture import Damage, Note, Record
+from cdxmill.formats import gzip_member
+from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC, MAGIC, FrameError, frame_end
+from cdxmill.stages.inflate import MemberError, inflate
+from cdxmill.stages.records.read_records import read_records
+from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, inflater_with
+from cdxmill.stages.window import ReadAt, Window
+
+_HELD = 16 << 20
+"""A range of so many bytes is kept: it is looked at twice."""
+_HEAD = 1 << 17
+"""A dictionary is read at once: zstd trains ones of 110 KiB."""
+_PIECE = 1 << 18
+
+
+class NoRecord(ValueError):
+    """The range is not exactly one record; the text says why."""
+
+
+class Archive:
+    """An archive that `read_at(offset, size)` gives, of which single records are read."""
+
+    def __init__(self, read_at: ReadAt) -> None:
+        self._read_at = read_at
+        self._dictionary: bytes | None = None
+
+    def record(self, offset: int, length: int | None) -> FetchedRecord:
+        """The record at `offset`, which takes `length` bytes; without a length the one that begins there.
+
+        Raises NoRecord, and what `read_at` raises.
+        """
+        part = _Range(self._read_at, offset, length)
+        start = part.read_at(0, 4)
+        if not start:
+            raise NoRecord("the file ends before it")
+        before = self._dictionary_frame() if start == MAGIC else b""
+        record = _only_record(before, part, length is None)
+        part.limit(record.length)
+        return FetchedRecord(record, part, before)
+
+    def _dictionary_frame(self) -> bytes:
+        """The skippable frame that the file begins with, if it holds a dictionary."""
+        if self._dictionary is None:
+            window = Window(self._read_at, _HEAD)
+            self._dictionary = b""
+            if window.get(0, 4) == DICTIONARY_MAGIC:
+                try:
+                    end = frame_end(window.get, 0)
+                except FrameError as error:
+                    raise NoRecord(f"the dictionary cannot be read: {error}") from None
+                if end > MAX_DICTIONARY:
+                    raise NoRecord(f"the dictionary is larger than {MAX_DICTIONARY >> 20} MiB")
+                self._dictionary = window.get(0, end)
+        return self._dictionary
+
+
+class FetchedRecord:
+    """One whole record. `record` is what the indexer has of it, `content()` all of its bytes, decompressed."""
+
+    def __init__(self, record: Record, part: _Range, dictionary: bytes) -> None:
+        self.record = record
+        self._part, self._dictionary = part, dictionary
+
+    def content(self) -> Iterator[bytes]:
+        """The record from its first byte to the closing line ends, in pieces. Raises NoRecord."""
+        start = self._part.read_at(0, 4)
+        try:
+            if start.startswith(gzip_member.MAGIC):
+                yield from inflate(Window(self._part.read_at), 0)
+            elif start == MAGIC:
+                with inflater_with(self._dictionary).stream_reader(
+                    _File(self._part),  # type: ignore[arg-type]
+                    read_size=_PIECE,
+                    read_across_frames=True,
+                ) as reader:
+                    while piece := reader.read(_PIECE):
+                        yield piece
+            else:  # the range of a record in a plain file ends before its closing line ends
+                yield from self._part.pieces()
+                yield b"\n" if self.record.is_arc else b"\r\n\r\n"
+        except (MemberError, zstandard.ZstdError) as error:
+            raise NoRecord(str(error)) from None
+
+
+class _Range:
+    """Bytes of a file as if they were all of it."""
+
+    def __init__(self, read_at: ReadAt, start: int, length: int | None) -> None:
+        self._read_at, self._start, self._length = read_at, start, length
+        self._held: bytes | None = None
+        if length is not None and length <= _HELD:
+            self._held = read_at(start, length)
+
+    def limit(self, length: int) -> None:
+        """From now on it ends there."""
+        self._length = length
+        if self._held is not None:
+            self._held = self._held[:length]
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Fewer bytes only at the end."""
+        if self._held is not None:
+            return self._held[offset : offset + size]
+        if self._length is not None:
+            size = max(0, min(size, self._length - offset))
+        return self._read_at(self._start + offset, size) if size else b""
+
+    def pieces(self) -> Iterator[bytes]:
+        """From start to end."""
+        pos = 0
+        while piece := self.read_at(pos, _PIECE):
+            yield piece
+            pos += len(piece)
+
+
+class _File(io.RawIOBase):
+    """A range as a file."""
+
+    def __init__(self, part: _Range) -> None:
+        self._part, self._pos = part, 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._part.read_at(self._pos, size if size >= 0 else 1 << 62)
+        self._pos += len(data)
+        return data
+
+
+def _only_record(before: bytes, part: _Range, may_go_on: bool) -> Record:
+    """The record that the range begins with; nothing else may follow, unless it `may_go_on`."""
+
+    def read_at(offset: int, size: int) -> bytes:
+        if offset >= len(before):
+            return part.read_at(offset - len(before), size)
+        data = before[offset : offset + size]
+        return data + part.read_at(0, size - len(data)) if len(data) < size else data
+
+    items = read_records(read_at)
+    first = next(items, None)
+    if not isinstance(first, Record):
+        reason = first.reason if isinstance(first, Damage | Note) else "no record is there"
+        raise NoRecord(reason)
+    if first.offset != len(before):
+        raise NoRecord("no record starts there")
+    if not may_go_on and (more := next(items, None)) is not None:
+        reason = more.reason if isinstance(more, Damage) else "another record follows"
+        raise NoRecord(f"more than one record is there ({reason})")
+    return first

@@ -1,0 +1,128 @@
+"""Records of an uncompressed archive: each ends where its Content-Length says.
+
+The closing line ends are not part of a record's range, as in pywb and cdxj-indexer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cdxmill.capture import Damage, Headers, Record
+from cdxmill.formats.arc_header import KNOWN_SCHEME
+from cdxmill.formats.arc_header import SEARCH as ARC_SEARCH
+from cdxmill.stages.records.resync import Resync
+from cdxmill.stages.records.take_record import (
+    BLOCK_HEAD,
+    LEAVE,
+    NO_ARCHIVE,
+    BlockReader,
+    NotARecord,
+    RecordError,
+    content_length,
+    read_header,
+    starts_record,
+    wants_digest,
+)
+from cdxmill.stages.window import Window
+
+CUT = "the file is cut or this length is wrong: fetch it again"
+
+_PIECE = 1 << 20
+_BLANK = 1 << 10
+_LINE_ENDS = b"\r\n \t"
+
+PLAIN_START = re.compile(
+    rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]{0,8}\n(?=[A-Za-z])|" + ARC_SEARCH.pattern, ARC_SEARCH.flags
+)
+
+
+def read_plain(window: Window) -> Iterator[Record | Damage]:
+    """Every record of the file in `window`; what gets no record is told as Damage."""
+    resync = Resync(window, PLAIN_START, lambda pos: looked_at_header(window, pos))
+    pos = _skip_blank(window, 0)
+    while window.get(pos, 1):
+        try:
+            record = _record_at(window, pos, resync)
+        except RecordError as error:
+            end = resync.behind(pos, looked_at_header(window, pos))
+            yield _damage(pos, end, error)
+            pos = end
+        else:
+            yield record
+            pos = _skip_blank(window, pos + record.length)
+
+
+def looked_at_header(window: Window, pos: int) -> int:
+    """0 where a whole record header stands at `pos`; else the bytes that were looked at."""
+    looked = 0
+
+    def read(size: int) -> bytes:
+        nonlocal looked
+        data = window.get(pos, size)
+        looked = len(data)
+        return data
+
+    try:
+        read_header(read)
+    except RecordError:
+        return looked or 1
+    return 0
+
+
+def _skip_blank(window: Window, pos: int) -> int:
+    while head := window.get(pos, _BLANK):
+        rest = head.lstrip(_LINE_ENDS)
+        pos += len(head) - len(rest)
+        if rest:
+            break
+    return pos
+
+
+def _record_at(window: Window, pos: int, resync: Resync) -> Record:
+    headers, start, is_arc = read_header(lambda size: window.get(pos, size))
+    size = content_length(headers)
+    end = pos + start + size
+    if size and not window.peek(end - 1, 1):
+        have = window.end() - pos - start
+        raise RecordError(f"Content-Length is {size}, but the file ends {have} bytes into the block", CUT)
+    if not _is_followed(window, end, is_arc):
+        # garbage, or the length is wrong: closing line ends show which, if no record starts before them;
+        # ARC's single line end would show nothing, for every line of a text ends in one
+        is_closed = not is_arc and window.peek(end, 4) == b"\r\n\r\n"
+        if not is_closed or resync.first(pos + start) < end:
+            raise RecordError("Content-Length is wrong: no record follows the block")
+    block = window.get(pos + start, min(size, BLOCK_HEAD))
+    digest = _digest(window, pos + start, headers, block, size) if wants_digest(headers) else None
+    return Record(pos, start + size, headers, block, size, digest, is_arc)
+
+
+def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int) -> bytes | None:
+    body = BlockReader(headers, block, size)
+    while body.missing and (piece := window.get(pos, min(_PIECE, body.missing))):
+        body.feed(piece)
+        pos += len(piece)
+    return body.digest()
+
+
+def _is_followed(window: Window, end: int, is_arc: bool) -> bool:
+    """Whether another record, or the file's end, follows a block that ends at `end`."""
+    head = window.peek(end, _BLANK)
+    rest = head.lstrip(_LINE_ENDS)
+    following, is_all = end + len(head) - len(rest), len(head) < _BLANK
+    if is_all and not rest:
+        return True
+    if is_arc:
+        is_url = KNOWN_SCHEME.match(rest) is not None
+        if not is_url and window.peek(following - 1, 1) != b"\n":
+            return False  # inside a line: a header line from its second letter on would look like one
+        if is_url and is_all and b"\n" not in rest:
+            return True  # the file is cut in a header line
+    return starts_record(lambda size: window.peek(following, size))
+
+
+def _damage(pos: int, end: int, error: RecordError) -> Damage:
+    hint = error.hint
+    if isinstance(error, NotARecord):
+        hint = LEAVE if pos else NO_ARCHIVE
+    return Damage(pos, f"{error.reason}; {end - pos} bytes skipped", hint)

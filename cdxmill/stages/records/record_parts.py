@@ -1,0 +1,45 @@
+"""The content of a record, in pieces -> its header, the HTTP head, the payload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from cdxmill.capture import Record
+from cdxmill.stages.records.take_record import BLOCK_HEAD, RecordError, parse_header, payload_start
+
+
+class RecordParts(NamedTuple):
+    """A record's own header with its blank line, the HTTP head likewise (b"" where there is none), the payload."""
+
+    header: bytes
+    http_head: bytes
+    payload: Iterator[bytes]
+
+
+def record_parts(record: Record, content: Iterator[bytes]) -> RecordParts:
+    """The parts of `record`, whose bytes are `content`. The payload is read as it is asked for."""
+    data, start = next(content, b""), 0
+    while not start:
+        try:
+            _, start, _ = parse_header(data)
+        except RecordError:  # it is a sound record: its header ends further on
+            data += next(content)
+    block = _first(chain((data[start:],), content), record.size)
+    head = b""
+    for piece in block:
+        head += piece
+        if len(head) >= BLOCK_HEAD:
+            break
+    end = payload_start(record.headers, head)
+    return RecordParts(data[:start], head[:end], chain((head[end:],), block))
+
+
+def _first(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """The first `size` bytes."""
+    for piece in pieces:
+        yield piece[:size]
+        size -= min(size, len(piece))
+        if not size:
+            return

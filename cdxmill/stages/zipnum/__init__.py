@@ -1,0 +1,1 @@
+"""Blocks of a ZipNum cluster: written, found, checked."""

@@ -1,0 +1,131 @@
+"""A range of keys -> the lines of a ZipNum cluster that lie in it, block after block.
+
+Blocks that lie one behind the other in a shard are read at once where a read costs a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.stages.zipnum.block_text import BlockText, ReadShard, check_length
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
+
+__all__ = [
+    "JOINED",
+    "BlockReader",
+    "DamagedCluster",
+    "find_backwards",
+    "find_lines",
+    "joined",
+    "texts",
+    "wanted_blocks",
+]
+
+JOINED = 8 << 20
+"""Bytes of neighbouring blocks in one read, at most, unless one block has more: about 30 blocks of 3000 lines."""
+
+
+_GROUP = 32
+"""Blocks that are read together at most where an answer is read backwards: as many as `JOINED` has."""
+
+
+class BlockReader:
+    """Opens blocks; the last one stays open, for the next question may be for it, too."""
+
+    def __init__(self, read: ReadShard) -> None:
+        self._read = read
+        self._last: BlockText | None = None
+
+    def text_of(self, block: BlockRef, low: bytes, read: ReadShard | None = None) -> BlockText:
+        """The text of a block, to be asked for lines from `low` on; `read` in place of the reader's own."""
+        last = self._last
+        if last is None or last.block != block or not last.can_answer(low):
+            last = self._last = BlockText(block, read or self._read)
+        return last
+
+    def read_all(self, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
+        """The texts of blocks that lie one behind the other, all of them read at once."""
+        shard, start = run[0].shard, run[0].offset
+        size = run[-1].offset + run[-1].length - start
+        last = self._last
+        if last is not None and last.block == run[0] and last.can_answer(low) and len(run) == 1:
+            yield last
+            return
+        for block in run:
+            check_length(block)
+        data = self._read(shard, start, size)
+        for block in run:
+            yield self.text_of(
+                block, low, lambda _, offset, size: data[offset - start : offset - start + size]
+            )
+
+
+def wanted_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> Iterator[BlockRef]:
+    """The blocks that may have lines from `low` on and below `high`, in order. Raises DamagedCluster."""
+    for block in index.blocks(low):
+        if block.key >= high:
+            return
+        yield block
+
+
+def find_lines(
+    blocks: Iterable[BlockRef], reader: BlockReader, low: bytes, high: bytes, join: bool, few: bool = False
+) -> Iterator[list[bytes]]:
+    """The lines from `low` on and below `high`, a list for each block that has any. Raises DamagedCluster.
+
+    With `join` neighbouring blocks are read at once, with `few` at first no more than two of them.
+    """
+    for text in texts(blocks, reader, low, join, few):
+        lines, is_beyond = text.between(low, high)
+        if lines:
+            yield lines
+        if is_beyond:
+            return
+
+
+def find_backwards(
+    blocks: list[BlockRef], reader: BlockReader, low: bytes, high: bytes, join: bool
+) -> Iterator[list[bytes]]:
+    """The lists of `find_lines`, the last one first: blocks are read from the end on, and no more than are taken."""
+    end, size = len(blocks), 2 if join else 1
+    while end > 0:
+        start = max(0, end - size)
+        yield from reversed(list(find_lines(blocks[start:end], reader, low, high, join)))
+        end, size = start, min(size * 2, _GROUP) if join else 1
+
+
+def texts(
+    blocks: Iterable[BlockRef], reader: BlockReader, low: bytes, join: bool, few: bool = False
+) -> Iterator[BlockText]:
+    """The texts of blocks, in their order."""
+    if not join:
+        for block in blocks:
+            yield reader.text_of(block, low)
+    else:
+        for run in joined(blocks, few):
+            yield from reader.read_all(run, low)
+
+
+def joined(blocks: Iterable[BlockRef], few: bool = False) -> Iterator[list[BlockRef]]:
+    """Blocks that are read at once: neighbours of one shard; with `few` 2 of them, then 4, 8 and so on.
+
+    >>> blocks = [BlockRef(b"k", b"a", 0, 5), BlockRef(b"l", b"a", 5, 9), BlockRef(b"m", b"b", 0, 5)]
+    >>> [len(run) for run in joined(blocks)]
+    [2, 1]
+    """
+    most = 2 if few else JOINED
+    run: list[BlockRef] = []
+    for block in blocks:
+        if run and not (len(run) < most and _is_next(run, block)):
+            yield run
+            run, most = [], most * 2
+        run.append(block)
+    if run:
+        yield run
+
+
+def _is_next(run: list[BlockRef], block: BlockRef) -> bool:
+    last = run[-1]
+    is_neighbour = block.shard == last.shard and block.offset == last.offset + last.length
+    return is_neighbour and block.offset + block.length - run[0].offset <= JOINED

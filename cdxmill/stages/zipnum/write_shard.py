@@ -1,0 +1,47 @@
+"""Sorted lines -> one shard of a ZipNum cluster and its part of the secondary index."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import IO, NamedTuple
+
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.zipnum_index import BlockRef, format_part_line, key_of
+from cdxmill.stages.lines.line_lists import Block
+
+BLOCK_LINES = 3000
+
+
+class ShardReport(NamedTuple):
+    """What a finished shard holds; `sha256` is that of the shard file."""
+
+    lines: int
+    blocks: int
+    bytes: int
+    sha256: str
+
+
+def write_shard(
+    blocks: Iterable[Block], name: str, shard: IO[bytes], part: IO[bytes], compressor: Compressor
+) -> ShardReport:
+    """Write sorted lines to `shard`, a gzip member a block, and a line a block to `part`.
+
+    Requires: `blocks` give sorted, distinct lines. A shard without lines is one empty gzip member,
+    its part is empty.
+    """
+    offset = count = number = 0
+    digest = hashlib.sha256()
+    for lines, text in blocks:
+        data = compressor.compress(text)
+        first = bytes(text[: text.index(b"\n")])
+        part.write(format_part_line(BlockRef(key_of(first), name.encode(), offset, len(data))))
+        shard.write(data)
+        digest.update(data)
+        offset, count, number = offset + len(data), count + lines, number + 1
+    if not number:
+        data = compressor.compress(b"")
+        shard.write(data)
+        digest.update(data)
+        offset = len(data)
+    return ShardReport(count, number, offset, digest.hexdigest())

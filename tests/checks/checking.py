@@ -1,0 +1,64 @@
+"""What `verify` tells of a cluster, and the cluster that the tests damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cdxmill.commands.verify import VerifyOptions, verify
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.errors import CdxmillError
+from cdxmill.running.failures import Failures
+
+from ..material.cdx_files import many_lines, write_gzip
+
+SHARDS, NUMLINES = 4, 40
+
+
+class Told(Failures):
+    """What is told, in a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def found(cluster: Path | str, **options: object) -> list[str]:
+    """What is told of a cluster."""
+    failures = Told()
+    try:
+        verify(str(cluster), VerifyOptions(quiet=True, **options), failures)  # type: ignore[arg-type]
+    except CdxmillError as error:
+        return [str(error)]
+    assert bool(failures.count) == bool(failures.lines)
+    return failures.lines
+
+
+def shard_files(cluster: Path) -> list[Path]:
+    return sorted(cluster.glob("cdx-*.gz"))
+
+
+def swap(one: Path, other: Path) -> None:
+    first, second = one.read_bytes(), other.read_bytes()
+    one.write_bytes(second)
+    other.write_bytes(first)
+
+
+def make(folder: Path) -> Path:
+    """inputs/ and the cluster C of their lines, which its cluster.loc names by relative paths, so that it can be copied."""
+    (folder / "inputs").mkdir()
+    lines = many_lines(900)
+    paths = [write_gzip(folder / f"inputs/{number}.cdxj.gz", lines[number::3], 2) for number in range(3)]
+    build_cluster(
+        list(map(str, paths)),
+        folder / "C",
+        ZipnumOptions(SHARDS, block_lines=NUMLINES, quiet=True),
+        Failures(),
+    )
+    located = b"".join(
+        b"%b\t%b\n" % (path.name.encode(), path.name.encode()) for path in shard_files(folder / "C")
+    )
+    (folder / "C/cluster.loc").write_bytes(located)
+    return folder

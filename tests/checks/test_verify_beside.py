@@ -1,0 +1,112 @@
+"""`cdxmill verify`: cluster.loc and cluster.json that are not of the shards are found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+
+from ..material.cdx_files import write_gzip
+from .checking import Told, found, shard_files
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "cdx-00000.gz is not in it"),
+        (b"cdx-00000.gz\n", "line 1 is no shard with its locations"),
+        (b"cdx-00000.gz\tcdx-00000.gz\n" * 2, "names a shard twice"),
+        (b"cdx-00009.gz\tcdx-00000.gz\n", "names cdx-00009.gz, which is no shard of this cluster"),
+        (b"cdx-00000.gz\tcdx-00000.gz\tabsent/cdx-00000.gz\n", "no file can be read there"),
+        (b"cdx-00000.gz\tcdx-00001.gz\n", "cdx-00000.gz is not at"),
+    ],
+)
+def test_locations_that_are_not_those_of_the_shards_are_found(
+    content: bytes, reason: str, cluster: Path
+) -> None:
+    (cluster / "cluster.loc").write_bytes(content)
+    assert any(reason in line for line in found(cluster))
+
+
+def test_locations_can_be_held_against_what_they_should_be(cluster: Path) -> None:
+    base = "https://index.example.org/C"
+    located = [f"{path.name}\t{base}/{path.name}\n" for path in shard_files(cluster)]
+    (cluster / "cluster.loc").write_text("".join(located))
+    assert found(cluster, location=base) == []
+    assert any("is not at" in line for line in found(cluster, location="https://other.example.org"))
+
+
+def test_shards_elsewhere_are_found_by_a_rule_as_lookups_find_them(
+    cluster: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "there").mkdir()
+    for path in shard_files(cluster):
+        path.rename(tmp_path / "there" / path.name)
+    (cluster / "cluster.loc").unlink()
+    (cluster / "cluster.json").unlink()
+    assert run_cdxmill("verify", cluster).returncode == 1
+    assert run_cdxmill("verify", cluster, "--shard-index-loc", "/C/$", "/there/").returncode == 0
+    done = run_cdxmill("verify", cluster, "--shard-index-loc", "(", "x")
+    assert (done.returncode, b"no regular expression" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("ending", [".gz", ".cdx.gz"])
+def test_shards_are_found_whose_names_the_index_cuts(cluster: Path, ending: str) -> None:
+    for path in cluster.iterdir():
+        if path.name != "cluster.idx" and not path.name.startswith("cdx-"):
+            path.unlink()
+    for path in shard_files(cluster):
+        path.rename(path.with_name(path.name.removesuffix(".gz") + ending))
+    index = cluster / "cluster.idx"
+    index.write_bytes(index.read_bytes().replace(b".gz\t", b"\t"))
+    assert found(cluster) == []
+
+
+def change_manifest(cluster: Path, change: Callable[[dict[str, object]], object]) -> None:
+    content = json.loads((cluster / "cluster.json").read_bytes())
+    change(content)
+    (cluster / "cluster.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.update(lines=901),
+        lambda content: content.update(blocks=1),
+        lambda content: content.update(numlines=41),
+        lambda content: content.update(numlines=None),
+        lambda content: content.update(splits_sha256="0" * 64),
+        lambda content: content.update(format=2),
+        lambda content: content.pop("compressor"),
+        lambda content: content["compressor"].update(library="other"),
+        lambda content: content["shards"][2].update(lines=1),
+        lambda content: content["shards"][2].update(bytes="1"),
+        lambda content: content["shards"][2].update(sha256="0" * 64),
+        lambda content: content["shards"][2].update(name="cdx-00003.gz"),
+        lambda content: content["shards"].pop(),
+        lambda content: content.update(shards=[]),
+        lambda content: content.update(shards=7),
+    ],
+)
+def test_a_changed_manifest_is_found(change: Callable[[dict[str, object]], object], cluster: Path) -> None:
+    change_manifest(cluster, change)
+    assert found(cluster)
+
+
+def test_of_a_cluster_that_was_moved_only_so_many_places_are_told(tmp_path: Path) -> None:
+    path = write_gzip(tmp_path / "a.cdxj.gz", [b"com,a)/ 2020 {}"])
+    options = ZipnumOptions(31, tuple(b"%02d" % number for number in range(30)), quiet=True)
+    build_cluster([str(path)], tmp_path / "C", options, Told())
+    (tmp_path / "C").rename(tmp_path / "moved")
+    told = found(tmp_path / "moved")
+    assert len(told) == 21
+    assert "no file can be read there (where the cluster was moved, publish it to itself)" in told[0]
+    assert told[-1].endswith("cluster.loc: 11 more things are wrong with it")

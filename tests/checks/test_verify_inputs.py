@@ -1,0 +1,129 @@
+"""`cdxmill verify --against` and `--archives`: lines are held against the inputs, and against the records."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+
+from ..material.cdx_files import many_lines, write_gzip, write_plain
+from ..material.clusters import shards_of
+from .checking import Told, found, swap
+
+if TYPE_CHECKING:
+    from tests.conftest import BuildCluster, RunCdxmill
+
+
+def test_lines_are_compared_with_the_inputs(made: Path, cluster: Path) -> None:
+    lines = sorted(set(many_lines(900)))
+    given = write_gzip(made / "given.cdxj.gz", [*lines[5:], b"com,aaa)/ 2020 {}", b"org,zzz)/ 2020 {}"])
+    told = found(cluster, against=[str(given)], processes=2)
+    assert told == [
+        f"{cluster}: 2 lines of the inputs missing, the first: {b'com,aaa)/ 2020 {}'!r}",
+        f"{cluster}: 5 lines not of the inputs, the first: {lines[0]!r}",
+    ]
+
+
+hostile = st.binary(min_size=1, max_size=12).filter(lambda line: b"\n" not in line) | st.sampled_from(
+    [
+        b"com,a)/\t 2020 {}",
+        b"com,a)/\x08 2020 {}",
+        b"\t",
+        b"\0",
+        b"\r",
+        b"com,ex\xffample)/ 2020 {}",
+        b" ",
+        b"x" * 300_000,
+    ]
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(hostile, max_size=30), st.integers(1, 4), st.sampled_from([1, 2, 3000]))
+def test_clusters_of_hostile_lines_pass(lines: list[bytes], shards: int, numlines: int) -> None:
+    with TemporaryDirectory() as place:
+        path = write_plain(Path(place, "a.cdxj"), [b"com,example)/ 2020 {}", *lines])
+        folder = Path(place, "C")
+        build_cluster([str(path)], folder, ZipnumOptions(shards, block_lines=numlines, quiet=True), Told())
+        assert found(folder, against=[str(path)]) == []
+        (folder / "cluster.json").unlink()
+        assert found(folder, against=[str(path)]) == []
+
+
+def test_a_damaged_input_is_told(made: Path, cluster: Path) -> None:
+    data = (made / "inputs/0.cdxj.gz").read_bytes()
+    (cluster.parent / "cut.cdxj.gz").write_bytes(data[:-9])
+    told = found(cluster, against=[str(cluster.parent / "cut.cdxj.gz")])
+    assert "none of its lines are compared" in told[0]
+    assert "900 lines not of the inputs" in told[1]
+
+
+def test_a_damaged_cluster_is_not_compared(made: Path, cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    shard = cluster / "cdx-00000.gz"
+    shard.write_bytes(shard.read_bytes()[:-9])
+    done = run_cdxmill("verify", cluster, "--against", made / "inputs")
+    assert done.returncode == 1
+    assert b"lines were not compared with the inputs" in done.stderr
+    assert not done.stderr.endswith(b"compared with the inputs\n")
+
+
+@pytest.fixture
+def of_archives(build_cluster: BuildCluster, pywb_warcs: Path, tmp_path: Path) -> Path:
+    """A cluster with the archives beside it: gzip and plain, WARC and ARC."""
+    (tmp_path / "warcs").mkdir()
+    for name in ("iana.warc.gz", "example.warc.gz", "example.arc.gz", "example.arc", "post-test.warc.gz"):
+        shutil.copy(pywb_warcs / name, tmp_path / "warcs" / name)
+    return build_cluster(tmp_path / "C", [tmp_path / "warcs"], 3, "-q", "--numlines", "20").folder
+
+
+def test_every_line_leads_to_its_record(of_archives: Path, run_cdxmill: RunCdxmill) -> None:
+    warcs = of_archives.parent / "warcs"
+    lines = b"".join(shards_of(of_archives)).count(b"\n")
+    done = run_cdxmill("verify", of_archives, "--archives", warcs)
+    assert done.returncode == 0, done.stderr
+    assert b"%d records read" % lines in done.stderr
+    done = run_cdxmill("verify", of_archives, "--archives", warcs, "--sample", "9")
+    assert done.stderr.endswith(b"9 records read\n")
+
+
+def test_archives_that_have_other_records_are_told(of_archives: Path) -> None:
+    warcs = of_archives.parent / "warcs"
+    swap(warcs / "iana.warc.gz", warcs / "example.warc.gz")
+    told = found(of_archives, archives=str(warcs))
+    assert any("iana.warc.gz@" in line for line in told)
+    (warcs / "iana.warc.gz").unlink()
+    told = found(of_archives, archives=str(warcs))
+    assert any("iana.warc.gz: cannot be read" in line for line in told)
+    assert any("more lines do not lead to their records" in line for line in told)
+
+
+@pytest.mark.parametrize("place", ["absent", "C/cluster.loc/x"])
+def test_a_place_without_archives_is_wrong_usage(
+    place: str, of_archives: Path, run_cdxmill: RunCdxmill
+) -> None:
+    done = run_cdxmill("verify", "-q", of_archives, "--archives", of_archives.parent / place)
+    assert done.returncode == 2
+    assert b"neither a folder of archives nor a path index" in done.stderr
+
+
+@pytest.mark.parametrize("options", [["--sample", "3"], ["--convert"], ["--sample", "0", "--archives", "."]])
+def test_options_that_lack_another_are_wrong_usage(
+    options: list[str], cluster: Path, run_cdxmill: RunCdxmill
+) -> None:
+    assert run_cdxmill("verify", cluster, *options).returncode == 2
+
+
+@pytest.mark.parametrize("what", ["empty", "absent"])
+def test_what_is_no_cluster_is_told_in_one_line(what: str, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    (tmp_path / "empty").mkdir()
+    done = run_cdxmill("verify", tmp_path / what)
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert b"not a ZipNum cluster" in done.stderr

@@ -1,0 +1,130 @@
+"""Large sorted gzip files are read again in place of being spilled: the cluster is the same."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdxmill.commands import zipnum
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.errors import StoppedError
+from cdxmill.inputs import cdx_files
+from cdxmill.running.failures import Failures
+from cdxmill.stages.lines import sorted_file
+from cdxmill.stages.lines.sorted_runs import OpenRun, Run, Slice, cut_runs
+
+from ..material.cdx_files import many_lines, sort_unique, write_gzip, write_plain
+from ..material.clusters import check_cluster, published
+
+
+@pytest.fixture(autouse=True)
+def _all_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cdx_files, "LEAST_SORTED", 1)
+    monkeypatch.setattr(cdx_files, "_LEAST", 1)
+    monkeypatch.setattr(sorted_file, "APART", 1000)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> list[Path]:
+    """Sorted files of many members, with lines in common and twice, and some that have to be spilled."""
+    lines = many_lines(4000)
+    paths = [
+        write_gzip(
+            tmp_path / f"{number}.cdx.gz", sorted([*lines[number::5], *lines[:20], *lines[number::15]]), 60
+        )
+        for number in range(4)
+    ]
+    paths.append(write_gzip(tmp_path / "one-member.cdx.gz", sorted(lines[4::5])))
+    paths.append(write_gzip(tmp_path / "twice.cdx.gz", sorted(lines[:90] * 2), 9))
+    paths.append(write_gzip(tmp_path / "header.cdx.gz", [b" CDX N b a", *sorted(lines[:900])], 9))
+    paths.append(write_gzip(tmp_path / "unsorted.cdx.gz", lines[:900], 9))
+    paths.append(write_plain(tmp_path / "plain.cdx", sorted(lines[:900])))
+    return paths
+
+
+def build(paths: list[Path], folder: Path, failures: Failures | None = None, processes: int = 1) -> None:
+    options = ZipnumOptions(5, block_lines=100, quiet=True, processes=processes)
+    build_cluster(list(map(str, paths)), folder, options, failures or Failures())
+
+
+def sources_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that are runs as they are, once a cluster is built."""
+    sources: list[str] = []
+
+    def noting(runs: Sequence[Run], points: Sequence[bytes], open_run: OpenRun) -> list[list[Slice]]:
+        sources.extend(Path(run.source).name for run in runs if run.source)
+        return cut_runs(runs, points, open_run)
+
+    monkeypatch.setattr(zipnum, "cut_runs", noting)
+    return sources
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_sorted_files_give_the_cluster_that_spilled_ones_give(
+    inputs: list[Path], processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = sources_of(monkeypatch)
+    build(inputs, tmp_path / "C", processes=processes)
+    assert sorted(sources) == [f"{number}.cdx.gz" for number in range(4)]
+    check_cluster(tmp_path / "C", sort_unique(inputs), 100)
+    monkeypatch.setattr(cdx_files, "LEAST_SORTED", 1 << 40)
+    build(inputs, tmp_path / "spilled")
+    assert published(tmp_path / "C") == published(tmp_path / "spilled")
+
+
+def test_a_damaged_sorted_file_is_told_once_and_leaves_no_line(
+    inputs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = bytearray(inputs[1].read_bytes())
+    data[-100] ^= 1
+    inputs[1].write_bytes(data)
+    failures = Failures()
+    build(inputs, tmp_path / "C", failures)
+    assert failures.count == 1
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"{inputs[1]}: the gzip ")
+    check_cluster(tmp_path / "C", sort_unique([inputs[0], *inputs[2:]]), 100)
+
+
+def before_shards(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
+    """`change` is done between the two readings of the inputs."""
+    write_shards = zipnum._write_shards
+
+    def changed(*args: Any) -> Any:
+        change()
+        return write_shards(*args)
+
+    monkeypatch.setattr(zipnum, "_write_shards", changed)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gone", "0.cdx.gz: cannot be read (No such file or directory); run it again"),
+        ("other", "0.cdx.gz: .*; run it again"),
+        ("newer", "inputs were changed while they were read; run it again"),
+    ],
+)
+def test_a_sorted_file_that_is_changed_meanwhile_stops_it(
+    name: str, message: str, inputs: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes: dict[str, Callable[[], object]] = {
+        "gone": inputs[0].unlink,
+        "other": lambda: inputs[0].write_bytes(gzip.compress(b"com,a)/ 2020 {}\n")),
+        "newer": lambda: os.utime(inputs[0], (1, 1)),
+    }
+    saved = shutil.copyfile(inputs[0], tmp_path / "saved")
+    before_shards(monkeypatch, changes[name])
+    with pytest.raises(StoppedError, match=message.replace("(", r"\(").replace(")", r"\)")):
+        build(inputs, tmp_path / "C")
+    assert not (tmp_path / "C/cluster.json").exists()
+    monkeypatch.undo()
+    shutil.copyfile(saved, inputs[0])
+    build(inputs, tmp_path / "C")
+    check_cluster(tmp_path / "C", sort_unique(inputs), 100)

@@ -1,0 +1,352 @@
+"""A run that is stopped leaves no cluster that looks finished; run again, it ends with the same bytes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from cdxmill.commands import zipnum
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.inputs import cdx_files
+from cdxmill.running.failures import Failures
+from cdxmill.running.progress import Progress
+from cdxmill.running.resume import WorkFolder
+
+from ..material.cdx_files import many_lines, sort_unique, write_plain
+from ..material.clusters import check_cluster, published
+from ..material.processes import COMMAND, Started, stopped_at
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+SHARDS = 12
+SLOWLY = ["-s", str(SHARDS), "-p", "2", "--level", "11"]
+"""A hard level, so that the shards take long enough to be stopped between two of them."""
+FINISHED = ["cluster.json", "cluster.idx", "cluster.summary", "cluster.loc"]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Files for two tasks of sorting."""
+    folder = tmp_path_factory.mktemp("inputs")
+    lines = many_lines(36_000)
+    return [write_plain(folder / f"{number}.cdx", lines[number * 3000 :][:30_000]) for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(
+    inputs: list[Path], run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("uninterrupted") / "C"
+    done = run_cdxmill("zipnum", "-o", folder, *SLOWLY, *inputs)
+    assert done.returncode == 0, done.stderr
+    check_cluster(folder, sort_unique(inputs))
+    return published(folder)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        ".work/job.json",
+        ".work/*.run",
+        ".work/sort-*.json",
+        ".cdx-*.tmp",
+        ".work/shard-*.json",
+        "part-0000[5-9]",
+    ],
+)
+def test_a_killed_zipnum_is_not_finished_and_run_again_ends_with_the_same_bytes(
+    moment: str, inputs: list[Path], uninterrupted: dict[str, bytes], run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    folder = tmp_path / "C"
+    call: list[str | Path] = ["zipnum", "-o", folder, *SLOWLY, *inputs]
+    stopped_at(folder, moment, call)
+    assert [name for name in FINISHED if (folder / name).exists()] == []
+    asked = run_cdxmill("lookup", folder, "http://host000.com/*")
+    assert (asked.returncode in (1, 2), asked.stdout) == (True, b"")  # no cluster, or half of one
+    assert run_cdxmill(*call).returncode == 0
+    assert published(folder) == uninterrupted
+    assert not (folder / ".work").exists()
+
+
+def test_a_finished_cluster_is_unfinished_while_it_is_built_again(
+    inputs: list[Path], uninterrupted: dict[str, bytes], run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    folder = tmp_path / "C"
+    run_cdxmill("zipnum", "-o", folder, "-s", "2", *inputs)
+    assert (folder / "cluster.json").exists()
+    call: list[str | Path] = ["zipnum", "-o", folder, *SLOWLY, *inputs]
+    stopped_at(folder, ".work/shard-*.json", call)
+    assert [name for name in FINISHED if (folder / name).exists()] == []
+    assert run_cdxmill(*call).returncode == 0
+    assert published(folder) == uninterrupted
+
+
+def test_other_options_or_inputs_do_not_go_on_from_what_is_left(
+    inputs: list[Path], uninterrupted: dict[str, bytes], run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    folder = tmp_path / "C"
+    changed = tmp_path / "changed.cdx"
+    shutil.copyfile(inputs[0], changed)
+    stopped_at(folder, ".work/shard-*.json", ["zipnum", "-o", folder, *SLOWLY, changed, *inputs[1:]])
+    changed.write_bytes(b"com,a)/ 2020 {}\n")
+    assert run_cdxmill("zipnum", "-o", folder, "-s", "2", changed, *inputs[1:]).returncode == 0
+    check_cluster(folder, sort_unique([changed, *inputs[1:]]))
+    stopped_at(folder, ".work/shard-*.json", ["zipnum", "-o", folder, *SLOWLY, "--seed", "7", *inputs])
+    assert run_cdxmill("zipnum", "-o", folder, *SLOWLY, *inputs).returncode == 0
+    assert published(folder) == uninterrupted
+
+
+class Stop(Exception):
+    """Something goes wrong half-way."""
+
+
+class Counted:
+    """Counts the calls of a function; the one that `stop` numbers fails."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+        self._function: Callable[..., Any] = getattr(zipnum, name)
+        self.calls, self.stop = 0, -1
+        monkeypatch.setattr(zipnum, name, self._call)
+
+    def _call(self, *args: Any) -> Any:
+        if self.calls == self.stop:
+            raise Stop
+        self.calls += 1
+        return self._function(*args)
+
+
+@pytest.fixture
+def sorts(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    monkeypatch.setattr(cdx_files, "_LEAST", 1)
+    return Counted(monkeypatch, "sort_files")
+
+
+@pytest.fixture
+def shards(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    return Counted(monkeypatch, "write_shard_files")
+
+
+def small_files(folder: Path) -> list[str]:
+    lines = many_lines(300)
+    return [str(write_plain(folder / f"{number}.cdx", lines[number::4])) for number in range(4)]
+
+
+def build(paths: Iterable[str], folder: Path) -> None:
+    build_cluster(list(paths), folder, ZipnumOptions(6, quiet=True), Failures())
+
+
+def test_finished_tasks_are_not_done_again(tmp_path: Path, sorts: Counted, shards: Counted) -> None:
+    paths, folder = small_files(tmp_path), tmp_path / "C"
+    sorts.stop = 3
+    with pytest.raises(Stop):
+        build(paths, folder)
+    sorts.stop, shards.stop = -1, 4
+    with pytest.raises(Stop):
+        build(paths, folder)
+    shards.stop = -1
+    build(paths, folder)
+    assert (sorts.calls, shards.calls) == (4, 6)
+    check_cluster(folder, sort_unique(map(Path, paths)))
+
+
+@pytest.mark.parametrize("lost", [".work/*.run", "cdx-00002.gz", "part-00001", ".work/shard-*.json"])
+def test_what_was_lost_between_two_runs_is_made_again(
+    lost: str, tmp_path: Path, sorts: Counted, shards: Counted
+) -> None:
+    paths, folder = small_files(tmp_path), tmp_path / "C"
+    shards.stop = 4
+    with pytest.raises(Stop):
+        build(paths, folder)
+    for path in list(folder.glob(lost)):
+        path.unlink()
+    shards.stop = -1
+    build(paths, folder)
+    assert sorts.calls + shards.calls > 4 + 6
+    check_cluster(folder, sort_unique(map(Path, paths)))
+
+
+def test_half_a_result_is_no_result(tmp_path: Path, sorts: Counted, shards: Counted) -> None:
+    paths, folder = small_files(tmp_path), tmp_path / "C"
+    shards.stop = 2
+    with pytest.raises(Stop):
+        build(paths, folder)
+    for path in [*folder.glob(".work/sort-*.json"), *folder.glob(".work/shard-*.json")]:
+        path.write_bytes(path.read_bytes()[:-2])
+    shards.stop = -1
+    build(paths, folder)
+    assert (sorts.calls, shards.calls) == (8, 8)
+    check_cluster(folder, sort_unique(map(Path, paths)))
+
+
+@pytest.fixture(scope="module")
+def archives(pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Many archives, so that indexing them takes a while."""
+    folder = tmp_path_factory.mktemp("archives")
+    for number in range(24):
+        shutil.copyfile(pywb_warcs / "iana.warc.gz", folder / f"{number:02d}.warc.gz")
+    return folder
+
+
+@pytest.mark.parametrize("moment", ["cdx/**/*.cdx.gz", ".work/job.json", ".work/sort-*.json"])
+def test_a_killed_build_run_again_keeps_what_is_finished_and_ends_with_the_same_bytes(
+    moment: str, archives: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    folder, whole = tmp_path / "C", tmp_path / "whole"
+    options = ["-s", "3", "-p", "2", "--level", "11"]
+    assert run_cdxmill("build", "-o", whole, *options, archives).returncode == 0
+    stopped_at(folder, moment, ["build", "-o", folder, *options, archives])
+    assert [name for name in FINISHED if (folder / name).exists()] == []
+    finished = {
+        path: path.stat().st_mtime_ns for path in (folder / "cdx").rglob("*.cdx.gz") if path.name[0] != "."
+    }
+    assert run_cdxmill("build", "-o", folder, *options, archives).returncode == 0
+    assert published(folder) == published(whole)
+    assert {path: path.stat().st_mtime_ns for path in finished} == finished
+    assert {path.name for path in (folder / "cdx").rglob("*")} == {
+        path.name for path in (whole / "cdx").rglob("*")
+    }
+
+
+def test_a_build_with_other_options_indexes_anew(
+    archives: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    few = sorted(archives.iterdir())[:3]
+    for number, options in enumerate(
+        [[], ["--dir-root", str(archives.parent)], ["--records", "revisit"], []]
+    ):
+        done = run_cdxmill("build", "-o", tmp_path / "C", "-s", "2", *options, *few)
+        assert done.returncode == 0, done.stderr
+        run_cdxmill("build", "-o", tmp_path / str(number), "-s", "2", *options, *few)
+        assert published(tmp_path / "C") == published(tmp_path / str(number))
+
+
+def test_a_build_with_more_archives_indexes_only_those(
+    archives: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    more = pywb_warcs / "example.warc.gz"
+    run_cdxmill("build", "-q", "-o", tmp_path / "C", "-s", "2", archives)
+    done = run_cdxmill("build", "-o", tmp_path / "C", "-s", "2", archives, more)
+    assert done.returncode == 0, done.stderr
+    assert b"3 captures of 1 archive " in done.stderr
+    assert b"24 skipped" in done.stderr
+    run_cdxmill("build", "-o", tmp_path / "at-once", "-s", "2", archives, more)
+    assert published(tmp_path / "C") == published(tmp_path / "at-once")
+
+
+@pytest.mark.parametrize("moment", [".work/*.run", ".work/shard-*.json"])
+@pytest.mark.parametrize(
+    ("number", "to_all", "status", "message"),
+    [
+        (signal.SIGINT, True, 130, "cdxmill: interrupted"),
+        (signal.SIGINT, False, 130, "cdxmill: interrupted"),
+        (signal.SIGTERM, False, 143, "cdxmill: terminated"),
+        (signal.SIGTERM, True, 143, "cdxmill: terminated"),
+    ],
+)
+def test_a_signal_ends_it_with_its_status_in_one_line_and_no_worker_stays(
+    moment: str,
+    number: signal.Signals,
+    to_all: bool,
+    status: int,
+    message: str,
+    inputs: list[Path],
+    tmp_path: Path,
+) -> None:
+    run = Started("zipnum", "-o", tmp_path / "C", *SLOWLY, *inputs)
+    run.wait_for(tmp_path / "C", moment)
+    assert run.send(number, to_all) == (status, [message])
+    assert not run.is_anyone_left()
+    assert not (tmp_path / "C/cluster.json").exists()
+
+
+def told(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The one line of a run that was stopped."""
+    assert done.returncode == 3, done.stderr
+    (line,) = done.stderr.decode().splitlines()
+    return line
+
+
+@pytest.mark.parametrize("kilobytes", [16, 200])
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_files_that_may_not_grow_further_stop_it_in_one_line(
+    kilobytes: int, processes: str, inputs: list[Path], tmp_path: Path
+) -> None:
+    call = [
+        str(COMMAND),
+        "zipnum",
+        "-q",
+        "-o",
+        str(tmp_path / "C"),
+        "-s",
+        "2",
+        "-p",
+        processes,
+        *map(str, inputs),
+    ]
+    limited = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$@"', "bash", *call]
+    line = told(subprocess.run(limited, capture_output=True, check=False))
+    assert "cannot be written (File too large)" in line
+    assert not (tmp_path / "C/cluster.json").exists()
+    assert subprocess.run(call, check=False).returncode == 0
+    check_cluster(tmp_path / "C", sort_unique(inputs))
+
+
+@pytest.fixture
+def little_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB."""
+    folder = tmp_path / "little"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_stops_it_in_one_line_and_more_room_lets_it_go_on(
+    little_disk: Path, inputs: list[Path], uninterrupted: dict[str, bytes], run_cdxmill: RunCdxmill
+) -> None:
+    call: list[str | Path] = ["zipnum", "-q", "-o", little_disk / "C", *SLOWLY, *inputs]
+    line = told(run_cdxmill(*call))
+    assert "cannot be written (No space left on device); free space or fix it, then run it again" in line
+    assert not (little_disk / "C/cluster.json").exists()
+    subprocess.run(["mount", "-o", "remount,size=64m", little_disk], check=True)
+    assert run_cdxmill(*call).returncode == 0
+    assert published(little_disk / "C") == uninterrupted
+
+
+def test_a_full_disk_costs_the_split_files_of_sample_as_a_whole(
+    little_disk: Path, inputs: list[Path], run_cdxmill: RunCdxmill
+) -> None:
+    free = os.statvfs(little_disk).f_bavail * os.statvfs(little_disk).f_frsize
+    (little_disk / "filler").write_bytes(bytes(free))
+    told(run_cdxmill("sample", "-q", "-s", "9", "-o", little_disk / "s.txt", *inputs))
+    assert [path.name for path in little_disk.iterdir()] == ["filler"]
+
+
+class _Task(NamedTuple):
+    number: int
+
+
+def test_results_are_kept_by_number_whatever_the_order(tmp_path: Path) -> None:
+    tasks = [_Task(2), _Task(0), _Task(1)]
+    with Progress("testing", 3, 0, True) as progress:
+        first = WorkFolder(tmp_path, "job").run("step", _number_of, tasks, 1, progress, bool)
+        assert next(first) == "2"
+        del first  # as a run that is killed
+        again = WorkFolder(tmp_path, "job").run("step", _number_of, sorted(tasks), 1, progress, bool)
+        assert sorted(again) == ["0", "1", "2"]
+
+
+def _number_of(task: _Task) -> str:
+    return str(task.number)

@@ -1,0 +1,69 @@
+"""Clusters of CDX lines: the fields are those that pywb's reader sees, in all outputs and filters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cdxmill.commands.lookup import lookup
+from cdxmill.search.question import Question
+
+if TYPE_CHECKING:
+    from tests.conftest import BuildCluster
+
+pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")  # pywb imports it
+
+PARAMS: list[dict[str, Any]] = [
+    {},
+    {"filter": ["=status:200"]},
+    {"filter": ["!~mime:text/.*", "url:iana"]},
+    {"resolveRevisits": "true"},
+    {"resolveRevisits": "true", "fields": "url,orig.filename"},
+    {"fields": "urlkey,status,none"},
+    {"collapseTime": "8", "limit": "5"},
+    {"filter": ["~offset:[0-9]{4}$"], "from": "2014"},
+    {"closest": "2014", "limit": "7"},
+]
+
+
+def by_pywb(folder: Path, output: str, params: dict[str, Any]) -> bytes:
+    """The answer of pywb's reader and operations, in this process."""
+    from pywb.warcserver.index.cdxops import process_cdx
+    from pywb.warcserver.index.query import CDXQuery
+    from pywb.warcserver.index.zipnum import ZipNumIndexSource
+
+    query = CDXQuery({"url": "*.org", "pageSize": "1000", **params})
+    lines = process_cdx(ZipNumIndexSource(str(folder / "cluster.idx")).load_index(query.params), query)
+    made = [getattr(line, f"to_{output}")(query.fields) for line in lines]
+    return "".join(made).encode()
+
+
+@pytest.fixture(scope="module", params=["--cdx11", "--cdx9"])
+def folder(
+    request: pytest.FixtureRequest,
+    build_cluster: BuildCluster,
+    pywb_archives: list[Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    folder = tmp_path_factory.mktemp("cdx") / "cluster"
+    return build_cluster(folder, pywb_archives, 2, "--numlines", "20", request.param).folder
+
+
+@pytest.mark.parametrize("output", ["cdxj", "json", "text"])
+@pytest.mark.parametrize("params", PARAMS, ids=str)
+def test_answers_are_those_of_pywb(folder: Path, output: str, params: dict[str, Any]) -> None:
+    fields = params.get("fields")
+    question = Question(
+        first=params.get("from"),
+        filters=tuple(params.get("filter", ())),
+        collapse=params.get("collapseTime"),
+        resolve_revisits="resolveRevisits" in params,
+        closest=params.get("closest"),
+        limit=int(params["limit"]) if "limit" in params else None,
+        fields=tuple(fields.split(",")) if fields else None,
+        output=output,
+    )
+    ours = b"".join(line + b"\n" for line in lookup(folder, "*.org", question))
+    assert ours == by_pywb(folder, output, params) != b""

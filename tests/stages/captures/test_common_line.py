@@ -1,0 +1,159 @@
+"""The compiled way from a record to its line gives the bytes that the modules in Python give, or nothing."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdxmill.capture import CommonLine, CrawlNotes
+from cdxmill.stages import native
+from cdxmill.stages.captures.common_line import common_reader
+from cdxmill.stages.captures.index_archive import Findings, index_archive
+from cdxmill.stages.captures.make_captures import CaptureOptions
+from tests.material.sanitizers import run_sanitized
+from tests.stages.captures.common_records import archive, contents
+
+USUAL = CaptureOptions()
+
+
+class Indexed(NamedTuple):
+    """The lines of an archive, and what else was found in it."""
+
+    lines: list[bytes]
+    findings: Findings
+
+
+def indexed(data: bytes, options: CaptureOptions = USUAL, line_format: str = "cdxj") -> Indexed:
+    findings = Findings()
+    lists = index_archive(
+        lambda offset, size: data[offset : offset + size],
+        b"a\xc3\xa9.warc.gz",
+        options,
+        line_format,
+        findings,
+    )
+    return Indexed([line for lines in lists for line in lines], findings)
+
+
+def in_python(data: bytes, options: CaptureOptions = USUAL, line_format: str = "cdxj") -> Indexed:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "read", None)
+        return indexed(data, options, line_format)
+
+
+def gzip_files(paths: list[Path]) -> list[Path]:
+    return [path for path in paths if path.read_bytes()[:2] == b"\x1f\x8b"]
+
+
+def test_all_samples_lead_to_the_same_lines(sample_archives: list[Path], pywb_archives: list[Path]) -> None:
+    lines = 0
+    for path in gzip_files([*sample_archives, *pywb_archives]):
+        data = path.read_bytes()
+        found = indexed(data)
+        assert found == in_python(data), path
+        lines += len(found.lines)
+    assert lines > 2_000
+
+
+def test_most_captures_of_crawls_come_the_quick_way() -> None:
+    for url in (b"https://www.example.com/a/?b=1&a=2", b"http://example.com/"):
+        assert isinstance(taken(COMMON % url), CommonLine)
+    for kind, block in ((b"revisit", 1), (b"response", 1)):
+        content = (COMMON % b"http://example.com/").replace(b"response", kind, block)
+        assert isinstance(taken(content), CommonLine)
+    notes, request = _metadata()
+    assert taken(notes) == CrawlNotes(b"<urn:x:1>", b"UTF-8", b"eng")
+    assert taken(request) is None
+
+
+def taken(content: bytes) -> object:
+    read = common_reader(b"x", USUAL)
+    assert read is not None
+    return read(bytearray(content), 0, 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        CaptureOptions(keep_www=True),
+        CaptureOptions(minimal=True),
+        CaptureOptions(unsurt=True),
+        CaptureOptions(post_append=True),
+        CaptureOptions(records=None),
+        CaptureOptions(records=frozenset((b"revisit",))),
+    ],
+    ids=["keep-www", "minimal", "unsurt", "post-append", "all-records", "revisits"],
+)
+def test_options_hold(options: CaptureOptions, sample_archives: list[Path]) -> None:
+    for path in gzip_files(sample_archives)[::10]:
+        data = path.read_bytes()
+        assert indexed(data, options) == in_python(data, options), path
+        assert indexed(data, options, "cdx11") == in_python(data, options, "cdx11"), path
+
+
+@settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(contents(), min_size=1, max_size=3))
+def test_any_records_lead_to_the_same_lines(records: list[bytes]) -> None:
+    data = archive(records)
+    assert indexed(data) == in_python(data)
+
+
+def test_a_host_without_a_key_is_left_to_python() -> None:
+    assert taken(COMMON % b"http://example.com:99999/a") is False
+
+
+def test_wrong_arguments_are_refused() -> None:
+    assert native.read is not None
+    wrong: list[tuple[Any, ...]] = [(), ((), b"", 0, 0), (FACTS, "text", 0, 0), (FACTS, b"", "0", 0)]
+    for arguments in wrong:
+        with pytest.raises(TypeError):
+            native.read(*arguments)
+
+
+FACTS: tuple[Any, ...] = ({}, b"x", len)
+COMMON = (
+    b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Date: 2024-05-17T23:41:22Z\r\nWARC-Record-ID: <urn:x:1>\r\n"
+    b"WARC-Target-URI: %b\r\nWARC-Payload-Digest: sha1:YCTSX5TRBTYS76C5PKEW43YWT2AWUSSM\r\nContent-Length: 21\r\n\r\n"
+    b"HTTP/1.1 200 OK\r\n\r\nHi\r\n\r\n"
+)
+
+_FUZZ = """
+import ctypes, random, sys
+from _native import read
+class Origins(dict):
+    __missing__ = lambda self, origin: b""
+origins = Origins({b"http://example.com": b"com,example)"})
+random = random.Random(7)
+seeds = [bytes.fromhex(line) for line in open(sys.argv[1])]
+taken = 0
+for number in range(40000):
+    data = bytearray(random.choice(seeds))
+    for _ in range(random.choice((0, 1, 2, 5))):
+        at = random.randrange(len(data) + 1)
+        data[at : at + random.choice((0, 1, 1, 9))] = random.choice((b"", b"\\n", b"\\r\\n", b":", b"&", b"9", b'"', bytes([random.randrange(256)])))
+    if not random.randrange(4):
+        del data[random.randrange(len(data) + 1) :]
+    exact = (ctypes.c_char * len(data)).from_buffer_copy(data)  # a bytearray has a NUL behind it
+    taken += read((origins, b"x", lambda content, start, end: b"D"), exact, 1, 2) is not False
+assert taken > 4000, taken
+"""
+
+
+def test_no_byte_is_read_that_is_not_the_record_s(tmp_path: Path) -> None:
+    seeds = tmp_path / "seeds"
+    drawn = random.Random(5)
+    blocks = [COMMON % b"http://example.com/a?b=1&a=2", COMMON % b"http://example.com/", *_metadata()]
+    seeds.write_text("".join(block.hex() + "\n" for block in drawn.sample(blocks, len(blocks))))
+    run_sanitized(_FUZZ, tmp_path, str(seeds))
+
+
+def _metadata() -> list[bytes]:
+    notes = b'fetchTimeMs: 9\r\ncharset-detected: UTF-8\r\nlanguages-cld2: {"l":[{"code-iso-639-3":"eng"}]}\r\n\r\n'
+    head = b"WARC/1.0\r\nWARC-Type: %b\r\nWARC-Concurrent-To: <urn:x:1>\r\nContent-Type: application/warc-fields\r\n"
+    length = b"Content-Length: %d\r\n\r\n" % len(notes)
+    return [head % kind + length + notes + b"\r\n\r\n" for kind in (b"metadata", b"request")]

@@ -1,0 +1,86 @@
+"""Which of a capture's neighbours are heard."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdxmill.capture import Capture, Record
+from cdxmill.stages.captures.make_captures import CaptureOptions, make_captures
+
+URL = b"http://example.com/a"
+
+
+def record(kind: bytes, name: bytes, block: bytes, about: bytes = b"") -> Record:
+    headers = {
+        b"warc-type": kind,
+        b"warc-target-uri": URL,
+        b"warc-record-id": name,
+        b"warc-date": b"2024-01-01T00:00:00Z",
+    }
+    if about:
+        headers[b"warc-concurrent-to"] = about
+    return Record(0, 10, headers, block, len(block))
+
+
+def request(line: bytes, body: bytes = b"") -> Record:
+    head = b"Content-Type: application/x-www-form-urlencoded\r\n" if body else b""
+    return record(b"request", b"<req>", b"%b /a HTTP/1.1\r\n%b\r\n%b" % (line, head, body), b"<res>")
+
+
+RESPONSE = record(b"response", b"<res>", b"HTTP/1.1 200 OK\r\n\r\nHi")
+
+
+def keys(*records: Record, post_append: bool = True) -> list[bytes]:
+    options = CaptureOptions(post_append=post_append)
+    return [
+        found.urlkey for found in make_captures(iter(records), b"f", options) if isinstance(found, Capture)
+    ]
+
+
+POST, OTHER, GET = request(b"POST", b"x=1"), request(b"POST", b"x=2"), request(b"GET")
+WITH_X = b"com,example)/a?__wb_method=post&x=%d"
+
+
+@pytest.mark.parametrize(
+    ("records", "key"),
+    [
+        ([RESPONSE], b"com,example)/a"),
+        ([RESPONSE, GET], b"com,example)/a"),
+        ([RESPONSE, POST], WITH_X % 1),
+        ([POST, RESPONSE], WITH_X % 1),
+        ([POST, RESPONSE, GET], WITH_X % 1),
+        ([RESPONSE, POST, GET], WITH_X % 1),
+        ([RESPONSE, POST, OTHER], WITH_X % 2),
+    ],
+)
+def test_the_last_request_that_adds_to_the_url_makes_the_key(records: list[Record], key: bytes) -> None:
+    assert keys(*records) == [key]
+    assert keys(*records, post_append=False) == [b"com,example)/a"]
+
+
+def test_another_capture_s_request_is_not_heard() -> None:
+    other = record(b"response", b"<other>", b"HTTP/1.1 200 OK\r\n\r\nHo")
+    assert keys(POST, RESPONSE, other) == [WITH_X % 1, b"com,example)/a"]
+    assert keys(other, RESPONSE, POST) == [b"com,example)/a", WITH_X % 1]
+
+
+def test_the_last_notes_that_say_something_are_taken() -> None:
+    def notes(text: bytes) -> Record:
+        return record(b"metadata", b"<notes>", text, b"<res>")
+
+    told = [notes(b"charset-detected: UTF-8\r\n"), notes(b"charset-detected: KOI8-R\r\n"), notes(b"x: y\r\n")]
+    (found,) = make_captures(iter([RESPONSE, *told]), b"f", CaptureOptions(frozenset((b"response",))))
+    assert isinstance(found, Capture)
+    assert found.charset == b"KOI8-R"
+
+
+def test_notes_are_those_of_the_record_that_names_the_capture() -> None:
+    text = b"charset-detected: UTF-8\r\n"
+    ours = record(b"metadata", b"<notes>", text, b"<res>")
+    elsewhere = ours._replace(headers={**ours.headers, b"warc-target-uri": b"http://example.org/"})
+    other, nobody = record(b"metadata", b"<n>", text, b"<other>"), record(b"metadata", b"<n>", text)
+    for notes, charset in ((ours, b"UTF-8"), (elsewhere, b"UTF-8"), (other, None), (nobody, None)):
+        options = CaptureOptions(frozenset((b"response",)))
+        (found,) = make_captures(iter([RESPONSE, notes]), b"f", options)
+        assert isinstance(found, Capture)
+        assert found.charset == charset

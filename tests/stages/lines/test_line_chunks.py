@@ -1,0 +1,60 @@
+"""Chunks of sorted lines: from many mappers to reducers, whatever the lines are."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import partial
+from io import BytesIO
+from operator import itemgetter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.stages.lines.line_chunks import format_chunk, merge_chunks, read_chunks, sort_chunks
+
+LINES = st.lists(st.binary(max_size=6).map(lambda line: line.replace(b"\n", b"\r")), max_size=60)
+CHUNKS = Compressor(level=1)
+POINTS = st.lists(st.binary(min_size=1, max_size=3), unique=True, max_size=4).map(sorted)
+
+
+@given(st.lists(st.lists(LINES, max_size=3), max_size=4), POINTS, st.integers(1, 60), st.integers(1, 90))
+def test_reducers_get_all_lines_of_their_shard_in_order(
+    mappers: list[list[list[bytes]]], points: list[bytes], chunk: int, held: int
+) -> None:
+    sent = [list(sort_chunks(lists, points, chunk, held)) for lists in mappers]
+    shards: list[list[list[bytes]]] = [[] for _ in range(len(points) + 1)]
+    for chunks in sent:
+        for one in chunks:
+            shards[bisect_right(points, one[0])].append(one)
+    wanted = sorted(line for lists in mappers for lines in lists for line in lines)
+    found = []
+    for number, shard in enumerate(shards):
+        merged = [line for lines in merge_chunks(sorted(shard, key=itemgetter(0)), held) for line in lines]
+        assert all(bisect_right(points, line) == number for line in merged)
+        found += merged
+    assert found == wanted
+
+
+@given(st.lists(st.lists(st.binary(max_size=9), min_size=1, max_size=9)))
+def test_chunks_are_read_as_they_are_written(chunks: list[list[bytes]]) -> None:
+    chunks = [[line.replace(b"\n", b"") for line in chunk] for chunk in chunks]
+    assert (
+        list(read_chunks(BytesIO(b"".join(map(partial(format_chunk, packer=CHUNKS), chunks))), CHUNKS))
+        == chunks
+    )
+
+
+def test_a_cut_is_noticed_wherever_it_is() -> None:
+    data = format_chunk([b"a", b"bc"], CHUNKS)
+    for cut in range(1, len(data)):
+        with pytest.raises(ValueError, match="is cut"):
+            list(read_chunks(BytesIO(data + data[:cut]), CHUNKS))
+
+
+def test_chunks_have_about_the_size_that_is_asked_for() -> None:
+    lines = [b"%09d" % number for number in range(10_000)]
+    sizes = [len(b"".join(chunk)) for chunk in sort_chunks([lines], (), 900, 1 << 20)]
+    assert set(sizes[:-1]) == {900}
+    assert len(list(sort_chunks([[b"x" * 5_000, b"y"]], (), 900, 1))) == 2

@@ -1,0 +1,129 @@
+"""Lines of CDX files, plain or gzip of any making: exactly those that are there, or an error."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line, split_lines
+from cdxmill.stages.lines.read_content import read_content
+from cdxmill.stages.window import Window
+
+line = st.binary(max_size=12) | st.sampled_from(
+    [b"", b"\r", b"\0", b"\t", b" CDX N b", b"\x1f\x8b\x08\0", b"x" * 3000]
+)
+contents = st.builds(b"\n".join, st.lists(line, max_size=30))
+chunks = st.sampled_from([1, 7, 64, 1 << 12, 4 << 20])
+
+
+def window_of(data: bytes, chunk: int = 4 << 20) -> Window:
+    return Window(lambda offset, size: data[offset : offset + size], chunk)
+
+
+def lines_in(data: bytes, chunk: int = 4 << 20) -> list[bytes]:
+    cutter = LineCutter()
+    lines = [line for piece in read_content(window_of(data, chunk)) for line in cutter.cut(piece)]
+    return lines + cutter.end()
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """What a file of this content holds: a last line end ends the last line."""
+    lines = content.split(b"\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def members(content: bytes, cuts: Sequence[int]) -> list[bytes]:
+    """Gzip members that hold the content, cut anywhere, by turns of two libraries."""
+    bounds = [0, *sorted(cut % (len(content) + 1) for cut in cuts), len(content)]
+    pieces = [content[low:high] for low, high in pairwise(bounds)]
+    pack = Compressor().compress
+    return [gzip.compress(piece) if number % 2 else pack(piece) for number, piece in enumerate(pieces)]
+
+
+@given(contents.filter(lambda content: content[:1] != b"\x1f" and content[1:2] != b"\x8b"), chunks)
+def test_a_plain_file_has_the_lines_between_its_line_feeds(content: bytes, chunk: int) -> None:
+    assert lines_in(content, chunk) == lines_of(content)
+
+
+@given(contents, st.lists(st.integers(0, 1000), max_size=6), chunks)
+def test_gzip_of_any_number_of_members_has_the_lines_of_the_whole(
+    content: bytes, cuts: list[int], chunk: int
+) -> None:
+    assert lines_in(b"".join(members(content, cuts)), chunk) == lines_of(content)
+
+
+@given(st.lists(st.binary(max_size=30)))
+def test_a_stream_has_the_lines_of_its_pieces_joined(pieces: list[bytes]) -> None:
+    lists = list(split_lines(pieces))
+    assert [line for lines in lists for line in lines] == lines_of(b"".join(pieces))
+
+
+@given(contents.filter(len), st.lists(st.integers(0, 1000), max_size=3), st.data())
+def test_a_cut_member_is_an_error(content: bytes, cuts: list[int], data: st.DataObject) -> None:
+    parts = members(content, cuts)
+    whole = b"".join(parts)
+    ends = {sum(map(len, parts[:count])) for count in range(len(parts) + 1)}
+    size = data.draw(st.integers(1, len(whole) - 1).filter(lambda size: size not in ends))
+    with pytest.raises(MemberError):
+        lines_in(whole[:size])
+
+
+@given(contents.filter(len), st.integers(0, 1000), st.data())
+def test_a_flipped_bit_is_an_error_or_changes_nothing(content: bytes, cut: int, data: st.DataObject) -> None:
+    whole = bytearray(b"".join(members(content, [cut])))
+    whole[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    try:
+        assert lines_in(bytes(whole)) == lines_of(content)
+    except MemberError as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize("garbage", [b"\0", b"garbage", bytes(512), b"a\n" * 40, gzip.compress(b"b\n")[-8:]])
+def test_garbage_behind_or_between_members_is_an_error(garbage: bytes) -> None:
+    member = gzip.compress(b"b\n")
+    for data in (member + garbage, member + garbage + member):
+        with pytest.raises(MemberError):
+            lines_in(data)
+
+
+def test_a_gzip_file_cut_to_its_first_byte_is_an_error() -> None:
+    with pytest.raises(MemberError, match="ends inside"):
+        lines_in(gzip.compress(b"a\n")[:1])
+
+
+def test_an_empty_file_and_empty_members_have_no_lines() -> None:
+    assert lines_in(b"") == lines_in(gzip.compress(b"")) == lines_in(gzip.compress(b"") * 3) == []
+
+
+def test_members_too_large_for_the_quick_way_are_read_in_pieces() -> None:
+    content = b"".join(b"%09d %s\n" % (number, b"x" * (number % 90)) for number in range(60_000))
+    stored = gzip.compress(content, 0)
+    packed = zlib.compress(content, 9, zlib.MAX_WBITS | 16)
+    assert lines_in(stored + packed) == 2 * lines_of(content)
+
+
+def test_lists_stay_small_whatever_the_members() -> None:
+    content = b"com,example)/ 20200101000000 {}\n" * 600_000
+    for data in (
+        content,
+        gzip.compress(content, 1),
+        b"".join(members(content, range(0, len(content), 100_000))),
+    ):
+        sizes = [sum(map(len, lines)) for lines in split_lines(read_content(window_of(data)))]
+        assert max(sizes) < 2 << 20
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [(b"", False), (b" CDX N b a", False), (b" ", True), (b"a 1 {}", True), (b" cdx", True)],
+)
+def test_headers_and_empty_lines_are_no_captures(text: bytes, is_one: bool) -> None:
+    assert is_capture_line(text) is is_one

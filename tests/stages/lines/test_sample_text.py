@@ -1,0 +1,109 @@
+"""Sampling a text by its windows gives every line the same chance, as sampling lists of lines does."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.stages.lines.sample_lines import Reservoir, Sample, add_pieces, merge_samples, pick_splits
+
+CRITICAL = 46.9
+"""Of chi-square with 10 degrees of freedom: more comes by chance once in a million."""
+
+
+def sampled(text: bytes, size: int, seed: int = 1, ceiling: float = 1.0, piece: int = 1 << 12) -> Sample:
+    reservoir = Reservoir(size, random.Random(seed), ceiling)
+    add_pieces((text[start : start + piece] for start in range(0, len(text), piece)), reservoir)
+    return reservoir.sample()
+
+
+@pytest.mark.parametrize("ceiling", [1.0, 0.1])
+@pytest.mark.parametrize("width", [3, 90, 400])
+def test_every_line_has_the_same_chance_whatever_its_length_and_place(width: int, ceiling: float) -> None:
+    """Eleven lots of lines, each of another length."""
+    lots, count, size, seeds = 11, 300, 100, 200
+    lines = [
+        b"%02d%03d 2020 %b\n" % (lot, number, b"x" * (width * lot))
+        for lot in range(lots)
+        for number in range(count)
+    ]
+    text = b"".join(lines)
+    counts = Counter(key[:2] for seed in range(seeds) for _, key in sampled(text, size, seed, ceiling))
+    expected = sum(counts.values()) / lots
+    assert expected == seeds * size / lots
+    assert sum((number - expected) ** 2 / expected for number in counts.values()) < CRITICAL
+    assert len(counts) == lots
+
+
+@given(
+    st.lists(st.sampled_from([b"a 1 {}", b"b 1 " + b"{}" * 200, b"", b" CDX N b"]), max_size=40),
+    st.integers(0, 50),
+    st.integers(1, 600),
+    st.booleans(),
+)
+def test_the_lines_of_a_text_are_sampled_however_it_is_cut(
+    lines: list[bytes], size: int, piece: int, is_ended: bool
+) -> None:
+    text = b"\n".join(lines) + b"\n" * is_ended
+    captures = Counter(line[:3] for line in lines if line and not line.startswith(b" CDX"))
+    sample = sampled(text, size, piece=piece)
+    assert sample == sampled(text, size)
+    assert len(sample) == min(size, captures.total())
+    assert Counter(key for _, key in sample) <= captures
+
+
+def test_below_a_ceiling_are_the_lines_of_least_priority() -> None:
+    text = b"".join(b"%05d 2020 {}\n" % number for number in range(20_000))
+    for seed in range(5):
+        sample = sampled(text, 5_000, seed, 0.1)
+        assert abs(len(sample) - 2000) < 300
+        assert all(0 <= priority < 0.1 for priority, _ in sample)
+        assert len({key for _, key in sample}) == len(sample)
+
+
+def test_an_input_that_is_undone_leaves_no_trace() -> None:
+    text = b"".join(b"%05d 2020 {}\n" % number for number in range(3_000))
+    for ceiling in (1.0, 0.05):
+        with_undone, without = (Reservoir(50, random.Random(7), ceiling) for _ in range(2))
+        for reservoir in (with_undone, without):
+            add_pieces([text], reservoir)
+            reservoir.begin()
+            if reservoir is with_undone:
+                add_pieces([text[:20_000]], reservoir)
+                reservoir.undo()
+            add_pieces([text], reservoir)
+        assert with_undone.sample() == without.sample()
+
+
+@pytest.fixture(scope="module")
+def skewed() -> list[bytes]:
+    """200,000 lines in order, of 110 bytes; a few hosts have most of them, as in a crawl."""
+    source = random.Random(11)
+    hosts = [int(source.paretovariate(0.8)) for _ in range(200_000)]
+    return sorted(
+        b"com,host%d)/%d 2020%010d {%b}" % (host, source.randrange(999), number, b"x" * 80)
+        for number, host in enumerate(hosts)
+    )
+
+
+@pytest.mark.parametrize("shards", [25, 300])
+def test_the_biggest_shard_has_at_most_a_quarter_more_lines_than_the_mean(
+    skewed: list[bytes], shards: int
+) -> None:
+    """Eight files, each with every eighth line, below the ceiling that the command would take."""
+    size = 400 * shards
+    texts = [b"\n".join(skewed[start::8]) + b"\n" for start in range(8)]
+    samples = [
+        sampled(text, size, number, min(1.0, 1.25 * size / len(skewed)), 1 << 18)
+        for number, text in enumerate(texts)
+    ]
+    points = pick_splits([key for _, key in merge_samples(samples, size)], shards)
+    starts = [0, *(bisect_right(skewed, point) for point in points), len(skewed)]
+    assert len(starts) == shards + 1
+    assert max(high - low for low, high in pairwise(starts)) / (len(skewed) / shards) <= 1.25

@@ -1,0 +1,72 @@
+"""Payloads are decoded as their HTTP heads say, or as far as they can be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
+from tests.material.payloads import ENCODED, PAYLOADS, TEXT
+
+
+def decoded(fields: bytes, payload: bytes, size: int = 7) -> bytes:
+    pieces = (payload[start : start + size] for start in range(0, len(payload), size))
+    return b"".join(decode_payload(b"HTTP/1.1 200 OK\r\n%b\r\n" % fields, pieces))
+
+
+@pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.parametrize("size", [1, 5, 100_000])
+def test_payloads_are_decoded_in_whatever_pieces_they_come(name: str, size: int) -> None:
+    assert decoded(*ENCODED[name], size) == PAYLOADS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("chunked", lambda data: data[:-200]),
+        ("chunked", lambda data: data.replace(b"\r\n64\r\n", b"\r\n6x\r\n", 1)),
+        ("chunked", lambda data: data.replace(b"\r\n64\r\n", b"\r\n63\r\n", 1)),
+        ("gzip", lambda data: data[:-9]),
+        ("gzip", lambda data: data[:-5] + b"\0" + data[-4:]),
+        ("deflate", lambda data: data[:-9]),
+        ("zstd", lambda data: data[:20] + b"\xff\xff\xff" + data[23:]),
+    ],
+)
+def test_what_can_be_decoded_comes_and_then_the_damage_is_told(
+    name: str, change: Callable[[bytes], bytes]
+) -> None:
+    fields, payload = ENCODED[name]
+    with pytest.raises(PayloadError, match=r"cut|damaged"):
+        decoded(fields, change(payload))
+
+
+def test_an_unknown_encoding_is_told() -> None:
+    with pytest.raises(PayloadError, match="'lzma' is not known; leave out --decode"):
+        decoded(b"Content-Encoding: lzma\r\n", TEXT)
+
+
+BROTLI = """
+import sys
+if sys.argv[1] == "absent":
+    sys.modules["brotli"] = None
+from cdxmill.stages.decode_payload import decode_payload
+head = b"HTTP/1.1 200 OK\\r\\nContent-Encoding: br\\r\\n\\r\\n"
+for body in (bytes.fromhex("0b0280" + b"hello".hex() + "03"), b"<p>hello</p>"):
+    print(b"".join(decode_payload(head, iter([body[:4], body[4:]]))))
+"""
+
+
+@pytest.mark.parametrize("which", ["there", "absent"])
+def test_brotli_is_decoded_where_it_is_installed_and_else_told(which: str) -> None:
+    env = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, "-c", BROTLI, which], env=env, capture_output=True, text=True, check=False
+    )
+    if which == "there":
+        assert done.stdout == "b'hello'\nb'<p>hello</p>'\n", done.stderr
+    else:
+        assert "brotli is not installed" in done.stderr

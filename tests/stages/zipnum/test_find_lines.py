@@ -1,0 +1,157 @@
+"""A range of keys in a cluster gives the lines that a plain filter over all of them gives."""
+
+from __future__ import annotations
+
+import gzip
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.zipnum_index import BlockRef, format_part_line, parse_index_line
+from cdxmill.stages.lines.line_lists import cut_blocks
+from cdxmill.stages.zipnum.find_lines import BlockReader, find_lines, wanted_blocks
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
+from cdxmill.stages.zipnum.write_shard import write_shard
+
+word = st.text("ab/\t\x08é", min_size=1, max_size=4).map(str.encode)
+line = st.builds(
+    lambda key, time, rest: b"%b %b %b" % (key, time, rest), word, st.sampled_from([b"1", b"2"]), word
+)
+sorted_lines = st.lists(line | word, unique=True, max_size=40).map(sorted)
+
+
+class Shards:
+    """A cluster of one shard in memory; `index` may be changed."""
+
+    def __init__(self, lines: list[bytes], numlines: int = 1) -> None:
+        shard, part = BytesIO(), BytesIO()
+        write_shard(cut_blocks([lines], numlines), "cdx-00000.gz", shard, part, Compressor())
+        self.shard, self.index = shard.getvalue(), part.getvalue()
+        self.reads: list[tuple[int, int]] = []
+
+    def read(self, shard: bytes, offset: int, size: int) -> bytes:
+        self.reads.append((offset, size))
+        return self.shard[offset : offset + size]
+
+    def find(self, low: bytes, high: bytes, join: bool = True, page: int = 4096) -> list[bytes]:
+        index = self.index
+        found = SecondaryIndex(lambda offset, size: index[offset : offset + size], len(index), page)
+        blocks = wanted_blocks(found, low, high)
+        lists = find_lines(blocks, BlockReader(self.read), low, high, join)
+        return [line for lines in lists for line in lines]
+
+
+@given(sorted_lines, st.integers(1, 5), word, word)
+def test_a_range_gives_the_lines_in_it_and_reads_only_blocks_that_may_have_them(
+    lines: list[bytes], numlines: int, low: bytes, high: bytes
+) -> None:
+    low, high = low + b" ", high + b"!"
+    shards = Shards(lines, numlines)
+    wanted = [line for line in lines if low <= line < high]
+    assert shards.find(low, high) == wanted
+    assert len(shards.reads) <= 1
+    blocks = [parse_index_line(line) for line in shards.index.split(b"\n")[:-1]]
+    first, size = shards.reads[0] if shards.reads else (0, 0)
+    assert sum(first <= block.offset < first + size for block in blocks) <= len(wanted) // numlines + 2
+    assert shards.find(low, high, join=False) == wanted
+
+
+@given(
+    sorted_lines, st.integers(1, 3), st.lists(st.tuples(word, word), max_size=9).map(sorted), st.booleans()
+)
+def test_one_reader_answers_many_questions(
+    lines: list[bytes], numlines: int, questions: list[tuple[bytes, bytes]], join: bool
+) -> None:
+    shards = Shards(lines, numlines)
+    index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index), 32)
+    reader = BlockReader(shards.read)
+    for low, high in questions + questions[::-1]:
+        lists = find_lines(wanted_blocks(index, low, high), reader, low, high, join)
+        assert [line for part in lists for line in part] == [line for line in lines if low <= line < high]
+
+
+@pytest.mark.parametrize("size", [1 << 16, 300_000])
+def test_keys_longer_than_a_read_are_found(size: int) -> None:
+    lines = sorted(
+        b"%b%05d 2020 {}" % (letter * size, number) for letter in (b"a", b"c", b"e") for number in range(5)
+    )
+    shards = Shards([*lines, b"z 2020 {}"], 2)
+    for line in lines:
+        assert shards.find(line[:-8], line + b"!") == [line]
+    assert shards.find(b"b", b"d") == lines[5:10]
+    assert shards.find(b"z", b"{") == [b"z 2020 {}"]
+
+
+def damaged(shards: Shards) -> str:
+    with pytest.raises(DamagedCluster) as error:
+        shards.find(b"a", b"b")
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("flip", [4, 12, -1, -5])
+def test_a_damaged_block_is_named_with_shard_and_offset(flip: int) -> None:
+    shards = Shards([b"a 1 {}", b"a 2 {}"])
+    second = parse_index_line(shards.index.split(b"\n")[1]).offset
+    data = bytearray(shards.shard)
+    data[flip + (len(data) if flip < 0 else second)] ^= 0xFF
+    shards.shard = bytes(data)
+    if flip != 4:  # the time in a gzip header means nothing
+        assert f"cdx-00000.gz@{second}: the block is damaged" in damaged(shards)
+
+
+def test_a_damaged_block_stays_one_when_it_is_asked_again() -> None:
+    shards = Shards([b"a %d {}" % number for number in range(9)], 9)
+    index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index))
+    shards.shard = shards.shard[:-8] + b"\0" * 8
+    reader = BlockReader(shards.read)
+    for _ in range(3):
+        with pytest.raises(DamagedCluster, match="the block is damaged"):
+            list(find_lines(wanted_blocks(index, b"a", b"b"), reader, b"a", b"b", False))
+
+
+def test_a_cut_shard_is_damaged() -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.shard = shards.shard[:-3]
+    assert "the block is damaged" in damaged(shards)
+
+
+def test_a_block_that_does_not_begin_with_its_key_is_damaged() -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.shard = gzip.compress(b"b 1 {}\n")
+    shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, len(shards.shard)))
+    assert "does not begin with its key" in damaged(shards)
+
+
+def test_two_members_where_one_block_should_be_are_damage() -> None:
+    shards = Shards([b"a 1 {}", b"a 2 {}"])
+    shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, len(shards.shard)))
+    assert "the block is damaged" in damaged(shards)
+
+
+@pytest.mark.parametrize("index", [b"a 1\n", b"a 1\tcdx-00000.gz\t0\n", b"\n", b"a 1\tcdx-00000.gz\tx\t5\n"])
+def test_a_damaged_index_is_told(index: bytes) -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.index = index
+    assert "the index is damaged" in damaged(shards)
+
+
+def test_a_length_that_lies_is_damage_and_reads_nothing() -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, 10**15))
+    assert "the block is damaged" in damaged(shards)
+    assert shards.reads == []
+
+
+def test_a_block_without_a_last_line_end_has_its_last_line() -> None:
+    shards = Shards([b"a 1 {}"])
+    shards.shard = gzip.compress(b"a 1 {}\na 2 {}")
+    shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, len(shards.shard)))
+    assert shards.find(b"a", b"b") == [b"a 1 {}", b"a 2 {}"]
+
+
+def test_an_empty_cluster_has_no_lines() -> None:
+    assert Shards([]).find(b"a", b"b") == []
