@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 Headers = dict[bytes, bytes]
 
@@ -83,10 +82,3 @@ class Capture(NamedTuple):
     redirect: bytes | None = None
     method: bytes | None = None
     request_body: bytes | None = None
-
-
-ReadCommon = Callable[[bytearray, int, int], CommonLine | CrawlNotes | Literal[False] | None]
-"""(a record's content, offset and length in bytes) -> its line, what a crawl found out or, for requests, None.
-
-False where the content is not of the common kind: then nothing is known of it.
-"""

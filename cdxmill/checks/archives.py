@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
-from cdxmill.formats.record_place import record_place
+from cdxmill.formats.record_location import record_location
 from cdxmill.inputs.archive_store import Archives
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
@@ -18,7 +18,7 @@ from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
-from cdxmill.stages.zipnum.check_shard import Block, read_blocks
+from cdxmill.stages.zipnum.check_shard import CheckedBlock, read_blocks
 from cdxmill.storage.choose import open_ranges, total_size
 
 
@@ -121,8 +121,8 @@ def _lines(task: _Task) -> Iterator[bytes]:
             yield lines[picked % shard.block_lines]
 
 
-def _sound(shard: SoundLines, block: object) -> Block:
-    if not isinstance(block, Block):
+def _sound(shard: SoundLines, block: object) -> CheckedBlock:
+    if not isinstance(block, CheckedBlock):
         raise InputError(shard.place, "a block is damaged", "it was changed meanwhile")
     return block
 
@@ -130,7 +130,7 @@ def _sound(shard: SoundLines, block: object) -> Block:
 def _wrong(archives: Archives, line: bytes) -> tuple[str, str] | None:
     """Where, and why, the line does not lead to its record."""
     try:
-        place = record_place(line)
+        place = record_location(line)
         found = archives.fetch(place.filename, place.offset, place.length)
     except ValueError as error:
         return line.split(b"{")[0][:100].decode("utf-8", "backslashreplace"), str(error)

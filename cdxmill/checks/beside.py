@@ -14,9 +14,9 @@ from cdxmill.formats.cluster_manifest import splits_digest
 from cdxmill.formats.split_points import format_sequence_file, parse_text
 from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS
-from cdxmill.stages.zipnum.check_shard import ShardReport
+from cdxmill.stages.zipnum.check_shard import CheckedShard
 from cdxmill.storage.choose import (
-    Place,
+    PathOrUrl,
     absolute,
     ask_all,
     is_remote,
@@ -30,7 +30,7 @@ from cdxmill.storage.choose import (
 
 
 def check_manifest(
-    manifest: Manifest, reports: Mapping[str, ShardReport | None]
+    manifest: Manifest, reports: Mapping[str, CheckedShard | None]
 ) -> Iterator[tuple[str, str]]:
     """(file, what is wrong) where cluster.json is not what the sound shards make of it."""
     entries = manifest.content["shards"]
@@ -52,7 +52,7 @@ def check_manifest(
         yield MANIFEST, "is not written as cdxmill writes it: it was changed"
 
 
-def _entry_of(report: ShardReport) -> dict[str, int | str]:
+def _entry_of(report: CheckedShard) -> dict[str, int | str]:
     return {
         "bytes": report.size,
         "lines": report.lines,
@@ -62,7 +62,7 @@ def _entry_of(report: ShardReport) -> dict[str, int | str]:
 
 
 def check_splits(
-    files: ClusterFiles, manifest: Manifest, reports: Mapping[str, ShardReport | None]
+    files: ClusterFiles, manifest: Manifest, reports: Mapping[str, CheckedShard | None]
 ) -> Iterator[tuple[str, str]]:
     """(file, what is wrong) where the split points are not those of the manifest, or not of the shards."""
     text, sequence = SPLITS
@@ -89,7 +89,7 @@ def check_splits(
 
 
 def _beyond(
-    names: Sequence[str], points: Sequence[bytes], reports: Mapping[str, ShardReport | None]
+    names: Sequence[str], points: Sequence[bytes], reports: Mapping[str, CheckedShard | None]
 ) -> Iterator[tuple[str, str]]:
     for name, low, high in zip(names, [None, *points], [*points, None], strict=True):
         report = reports.get(name)
@@ -105,7 +105,7 @@ def _beyond(
 
 
 def check_locations(
-    files: ClusterFiles, reports: Mapping[str, ShardReport | None], base: Place | None, exact: bool
+    files: ClusterFiles, reports: Mapping[str, CheckedShard | None], base: PathOrUrl | None, exact: bool
 ) -> Iterator[tuple[str, str]]:
     """(file, what is wrong) where cluster.loc names not exactly the shards, or what it names is not they.
 
@@ -160,7 +160,7 @@ def _size(place: str) -> int | None:
 
 
 def _wrong_place(
-    files: ClusterFiles, name: str, place: str, size: int | None, report: ShardReport | None, exact: bool
+    files: ClusterFiles, name: str, place: str, size: int | None, report: CheckedShard | None, exact: bool
 ) -> str | None:
     if size is None:
         return "no file can be read there (where the cluster was moved, publish it to itself)"

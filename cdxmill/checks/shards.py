@@ -12,10 +12,10 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS, ShardLines, numbered, wrong_line
-from cdxmill.stages.zipnum.check_shard import Fault, ShardReport, check_shard
+from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard
 from cdxmill.storage.choose import open_ranges, read_bytes, total_size
 
-Reports = dict[str, ShardReport | None]
+Reports = dict[str, CheckedShard | None]
 """What is in each shard, by name in the order of the lines; None for one that cannot be read."""
 
 
@@ -33,7 +33,7 @@ class ShardTask(NamedTuple):
 
 
 class _ShardResult(NamedTuple):
-    report: ShardReport | None
+    report: CheckedShard | None
     faults: list[tuple[str, Fault]]
 
 
@@ -102,7 +102,7 @@ def _lengths(index: bytes) -> dict[int, int]:
 
 
 def _compare(
-    task: ShardTask, report: ShardReport, part: bytes | None, index: bytes
+    task: ShardTask, report: CheckedShard, part: bytes | None, index: bytes
 ) -> Iterator[tuple[str, Fault]]:
     """Where part and index are not what the sound shard makes of them."""
     if task.part is not None and part is not None:

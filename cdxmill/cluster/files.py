@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_places
+from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
 from cdxmill.errors import UsageError
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, parse_locations
-from cdxmill.storage.choose import Place, exists, is_listed, is_remote, join, list_folder, read_bytes
+from cdxmill.storage.choose import PathOrUrl, exists, is_listed, is_remote, join, list_folder, read_bytes
 
 INDEXES = (INDEX, SUMMARY, "all.idx")
 """Names of a secondary index, in the order in which readers look for them."""
@@ -23,7 +23,7 @@ class ClusterFiles:
     By a `rule` as lookups have it shards are elsewhere.
     """
 
-    def __init__(self, cluster: Place, rule: Rule | None = None) -> None:
+    def __init__(self, cluster: PathOrUrl, rule: Rule | None = None) -> None:
         """Raises UsageError where no cluster is there, InputError where its folder cannot be looked into."""
         self.cluster, self._rule = str(cluster).rstrip("/") or "/", rule
         if rule is not None:
@@ -55,7 +55,7 @@ class ClusterFiles:
 
     def shard_place(self, shard: str) -> str:
         """The path or URL of a shard, where readers look for it first."""
-        return next(shard_places(self.cluster, shard, self._rule, self._read_locations, self.has))
+        return next(shard_locations(self.cluster, shard, self._rule, self._read_locations, self.has))
 
     def _read_locations(self) -> Locations:
         if self._locations is None:

@@ -27,7 +27,7 @@ def check_rule(rule: Rule) -> None:
         ) from None
 
 
-def shard_places(
+def shard_locations(
     folder: str, shard: str, rule: Rule | None, locations: Callable[[], Locations], has: Callable[[str], bool]
 ) -> Iterator[str]:
     """The paths or URLs at which a shard may be, best first; one at the least.

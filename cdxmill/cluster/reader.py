@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
-from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_places
+from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_index import (
     INDEX,
@@ -21,7 +21,7 @@ from cdxmill.formats.zipnum_index import (
     part_name,
 )
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
-from cdxmill.storage.choose import Place, exists, is_remote, join, open_ranges, read_bytes, status
+from cdxmill.storage.choose import PathOrUrl, exists, is_remote, join, open_ranges, read_bytes, status
 
 INDEXES = (INDEX, SUMMARY, "all.idx", f"indexes/{INDEX}")
 """Names that clusters are published with, in the order in which they are looked for."""
@@ -124,7 +124,7 @@ class ClusterReader:
 
     def _places(self, shard: bytes) -> Iterator[str]:
         """Where a shard may be; a file behind a network is not asked for before it is read."""
-        return shard_places(
+        return shard_locations(
             self._folder,
             os.fsdecode(shard),
             self._rule,
@@ -153,7 +153,7 @@ class ClusterReader:
 
 
 @contextmanager
-def open_cluster(cluster: Place, rule: Rule | None = None) -> Iterator[ClusterReader]:
+def open_cluster(cluster: PathOrUrl, rule: Rule | None = None) -> Iterator[ClusterReader]:
     """The cluster whose folder, or whose index, is at a path or URL; by a `rule` its shards are elsewhere.
 
     Raises UsageError where no cluster is there, InputError where it cannot be read or, also in the `with`,

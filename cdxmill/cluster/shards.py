@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.cluster_manifest import parse_manifest
 from cdxmill.formats.zipnum_index import MANIFEST, BlockRef, parse_index_line, part_name, shard_name
-from cdxmill.storage.choose import Place, join, list_folder, read_bytes
+from cdxmill.storage.choose import PathOrUrl, join, list_folder, read_bytes
 from cdxmill.storage.entry import Entry
 
 _SHARD = re.compile(r"cdx-(\d{5,})\.gz")
@@ -26,7 +26,7 @@ class Shard(NamedTuple):
     blocks: int | None
 
 
-def find_shards(cluster: Place, unfinished: bool) -> list[Shard]:
+def find_shards(cluster: PathOrUrl, unfinished: bool) -> list[Shard]:
     """The shards of a cluster, in order, as its manifest has them; all that stand if it may be `unfinished`.
 
     Raises UsageError without a manifest, InputError where files are absent or have another size
@@ -51,7 +51,7 @@ def find_shards(cluster: Place, unfinished: bool) -> list[Shard]:
     return shards
 
 
-def listed_shards(cluster: Place) -> list[Shard]:
+def listed_shards(cluster: PathOrUrl) -> list[Shard]:
     """The shards that a cluster's manifest names, in order. Raises InputError."""
     manifest = join(cluster, MANIFEST)
     try:
@@ -71,7 +71,7 @@ def _standing(found: Mapping[str, Entry]) -> list[Shard]:
     return [Shard(name, part, found[name].size if name in found else 0, "", None) for name, part in names]
 
 
-def check_parts(cluster: Place, shards: Sequence[Shard]) -> int:
+def check_parts(cluster: PathOrUrl, shards: Sequence[Shard]) -> int:
     """The number of blocks of all shards.
 
     Raises InputError where a part has not the blocks of its shard, one behind the other, or the

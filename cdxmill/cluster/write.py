@@ -10,7 +10,7 @@ from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, format_location, part_name
 from cdxmill.inputs.split_files import write_splits
 from cdxmill.storage.choose import (
-    Place,
+    PathOrUrl,
     absolute,
     join,
     list_folder,
@@ -23,14 +23,14 @@ from cdxmill.storage.local import TEMPORARY
 _NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + rf"((?:\.\w+)?{re.escape(TEMPORARY)})?")
 
 
-def unpublish(folder: Place) -> None:
+def unpublish(folder: PathOrUrl) -> None:
     """From now on the folder, a path or URL, is no finished cluster."""
     for name in (MANIFEST, INDEX, SUMMARY, LOCATIONS):
         remove(join(folder, name))
 
 
 def write_cluster_files(
-    folder: Place,
+    folder: PathOrUrl,
     shards: Sequence[ShardEntry],
     points: Sequence[bytes],
     compressor: Compressor,
@@ -49,7 +49,7 @@ def write_cluster_files(
         file.write(format_manifest(shards, points, compressor, block_lines))
 
 
-def remove_others(folder: Place, shards: int) -> None:
+def remove_others(folder: PathOrUrl, shards: int) -> None:
     """Delete parts and shards of an earlier, larger cluster, and what a killed run left half-written."""
     for name in list_folder(folder):
         found = _NUMBERED.fullmatch(name)
@@ -57,7 +57,7 @@ def remove_others(folder: Place, shards: int) -> None:
             remove(join(folder, name))
 
 
-def write_index(folder: Place, parts: Iterable[bytes]) -> None:
+def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
     """All parts with line numbers, under both names that readers look for."""
     number = 0
     with write_atomic(join(folder, INDEX)) as index, write_atomic(join(folder, SUMMARY)) as summary:
@@ -69,7 +69,7 @@ def write_index(folder: Place, parts: Iterable[bytes]) -> None:
                 summary.write(numbered)
 
 
-def write_locations(folder: Place, shards: Iterable[str], base: Place) -> None:
+def write_locations(folder: PathOrUrl, shards: Iterable[str], base: PathOrUrl) -> None:
     """cluster.loc: each shard lies in `base`, a path or URL."""
     with write_atomic(join(folder, LOCATIONS)) as file:
         for shard in shards:

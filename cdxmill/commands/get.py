@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cdxmill.capture import Headers
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
-from cdxmill.formats.record_place import RecordPlace, record_place
+from cdxmill.formats.record_location import RecordLocation, record_location
 from cdxmill.formats.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import Archives
 from cdxmill.search.question import Question
@@ -74,7 +74,7 @@ def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptio
         yield from _told(Wanted(*place[:3]), fetched, options)
 
 
-def _fetch(archives: Archives, place: RecordPlace) -> FetchedRecord:
+def _fetch(archives: Archives, place: RecordLocation) -> FetchedRecord:
     """The record of a line. Raises InputError where another one is there."""
     fetched = archives.fetch(*place[:3])
     wrong = mismatch(fetched.record, place)
@@ -84,9 +84,9 @@ def _fetch(archives: Archives, place: RecordPlace) -> FetchedRecord:
     return fetched
 
 
-def _place(cluster: str, line: bytes) -> RecordPlace:
+def _place(cluster: str, line: bytes) -> RecordLocation:
     try:
-        return record_place(line)
+        return record_location(line)
     except ValueError as error:
         raise InputError(cluster, str(error)) from None
 
@@ -100,7 +100,7 @@ def _without_payload(headers: Headers) -> str:
     return f"is a revisit: the payload is in the record that it repeats{of and f' ({of})'}"
 
 
-def _original(cluster: str, place: RecordPlace, headers: Headers) -> RecordPlace | None:
+def _original(cluster: str, place: RecordLocation, headers: Headers) -> RecordLocation | None:
     """The capture that a revisit repeats: the same digest, at the URL and nearest to the time that it names."""
     url = headers.get(b"warc-refers-to-target-uri", b"").decode("utf-8", "replace") or place.url
     date = timestamp_of(headers.get(b"warc-refers-to-date", b"")) or place.timestamp.encode()

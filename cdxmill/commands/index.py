@@ -26,7 +26,7 @@ from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.stages.lines.write_lines import write_gzip_lines
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
 from cdxmill.storage.choose import (
-    Place,
+    PathOrUrl,
     ask_all,
     check_libraries,
     check_writable,
@@ -85,7 +85,7 @@ class IndexResult(NamedTuple):
 
 
 def index_to_folder(
-    names: Mapping[Input, str], folder: Place, options: IndexOptions, failures: Failures
+    names: Mapping[Input, str], folder: PathOrUrl, options: IndexOptions, failures: Failures
 ) -> Summary:
     """Index each archive to the file of its name below `folder`, a path or URL.
 
@@ -126,7 +126,7 @@ def _index_elsewhere(
     return summary._replace(skipped=len(names) - len(tasks))
 
 
-def is_finished(output: Place, archive: str) -> bool:
+def is_finished(output: PathOrUrl, archive: str) -> bool:
     """Whether the index of `archive` stands at `output`, newer, and with no failures in a file beside it.
 
     Of a path on this machine, that has a list for them, see forget_failed. Raises InputError where
@@ -135,7 +135,7 @@ def is_finished(output: Place, archive: str) -> bool:
     return is_newer(output, archive) and not exists(failures_beside(output))
 
 
-def failures_beside(output: Place) -> str:
+def failures_beside(output: PathOrUrl) -> str:
     """Where the failures of an archive are listed whose output is elsewhere; hidden from Hadoop by its name.
 
     >>> failures_beside("s3://bucket/x/a.cdx.gz")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.search.question import ONLY_THE_URL, Asking, Opened, Question
-from cdxmill.storage.choose import Place
+from cdxmill.storage.choose import PathOrUrl
 
 
-def lookup(cluster: Place, url: str, question: Question = ONLY_THE_URL) -> Iterator[bytes]:
+def lookup(cluster: PathOrUrl, url: str, question: Question = ONLY_THE_URL) -> Iterator[bytes]:
     """The lines of `url` in the cluster at a path or URL, without line ends, as `question` wants them.
 
     Raises UsageError where the question cannot be answered or no cluster is there, InputError where it cannot

@@ -31,7 +31,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkFolder, fingerprint
-from cdxmill.stages.lines.line_lists import Block
+from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sample_lines import Reservoir, Sample, merge_samples
 from cdxmill.stages.lines.sort_lines import LineSorter
@@ -234,7 +234,7 @@ def _write_shard(task: _ShardTask) -> ShardEntry:
 
 
 def write_shard_files(
-    blocks: Iterable[Block], number: int, folder: Path, compressor: Compressor
+    blocks: Iterable[TextBlock], number: int, folder: Path, compressor: Compressor
 ) -> ShardEntry:
     """Write the blocks of a shard, and its part, to `folder`, each whole or not at all."""
     name = shard_name(number)

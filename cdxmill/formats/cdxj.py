@@ -37,7 +37,7 @@ _FIELDS = (
 _CHARSET, _LANGUAGES = _FIELDS[10:12]
 
 _OPTIONAL = (*range(3, 7), *range(10, 16))
-"""Places of the values that may be absent: mime to digest, charset to request body."""
+"""SeekPoints of the values that may be absent: mime to digest, charset to request body."""
 
 
 def format_cdxj(capture: Capture) -> bytes:

@@ -14,7 +14,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.lines.read_content import read_content
-from cdxmill.stages.lines.sorted_file import Places, note_places
+from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, Window
 from cdxmill.storage.choose import (
     ask_all,
@@ -65,7 +65,7 @@ def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:
             raise InputError(path, str(error), AGAIN) from None
 
 
-def read_sorted(path: str, shards: int) -> Generator[bytes, None, Places | None]:
+def read_sorted(path: str, shards: int) -> Generator[bytes, None, SeekPoints | None]:
     """The text of a CDX file, in pieces, and at last places in it, so that it can serve as a sorted run.
 
     None, whatever came before, where it cannot: it is not sorted, or is damaged; it lies behind a
@@ -79,7 +79,7 @@ def read_sorted(path: str, shards: int) -> Generator[bytes, None, Places | None]
         window = Window(counted(read_at), _chunk(path))
         try:
             is_gzip = window.get(0, len(MAGIC)) == MAGIC
-            return (yield from note_places(window, size // shards)) if is_gzip else None
+            return (yield from note_seek_points(window, size // shards)) if is_gzip else None
         except MemberError:
             return None
 

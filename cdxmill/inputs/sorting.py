@@ -12,7 +12,7 @@ from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.lines.merge_runs import MOST_RUNS, fewer_runs
 from cdxmill.stages.lines.sample_lines import Reservoir, add_pieces
 from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_file import Places
+from cdxmill.stages.lines.sorted_file import SeekPoints
 from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.storage.choose import local_path
 from cdxmill.storage.scratch import Scratch
@@ -59,7 +59,7 @@ def sort_files(
 
 def _adopt(path: str, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
     """Whether the file is sorted and a run now. Its lines have passed `reservoir` then."""
-    places: Places | None = None
+    places: SeekPoints | None = None
 
     def pieces() -> Iterator[bytes]:
         nonlocal places

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.split_points import format_sequence_file, format_text, parse
 from cdxmill.storage.choose import (
-    Place,
+    PathOrUrl,
     read_bytes,
     write_atomic,
 )
@@ -17,7 +17,7 @@ SPLITS = ("splits.txt", "splits.seq")
 """Their names in a cluster's folder."""
 
 
-def write_splits(points: Sequence[bytes], place: Place) -> None:
+def write_splits(points: Sequence[bytes], place: PathOrUrl) -> None:
     """Write `place`, a path or URL, as text, and a SequenceFile beside it with the ending `.seq`.
 
     Where `place` itself ends so, it is the SequenceFile, and the text beside it ends in `.txt`.
@@ -29,7 +29,7 @@ def write_splits(points: Sequence[bytes], place: Place) -> None:
         file.write(format_sequence_file(points))
 
 
-def read_splits(place: Place) -> list[bytes]:
+def read_splits(place: PathOrUrl) -> list[bytes]:
     """The split points in a text file or SequenceFile, at a path or URL. Raises UsageError."""
     try:
         return parse(read_bytes(place))

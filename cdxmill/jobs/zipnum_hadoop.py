@@ -18,7 +18,7 @@ from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.split_points import format_partition_file, format_text
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name, shard_name
-from cdxmill.jobs.node_tasks import REPORT, SPLITS, ShardReport
+from cdxmill.jobs.node_tasks import REPORT, SPLITS, ReducedShard
 from cdxmill.jobs.on_hadoop import HadoopStep, is_url
 from cdxmill.jobs.remote_folder import RemoteFolder, folder_of
 
@@ -138,12 +138,12 @@ def is_same(options: Namespace, runner: Any) -> bool:
     return output_url(options, runner) == cluster_url(options, runner)
 
 
-def _reports(folder: Path) -> list[ShardReport]:
+def _reports(folder: Path) -> list[ReducedShard]:
     rows = [json.loads(path.read_bytes()) for path in folder.glob(f"{REPORT}*")]
-    return [ShardReport(ShardEntry(*entry), *rest) for entry, *rest in rows]
+    return [ReducedShard(ShardEntry(*entry), *rest) for entry, *rest in rows]
 
 
-def _check(reports: list[ShardReport], how: ZipnumOptions, url: str) -> None:
+def _check(reports: list[ReducedShard], how: ZipnumOptions, url: str) -> None:
     names = [report.entry.name for report in reports]
     if names != [shard_name(number) for number in range(how.shards)]:
         raise StoppedError(f"{url}: {len(reports)} of {how.shards} shards came out; run it again")

@@ -19,7 +19,7 @@ from cdxmill.formats.zipnum_index import BlockRef
 from cdxmill.search.question import ONLY_THE_URL, Asking, Opened, Question
 from cdxmill.stages.zipnum.block_text import ReadShard
 from cdxmill.stages.zipnum.find_lines import BlockReader, joined, wanted_blocks
-from cdxmill.storage.choose import Place
+from cdxmill.storage.choose import PathOrUrl
 
 AT_ONCE = 100_000
 """URLs that are sorted together."""
@@ -44,7 +44,9 @@ class _Asked(NamedTuple):
     place: int
 
 
-def lookup_many(cluster: Place, urls: Iterable[str], question: Question = ONLY_THE_URL) -> Iterator[Answer]:
+def lookup_many(
+    cluster: PathOrUrl, urls: Iterable[str], question: Question = ONLY_THE_URL
+) -> Iterator[Answer]:
     """The answers for `urls` in their order. A URL without a key has an error in place of lines.
 
     Raises UsageError where the question cannot be answered or no cluster is there, InputError where the cluster

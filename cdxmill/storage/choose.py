@@ -32,7 +32,7 @@ _AT_A_TIME = 16
 """Questions that wait for the network and cost the server little."""
 
 Answer = TypeVar("Answer")
-Place = str | Path
+PathOrUrl = str | Path
 """A path, or a URL."""
 
 
@@ -62,7 +62,7 @@ def open_ranges(path: str) -> AbstractContextManager[Callable[[int, int], bytes]
     return storage.open_ranges(name)
 
 
-def read_bytes(place: Place) -> bytes:
+def read_bytes(place: PathOrUrl) -> bytes:
     """The whole file at a path or URL, a small one. Raises as open_ranges does."""
     with open_ranges(str(place)) as read_at:
         return b"".join(pieces(read_at))
@@ -100,7 +100,7 @@ def total_size(paths: Iterable[str]) -> int:
     return total
 
 
-def status(place: Place) -> Entry | None:
+def status(place: PathOrUrl) -> Entry | None:
     """Size and time of what is at a path or URL; None where nothing is. A URL costs a request.
 
     Raises InputError where that cannot be told, UsageError as open_ranges does.
@@ -109,12 +109,12 @@ def status(place: Place) -> Entry | None:
     return storage.status(name)
 
 
-def exists(place: Place) -> bool:
+def exists(place: PathOrUrl) -> bool:
     """Whether a file or folder is at a path or URL. Raises as `status` does."""
     return status(place) is not None
 
 
-def is_newer(output: Place, source: str) -> bool:
+def is_newer(output: PathOrUrl, source: str) -> bool:
     """Whether `output` stands and was written after `source`; each is a path or URL.
 
     A source behind http is taken as it is, as is one that is read for an output on this machine:
@@ -132,7 +132,7 @@ def is_newer(output: Place, source: str) -> bool:
     return since is not None and made.modified >= since.modified
 
 
-def write_atomic(place: Place) -> AbstractContextManager[IO[bytes]]:
+def write_atomic(place: PathOrUrl) -> AbstractContextManager[IO[bytes]]:
     """A file that stands at a path or URL only once it is whole; its folder is made.
 
     Raises StoppedError where it cannot be written, UsageError where such URLs are never written.
@@ -141,19 +141,19 @@ def write_atomic(place: Place) -> AbstractContextManager[IO[bytes]]:
     return storage.write_atomic(name)
 
 
-def list_folder(place: Place) -> dict[str, Entry]:
+def list_folder(place: PathOrUrl) -> dict[str, Entry]:
     """What is right below a folder, by name; nothing where there is none. Raises InputError, UsageError."""
     storage, name = _writes(str(place))
     return storage.list_folder(name)
 
 
-def remove(place: Place) -> None:
+def remove(place: PathOrUrl) -> None:
     """Delete the file at a path or URL where there is one. Raises StoppedError, UsageError."""
     storage, name = _writes(str(place))
     storage.remove(name)
 
 
-def join(place: Place, *names: str) -> str:
+def join(place: PathOrUrl, *names: str) -> str:
     """The path or URL of a file below a folder.
 
     >>> join("s3://bucket/cluster/", "cdx", "a.cdx.gz"), join("/cluster", "cluster.idx")
@@ -162,7 +162,7 @@ def join(place: Place, *names: str) -> str:
     return "/".join((str(place).rstrip("/"), *names))
 
 
-def absolute(place: Place) -> str:
+def absolute(place: PathOrUrl) -> str:
     """A URL as it is, and a path from the root; without a slash at the end.
 
     >>> absolute("s3://bucket/cluster/"), absolute("/data/x/../cluster"), absolute("file:///data/a%20b")
@@ -184,7 +184,7 @@ def ask_all(ask: Callable[[str], Answer], paths: Iterable[str]) -> list[Answer]:
         return [first, *asking.map(ask, paths[1:])]
 
 
-def same_place(one: Place, other: Place) -> bool:
+def same_place(one: PathOrUrl, other: PathOrUrl) -> bool:
     """Whether two paths or URLs name one folder."""
     schemes = {_scheme(str(place)) for place in (one, other)}
     if schemes <= {"", "file"}:
@@ -215,7 +215,7 @@ def check_libraries(paths: Iterable[str]) -> None:
         s3.require()
 
 
-def check_writable(place: Place) -> None:
+def check_writable(place: PathOrUrl) -> None:
     """Raise UsageError where nothing can be written at a path or URL, whatever its rights."""
     scheme = _scheme(str(place))
     if scheme not in ("", "file", _HDFS, *_S3):

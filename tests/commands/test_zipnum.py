@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cdxmill.commands import zipnum
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
-from cdxmill.inputs import cdx_files
+from cdxmill.inputs import cdx_files, sorting
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines import line_lists
 from cdxmill.stages.lines.sort_lines import LineSorter
@@ -59,7 +59,7 @@ def runs_on_disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return cut_runs(runs, points, open_run)
 
     monkeypatch.setattr(zipnum, "LineSorter", partial(LineSorter, chunk=2000))
-    monkeypatch.setattr(zipnum, "MOST_RUNS", 20)
+    monkeypatch.setattr(sorting, "MOST_RUNS", 20)
     monkeypatch.setattr(zipnum, "cut_runs", noting)
     monkeypatch.setattr(cdx_files, "_LEAST", 1)
     monkeypatch.setattr(line_lists, "BATCH", 500)

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cdxmill.commands import sample as sample_command
 from cdxmill.commands.sample import choose_files, sample_files
 from cdxmill.errors import UsageError
 from cdxmill.formats.split_points import parse_sequence_file, parse_text
-from cdxmill.inputs import cdx_files
+from cdxmill.inputs import cdx_files, sampling
 from cdxmill.inputs.sampling import SAMPLES_PER_SHARD
 from cdxmill.inputs.split_files import read_splits
 from cdxmill.running.failures import Failures
@@ -134,7 +133,7 @@ def test_a_guess_of_the_lines_that_is_wrong_costs_no_sample(
     blank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blank lines at the start of a file are taken for lines; then all is read once more."""
-    monkeypatch.setattr(sample_command, "_SMALL", 1)
+    monkeypatch.setattr(sampling, "_SMALL", 1)
     lines = many_lines(6000)
     path = write_plain(tmp_path / "a.cdx", [b""] * blank + lines)
     points = splits([path], 5)

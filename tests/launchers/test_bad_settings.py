@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Finished, Launch, Places
+from .conftest import Finished, Launch, SeekPoints
 
 EVERY = {
     "RUNNER": "hadoop",
@@ -86,13 +86,13 @@ def test_no_aws_credentials(launch: Launch, tmp_path: Path) -> None:
     assert "there are no AWS credentials: run aws configure" in said
 
 
-def test_a_manifest_that_is_absent(launch: Launch, places: Places) -> None:
+def test_a_manifest_that_is_absent(launch: Launch, places: SeekPoints) -> None:
     settings = {**places.settings, "WARC_MANIFEST": places.folder / "none.txt"}
     said = refusal(launch("runindexwarcs.sh", **settings))
     assert f"WARC_MANIFEST: there is no {places.folder}/none.txt" in said
 
 
-def test_settings_of_mrjob_that_are_absent(launch: Launch, places: Places) -> None:
+def test_settings_of_mrjob_that_are_absent(launch: Launch, places: SeekPoints) -> None:
     settings = {**places.settings, "MRJOB_CONF": places.folder / "none.conf"}
     assert "MRJOB_CONF: there is no " in refusal(launch("runsample.sh", **settings))
 
@@ -115,7 +115,7 @@ def test_a_cluster_of_another_crawl_is_not_overwritten(launch: Launch) -> None:
     assert "ZIPNUM_CLUSTER_DIR=s3://bucket/cluster is not that of 2026-44" in said
 
 
-def test_a_split_file_to_reuse_that_is_absent(launch: Launch, places: Places) -> None:
+def test_a_split_file_to_reuse_that_is_absent(launch: Launch, places: SeekPoints) -> None:
     settings = {**places.settings, "ZIPNUM_CLUSTER_DIR": places.folder / "2026-44"}
     said = refusal(launch("run_index_hadoop.sh", "2026-44", "", places.folder / "none.seq", **settings))
     assert f"there is no split file {places.folder}/none.seq" in said

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, Launch, Places, clean_environment, write_settings
+from .conftest import ROOT, Launch, SeekPoints, clean_environment, write_settings
 
 STEPS = ("runindexwarcs.sh", "runsample.sh", "runzipcluster.sh")
 
@@ -28,7 +28,7 @@ def last_line(stderr: str) -> str:
     return stderr.splitlines()[-1]
 
 
-def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, places: Places) -> None:
+def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, places: SeekPoints) -> None:
     by_steps = [launch(name, **places.settings) for name in STEPS]
     assert [last_line(done.stderr) for done in by_steps] == [
         "runindexwarcs.sh: done (exit status 0); next: bin/runsample.sh",
@@ -45,7 +45,7 @@ def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, plac
     assert shards(places.folder / "cluster.2") == cluster
 
 
-def test_what_is_done_is_left_as_it_is(launch: Launch, places: Places) -> None:
+def test_what_is_done_is_left_as_it_is(launch: Launch, places: SeekPoints) -> None:
     assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
     made = [*(places.folder / "cdx").rglob("*.cdx.gz"), places.folder / "splits.seq"]
     before = [path.stat().st_mtime_ns for path in made]
@@ -57,7 +57,7 @@ def test_what_is_done_is_left_as_it_is(launch: Launch, places: Places) -> None:
     assert all(path.stat().st_mtime_ns > old for path, old in zip(made, before, strict=True))
 
 
-def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: Places) -> None:
+def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: SeekPoints) -> None:
     assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
     settings = {name: value for name, value in places.settings.items() if name != "SHARDS"}
     settings["ZIPNUM_CLUSTER_DIR"] = places.folder / "2026-44"
@@ -67,7 +67,7 @@ def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: Places)
     assert shards(places.folder / "2026-44") == shards(places.folder / "cluster")
 
 
-def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, places: Places) -> None:
+def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, places: SeekPoints) -> None:
     with (places.folder / "warcs.txt").open("a") as manifest:
         manifest.write("absent.warc.gz\n")
     step = launch("runindexwarcs.sh", **places.settings)
@@ -81,7 +81,7 @@ def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, place
     assert len(lines) > 10
 
 
-def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, places: Places) -> None:
+def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, places: SeekPoints) -> None:
     assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
     done = launch("runzipcluster.sh", "--shards", "3", **places.settings)
     assert done.returncode == 2
@@ -92,7 +92,7 @@ def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, pla
     assert "splits.txt" in done.stderr
 
 
-def test_a_cluster_is_published_where_it_is_and_elsewhere(launch: Launch, places: Places) -> None:
+def test_a_cluster_is_published_where_it_is_and_elsewhere(launch: Launch, places: SeekPoints) -> None:
     unfinished = launch("publish_index.sh", **places.settings)
     assert unfinished.returncode in (1, 2)
     assert f"{places.folder}/cluster" in unfinished.stderr
@@ -132,7 +132,7 @@ def pretender(tmp_path: Path) -> Path:
     ],
 )
 def test_the_exit_status_is_that_of_the_job(
-    status: int, said: str, launch: Launch, places: Places, pretender: Path
+    status: int, said: str, launch: Launch, places: SeekPoints, pretender: Path
 ) -> None:
     env = {"CDXMILL_VENV": str(pretender), "JOB": f"exit {status}"}
     done = launch("runsample.sh", env=env, **places.settings)
@@ -141,7 +141,7 @@ def test_the_exit_status_is_that_of_the_job(
 
 
 def test_a_step_that_stopped_stops_the_steps_behind_it(
-    launch: Launch, places: Places, pretender: Path
+    launch: Launch, places: SeekPoints, pretender: Path
 ) -> None:
     job = 'echo "$1" >&2; [[ "$1" != *dosample* ]] || exit 3'
     done = launch("run_index_hadoop.sh", env={"CDXMILL_VENV": str(pretender), "JOB": job}, **places.settings)
@@ -150,7 +150,7 @@ def test_a_step_that_stopped_stops_the_steps_behind_it(
     assert "zipnumclusterjob.py" not in done.stderr
 
 
-def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: Places) -> None:
+def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: SeekPoints) -> None:
     hadoop = places.folder / "hadoop"
     (hadoop / "bin").mkdir(parents=True)
     (hadoop / "hadoop-streaming-3.4.2.jar").touch()
@@ -181,7 +181,7 @@ except KeyboardInterrupt:
 """
 
 
-def environment_of(places: Places, pretender: Path, job: str) -> dict[str, str]:
+def environment_of(places: SeekPoints, pretender: Path, job: str) -> dict[str, str]:
     """The environment of a launcher that is not waited for."""
     own = write_settings(places.folder / "own.sh", places.settings)
     return {**clean_environment(), "INDEX_ENV": str(own), "CDXMILL_VENV": str(pretender), "JOB": job}
@@ -190,7 +190,7 @@ def environment_of(places: Places, pretender: Path, job: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
 )
-def test_a_signal_ends_the_job_first(sent: int, status: int, places: Places, pretender: Path) -> None:
+def test_a_signal_ends_the_job_first(sent: int, status: int, places: SeekPoints, pretender: Path) -> None:
     started = subprocess.Popen(
         [ROOT / "bin/runsample.sh"],
         env=environment_of(places, pretender, JOB_THAT_WAITS),
@@ -209,7 +209,7 @@ def test_a_signal_ends_the_job_first(sent: int, status: int, places: Places, pre
     assert started.returncode == status
 
 
-def test_in_the_background(launch: Launch, places: Places) -> None:
+def test_in_the_background(launch: Launch, places: SeekPoints) -> None:
     done = launch("run_index_hadoop.sh", "--background", "--no-skip-existing", **places.settings)
     assert done.returncode == 0, done.stderr
     found = re.fullmatch(r"run_index_hadoop.sh: started as process \d+; .* go to (.*\.log)\n", done.stderr)
@@ -222,7 +222,7 @@ def test_in_the_background(launch: Launch, places: Places) -> None:
     assert len(shards(places.folder / "cluster")) == 2
 
 
-def test_what_is_wrong_is_said_before_it_goes_to_the_background(launch: Launch, places: Places) -> None:
+def test_what_is_wrong_is_said_before_it_goes_to_the_background(launch: Launch, places: SeekPoints) -> None:
     done = launch("runsample.sh", "--background", **{**places.settings, "SPLIT_FILE": ""})
     assert done.returncode == 2
     assert "SPLIT_FILE is not set" in done.stderr

@@ -153,8 +153,8 @@ def test_many_prefixes_are_answered_too(
 def test_answers_that_do_not_fit_into_memory_are_asked_for_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cdxmill.commands.lookup_many._KEPT", 1000)
-    monkeypatch.setattr("cdxmill.commands.lookup_many.AT_ONCE", 70)
+    monkeypatch.setattr("cdxmill.search.many._KEPT", 1000)
+    monkeypatch.setattr("cdxmill.search.many.AT_ONCE", 70)
     answers = [
         [line for lines in answer.lists for line in lines]
         for answer in lookup_many(folder, urls(), Question())

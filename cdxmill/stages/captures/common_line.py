@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from cdxmill.capture import ReadCommon
 from cdxmill.formats.cdxj import quote
 from cdxmill.formats.surt import origin_keys
 from cdxmill.stages import native
 from cdxmill.stages.captures.make_captures import CaptureOptions
-from cdxmill.stages.records.take_record import base32, sha1
+from cdxmill.stages.records.take_record import ReadCommon, base32, sha1
 
 
 def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from cdxmill.capture import Capture, Record
-from cdxmill.formats.record_place import RecordPlace
+from cdxmill.formats.record_location import RecordLocation
 from cdxmill.formats.surt import surt
 from cdxmill.stages.captures.make_captures import CaptureOptions, make_captures
 
 _SHA1 = re.compile(r"[A-Z2-7]{32}")
 
 
-def mismatch(record: Record, place: RecordPlace) -> str | None:
+def mismatch(record: Record, place: RecordLocation) -> str | None:
     """What shows that a record is not the one of the line: another URL, time, or SHA-1; None where nothing does."""
     captures = list(make_captures(iter((record,)), b"", CaptureOptions(None)))
     capture = captures[-1] if captures else None

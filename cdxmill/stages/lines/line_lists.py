@@ -16,7 +16,7 @@ BATCH = 1 << 20
 """Bytes of lines in a list, about."""
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """How many lines, and their text, each with its LF."""
 
     lines: int
@@ -82,7 +82,7 @@ def text_of(lines: list[bytes]) -> bytes:
     return b"\n".join([*lines, b""])  # to add the last LF to a megabyte would copy it
 
 
-def cut_blocks(lists: Iterable[list[bytes]], lines: int) -> Iterator[Block]:
+def cut_blocks(lists: Iterable[list[bytes]], lines: int) -> Iterator[TextBlock]:
     """Lists of lines -> blocks of so many `lines`; the last may have fewer.
 
     >>> [block.text for block in cut_blocks([[b"a"], [b"b", b"c"]], 2)]
@@ -93,10 +93,10 @@ def cut_blocks(lists: Iterable[list[bytes]], lines: int) -> Iterator[Block]:
         held += given
         whole = len(held) - len(held) % lines
         for start in range(0, whole, lines):
-            yield Block(lines, text_of(held[start : start + lines]))
+            yield TextBlock(lines, text_of(held[start : start + lines]))
         del held[:whole]
     if held:
-        yield Block(len(held), text_of(held))
+        yield TextBlock(len(held), text_of(held))
 
 
 def distinct(lines: list[bytes]) -> list[bytes]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cdxmill.stages import native
-from cdxmill.stages.lines.line_lists import Block, cut_blocks
+from cdxmill.stages.lines.line_lists import TextBlock, cut_blocks
 from cdxmill.stages.lines.merge_lines import merge_slices
 from cdxmill.stages.lines.sorted_runs import BLOCK, OpenRun, Slice, read_text
 
 
-def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iterator[Block]:
+def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iterator[TextBlock]:
     """The lines of slices of runs, sorted, equal ones collapsed, in blocks of so many `lines`.
 
     A block's text may be changed when the next one is asked for: to give back a megabyte and get it
@@ -27,4 +27,4 @@ def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iter
     merger = native.Merger([(read_text(open_run, part, BLOCK), part.low, part.high) for part in slices])
     text = bytearray()
     while count := merger.fill(text, lines):
-        yield Block(count, text)
+        yield TextBlock(count, text)

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from typing import IO
 
 from cdxmill.stages.lines.line_lists import cut_blocks, distinct, without_headers
-from cdxmill.stages.lines.sorted_file import Places
-from cdxmill.stages.lines.sorted_runs import JOINED, Run, write_places, write_run
+from cdxmill.stages.lines.sorted_file import SeekPoints
+from cdxmill.stages.lines.sorted_runs import JOINED, Run, write_run, write_seek_points
 
 CHUNK = 96 << 20
 """Bytes of lines, with Python's 41 for each object, that are held before they are spilled."""
@@ -48,11 +48,11 @@ class LineSorter:
         if self._size >= self._chunk:
             self._spill_inputs_apart()
 
-    def adopt(self, source: str, places: Places) -> None:
+    def adopt(self, source: str, places: SeekPoints) -> None:
         """Take the sorted file at the path `source` as a run of its own."""
         name = self._next_name()
         with self._create(name) as file:
-            self.runs.append(write_places(file, name, source, places))
+            self.runs.append(write_seek_points(file, name, source, places))
 
     def finish(self) -> list[Run]:
         """Spill what is held; all runs."""

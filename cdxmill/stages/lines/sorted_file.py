@@ -23,7 +23,7 @@ _FIRST_CAPTURE = b" CDY"
 """Empty and header lines sort below it."""
 
 
-class Places(NamedTuple):
+class SeekPoints(NamedTuple):
     """`firsts`: (place, the line that starts there); `stop`: the place of the file's end; how many lines."""
 
     firsts: list[tuple[int, bytes]]
@@ -31,7 +31,7 @@ class Places(NamedTuple):
     lines: int
 
 
-def note_places(window: Window, most: int) -> Generator[bytes, None, Places | None]:
+def note_seek_points(window: Window, most: int) -> Generator[bytes, None, SeekPoints | None]:
     """The file's content, in pieces, and at last places of lines in it.
 
     None as soon as the lines turn out not to be sorted, or not to be captures alone, or a gzip member
@@ -56,7 +56,7 @@ def note_places(window: Window, most: int) -> Generator[bytes, None, Places | No
         pos, have = member.end, have + size
     if not order.end():
         return None
-    return Places(firsts or [(0, order.first)], pos * SPAN, order.count)
+    return SeekPoints(firsts or [(0, order.first)], pos * SPAN, order.count)
 
 
 class _Order:
@@ -107,7 +107,7 @@ class _Order:
         return True
 
 
-def read_places(read_at: ReadAt, start: int, stop: int) -> Iterator[bytes]:
+def read_between(read_at: ReadAt, start: int, stop: int) -> Iterator[bytes]:
     """The file's content between two places, in pieces.
 
     Raises MemberError where the file is not the one that the places were noted in.

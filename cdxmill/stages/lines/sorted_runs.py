@@ -15,8 +15,8 @@ from typing import IO, NamedTuple
 
 from cdxmill.errors import StoppedError
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.lines.line_lists import Block, LineCutter
-from cdxmill.stages.lines.sorted_file import SPAN, Places, read_places
+from cdxmill.stages.lines.line_lists import LineCutter, TextBlock
+from cdxmill.stages.lines.sorted_file import SPAN, SeekPoints, read_between
 from cdxmill.stages.window import ReadAt, Window
 
 BLOCK = 1 << 16
@@ -66,7 +66,7 @@ class Slice(NamedTuple):
         return (self.end - self.start) // (SPAN if self.run.source else 1)
 
 
-def write_run(file: IO[bytes], name: str, texts: Iterable[Block]) -> Run:
+def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock]) -> Run:
     """Write sorted, distinct lines to `file` as the run `name`."""
     pack = _packer()
     firsts: list[tuple[int, bytes]] = []
@@ -90,7 +90,7 @@ def _blocks(text: bytes | bytearray) -> Iterator[bytes | bytearray]:
         start = end
 
 
-def write_places(file: IO[bytes], name: str, source: str, places: Places) -> Run:
+def write_seek_points(file: IO[bytes], name: str, source: str, places: SeekPoints) -> Run:
     """Write to `file` what makes the input at the path `source` a run, known as `name`."""
     size = _write_footer(file, places.firsts)
     return Run(name, 0, size, places.lines, 0, places.stop, source)
@@ -153,7 +153,7 @@ def read_text(open_run: OpenRun, part: Slice, size: int) -> Iterator[bytes]:
         yield from _unpacked(open_run(part.run.name), part, size // _RATIO)
         return
     try:
-        yield from read_places(open_run(source), part.start, part.end)
+        yield from read_between(open_run(source), part.start, part.end)
     except MemberError as error:
         raise StoppedError(f"{source}: {error}; run it again") from None
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from cdxmill.capture import CommonLine, CrawlNotes, Damage, ReadCommon, Record
+from cdxmill.capture import CommonLine, CrawlNotes, Damage, Record
 from cdxmill.formats.gzip_member import MAGIC, inflate_members
 from cdxmill.formats.header_shape import HeaderShapes
 from cdxmill.stages.inflate import MemberError, inflate, inflate_start
@@ -21,6 +21,7 @@ from cdxmill.stages.records.take_record import (
     RECOMPRESS,
     BlankContent,
     NotARecord,
+    ReadCommon,
     RecordError,
     TooLong,
     starts_record,

@@ -16,8 +16,8 @@ from cdxmill.stages.records.take_record import (
     BLOCK_HEAD,
     LEAVE,
     NO_ARCHIVE,
-    BlockReader,
     NotARecord,
+    RecordBlockReader,
     RecordError,
     content_length,
     read_header,
@@ -98,7 +98,7 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
 
 
 def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int) -> bytes | None:
-    body = BlockReader(headers, block, size)
+    body = RecordBlockReader(headers, block, size)
     while body.missing and (piece := window.get(pos, min(_PIECE, body.missing))):
         body.feed(piece)
         pos += len(piece)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, ReadCommon, Record
+from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
 from cdxmill.formats import gzip_member, zstd_frame
 from cdxmill.stages.records.read_gzip import GZIP_START, looked_at_member, read_gzip
 from cdxmill.stages.records.read_plain import PLAIN_START, looked_at_header, read_plain
 from cdxmill.stages.records.resync import Resync
-from cdxmill.stages.records.take_record import NO_ARCHIVE, starts_record
+from cdxmill.stages.records.take_record import NO_ARCHIVE, ReadCommon, starts_record
 from cdxmill.stages.window import CHUNK, ReadAt, Window
 
 _UNPACK = "unpack it, then index that"

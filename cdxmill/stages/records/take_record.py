@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from cdxmill.capture import CrawlNotes, Headers, Record
+from cdxmill.capture import CommonLine, CrawlNotes, Headers, Record
 from cdxmill.formats.arc_header import MAX_LINE, parse_arc_header
 from cdxmill.formats.header_shape import HeaderShapes, fields_of
 from cdxmill.formats.http_head import parse_http_head
@@ -31,6 +31,12 @@ _MAX_DIGITS = 18
 _CRAWL_NOTES = b"application/warc-fields"
 _HTTP_TYPES = frozenset((b"response", b"revisit", b"request"))
 _NO_DIGEST = frozenset((b"request", b"revisit", b"warcinfo"))
+
+ReadCommon = Callable[[bytearray, int, int], CommonLine | CrawlNotes | Literal[False] | None]
+"""(a record's content, offset and length in bytes) -> its line, what a crawl found out or, for requests, None.
+
+False where the content is not of the common kind: then nothing is known of it.
+"""
 
 
 class RecordError(ValueError):
@@ -188,7 +194,7 @@ def take_block(offset: int, chunks: Iterator[bytes]) -> tuple[Record, bytes]:
     size = content_length(headers)
     data = _fill(data, chunks, start + min(size, BLOCK_HEAD))
     block = data[start : start + min(size, BLOCK_HEAD)]
-    body = BlockReader(headers, block, size)
+    body = RecordBlockReader(headers, block, size)
     tail = body.feed(data[start:])
     while body.missing and (chunk := next(chunks, b"")):
         tail = body.feed(chunk)
@@ -223,7 +229,7 @@ def _fill(data: bytes, chunks: Iterator[bytes], size: int) -> bytes:
     return b"".join(parts)
 
 
-class BlockReader:
+class RecordBlockReader:
     """Counts a block's bytes as they pass and hashes its payload where the headers lack a digest."""
 
     def __init__(self, headers: Headers, head: bytes, size: int) -> None:

@@ -33,7 +33,7 @@ class Fault(NamedTuple):
     reason: str
 
 
-class Block(NamedTuple):
+class CheckedBlock(NamedTuple):
     """A sound block: its number from 1, its range, its lines without their line ends."""
 
     number: int
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     lines: list[bytes]
 
 
-class ShardReport(NamedTuple):
+class CheckedShard(NamedTuple):
     """What is in a shard. `part` is what its part has to be.
 
     `block_lines` is the number of lines of the blocks before the last, 0 where there is only one.
@@ -63,7 +63,7 @@ class ShardReport(NamedTuple):
 
 def check_shard(
     read_at: ReadAt, name: str, lengths: Mapping[int, int], block_lines: int | None = None
-) -> ShardReport:
+) -> CheckedShard:
     """Read the shard `name` and check all that can be told of it alone.
 
     `lengths` has the blocks that an index has for it, by offset; they need not be right. Blocks
@@ -79,7 +79,7 @@ def check_shard(
     return walk.report(hashed)
 
 
-def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[Block | Fault]:
+def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[CheckedBlock | Fault]:
     """The blocks of a shard in order; a Fault for each that is damaged, behind which the index shows the way."""
     window = Window(read_at)
     starts = sorted(lengths)
@@ -99,11 +99,13 @@ def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[Block |
         pos = end
 
 
-def _as_block(number: int, pos: int, end: int, content: bytes, is_all: bool) -> Iterator[Block | Fault]:
+def _as_block(
+    number: int, pos: int, end: int, content: bytes, is_all: bool
+) -> Iterator[CheckedBlock | Fault]:
     lines = content.split(b"\n")
     if not lines.pop():
         if lines:
-            yield Block(number, pos, end - pos, lines)
+            yield CheckedBlock(number, pos, end - pos, lines)
         elif not is_all:  # a shard without lines is an empty member
             yield Fault(pos, f"block {number}: holds no lines")
     else:
@@ -150,11 +152,11 @@ class _Walk:
         self._wanted = block_lines
         self._part: list[bytes] = []
         self._lines = self._block_lines = 0
-        self._before: Block | None = None
+        self._before: CheckedBlock | None = None
         self._first = self._last = b""
         self.faults: list[Fault] = []
 
-    def take(self, block: Block) -> None:
+    def take(self, block: CheckedBlock) -> None:
         """The next block."""
         if self._before is not None:
             self._count(self._before)
@@ -167,7 +169,7 @@ class _Walk:
         self._last = block.lines[-1]
         self._before = block
 
-    def _count(self, block: Block) -> None:
+    def _count(self, block: CheckedBlock) -> None:
         """A block before the last has as many lines as all others."""
         count = len(block.lines)
         self._block_lines = self._block_lines or count
@@ -175,7 +177,7 @@ class _Walk:
         if count != self._wanted:
             self._tell(block, f"has {count} lines, not {self._wanted}")
 
-    def _check_order(self, block: Block) -> None:
+    def _check_order(self, block: CheckedBlock) -> None:
         lines = block.lines
         if not lines[0]:
             self._tell(block, "begins with an empty line")
@@ -185,15 +187,15 @@ class _Walk:
             number = next(number for number in range(1, len(lines)) if lines[number - 1] >= lines[number])
             self._tell(block, f"line {number + 1} is {_told(lines[number - 1], lines[number])}")
 
-    def _tell(self, block: Block, reason: str) -> None:
+    def _tell(self, block: CheckedBlock, reason: str) -> None:
         self.faults.append(Fault(block.offset, f"block {block.number}: {reason}"))
 
-    def report(self, read: _Hashed) -> ShardReport:
+    def report(self, read: _Hashed) -> CheckedShard:
         """All that was taken."""
         last_lines = len(self._before.lines) if self._before is not None else 0
         if self._before is not None and self._wanted and last_lines > self._wanted:
             self._tell(self._before, f"has {last_lines} lines, not {self._wanted} or fewer")
-        return ShardReport(
+        return CheckedShard(
             read.size,
             self._lines,
             len(self._part),

@@ -8,12 +8,12 @@ from typing import IO, NamedTuple
 
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import BlockRef, format_part_line, key_of
-from cdxmill.stages.lines.line_lists import Block
+from cdxmill.stages.lines.line_lists import TextBlock
 
 BLOCK_LINES = 3000
 
 
-class ShardReport(NamedTuple):
+class WrittenShard(NamedTuple):
     """What a finished shard holds; `sha256` is that of the shard file."""
 
     lines: int
@@ -23,8 +23,8 @@ class ShardReport(NamedTuple):
 
 
 def write_shard(
-    blocks: Iterable[Block], name: str, shard: IO[bytes], part: IO[bytes], compressor: Compressor
-) -> ShardReport:
+    blocks: Iterable[TextBlock], name: str, shard: IO[bytes], part: IO[bytes], compressor: Compressor
+) -> WrittenShard:
     """Write sorted lines to `shard`, a gzip member a block, and a line a block to `part`.
 
     Requires: `blocks` give sorted, distinct lines. A shard without lines is one empty gzip member,
@@ -44,4 +44,4 @@ def write_shard(
         shard.write(data)
         digest.update(data)
         offset = len(data)
-    return ShardReport(count, number, offset, digest.hexdigest())
+    return WrittenShard(count, number, offset, digest.hexdigest())

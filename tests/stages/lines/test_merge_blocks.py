@@ -16,7 +16,7 @@ from cdxmill.errors import StoppedError
 from cdxmill.stages import native
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_file import Places, note_places
+from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
 from cdxmill.stages.lines.sorted_runs import Slice, cut_runs
 from cdxmill.stages.window import Window
 from tests.material.memory_files import MemoryFiles
@@ -94,13 +94,13 @@ def frozen(block: tuple[int, bytes | bytearray]) -> tuple[int, bytes]:
     return block[0], bytes(block[1])
 
 
-def places_in(window: Window) -> Places | None:
-    steps = note_places(window, 1 << 20)
+def places_in(window: Window) -> SeekPoints | None:
+    steps = note_seek_points(window, 1 << 20)
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            places: Places | None = end.value
+            places: SeekPoints | None = end.value
             return places
 
 

@@ -15,7 +15,7 @@ from cdxmill.stages.lines import sorted_file
 from cdxmill.stages.lines.merge_lines import merge_slices
 from cdxmill.stages.lines.merge_runs import merge_runs
 from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_file import Places, note_places, read_places
+from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points, read_between
 from cdxmill.stages.lines.sorted_runs import cut_runs
 from cdxmill.stages.window import Window
 
@@ -34,9 +34,9 @@ def packed(text: bytes, cuts: Sequence[int]) -> bytes:
     return b"".join(gzip.compress(text[low:high], 1) for low, high in pairwise(bounds))
 
 
-def noted(data: bytes, most: int = SOME) -> tuple[bytes, Places | None]:
+def noted(data: bytes, most: int = SOME) -> tuple[bytes, SeekPoints | None]:
     """The text that was shown, and the places."""
-    steps = note_places(Window(lambda offset, size: data[offset : offset + size]), most)
+    steps = note_seek_points(Window(lambda offset, size: data[offset : offset + size]), most)
     text = b""
     while True:
         try:
@@ -64,7 +64,7 @@ def test_the_text_between_places_starts_with_the_line_that_was_noted(
     assert places.lines == len(lines)
     bounds = [*(place for place, _ in places.firsts), places.stop]
     parts = [
-        b"".join(read_places(lambda offset, size: data[offset : offset + size], low, high))
+        b"".join(read_between(lambda offset, size: data[offset : offset + size], low, high))
         for low, high in pairwise(bounds)
     ]
     assert b"".join(parts) == text
@@ -147,4 +147,4 @@ def test_places_in_another_file_are_noticed() -> None:
     others = [packed(text, [1000, 9000]), packed(text[:9000], [7000]), data[: places.firsts[1][0] >> 40], b""]
     for other in others:
         with pytest.raises(MemberError):
-            list(read_places(lambda offset, size: other[offset : offset + size], 0, places.stop))  # noqa: B023
+            list(read_between(lambda offset, size: other[offset : offset + size], 0, places.stop))  # noqa: B023

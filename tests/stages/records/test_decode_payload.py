@@ -53,7 +53,7 @@ BROTLI = """
 import sys
 if sys.argv[1] == "absent":
     sys.modules["brotli"] = None
-from cdxmill.stages.decode_payload import decode_payload
+from cdxmill.stages.records.decode_payload import decode_payload
 head = b"HTTP/1.1 200 OK\\r\\nContent-Encoding: br\\r\\n\\r\\n"
 for body in (bytes.fromhex("0b0280" + b"hello".hex() + "03"), b"<p>hello</p>"):
     print(b"".join(decode_payload(head, iter([body[:4], body[4:]]))))

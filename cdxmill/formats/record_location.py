@@ -8,7 +8,7 @@ from cdxmill.formats.capture_fields import parse_fields
 from cdxmill.formats.convert import FIELDS, convert_line
 
 
-class RecordPlace(NamedTuple):
+class RecordLocation(NamedTuple):
     """A record's archive and its byte range there, None where its end is not told; and what it has to be.
 
     What the line does not tell is "".
@@ -23,12 +23,12 @@ class RecordPlace(NamedTuple):
     digest: str
 
 
-def record_place(line: bytes) -> RecordPlace:
+def record_location(line: bytes) -> RecordLocation:
     """Where the record of a CDX or CDXJ line is. Raises ValueError where the line does not tell.
 
-    >>> record_place(b'com,a)/ 2020 {"url": "http://a.com/", "length": "12", "offset": "0", "filename": "a.gz"}')[:3]
+    >>> record_location(b'com,a)/ 2020 {"url": "http://a.com/", "length": "12", "offset": "0", "filename": "a.gz"}')[:3]
     ('a.gz', 0, 12)
-    >>> record_place(b"com,a)/ 2020 http://a.com/ text/html 200 X - 7 a.gz")[:3]
+    >>> record_location(b"com,a)/ 2020 http://a.com/ text/html 200 X - 7 a.gz")[:3]
     ('a.gz', 7, None)
     """
     if line.count(b" ") == FIELDS - 1 and b" {" not in line:
@@ -37,7 +37,7 @@ def record_place(line: bytes) -> RecordPlace:
     filename, offset, length = (fields.get(name, "") for name in ("filename", "offset", "length"))
     if not filename or not offset.isdecimal() or (length not in ("", "-") and not length.isdecimal()):
         raise ValueError(f"no line that tells where its record is: {line[:80]!r}")
-    return RecordPlace(
+    return RecordLocation(
         filename,
         int(offset),
         int(length) if length.isdecimal() else None,
