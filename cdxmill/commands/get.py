@@ -23,7 +23,7 @@ FORMS = ("record", "headers", "payload")
 _REVISIT = "warc/revisit"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GetOptions:
     """Where archives are, and what of a record is wanted: one of FORMS, the payload `decode`d or as it was sent."""
 
@@ -55,9 +55,9 @@ def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptio
     The payload of a revisit is that of the record that it repeats. Raises InputError where there is none,
     it cannot be read, or another record is where the line says, UsageError as `lookup` does.
     """
-    question = Question("exact", sort="newest", limit=1)
+    question = Question(match_type="exact", sort="newest", limit=1)
     if timestamp is not None:
-        question = Question("exact", sort="closest", closest=timestamp, limit=1)
+        question = Question(match_type="exact", sort="closest", closest=timestamp, limit=1)
     line = next(iter(lookup(cluster, url, question)), None)
     if line is None:
         raise InputError(cluster, f"has no capture of {url}")
@@ -104,7 +104,7 @@ def _original(cluster: str, place: RecordLocation, headers: Headers) -> RecordLo
     """The capture that a revisit repeats: the same digest, at the URL and nearest to the time that it names."""
     url = headers.get(b"warc-refers-to-target-uri", b"").decode("utf-8", "replace") or place.url
     date = timestamp_of(headers.get(b"warc-refers-to-date", b"")) or place.timestamp.encode()
-    question = Question("exact", sort="closest", closest=date[:14].decode())
+    question = Question(match_type="exact", sort="closest", closest=date[:14].decode())
     for line in lookup(cluster, url, question):
         found = _place(cluster, line)
         if found.mime != _REVISIT and found.digest == place.digest:

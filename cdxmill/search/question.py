@@ -40,7 +40,7 @@ SORTS = ("default", "reverse", "newest", "closest")
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """What is asked besides the URL, in the words of pywb's CDX server."""
 

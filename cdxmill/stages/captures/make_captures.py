@@ -47,7 +47,7 @@ _NO_NOTES: Notes = (None, None)
 _NO_HEAD = HttpHead(None, None, None, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CaptureOptions:
     """What is indexed and how; `records` of None means every record that has a URL."""
 

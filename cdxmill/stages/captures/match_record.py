@@ -14,7 +14,7 @@ _SHA1 = re.compile(r"[A-Z2-7]{32}")
 
 def mismatch(record: Record, place: RecordLocation) -> str | None:
     """What shows that a record is not the one of the line: another URL, time, or SHA-1; None where nothing does."""
-    captures = list(make_captures(iter((record,)), b"", CaptureOptions(None)))
+    captures = list(make_captures(iter((record,)), b"", CaptureOptions(records=None)))
     capture = captures[-1] if captures else None
     if not isinstance(capture, Capture):
         return f"the record there has no URL, the line has {place.url}"
