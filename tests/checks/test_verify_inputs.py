@@ -45,7 +45,7 @@ hostile = st.binary(min_size=1, max_size=12).filter(lambda line: b"\n" not in li
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(hostile, max_size=30), st.integers(1, 4), st.sampled_from([1, 2, 3000]))
 def test_clusters_of_hostile_lines_pass(lines: list[bytes], shards: int, numlines: int) -> None:
     with TemporaryDirectory() as place:

@@ -74,7 +74,7 @@ def test_a_file_with_a_line_that_cannot_be_converted_is_named(
 @pytest.mark.parametrize(
     ("points", "shards", "what"),
     [
-        (b"a\nb\n", "2", "gives 3 shards, but --shards says 2"),
+        (b"a\nb\n", "2", "which gives 3 shards"),
         (b"b\na\n", None, "must increase"),
         (b"a\na\n", None, "must increase"),
         (b"SEQ\x06", None, "cut"),
