@@ -200,7 +200,7 @@ def index_options(  # noqa: PLR0913
 ) -> IndexOptions:
     """How archives are indexed, from the options that say so. Raises UsageError."""
     from cdxmill.commands.index import IndexOptions
-    from cdxmill.stages.captures.make_captures import DEFAULT_RECORDS, CaptureOptions
+    from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions
 
     if cdx11 and cdx9:
         raise UsageError("--cdx11 and --cdx9 exclude each other")
@@ -213,7 +213,7 @@ def index_options(  # noqa: PLR0913
 
 
 def _record_types(named: str) -> frozenset[bytes] | None:
-    from cdxmill.stages.captures.make_captures import RECORD_TYPES
+    from cdxmill.stages.captures.capture_options import RECORD_TYPES
 
     types = frozenset(name.strip().lower().encode() for name in named.split(","))
     if types == {b"all"}:

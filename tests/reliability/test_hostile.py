@@ -9,8 +9,8 @@ import zlib
 
 import pytest
 
-from cdxmill.stages.captures.index_archive import MAX_DAMAGE, Findings, index_archive
-from cdxmill.stages.captures.make_captures import CaptureOptions
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.index_archive import MAX_DAMAGE, ArchiveIndexer
 from cdxmill.stages.records.read_records import read_records
 
 from .accounting import findings
@@ -176,17 +176,14 @@ def test_a_file_that_shrinks_while_it_is_read(pack: type[bytes]) -> None:
         assert list(read_records(read_at))
 
 
-def test_damage_is_told_place_by_place_up_to_a_limit() -> None:
+def test_damage_is_reported_separately_up_to_a_limit() -> None:
     data = record(length=b"no") * (MAX_DAMAGE + 5) + record()
-    findings = Findings()
-    lines = list(
-        index_archive(
-            lambda offset, size: data[offset : offset + size], b"x", CaptureOptions(), "cdxj", findings
-        )
-    )
-    assert len(findings.damage) == MAX_DAMAGE + 1
-    assert findings.damage[-1].reason.startswith("5 more places are damaged")
-    assert findings.damage[-1].offset == MAX_DAMAGE * len(record(length=b"no"))
+    indexer = ArchiveIndexer(lambda offset, size: data[offset : offset + size], b"x", CaptureOptions())
+    lines = list(indexer)
+    damage = indexer.findings.damage
+    assert len(damage) == MAX_DAMAGE + 1
+    assert damage[-1].reason.startswith("5 more errors up to offset")
+    assert damage[-1].offset == MAX_DAMAGE * len(record(length=b"no"))
     assert [len(some) for some in lines] == [1]
 
 

@@ -7,7 +7,8 @@ import re
 from cdxmill.capture import Capture, Record
 from cdxmill.formats.record_location import RecordLocation
 from cdxmill.formats.surt import surt
-from cdxmill.stages.captures.make_captures import CaptureOptions, make_captures
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.make_captures import make_captures
 
 _SHA1 = re.compile(r"[A-Z2-7]{32}")
 
