@@ -15,8 +15,8 @@ _RLE, _RESERVED = 1, 3
 _MAX_BLOCK = 128 << 10
 _CONTENT_SIZE = (0, 2, 4, 8)
 _DICTIONARY_ID = (0, 1, 2, 4)
-_IN_FRAME = "truncated file: it ends inside a zstd frame"
-_IN_SKIPPABLE = "truncated file: it ends inside a skippable frame"
+_IN_FRAME = "the file is truncated inside a zstd frame"
+_IN_SKIPPABLE = "the file is truncated inside a skippable frame"
 
 
 class FrameError(ValueError):

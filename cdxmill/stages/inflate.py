@@ -76,7 +76,7 @@ def _inflate(window: Window, offset: int) -> Generator[bytes, None, int]:
             data = window.get(pos, _PIECE)
             pos += len(data)
             if not data:
-                raise MemberError("truncated file: it ends inside a gzip member", pos, truncated=True)
+                raise MemberError("the file is truncated inside a gzip member", pos, truncated=True)
         try:
             piece = inflater.decompress(data, _PIECE * 4)
         except isal_zlib.IsalError as error:  # type: ignore[misc]
@@ -103,7 +103,7 @@ def _skip_header(window: Window, offset: int) -> int:
         return size
     if len(head) < MAX_HEADER:
         reached = offset + len(head)
-        raise MemberError("truncated file: it ends inside a gzip header", reached, truncated=True)
+        raise MemberError("the file is truncated inside a gzip header", reached, truncated=True)
     raise MemberError("gzip header longer than 128 KiB", offset + len(head))
 
 
@@ -111,7 +111,7 @@ def _check_trailer(window: Window, pos: int, crc: int, size: int) -> int:
     trailer = window.get(pos, TRAILER_SIZE)
     end = pos + len(trailer)
     if len(trailer) < TRAILER_SIZE:
-        raise MemberError("truncated file: it ends inside a gzip trailer", end, truncated=True)
+        raise MemberError("the file is truncated inside a gzip trailer", end, truncated=True)
     if int.from_bytes(trailer[:4], "little") != crc:
         raise MemberError("gzip CRC32 mismatch", end, ended=True)
     if int.from_bytes(trailer[4:], "little") != size & 0xFFFFFFFF:

@@ -14,7 +14,7 @@ from .peers import Row, normalised
 
 REPORT = re.compile(r"(?P<folder>\d{4})/(?P<file>.*?)(?:@(?P<offset>\d+))?: (?P<reason>.*)")
 
-NO_ARCHIVE = "no WARC or ARC record is in the file"
+NO_ARCHIVE = "no WARC or ARC record found"
 SKIPPED = re.compile(r"(\d+) bytes skipped")
 
 

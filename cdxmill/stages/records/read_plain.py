@@ -91,7 +91,15 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
             raise RecordError("wrong Content-Length (no record follows the block)")
     block = window.get(pos + start, min(size, BLOCK_HEAD))
     digest = _digest(window, pos + start, headers, block, size) if wants_digest(headers) else None
-    return Record(pos, start + size, headers, block, size, digest, is_arc)
+    return Record(
+        offset=pos,
+        length=start + size,
+        headers=headers,
+        block=block,
+        size=size,
+        payload_digest=digest,
+        is_arc=is_arc,
+    )
 
 
 def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int) -> bytes | None:
