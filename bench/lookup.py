@@ -23,9 +23,9 @@ from pywb.warcserver.index.zipnum import ZipNumIndexSource
 
 from bench import corpora, machine
 from cdxmill.cluster.reader import open_cluster
+from cdxmill.commands.lookup import lookup_many
 from cdxmill.formats.surt import surt
-from cdxmill.search.many import lookup_many
-from cdxmill.search.question import Asking, Opened, Question
+from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 
 SHARDS = 8
 RANDOM_URLS = 300
@@ -91,12 +91,12 @@ def pywb_reader(cluster: Path) -> Callable[[str], Lines]:
 
 
 def our_reader(cluster: Path) -> Iterator[Callable[[str], Lines]]:
-    asking = Asking(Question(match_type="exact"))
+    prepared = PreparedQuery(Query(match_type="exact"))
     with open_cluster(cluster) as reader:
-        opened = Opened(reader)
+        opened = OpenCluster.of(reader)
 
         def find(url: str) -> Lines:
-            return [line for lines in asking.answer(opened, asking.keys(url)) for line in lines]
+            return [line for lines in prepared.answer(opened, prepared.keys(url)) for line in lines]
 
         yield find
 
@@ -146,7 +146,7 @@ def batch(cluster: Path, urls: list[str], name: str, pywb_rate: float) -> None:
     start = time.process_time()
     found = sum(
         len(lines)
-        for answer in lookup_many(cluster, urls, Question(match_type="exact"))
+        for answer in lookup_many(cluster, urls, Query(match_type="exact"))
         for lines in answer.lists
     )
     seconds = time.process_time() - start

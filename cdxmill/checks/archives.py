@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cdxmill.errors import InputError
 from cdxmill.formats.record_location import record_location
-from cdxmill.inputs.archive_store import Archives
+from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import run_tasks
@@ -58,7 +58,7 @@ def check_archives(
 
     Raises UsageError where `archives` is no place for them. What is wrong is told.
     """
-    Archives(archives).close()
+    ArchiveStore(archives).close()
     tasks = [_Task(shard, picked, archives) for shard, picked in _deal(shards, sample)]
     size = total_size(task.shard.place for task in tasks) if sample is None else 0
     looked_up = 0
@@ -91,7 +91,7 @@ def _deal(shards: Sequence[SoundLines], sample: int | None) -> Iterator[tuple[So
 def _look_up(task: _Task) -> _Result:
     looked_up = wrong = 0
     told: list[tuple[str, str]] = []
-    with closing(Archives(task.archives)) as archives:
+    with closing(ArchiveStore(task.archives)) as archives:
         for line in _lines(task):
             looked_up += 1
             reason = _wrong(archives, line)
@@ -127,7 +127,7 @@ def _sound(shard: SoundLines, block: object) -> CheckedBlock:
     return block
 
 
-def _wrong(archives: Archives, line: bytes) -> tuple[str, str] | None:
+def _wrong(archives: ArchiveStore, line: bytes) -> tuple[str, str] | None:
     """Where, and why, the line does not lead to its record."""
     try:
         place = record_location(line)

@@ -16,7 +16,7 @@ import typer
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.search.question import Question
+    from cdxmill.search.query import Query
 
 
 ShardRule = Annotated[
@@ -129,9 +129,9 @@ class LookupOptions:
     ] = False
     shard_index_loc: ShardRule = None
 
-    def question(self) -> Question:
+    def query(self) -> Query:
         """What is asked besides the URL. Raises UsageError where options exclude each other."""
-        from cdxmill.search.question import Question
+        from cdxmill.search.query import Page, Query
 
         if (self.url is None) == (self.input is None):
             raise UsageError("name a URL, or a file of URLs with --input")
@@ -141,7 +141,7 @@ class LookupOptions:
             raise UsageError(
                 "--estimate knows no lines: it goes without --filter, --collapse, --limit and --page"
             )
-        return Question(
+        return Query(
             self.match_type,
             self.first,
             self.last,
@@ -151,8 +151,7 @@ class LookupOptions:
             self.sort,
             self.closest,
             self.limit,
-            self.page,
-            self.page_size,
+            None if self.page is None else Page(self.page, self.page_size),
             tuple(self.fields.split(",")) if self.fields else None,
             self.output,
             self.shard_index_loc,
@@ -174,25 +173,25 @@ def takes_options(run: Callable[[LookupOptions], int]) -> Callable[..., int]:
 
 def print_answers(options: LookupOptions, out: BinaryIO, tell: Callable[[str], None]) -> bool:
     """Write the answers to `out`, tell of URLs that cannot be asked; whether there were none of these."""
-    question = options.question()
+    query = options.query()
     if options.show_num_pages or options.count or options.estimate:
-        return _print_sizes(options, question, out, tell)
-    from cdxmill.search.question import Asking
+        return _print_sizes(options, query, out, tell)
+    from cdxmill.search.query import PreparedQuery
 
-    head = Asking(question).header
+    head = PreparedQuery(query).header
     if head is not None:
         out.write(head + b"\n")
     if options.url is not None:
         from cdxmill.commands.lookup import lookup
 
-        for line in lookup(options.cluster, options.url, question):
+        for line in lookup(options.cluster, options.url, query):
             out.write(line + b"\n")
         return True
-    from cdxmill.search.many import lookup_many
+    from cdxmill.commands.lookup import lookup_many
     from cdxmill.stages.lines.line_lists import text_of
 
     is_well = True
-    for answer in lookup_many(options.cluster, _urls(options), question):
+    for answer in lookup_many(options.cluster, _urls(options), query):
         if answer.error is not None:
             tell(str(answer.error))
             is_well = False
@@ -201,23 +200,21 @@ def print_answers(options: LookupOptions, out: BinaryIO, tell: Callable[[str], N
     return is_well
 
 
-def _print_sizes(
-    options: LookupOptions, question: Question, out: BinaryIO, tell: Callable[[str], None]
-) -> bool:
+def _print_sizes(options: LookupOptions, query: Query, out: BinaryIO, tell: Callable[[str], None]) -> bool:
     """A size for each URL; behind it, where there are many, a tab and the URL."""
     import json
 
     from cdxmill.cluster.reader import open_cluster
-    from cdxmill.search.question import Asking, Opened
+    from cdxmill.search.query import OpenCluster, PreparedQuery
     from cdxmill.search.size import count_pages, estimate
 
-    asking = Asking(question)
+    prepared = PreparedQuery(query)
     is_well = True
-    with open_cluster(options.cluster, question.shard_rule) as reader:
-        opened = Opened(reader)
+    with open_cluster(options.cluster, query.shard_rule) as reader:
+        opened = OpenCluster.of(reader)
         for url in _urls(options):
             try:
-                keys = asking.keys(url)
+                keys = prepared.keys(url)
             except UsageError as error:
                 if options.input is None:
                     raise
@@ -227,9 +224,9 @@ def _print_sizes(
             if options.show_num_pages:
                 size = json.dumps(count_pages(opened, keys, options.page_size)._asdict())
             elif options.estimate:
-                size = json.dumps(estimate(opened, asking, keys)._asdict())
+                size = json.dumps(estimate(opened, prepared, keys)._asdict())
             else:
-                size = str(asking.count(opened, keys))
+                size = str(prepared.count(opened, keys))
             shown = size if options.input is None else f"{size}\t{url}"
             out.write(f"{shown}\n".encode("utf-8", "surrogateescape"))
     return is_well

@@ -15,7 +15,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import UsageError
-from cdxmill.search.question import Asking, Question
+from cdxmill.search.query import PreparedQuery, Query
 
 if TYPE_CHECKING:
     from tests.conftest import Cluster
@@ -134,9 +134,9 @@ def questions(lines: list[bytes]) -> Iterator[dict[str, Any]]:
         }
 
 
-def question_of(asked: dict[str, Any]) -> Question:
+def query_of(asked: dict[str, Any]) -> Query:
     fields = asked.get("fl")
-    return Question(
+    return Query(
         asked.get("matchType"),
         asked.get("from"),
         asked.get("to"),
@@ -154,7 +154,7 @@ def question_of(asked: dict[str, Any]) -> Question:
 def is_possible(asked: dict[str, Any]) -> bool:
     """Some random times end before they begin: an error here, an empty answer there."""
     try:
-        Asking(question_of(asked))
+        PreparedQuery(query_of(asked))
     except UsageError as error:
         assert "ends before it begins" in str(error)
         return False
@@ -168,7 +168,7 @@ def test_hundreds_of_random_questions_have_the_same_answers(wayback: Wayback, cl
         if not is_possible(asked):
             assert theirs == b""
             continue
-        ours = b"".join(line + b"\n" for line in lookup(cluster.folder, asked["url"], question_of(asked)))
+        ours = b"".join(line + b"\n" for line in lookup(cluster.folder, asked["url"], query_of(asked)))
         assert ours == theirs, json.dumps(asked)
         answered += bool(ours)
     assert answered > QUESTIONS // 4
