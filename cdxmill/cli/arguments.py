@@ -1,10 +1,11 @@
-"""The options that commands share, and what is made of them.
+"""Arguments and options that at least two commands share: single ones, and groups as dataclasses.
 
-Modules of commands are imported when they are needed, so that the command starts quickly.
+The package's other modules are imported inside functions, so that the command starts quickly.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,252 +16,261 @@ from cdxmill.errors import UsageError
 if TYPE_CHECKING:
     from cdxmill.commands.index import IndexOptions
     from cdxmill.commands.zipnum import ZipnumOptions
+    from cdxmill.formats.zipnum_block import Compressor
     from cdxmill.inputs.named import Input
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress; failures are still told.")]
-Processes = Annotated[
-    int, typer.Option("--processes", "-p", min=0, help="Processes to use; 0: one for each core.")
-]
-Archives = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="INPUT...",
-        help="Archives, folders of archives (searched to the bottom), globs, or URLs.",
-    ),
-]
-
-
-def _folder_here(named: str) -> Path:
-    if "://" in named:
-        raise UsageError(
-            f"{named}: clusters are built in a folder of this machine; cdxmill publish puts them elsewhere"
-        )
-    return Path(named)
-
-
-NewCluster = Annotated[
-    Path,
-    typer.Option("--output", "-o", metavar="CLUSTER", help="Folder of the cluster.", parser=_folder_here),
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Hide the progress and the summary. Failures are still reported."),
 ]
 CdxFiles = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="CDX...", help="CDX files, gzip or plain, sorted or not; folders of them; globs; URLs."
-    ),
+    list[str], typer.Argument(metavar="CDX...", help="CDX files, directories, globs or URLs.")
 ]
-ManifestOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="List of archives, one a line (its last tab-separated field), also .gz or a URL; - is standard"
-        " input."
-        " Blank lines, and lines that start with #, are skipped.",
-    ),
+Seed = Annotated[
+    int, typer.Option(help="Seed of the random sample. The same seed gives the same split points.")
 ]
-Root = Annotated[str | None, typer.Option(metavar="DIR", help="Where relative paths of the manifest start.")]
-DirRoot = Annotated[
-    str | None,
-    typer.Option(
-        "--dir-root", "-d", metavar="DIR", help="Make file names in index lines relative to this folder."
-    ),
-]
-Records = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TYPES",
-        help="Record types to index, separated by commas, or all."
-        " Default: response,revisit,resource,metadata,conversion without a crawler's own notes.",
-    ),
-]
-PostAppend = Annotated[
-    bool, typer.Option("--post-append", help="Append method and body of non-GET requests to the URL's key.")
-]
-Minimal = Annotated[
-    bool,
-    typer.Option("--minimal", help="Leave out mime (but a revisit's), status and redirect."),
-]
-Unsurt = Annotated[
-    bool,
-    typer.Option(
-        "--unsurt",
-        help="Write keys as host/path, not host-reversed. For old tools; lookup needs the reversed ones.",
-    ),
-]
-KeepWww = Annotated[
-    bool,
-    typer.Option(
-        "--keep-www", help="Keep www. in keys; the keys that pywb, OpenWayback and lookup ask for have none."
-    ),
-]
-Cdx11 = Annotated[
-    bool, typer.Option("--cdx11", "-11", help="Write CDX lines with 11 fields instead of CDXJ.")
-]
-Cdx9 = Annotated[
-    bool, typer.Option("--cdx9", "--cdx09", "-9", help="Write CDX lines with 9 fields instead of CDXJ.")
-]
-Shards = Annotated[
-    int | None, typer.Option("--shards", "-s", min=1, help="Number of shards; --splits tells it, too.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of the sample: the same seed gives the same split points.")]
-Fraction = Annotated[
-    float,
-    typer.Option(
-        metavar="F",
-        help="Read this part of the files only, chosen at random by --seed: above 0, 1 is all of them.",
-    ),
-]
-Splits = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Take split points from this file or URL (text or SequenceFile)."),
-]
-NumLines = Annotated[int, typer.Option("--numlines", min=1, help="Lines in a block.")]
-CompressorOption = Annotated[
-    str, typer.Option("--compressor", help="Library that packs the blocks: libdeflate or zlib.")
-]
-Level = Annotated[int, typer.Option(min=1, max=12, help="How hard blocks are packed (zlib: up to 9).")]
-Location = Annotated[
-    str | None,
-    typer.Option(
-        metavar="BASE",
-        help="Folder or URL that cluster.loc names for the shards. Default: CLUSTER as an absolute path.",
-    ),
-]
-PublishedLocation = Annotated[
-    str | None,
-    typer.Option(
-        "--location",
-        metavar="BASE",
-        help="Folder or URL that cluster.loc names for the shards. Default: where they are then.",
-    ),
-]
-Title = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TEXT",
-        help="Title of the collection, in metadata.yaml. Default: the one that stands, or its folder's name.",
-    ),
-]
-IndexOnly = Annotated[bool, typer.Option("--index-only", help="Leave the shards in CLUSTER; copy all else.")]
-Unfinished = Annotated[
-    bool,
-    typer.Option(
-        "--unfinished", help="Take a cluster without cluster.json, too: all shards that stand there."
-    ),
-]
-
+ShardCount = Annotated[int, typer.Option("--shards", "-s", min=1, help="Number of shards.")]
 SplitsOutput = Annotated[
     str,
     typer.Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="Text file, such as splits.txt, also an s3 or hdfs URL; splits.seq is written beside it.",
+        help="Text file to write, such as splits.txt: path, s3 or hdfs URL. splits.seq is written beside it.",
+    ),
+]
+ShardRule = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--shard-index-loc",
+        metavar="MATCH REPLACE",
+        help="Location of the shards: the directory of the index, with the regular expression MATCH replaced by"
+        " REPLACE. The same as shard_index_loc in pywb.",
     ),
 ]
 
 
-def archives_of(
-    inputs: list[str] | None, manifest: str | None, root: str | None, dir_root: str | None
-) -> list[Input]:
-    """The archives that are named. Raises UsageError where none is."""
-    from cdxmill.inputs.archives import find_archives
+@dataclass(frozen=True, kw_only=True)
+class RunArguments:
+    """How a command runs."""
 
-    if not inputs and manifest is None:
-        raise UsageError("no input: name archives, folders of them, or a --manifest")
-    if root is not None and manifest is None:
-        raise UsageError("--root is for the paths of a --manifest")
-    return find_archives(inputs or [], manifest, root, dir_root)
+    processes: Annotated[
+        int, typer.Option("--processes", "-p", min=0, help="Number of processes. 0: one per core.")
+    ] = 0
+    quiet: Quiet = False
 
+    def process_count(self) -> int:
+        """The number of processes, at least 1."""
+        from cdxmill.running.processes import processes_by_default
 
-def cdx_files_of(named: list[str]) -> list[str]:
-    """The CDX files that are named."""
-    from cdxmill.inputs.cdx_files import find_cdx_files
-
-    return find_cdx_files(named)
+        return self.processes or processes_by_default()
 
 
-def processes_of(wanted: int) -> int:
-    """How many processes -p asks for."""
-    from cdxmill.running.processes import processes_by_default
+@dataclass(frozen=True, kw_only=True)
+class ArchiveArguments:
+    """Which archives are read."""
 
-    return wanted or processes_by_default()
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT...", help="Archives, directories (searched recursively), globs or URLs."
+        ),
+    ] = None
+    manifest: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="File or URL with a list of archives, one per line; - reads standard input. It may be gzipped."
+            " The last tab-separated field of a line is used. Blank lines and lines that start with # are"
+            " skipped.",
+        ),
+    ] = None
+    root: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Directory or URL that relative paths in the manifest start from."),
+    ] = None
+    dir_root: Annotated[
+        str | None,
+        typer.Option(
+            "--dir-root",
+            "-d",
+            metavar="DIR",
+            help="Write file names in index lines relative to this directory.",
+        ),
+    ] = None
+
+    def archives(self) -> list[Input]:
+        """The archives that the arguments name. Raises UsageError."""
+        from cdxmill.inputs.archives import find_archives
+
+        if not self.inputs and self.manifest is None:
+            raise UsageError("no input; give archives, directories, or --manifest FILE")
+        if self.root is not None and self.manifest is None:
+            raise UsageError("--root needs --manifest")
+        return find_archives(self.inputs or [], self.manifest, self.root, self.dir_root)
 
 
-def index_options(  # noqa: PLR0913
-    processes: int,
-    skip_existing: bool,
-    quiet: bool,
-    cdx11: bool,
-    cdx9: bool,
-    records: str | None,
-    post_append: bool,
-    minimal: bool,
-    unsurt: bool,
-    keep_www: bool,
-) -> IndexOptions:
-    """How archives are indexed, from the options that say so. Raises UsageError."""
-    from cdxmill.commands.index import IndexOptions
-    from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions
+@dataclass(frozen=True, kw_only=True)
+class LineArguments(RunArguments):
+    """Which records get an index line, and how the line looks."""
 
-    if cdx11 and cdx9:
-        raise UsageError("--cdx11 and --cdx9 exclude each other")
-    if minimal and post_append:
-        raise UsageError("--minimal reads no requests, which --post-append needs")
-    types = DEFAULT_RECORDS if records is None else _record_types(records)
-    captures = CaptureOptions(types, post_append, minimal, unsurt, keep_www)
-    line_format = "cdx11" if cdx11 else "cdx9" if cdx9 else "cdxj"
-    return IndexOptions(captures, line_format, processes_of(processes), skip_existing, quiet)
+    cdx11: Annotated[
+        bool, typer.Option("--cdx11", "-11", help="Write CDX lines with 11 fields instead of CDXJ.")
+    ] = False
+    cdx9: Annotated[
+        bool, typer.Option("--cdx9", "--cdx09", "-9", help="Write CDX lines with 9 fields instead of CDXJ.")
+    ] = False
+    records: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TYPES",
+            help="Record types to index, comma-separated, or all."
+            " Default: response, revisit, resource, metadata and conversion, except metadata records that a"
+            " crawler writes about its own fetches.",
+        ),
+    ] = None
+    post_append: Annotated[
+        bool,
+        typer.Option(
+            "--post-append", help="Append the method and body of non-GET requests to the URL's key."
+        ),
+    ] = False
+    minimal: Annotated[
+        bool, typer.Option("--minimal", help="Omit status, redirect and mime (but keep mime of revisits).")
+    ] = False
+    unsurt: Annotated[
+        bool,
+        typer.Option(
+            "--unsurt",
+            help="Write keys as host/path, without reversing the host. For old tools only: lookup cannot search"
+            " such an index.",
+        ),
+    ] = False
+    keep_www: Annotated[
+        bool,
+        typer.Option(
+            "--keep-www", help="Keep www. in keys. pywb, OpenWayback and lookup expect keys without it."
+        ),
+    ] = False
+
+    def index_options(self, *, skip_existing: bool) -> IndexOptions:
+        """The options of indexing. Raises UsageError."""
+        from cdxmill.commands.index import IndexOptions
+        from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions
+
+        if self.cdx11 and self.cdx9:
+            raise UsageError("--cdx11 and --cdx9 cannot be used together")
+        if self.minimal and self.post_append:
+            raise UsageError("--minimal and --post-append cannot be used together")
+        captures = CaptureOptions(
+            records=DEFAULT_RECORDS if self.records is None else _record_types(self.records),
+            post_append=self.post_append,
+            minimal=self.minimal,
+            unsurt=self.unsurt,
+            keep_www=self.keep_www,
+        )
+        return IndexOptions(
+            captures=captures,
+            line_format="cdx11" if self.cdx11 else "cdx9" if self.cdx9 else "cdxj",
+            processes=self.process_count(),
+            skip_existing=skip_existing,
+            quiet=self.quiet,
+        )
 
 
-def _record_types(named: str) -> frozenset[bytes] | None:
+def _record_types(text: str) -> frozenset[bytes] | None:
+    """The types of --records; None for all. Raises UsageError."""
     from cdxmill.stages.captures.capture_options import RECORD_TYPES
 
-    types = frozenset(name.strip().lower().encode() for name in named.split(","))
+    types = frozenset(name.strip().lower().encode() for name in text.split(","))
     if types == {b"all"}:
         return None
     for unknown in types - RECORD_TYPES:
         known = b", ".join(sorted(RECORD_TYPES)).decode()
-        raise UsageError(f"--records: there is no type {unknown.decode()!r}; types are {known}, or all")
+        raise UsageError(f"invalid --records type {unknown.decode()!r}: expected all, or some of {known}")
     return types
 
 
-def zipnum_options(  # noqa: PLR0913
-    shards: int | None,
-    splits: str | None,
-    seed: int,
-    numlines: int,
-    library: str,
-    level: int,
-    location: str | None,
-    convert: bool,
-    processes: int,
-    quiet: bool,
-) -> ZipnumOptions:
-    """How a cluster is built, from the options that say so. Raises UsageError."""
-    from cdxmill.commands.zipnum import ZipnumOptions
-    from cdxmill.formats.zipnum_block import LIBRARIES, Compressor
-    from cdxmill.inputs.split_files import read_splits
-
-    if library not in LIBRARIES:
-        raise UsageError(f"--compressor is one of {', '.join(LIBRARIES)}, not {library}")
-    if library == "zlib" and level > 9:
-        raise UsageError("zlib has levels up to 9")
-    points = None if splits is None else tuple(read_splits(splits))
-    if points is None and shards is None:
-        raise UsageError("say how many shards (-s), or where they begin (--splits FILE)")
-    if points is not None and shards not in (None, len(points) + 1):
+def _local_directory(text: str) -> Path:
+    if "://" in text:
         raise UsageError(
-            f"{splits} gives {len(points) + 1} shards, but --shards says {shards}: leave out one"
+            f"{text}: not a local directory; build the cluster locally, then copy it with cdxmill publish"
         )
-    count = len(points) + 1 if points is not None else shards or 1
-    return ZipnumOptions(
-        count,
-        points,
-        numlines,
-        Compressor(library, level),
-        convert,
-        seed,
-        processes_of(processes),
-        location,
-        quiet,
-    )
+    return Path(text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterArguments(RunArguments):
+    """How a new cluster is built."""
+
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="CLUSTER", help="Directory of the cluster.", parser=_local_directory
+        ),
+    ]
+    shards: Annotated[
+        int | None, typer.Option("--shards", "-s", min=1, help="Number of shards. Implied by --splits.")
+    ] = None
+    splits: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Read the split points from this file or URL (text or SequenceFile)."
+        ),
+    ] = None
+    seed: Seed = 0
+    numlines: Annotated[int, typer.Option("--numlines", min=1, help="Lines per block.")] = 3000
+    compressor: Annotated[
+        str, typer.Option("--compressor", help="Library that compresses the blocks: libdeflate or zlib.")
+    ] = "libdeflate"
+    level: Annotated[int, typer.Option(min=1, max=12, help="Compression level. zlib: 9 at most.")] = 6
+    location: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BASE",
+            help="Directory or URL of the shards to write to cluster.loc. Default: the absolute path of CLUSTER.",
+        ),
+    ] = None
+
+    def zipnum_options(self, *, convert: bool) -> ZipnumOptions:
+        """The options of building a cluster. Raises UsageError."""
+        from cdxmill.commands.zipnum import ZipnumOptions
+
+        compressor = self._compressor()
+        points = self._split_points()
+        return ZipnumOptions(
+            shards=self.shards or len(points or ()) + 1,
+            points=points,
+            block_lines=self.numlines,
+            compressor=compressor,
+            convert=convert,
+            seed=self.seed,
+            processes=self.process_count(),
+            location=self.location,
+            quiet=self.quiet,
+        )
+
+    def _compressor(self) -> Compressor:
+        from cdxmill.formats.zipnum_block import LIBRARIES, Compressor
+
+        if self.compressor not in LIBRARIES:
+            raise UsageError(f"invalid --compressor {self.compressor!r}: expected {' or '.join(LIBRARIES)}")
+        if self.compressor == "zlib" and self.level > 9:
+            raise UsageError(f"invalid --level {self.level}: zlib supports 1 to 9")
+        return Compressor(self.compressor, self.level)
+
+    def _split_points(self) -> tuple[bytes, ...] | None:
+        """The split points of --splits; None if they have to be found."""
+        from cdxmill.inputs.split_files import read_splits
+
+        if self.splits is None:
+            if self.shards is None:
+                raise UsageError("the number of shards is missing; give --shards N or --splits FILE")
+            return None
+        points = tuple(read_splits(self.splits))
+        if self.shards not in (None, len(points) + 1):
+            raise UsageError(
+                f"--shards {self.shards} does not match {self.splits}, which gives {len(points) + 1} shards;"
+                " omit one of the two options"
+            )
+        return points

@@ -1,51 +1,50 @@
-"""The command `lookup`: its options, and how its answers are printed. The work is in commands/.
-
-Modules of commands are imported when they are needed, so that the command starts quickly.
-"""
+"""`cdxmill lookup`: its options, its help and the call."""
 
 from __future__ import annotations
 
-import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from cdxmill.cli.arguments import ShardRule
+from cdxmill.cli.command import command
+from cdxmill.cli.output import FAILED, OK, print_error, standard_output
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.search.query import Query
+    from cdxmill.formats.lookup_query import KeyRange
+    from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 
 
-ShardRule = Annotated[
-    tuple[str, str] | None,
-    typer.Option(
-        "--shard-index-loc",
-        metavar="MATCH REPLACE",
-        help="Where the shards are: the index's folder with MATCH replaced, as pywb's shard_index_loc.",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class LookupOptions:
-    """What stands on the command line of `lookup`."""
+@dataclass(frozen=True, kw_only=True)
+class LookupArguments:
+    """The command line of `lookup`."""
 
     cluster: Annotated[
         str,
         typer.Argument(
-            metavar="CLUSTER", help="Folder or URL (http(s), s3, hdfs) of a ZipNum cluster, or its .idx file."
+            metavar="CLUSTER", help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file."
         ),
     ]
     url: Annotated[
         str | None,
-        typer.Argument(metavar="URL", help="A URL; URL* for all that start so, *.HOST for a domain."),
+        typer.Argument(
+            metavar="URL",
+            help="URL to look up. URL* matches all URLs that start with URL. *.HOST matches a domain with its"
+            " subdomains.",
+        ),
     ] = None
     input: Annotated[
         str | None,
-        typer.Option("--input", "-i", metavar="FILE", help="Many URLs, one a line; - is standard input."),
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="FILE",
+            help="Look up the URLs in this file, one per line; - reads standard input.",
+        ),
     ] = None
     match_type: Annotated[
         str | None,
@@ -53,8 +52,8 @@ class LookupOptions:
             "--match-type",
             "--matchType",
             metavar="TYPE",
-            help="exact, prefix, host, domain, or range (URL is two URLs with a space between: from the first up to,"
-            " and without, the second). Default: exact, or what a * in URL says.",
+            help="exact, prefix, host, domain or range. For range, URL is two URLs with a space between them: the"
+            " first URL, and the URL to stop before. Default: exact, unless URL contains a *.",
         ),
     ] = None
     first: Annotated[
@@ -62,15 +61,16 @@ class LookupOptions:
         typer.Option("--from", metavar="TIME", help="First timestamp, 1 to 14 digits, such as 2014."),
     ] = None
     last: Annotated[
-        str | None, typer.Option("--to", metavar="TIME", help="Last timestamp; 2014 is all of that year.")
+        str | None,
+        typer.Option("--to", metavar="TIME", help="Last timestamp. 2014 includes all of that year."),
     ] = None
     filters: Annotated[
         list[str] | None,
         typer.Option(
             "--filter",
             metavar="FILTER",
-            help="FIELD:TEXT (contains), =FIELD:TEXT (is), ~FIELD:REGEX (matches from its start); ! before it: not."
-            " May be repeated.",
+            help="FIELD:TEXT (the field contains the text), =FIELD:TEXT (equals it) or ~FIELD:REGEX (matches from"
+            " its start). A ! in front negates the filter. May be repeated.",
         ),
     ] = None
     collapse: Annotated[
@@ -79,172 +79,191 @@ class LookupOptions:
             "--collapse",
             "--collapseTime",
             metavar="N",
-            help="Of neighbours whose first N digits of the time and whose status are the same, the first."
-            " FIELD or FIELD:N: whose field, or its first N characters, is the same.",
+            help="Keep the first of consecutive captures that have the same status and whose timestamps share"
+            " their first N digits. With FIELD or FIELD:N instead of N: captures that share this field, or its"
+            " first N characters.",
         ),
     ] = None
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="So many lines at most.")
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Print at most N lines.")
     ] = None
     sort: Annotated[
-        str, typer.Option("--sort", metavar="ORDER", help="default, reverse (also: newest), or closest.")
+        str,
+        typer.Option(
+            "--sort", metavar="ORDER", help="Order of lines: default, reverse (or newest) or closest."
+        ),
     ] = "default"
     closest: Annotated[
-        str | None, typer.Option("--closest", metavar="TIME", help="The captures nearest to a time first.")
+        str | None,
+        typer.Option("--closest", metavar="TIME", help="Print the captures closest to TIME first."),
     ] = None
     resolve_revisits: Annotated[
         bool,
         typer.Option(
             "--resolve-revisits",
             "--resolveRevisits",
-            help="Revisits get mime and status of their originals; three orig.* fields say where these are.",
+            help="Give revisits the mime and status of the original capture, and add its location in three"
+            " fields, orig.*.",
         ),
     ] = False
     fields: Annotated[
         str | None,
-        typer.Option("--fl", "--fields", metavar="NAMES", help="Fields to print, such as url,status."),
+        typer.Option(
+            "--fl", "--fields", metavar="NAMES", help="Fields to print, comma-separated, such as url,status."
+        ),
     ] = None
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", metavar="FORMAT", help="cdxj, json, text, cdx, csv. Default: the lines as they stand."
+            "--output",
+            metavar="FORMAT",
+            help="Output format: cdxj, json, text, cdx or csv. Default: the lines as they are in the cluster.",
         ),
     ] = None
     page: Annotated[
-        int | None, typer.Option("--page", min=0, metavar="N", help="Only this page, from 0.")
+        int | None, typer.Option("--page", min=0, metavar="N", help="Print page N only. The first page is 0.")
     ] = None
     page_size: Annotated[
-        int, typer.Option("--page-size", "--pageSize", min=1, metavar="N", help="Blocks on a page.")
+        int, typer.Option("--page-size", "--pageSize", min=1, metavar="N", help="Blocks per page.")
     ] = 10
     show_num_pages: Annotated[
         bool,
-        typer.Option("--show-num-pages", "--showNumPages", help="Print how many pages there are, as pywb."),
+        typer.Option("--show-num-pages", "--showNumPages", help="Print the number of pages, as pywb does."),
     ] = False
-    count: Annotated[bool, typer.Option("--count", help="Print how many lines the answer has.")] = False
+    count: Annotated[bool, typer.Option("--count", help="Print the number of lines.")] = False
     estimate: Annotated[
         bool,
         typer.Option(
-            "--estimate", help="Print about how many lines there are, with bounds; no block is read."
+            "--estimate", help="Print an estimate of the number of lines, with bounds. No block is read."
         ),
     ] = False
     shard_index_loc: ShardRule = None
 
     def query(self) -> Query:
-        """What is asked besides the URL. Raises UsageError where options exclude each other."""
+        """Everything that is asked except the URL. Raises UsageError if options contradict each other."""
         from cdxmill.search.query import Page, Query
 
         if (self.url is None) == (self.input is None):
-            raise UsageError("name a URL, or a file of URLs with --input")
+            raise UsageError("give either a URL or --input FILE")
         if self.show_num_pages + self.count + self.estimate > 1:
-            raise UsageError("--show-num-pages, --count and --estimate exclude each other")
+            raise UsageError("--show-num-pages, --count and --estimate cannot be used together")
         if self.estimate and (self.filters or self.collapse or self.limit or self.page is not None):
-            raise UsageError(
-                "--estimate knows no lines: it goes without --filter, --collapse, --limit and --page"
-            )
+            raise UsageError("--estimate cannot be used with --filter, --collapse, --limit or --page")
         return Query(
-            self.match_type,
-            self.first,
-            self.last,
-            tuple(self.filters or ()),
-            self.collapse,
-            self.resolve_revisits,
-            self.sort,
-            self.closest,
-            self.limit,
-            None if self.page is None else Page(self.page, self.page_size),
-            tuple(self.fields.split(",")) if self.fields else None,
-            self.output,
-            self.shard_index_loc,
+            match_type=self.match_type,
+            first=self.first,
+            last=self.last,
+            filters=tuple(self.filters or ()),
+            collapse=self.collapse,
+            resolve_revisits=self.resolve_revisits,
+            sort=self.sort,
+            closest=self.closest,
+            limit=self.limit,
+            page=None if self.page is None else Page(self.page, self.page_size),
+            fields=tuple(self.fields.split(",")) if self.fields else None,
+            output=self.output,
+            shard_rule=self.shard_index_loc,
         )
 
-
-def takes_options(run: Callable[[LookupOptions], int]) -> Callable[..., int]:
-    """`run` as typer wants a command: with a parameter for each option."""
-
-    def command(**given: object) -> int:
-        return run(LookupOptions(**given))  # type: ignore[arg-type]
-
-    command.__signature__ = inspect.signature(LookupOptions, eval_str=True)  # type: ignore[attr-defined]
-    command.__annotations__ = inspect.get_annotations(LookupOptions, eval_str=True)
-    command.__doc__ = run.__doc__
-    command.__name__ = run.__name__
-    return command
+    def urls(self) -> Iterable[str]:
+        """The URL, or the URLs of --input."""
+        return [self.url] if self.url is not None else _read_urls(self.input or "-")
 
 
-def print_answers(options: LookupOptions, out: BinaryIO, tell: Callable[[str], None]) -> bool:
-    """Write the answers to `out`, tell of URLs that cannot be asked; whether there were none of these."""
-    query = options.query()
-    if options.show_num_pages or options.count or options.estimate:
-        return _print_sizes(options, query, out, tell)
+@command
+def lookup(arguments: LookupArguments) -> int:
+    """Print the index lines of a URL.
+
+    CLUSTER may be built by cdxmill or by another tool. URL may be a prefix, a host or a domain. The
+    options have the names and the meaning that they have in pywb's CDX server. If nothing is found, nothing is
+    printed and the exit status is 0. A file that is corrupt or cannot be read is an error.
+
+    With --input, the answers have the order of the URLs, and each block is read once.
+    """
+    query = arguments.query()
+    with standard_output() as out:
+        if arguments.show_num_pages or arguments.count or arguments.estimate:
+            done = _print_sizes(arguments, query, out)
+        else:
+            done = _print_lines(arguments, query, out)
+    return OK if done else FAILED
+
+
+def _print_lines(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
+    """Print the lines of all URLs. Return False if some URLs are invalid."""
     from cdxmill.search.query import PreparedQuery
 
-    head = PreparedQuery(query).header
-    if head is not None:
-        out.write(head + b"\n")
-    if options.url is not None:
-        from cdxmill.commands.lookup import lookup
+    header = PreparedQuery(query).header
+    if header is not None:
+        out.write(header + b"\n")
+    if arguments.url is None:
+        return _print_lines_of_many(arguments, query, out)
+    from cdxmill.commands.lookup import lookup
 
-        for line in lookup(options.cluster, options.url, query):
-            out.write(line + b"\n")
-        return True
+    for line in lookup(arguments.cluster, arguments.url, query):
+        out.write(line + b"\n")
+    return True
+
+
+def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
     from cdxmill.commands.lookup import lookup_many
     from cdxmill.stages.lines.line_lists import text_of
 
-    is_well = True
-    for answer in lookup_many(options.cluster, _urls(options), query):
+    all_valid = True
+    for answer in lookup_many(arguments.cluster, arguments.urls(), query):
         if answer.error is not None:
-            tell(str(answer.error))
-            is_well = False
+            print_error(str(answer.error))
+            all_valid = False
         for lines in answer.lists:
             out.write(text_of(lines))
-    return is_well
+    return all_valid
 
 
-def _print_sizes(options: LookupOptions, query: Query, out: BinaryIO, tell: Callable[[str], None]) -> bool:
-    """A size for each URL; behind it, where there are many, a tab and the URL."""
-    import json
-
+def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
+    """Print one size per URL; with --input, followed by a tab and the URL. Return False if some URLs are invalid."""
     from cdxmill.cluster.reader import open_cluster
     from cdxmill.search.query import OpenCluster, PreparedQuery
-    from cdxmill.search.size import count_pages, estimate
 
     prepared = PreparedQuery(query)
-    is_well = True
-    with open_cluster(options.cluster, query.shard_rule) as reader:
+    all_valid = True
+    with open_cluster(arguments.cluster, query.shard_rule) as reader:
         opened = OpenCluster.of(reader)
-        for url in _urls(options):
+        for url in arguments.urls():
             try:
                 keys = prepared.keys(url)
             except UsageError as error:
-                if options.input is None:
+                if arguments.input is None:
                     raise
-                tell(str(error))
-                is_well = False
+                print_error(str(error))
+                all_valid = False
                 continue
-            if options.show_num_pages:
-                size = json.dumps(count_pages(opened, keys, options.page_size)._asdict())
-            elif options.estimate:
-                size = json.dumps(estimate(opened, prepared, keys)._asdict())
-            else:
-                size = str(prepared.count(opened, keys))
-            shown = size if options.input is None else f"{size}\t{url}"
-            out.write(f"{shown}\n".encode("utf-8", "surrogateescape"))
-    return is_well
+            size = _size(arguments, prepared, opened, keys)
+            line = size if arguments.input is None else f"{size}\t{url}"
+            out.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+    return all_valid
 
 
-def _urls(options: LookupOptions) -> Iterable[str]:
-    return [options.url] if options.url is not None else _read_urls(options.input or "-")
+def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenCluster, keys: KeyRange) -> str:
+    import json
+
+    from cdxmill.search.size import count_pages, estimate
+
+    if arguments.show_num_pages:
+        return json.dumps(count_pages(opened, keys, arguments.page_size)._asdict())
+    if arguments.estimate:
+        return json.dumps(estimate(opened, prepared, keys)._asdict())
+    return str(prepared.count(opened, keys))
 
 
-def _read_urls(place: str) -> Iterator[str]:
-    """The lines of a file, of a URL, or of standard input; empty ones are left out."""
+def _read_urls(path: str) -> Iterator[str]:
+    """The lines of a file, of a URL, or of standard input (-). Empty lines are skipped."""
     from cdxmill.stages.lines.line_lists import split_lines
     from cdxmill.storage.choose import open_ranges, pieces
 
-    if place == "-":
+    if path == "-":
         yield from _texts(sys.stdin.buffer)
         return
-    with open_ranges(place) as read_at:
+    with open_ranges(path) as read_at:
         for lines in split_lines(pieces(read_at)):
             yield from _texts(lines)
 

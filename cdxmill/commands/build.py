@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill import __version__
-from cdxmill.commands.index import IndexOptions, index_to_folder
+from cdxmill.commands.index import IndexOptions, IndexSummary, index_to_folder
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import below
 from cdxmill.running.failures import Failures
-from cdxmill.running.progress import Summary
+from cdxmill.running.quantities import human_bytes, human_seconds
 from cdxmill.storage.local import make_folder, stopping, write_atomic
 
 CDX_FOLDER = "cdx"
@@ -24,11 +24,25 @@ _OPTIONS = ".options"
 
 
 class BuildSummary(NamedTuple):
-    """What a build did."""
+    """What `build` did."""
 
-    indexed: Summary
+    indexed: IndexSummary
     cluster: ClusterSummary
     seconds: float
+
+    def report(self, failures: Failures, folder: Path) -> str:
+        """Return the closing lines of a cluster that was built in `folder`."""
+        rate = human_bytes(self.indexed.bytes / max(self.seconds, 1e-6))
+        lines = [
+            self.indexed.report(failures, str(folder / CDX_FOLDER)),
+            f"{folder}: {self.cluster}",
+            f"done in {human_seconds(self.seconds)}, {rate} of archives per second",
+        ]
+        if self.cluster.lines:
+            lines.append(
+                f"next: cdxmill lookup {folder} 'http://example.com/*', or serve it with pywb (conf/pywb)"
+            )
+        return "\n".join(lines)
 
 
 def build(

@@ -23,7 +23,7 @@ FORMS = ("record", "headers", "payload")
 _REVISIT = "warc/revisit"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GetOptions:
     """Where the archives are, and which part of the record to give: one of FORMS.
 
@@ -61,9 +61,9 @@ def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptio
     A revisit has no payload of its own; its payload is that of the capture it refers to. Raises InputError if there
     is no capture, if the record cannot be read, or if it does not match the index line. Raises UsageError as `lookup`.
     """
-    query = Query("exact", sort="newest", limit=1)
+    query = Query(match_type="exact", sort="newest", limit=1)
     if timestamp is not None:
-        query = Query("exact", sort="closest", closest=timestamp, limit=1)
+        query = Query(match_type="exact", sort="closest", closest=timestamp, limit=1)
     line = next(iter(lookup(cluster, url, query)), None)
     if line is None:
         raise InputError(cluster, f"has no capture of {url}")
@@ -116,7 +116,7 @@ def _original(cluster: str, revisit: RecordLocation, headers: Headers) -> Record
     """The capture that a revisit refers to: the same digest, and nearest to the date in the revisit's headers."""
     url = headers.get(b"warc-refers-to-target-uri", b"").decode("utf-8", "replace") or revisit.url
     date = timestamp_of(headers.get(b"warc-refers-to-date", b"")) or revisit.timestamp.encode()
-    query = Query("exact", sort="closest", closest=date[:14].decode())
+    query = Query(match_type="exact", sort="closest", closest=date[:14].decode())
     for line in lookup(cluster, url, query):
         found = _location(cluster, line)
         if found.mime != _REVISIT and found.digest == revisit.digest:

@@ -16,7 +16,8 @@ from cdxmill.inputs.named import Input
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import run_tasks
-from cdxmill.running.progress import Progress, Summary
+from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count, human_bytes
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer, Findings
 from cdxmill.stages.lines.line_lists import distinct, text_of
@@ -51,7 +52,7 @@ BESIDE = ".failures"
 """Ending of the list beside an output elsewhere: many machines can't keep one list of failures there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IndexOptions:
     """How archives are indexed; the same for every input of a run."""
 
@@ -60,6 +61,36 @@ class IndexOptions:
     processes: int = 1
     skip_existing: bool = False
     quiet: bool = False
+
+
+class IndexSummary(NamedTuple):
+    """What `index` did. `bytes` is the size of the archives."""
+
+    files: int
+    skipped: int
+    captures: int
+    bytes: int
+
+    def report(self, failures: Failures, output: str) -> str:
+        """Return the closing lines of an index in `output`: a path, a URL, or - for stdout."""
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        what = f"{count(self.captures, 'capture')} of {count(self.files, 'archive')}"
+        lines = [f"{what} ({human_bytes(self.bytes)}){skipped}"]
+        if self.files + self.skipped == 0:
+            lines.insert(0, "no archives found; nothing to index")
+        if failures.count:
+            found = f"{count(failures.count, 'failure')} in {count(len(failures.inputs), 'input')}"
+            rest = "; the rest is indexed" if self.captures else ""
+            lines.append(f"{found}{_listed_in(output)}{rest}")
+        return "\n".join(lines)
+
+
+def _listed_in(output: str) -> str:
+    if output == "-":
+        return ""
+    if is_remote(output):
+        return f", listed in {join(output, f'_...{BESIDE}')} beside each output"
+    return f", listed in {join(local_path(output), FAILURES)}"
 
 
 class IndexTask(NamedTuple):
@@ -86,7 +117,7 @@ class IndexResult(NamedTuple):
 
 def index_to_folder(
     names: Mapping[Input, str], folder: PathOrUrl, options: IndexOptions, failures: Failures
-) -> Summary:
+) -> IndexSummary:
     """Index each archive to the file of its name below `folder`, a path or URL.
 
     Failures are told and listed: there, or behind a network beside the outputs. Raises UsageError
@@ -111,7 +142,7 @@ def index_to_folder(
 
 def _index_elsewhere(
     names: Mapping[Input, str], folder: str, options: IndexOptions, failures: Failures
-) -> Summary:
+) -> IndexSummary:
     outputs = {join(folder, name): archive for archive, name in names.items()}
     done = [False] * len(outputs)
     if options.skip_existing:
@@ -147,7 +178,7 @@ def failures_beside(output: PathOrUrl) -> str:
 
 def index_to_stream(
     archives: Sequence[Input], out: IO[bytes], options: IndexOptions, failures: Failures
-) -> Summary:
+) -> IndexSummary:
     """Index all archives to one sorted stream of lines."""
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
         tasks = [
@@ -172,7 +203,9 @@ def forget_failed(record: Path, names: Mapping[Input, str], folder: Path, keep_o
     record.unlink(missing_ok=True)
 
 
-def _run(tasks: Sequence[IndexTask], options: IndexOptions, failures: Failures) -> tuple[Summary, list[Run]]:
+def _run(
+    tasks: Sequence[IndexTask], options: IndexOptions, failures: Failures
+) -> tuple[IndexSummary, list[Run]]:
     check_libraries(task.archive.path for task in tasks)
     total = total_size(task.archive.path for task in tasks)
     runs: list[Run] = []
@@ -186,7 +219,7 @@ def _run(tasks: Sequence[IndexTask], options: IndexOptions, failures: Failures) 
             done += result.size
             runs += result.runs
             progress.advance()
-    return Summary(len(tasks), 0, captures, done), runs
+    return IndexSummary(files=len(tasks), skipped=0, captures=captures, bytes=done), runs
 
 
 def _tell(archive: Input, result: IndexResult, failures: Failures) -> None:

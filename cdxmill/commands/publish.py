@@ -23,6 +23,7 @@ from cdxmill.inputs.split_files import SPLITS
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count, human_bytes
 from cdxmill.storage.choose import (
     absolute,
     check_writable,
@@ -44,7 +45,7 @@ _COPIED = ".published.json"
 """What stands at the destination while it is no finished cluster: shard, SHA-256."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PublishOptions:
     """How a cluster is published."""
 
@@ -57,12 +58,17 @@ class PublishOptions:
 
 
 class PublishSummary(NamedTuple):
-    """What was published; `bytes` are those of all shards."""
+    """What was published. `bytes` is the size of all shards."""
 
     shards: int
     copied: int
     blocks: int
     bytes: int
+
+    def __str__(self) -> str:
+        """Return one line."""
+        size = f"{human_bytes(self.bytes)}, {count(self.blocks, 'block')}"
+        return f"{count(self.shards, 'shard')} ({size}), {self.copied} copied"
 
 
 class _Copy(NamedTuple):
@@ -91,7 +97,9 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
     _write_metadata(target, options.title)
     if not same_place(cluster, target):
         _finish(cluster, target)
-    return PublishSummary(len(shards), copied, blocks, sum(shard.bytes for shard in shards))
+    return PublishSummary(
+        shards=len(shards), copied=copied, blocks=blocks, bytes=sum(shard.bytes for shard in shards)
+    )
 
 
 def _copy_all(cluster: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> int:

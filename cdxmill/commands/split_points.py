@@ -20,19 +20,19 @@ _EVEN = 8
 
 
 class SplitPoints(NamedTuple):
-    """Split points for `shards` shards, found in the index of `blocks` blocks."""
+    """Split points for `shards` shards, from an index of `blocks` blocks."""
 
     points: list[bytes]
     shards: int
     blocks: int
 
     def __str__(self) -> str:
-        """In a line."""
+        """Return one line."""
         text = f"{count(len(self.points) + 1, 'shard')} from {count(self.blocks, 'block')}"
         if len(self.points) + 1 < self.shards:
-            return f"{text}, not {self.shards}: there are too few distinct keys"
+            return f"{text} instead of {self.shards}; there are too few distinct keys"
         if len(self.points) and self.blocks < _EVEN * self.shards:
-            return f"{text}: so few blocks divide unevenly, cdxmill sample does it better"
+            return f"{text}; too few blocks for shards of the same size, use cdxmill sample instead"
         return text
 
 

@@ -33,7 +33,7 @@ from cdxmill.stages.zipnum.check_index import MOST_FAULTS, IndexReport, ShardLin
 from cdxmill.storage.choose import open_ranges, pieces, read_bytes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
     """How a cluster is verified.
 
@@ -53,7 +53,10 @@ class VerifyOptions:
 
 
 class Verified(NamedTuple):
-    """What a cluster consists of, and what was checked. `exact`: every byte, against cluster.json."""
+    """What the cluster contains, and what was checked.
+
+    `exact`: every byte was compared with cluster.json. `compared`: the lines were compared with the input files.
+    """
 
     shards: int
     lines: int
@@ -65,17 +68,17 @@ class Verified(NamedTuple):
     faults: int
 
     def __str__(self) -> str:
-        """In a line."""
+        """Return one line."""
         how = (
             "every byte was checked"
             if self.exact
-            else f"lines, offsets and order were checked (every byte only with {MANIFEST})"
+            else f"lines, offsets and order were checked (a check of every byte needs {MANIFEST})"
         )
         lines = f"{count(self.lines, 'line')} in {count(self.blocks, 'block')}"
         also = ", lines compared with the inputs" if self.compared else ""
         if self.records is not None:
             also += f", {count(self.records, 'record')} read"
-        found = f"; {count(self.faults, 'fault')} found" if self.faults else ""
+        found = f"; {count(self.faults, 'error')} found" if self.faults else ""
         return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.size)}: {how}{also}{found}"
 
 
@@ -100,7 +103,16 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
     lines, blocks = sum(report.lines for report in known), sum(report.blocks for report in known)
     size = sum(report.size for report in known)
     exact = manifest is not None
-    return Verified(len(reports), lines, blocks, size, exact, compared, records, failures.count)
+    return Verified(
+        shards=len(reports),
+        lines=lines,
+        blocks=blocks,
+        size=size,
+        exact=exact,
+        compared=compared,
+        records=records,
+        faults=failures.count,
+    )
 
 
 def _compare_inputs(

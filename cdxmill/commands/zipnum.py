@@ -30,6 +30,7 @@ from cdxmill.inputs.sorting import finish_runs, share_of_runs, sort_files
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_blocks import merge_blocks
@@ -42,7 +43,7 @@ from cdxmill.storage.local import file_size, make_folder, write_atomic
 from cdxmill.storage.scratch import Scratch
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ZipnumOptions:
     """How a cluster is built. `points` of None means: sample `shards` - 1 of them."""
 
@@ -66,6 +67,12 @@ class ClusterSummary(NamedTuple):
     duplicates: int
     bytes: int
     failed_inputs: int
+
+    def __str__(self) -> str:
+        """Return one line."""
+        lines = f"{count(self.lines, 'line')} in {count(self.blocks, 'block')}"
+        removed = f"{count(self.duplicates, 'duplicate line')} removed"
+        return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.bytes)}, {removed}"
 
 
 class _SortTask(NamedTuple):
@@ -115,7 +122,14 @@ def build_cluster(
     lines = sum(shard.lines for shard in shards)
     taken = sum(run.lines + run.duplicates for run in runs)
     size, blocks = sum(shard.bytes for shard in shards), sum(shard.blocks for shard in shards)
-    return ClusterSummary(len(shards), lines, blocks, taken - lines, size, failed)
+    return ClusterSummary(
+        shards=len(shards),
+        lines=lines,
+        blocks=blocks,
+        duplicates=taken - lines,
+        bytes=size,
+        failed_inputs=failed,
+    )
 
 
 def _settings(options: ZipnumOptions) -> tuple[object, ...]:

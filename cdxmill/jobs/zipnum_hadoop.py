@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import sys
 import tempfile
 from argparse import Namespace
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 from mrjob.hadoop import fully_qualify_hdfs_path
 
 from cdxmill.cluster.write import write_cluster_files
-from cdxmill.commands.summaries import tell_cluster
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
@@ -115,9 +115,20 @@ def finish(options: Namespace, how: ZipnumOptions, url: str, runner: Any) -> Non
             output.put(parts)
         cluster.remove([*(f"{REPORT}{number:05d}" for number in range(how.shards)), *_left_behind(cluster)])
         cluster.put([folder / MANIFEST])
-    lines, blocks = sum(entry.lines for entry in entries), sum(entry.blocks for entry in entries)
-    doubles, size = sum(report.duplicates for report in reports), sum(entry.bytes for entry in entries)
-    tell_cluster(ClusterSummary(len(entries), lines, blocks, doubles, size, 0), url, options.quiet)
+    if not options.quiet:
+        print(f"{url}: {_summary(reports)}", file=sys.stderr)
+
+
+def _summary(reports: list[ReducedShard]) -> ClusterSummary:
+    entries = [report.entry for report in reports]
+    return ClusterSummary(
+        shards=len(entries),
+        lines=sum(entry.lines for entry in entries),
+        blocks=sum(entry.blocks for entry in entries),
+        duplicates=sum(report.duplicates for report in reports),
+        bytes=sum(entry.bytes for entry in entries),
+        failed_inputs=0,
+    )
 
 
 def _left_behind(cluster: RemoteFolder) -> list[str]:

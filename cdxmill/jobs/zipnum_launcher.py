@@ -60,7 +60,12 @@ def zipnum_options(options: Namespace) -> ZipnumOptions:
         raise UsageError(f"{options.compressor} has no level {options.level}")
     compressor = Compressor(options.compressor, options.level)
     return ZipnumOptions(
-        shards, points, options.numlines, compressor, options.convert, location=options.location
+        shards=shards,
+        points=points,
+        block_lines=options.numlines,
+        compressor=compressor,
+        convert=options.convert,
+        location=options.location,
     )
 
 

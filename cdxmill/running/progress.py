@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import NamedTuple
 
 from cdxmill.running.processes import bytes_done
 from cdxmill.running.quantities import count, human_bytes, human_seconds
@@ -101,12 +100,3 @@ class _Bar:
 
     def close(self) -> None:
         self._rich.stop()
-
-
-class Summary(NamedTuple):
-    """What indexing did; `bytes` are those of the archives."""
-
-    files: int
-    skipped: int
-    captures: int
-    bytes: int

@@ -45,7 +45,7 @@ class Page(NamedTuple):
     size: int = PAGE_SIZE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Query:
     """Everything that is asked besides the URL, with the names of pywb's CDX server.
 

@@ -54,7 +54,7 @@ def make(folder: Path) -> Path:
     build_cluster(
         list(map(str, paths)),
         folder / "C",
-        ZipnumOptions(SHARDS, block_lines=NUMLINES, quiet=True),
+        ZipnumOptions(shards=SHARDS, block_lines=NUMLINES, quiet=True),
         Failures(),
     )
     located = b"".join(

@@ -103,7 +103,7 @@ def test_a_changed_manifest_is_found(change: Callable[[dict[str, object]], objec
 
 def test_of_a_cluster_that_was_moved_only_so_many_places_are_told(tmp_path: Path) -> None:
     path = write_gzip(tmp_path / "a.cdxj.gz", [b"com,a)/ 2020 {}"])
-    options = ZipnumOptions(31, tuple(b"%02d" % number for number in range(30)), quiet=True)
+    options = ZipnumOptions(shards=31, points=tuple(b"%02d" % number for number in range(30)), quiet=True)
     build_cluster([str(path)], tmp_path / "C", options, Told())
     (tmp_path / "C").rename(tmp_path / "moved")
     told = found(tmp_path / "moved")

@@ -51,7 +51,9 @@ def test_clusters_of_hostile_lines_pass(lines: list[bytes], shards: int, numline
     with TemporaryDirectory() as place:
         path = write_plain(Path(place, "a.cdxj"), [b"com,example)/ 2020 {}", *lines])
         folder = Path(place, "C")
-        build_cluster([str(path)], folder, ZipnumOptions(shards, block_lines=numlines, quiet=True), Told())
+        build_cluster(
+            [str(path)], folder, ZipnumOptions(shards=shards, block_lines=numlines, quiet=True), Told()
+        )
         assert found(folder, against=[str(path)]) == []
         (folder / "cluster.json").unlink()
         assert found(folder, against=[str(path)]) == []

@@ -85,7 +85,7 @@ def rows(cluster: Path) -> list[dict[str, str]]:
 
 def got(folder: Path, url: str, **options: object) -> bytes:
     """The capture of a URL in the folder's cluster."""
-    wanted = GetOptions(str(folder / "warcs"), **options)  # type: ignore[arg-type]
+    wanted = GetOptions(archives=str(folder / "warcs"), **options)  # type: ignore[arg-type]
     return b"".join(get_capture(str(folder / "C"), url, None, wanted))
 
 
@@ -107,7 +107,7 @@ def test_a_place_in_an_archive_gives_its_record(made: Path, run_cdxmill: RunCdxm
             wanted = Wanted(str(archive), int(row["offset"]), length)
             assert b"".join(get_record(wanted, GetOptions())) == by_url[row["url"]]
             assert b"".join(
-                get_record(wanted._replace(filename=archive.name), GetOptions(str(made / "warcs")))
+                get_record(wanted._replace(filename=archive.name), GetOptions(archives=str(made / "warcs")))
             )
     done = run_cdxmill("get", archive, "--offset", row["offset"], "--length", row["length"], "--payload")
     assert (done.returncode, done.stderr) == (0, b"")
@@ -158,9 +158,9 @@ def test_every_sample_s_records_are_those_that_warcio_reads(
             file.seek(wanted.offset)
             record = next(iter(ArchiveIterator(file, no_record_parse=False)))
             decoded = record.content_stream().read()
-        options = GetOptions(str(pywb_warcs), "payload", True)
+        options = GetOptions(archives=str(pywb_warcs), form="payload", decode=True)
         assert b"".join(get_record(wanted, options)) == decoded, row
-        whole = b"".join(get_record(wanted, GetOptions(str(pywb_warcs))))
+        whole = b"".join(get_record(wanted, GetOptions(archives=str(pywb_warcs))))
         again = next(iter(ArchiveIterator(io.BytesIO(whole), arc2warc=False)))
         assert again.rec_headers.get_header("WARC-Target-URI") == record.rec_headers.get_header(
             "WARC-Target-URI"
@@ -218,10 +218,12 @@ def test_the_nearest_capture_is_taken_and_without_a_timestamp_the_newest(
 
 
 def test_a_revisit_gives_the_payload_of_what_it_repeats(dated: Path) -> None:
-    options = GetOptions(str(dated / "warcs"), "payload")
+    options = GetOptions(archives=str(dated / "warcs"), form="payload")
     revisit = str(dated / "C"), url_of("page"), "20220101000000"
     assert b"".join(get_capture(*revisit, options)) == b"second"
-    assert b"Type: revisit" in b"".join(get_capture(*revisit, GetOptions(str(dated / "warcs"), "headers")))
+    assert b"Type: revisit" in b"".join(
+        get_capture(*revisit, GetOptions(archives=str(dated / "warcs"), form="headers"))
+    )
     (row,) = [row for row in rows(dated / "C") if row["mime"] == "warc/revisit"]
     with pytest.raises(InputError, match="is a revisit; its payload is in another record"):
         b"".join(get_record(Wanted(row["filename"], int(row["offset"]), None), options))
@@ -236,14 +238,17 @@ def test_archives_are_found_by_a_path_index_as_pywb_has_it(dated: Path, tmp_path
         (tmp_path / "paths.txt").write_text(text)
         found = b"".join(
             get_capture(
-                str(dated / "C"), url_of("page"), None, GetOptions(str(tmp_path / "paths.txt"), "payload")
+                str(dated / "C"),
+                url_of("page"),
+                None,
+                GetOptions(archives=str(tmp_path / "paths.txt"), form="payload"),
             )
         )
         assert found == b"fourth"
     (tmp_path / "paths.txt").write_text("xd.warc.gz\tx\n")
     with pytest.raises(InputError, match=r"d\.warc\.gz: is not in the path index"):
         got_by_index = get_capture(
-            str(dated / "C"), url_of("page"), None, GetOptions(str(tmp_path / "paths.txt"))
+            str(dated / "C"), url_of("page"), None, GetOptions(archives=str(tmp_path / "paths.txt"))
         )
         b"".join(got_by_index)
 
@@ -271,7 +276,7 @@ def test_of_an_archive_behind_http_only_the_record_is_asked_for(made: Path) -> N
     offset, length = int(row["offset"]), int(row["length"])
     with serving() as server:
         server.add(f"/w/{archive.name}", data)
-        record = get_capture(str(made / "C"), row["url"], None, GetOptions(f"{server.url}/w/"))
+        record = get_capture(str(made / "C"), row["url"], None, GetOptions(archives=f"{server.url}/w/"))
         assert row["url"].encode() in b"".join(record)
         asked = [wanted for wanted in server.ranges(f"/w/{archive.name}") if wanted != "bytes=0-0"]
     assert asked[0] == f"bytes={offset}-{offset + length - 1}"
@@ -283,9 +288,9 @@ def test_of_an_archive_behind_http_only_the_record_is_asked_for(made: Path) -> N
     [
         (["C"], "either a cluster and a URL, or an archive and --offset"),
         (["C", "http://a.com/", "--offset", "0"], "either a cluster and a URL, or an archive and --offset"),
-        (["C", "http://a.com/", "--length", "7"], "--length is for --offset"),
-        (["C", "http://a.com/", "--decode"], "--decode is for --payload"),
-        (["C", "http://a.com/", "--payload", "--headers"], "exclude each other"),
+        (["C", "http://a.com/", "--length", "7"], "--length needs --offset"),
+        (["C", "http://a.com/", "--decode"], "--decode needs --payload"),
+        (["C", "http://a.com/", "--payload", "--headers"], "cannot be used together"),
         (["C", "http://a.com/", "soon"], "timestamp"),
         (["C", ""], "URL"),
         (["absent", "http://a.com/"], "absent"),

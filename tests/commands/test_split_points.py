@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("split-points")
     path = write_gzip(folder / "a.cdxj.gz", many_lines(LINES), 3)
     points = (b"com,host000)/page/0001", b"com,host000)/page/0002", b"com,host030)/")
-    options = ZipnumOptions(4, points, NUMLINES, quiet=True)
+    options = ZipnumOptions(shards=4, points=points, block_lines=NUMLINES, quiet=True)
     build_cluster([str(path)], folder / "C", options, Failures())
     return folder
 
@@ -105,19 +105,19 @@ def test_a_cluster_behind_http_is_read(made: Path) -> None:
 
 def test_fewer_keys_than_shards_are_told(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
     path = write_gzip(tmp_path / "a.cdxj.gz", [b"com,a)/ 2020 {}", b"com,b)/ 2020 {}", b"com,b)/ 2020 {x}"])
-    build_cluster([str(path)], tmp_path / "C", ZipnumOptions(1, block_lines=1, quiet=True), Failures())
+    build_cluster([str(path)], tmp_path / "C", ZipnumOptions(shards=1, block_lines=1, quiet=True), Failures())
     done = run_cdxmill("split-points", "--from-cluster", tmp_path / "C", "-s", "5", "-o", tmp_path / "s.txt")
-    assert done.stderr == b"2 shards from 3 blocks, not 5: there are too few distinct keys\n"
+    assert done.stderr == b"2 shards from 3 blocks instead of 5; there are too few distinct keys\n"
     assert (tmp_path / "s.txt").read_bytes() == b"com,b)/ 2020\n"
     done = run_cdxmill("split-points", "--from-cluster", tmp_path / "C", "-s", "2", "-o", tmp_path / "s.txt")
-    assert b"cdxmill sample does it better" in done.stderr
+    assert b"use cdxmill sample instead" in done.stderr
 
 
 def test_an_index_without_lines_has_no_split_points(tmp_path: Path) -> None:
     build_cluster(
         [str(write_gzip(tmp_path / "a.cdxj.gz", []))],
         tmp_path / "C",
-        ZipnumOptions(1, quiet=True),
+        ZipnumOptions(shards=1, quiet=True),
         Failures(),
     )
     assert points_of_cluster(str(tmp_path / "C"), 5).points == []

@@ -78,7 +78,7 @@ def test_hostile_lines_of_any_files_come_out_as_sort_prints_them(
         build_cluster(
             list(map(str, paths)),
             folder / "C",
-            ZipnumOptions(shards, block_lines=numlines, quiet=True),
+            ZipnumOptions(shards=shards, block_lines=numlines, quiet=True),
             failures,
         )
         check_cluster(folder / "C", sort_unique(paths), numlines)
@@ -93,7 +93,7 @@ def test_more_input_than_memory_gives_the_same_bytes(
     paths = [write_gzip(tmp_path / f"{number}.cdx.gz", lines[number::7], 150) for number in range(7)]
     paths.append(write_plain(tmp_path / "again.cdx", [*lines[:500], b"x" * 70_000]))
     points = tuple(sorted(line.split(b" {")[0] for line in lines[:3000:1000]))
-    options = ZipnumOptions(4, points, 100, processes=processes, quiet=True)
+    options = ZipnumOptions(shards=4, points=points, block_lines=100, processes=processes, quiet=True)
     build_cluster(list(map(str, paths)), tmp_path / "C", options, Failures())
     check_cluster(tmp_path / "C", sort_unique(paths), 100)
     assert len(runs_on_disk) == 15  # two of each gzip file, one of the plain one: that is read in one piece

@@ -1,6 +1,6 @@
-"""docs/cli.md has every command's --help, word for word.
+"""The help texts in docs/cli.md.
 
-.venv/bin/python tests/docs/cli_reference.py      rewrites the page where a help text has changed
+.venv/bin/python tests/docs/cli_reference.py      updates them
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import typer
 
-from cdxmill.cli.main import app
+from cdxmill.cli.main import make_app
 
 PAGE = Path(__file__).parents[2] / "docs/cli.md"
 
@@ -23,20 +23,20 @@ _HELP = re.compile(r"(?<=^```console\n)\$ (cdxmill[^\n]* --help)\n.*?(?=^```$)",
 
 
 def commands() -> dict[str, click.Command]:
-    """Every command as it is typed, `cdxmill` itself included."""
-    group = typer.main.get_command(app)
+    """All commands by their command line, with `cdxmill` itself."""
+    group = typer.main.get_command(make_app())
     assert isinstance(group, click.Group)
     return {"cdxmill": group, **{f"cdxmill {name}": command for name, command in group.commands.items()}}
 
 
 def options() -> Iterator[tuple[str, click.Parameter]]:
-    """(command, option or argument) for all there are."""
+    """All (command, option or argument)."""
     for name, command in commands().items():
         yield from ((name, parameter) for parameter in command.params)
 
 
 def help_of(command: str) -> str:
-    """What `command --help` prints on a terminal of 80 columns."""
+    """The output of `command --help` on a terminal of 80 columns."""
     bin_folder = Path(sys.executable).parent
     env = {**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
     words = [str(bin_folder / "cdxmill"), *command.split()[1:], "--help"]
@@ -44,12 +44,12 @@ def help_of(command: str) -> str:
 
 
 def with_help(text: str) -> str:
-    """The page with each help text as it is now."""
+    """Return the page with the current help texts."""
     return _HELP.sub(lambda match: f"$ {match[1]}\n{help_of(match[1].removesuffix(' --help'))}", text)
 
 
 def main(page: Path = PAGE) -> None:
-    """Rewrite the page."""
+    """Update the help texts of the page."""
     page.write_text(with_help(page.read_text()))
 
 

@@ -49,7 +49,7 @@ def inputs(tmp_path: Path) -> list[Path]:
 
 
 def build(paths: list[Path], folder: Path, failures: Failures | None = None, processes: int = 1) -> None:
-    options = ZipnumOptions(5, block_lines=100, quiet=True, processes=processes)
+    options = ZipnumOptions(shards=5, block_lines=100, quiet=True, processes=processes)
     build_cluster(list(map(str, paths)), folder, options, failures or Failures())
 
 

@@ -140,7 +140,7 @@ def small_files(folder: Path) -> list[str]:
 
 
 def build(paths: Iterable[str], folder: Path) -> None:
-    build_cluster(list(paths), folder, ZipnumOptions(6, quiet=True), Failures())
+    build_cluster(list(paths), folder, ZipnumOptions(shards=6, quiet=True), Failures())
 
 
 def test_finished_tasks_are_not_done_again(tmp_path: Path, sorts: Counted, shards: Counted) -> None:

@@ -56,7 +56,9 @@ class Remote(NamedTuple):
 def folder(tmp_path: Path) -> Path:
     """3 shards, blocks of 20 lines."""
     path = write_plain(tmp_path / "a.cdxj", ALL)
-    build_cluster([str(path)], tmp_path / "C", ZipnumOptions(3, block_lines=20, quiet=True), Failures())
+    build_cluster(
+        [str(path)], tmp_path / "C", ZipnumOptions(shards=3, block_lines=20, quiet=True), Failures()
+    )
     return tmp_path / "C"
 
 

@@ -197,11 +197,11 @@ def test_a_url_without_a_key_is_told_and_the_others_are_answered(
         (["a.com", "--limit", "0"], "--limit"),
         (["a.com", "--limit", "many"], "--limit"),
         (["a.com", "--page", "7"], "page 7 does not exist"),
-        (["a.com", "--count", "--estimate"], "exclude each other"),
-        (["a.com", "--estimate", "--filter", "=status:200"], "--estimate knows no lines"),
+        (["a.com", "--count", "--estimate"], "cannot be used together"),
+        (["a.com", "--estimate", "--filter", "=status:200"], "--estimate cannot be used with"),
         (["a.com", "--shard-index-loc", "(", "x"], "regular expression"),
-        (["a.com", "--input", "x"], "name a URL, or a file"),
-        ([], "name a URL, or a file"),
+        (["a.com", "--input", "x"], "give either a URL or --input FILE"),
+        ([], "give either a URL or --input FILE"),
     ],
 )
 def test_wrong_usage_is_told_in_one_line(

@@ -53,7 +53,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp("lookup")
     path = write_plain(folder / "a.cdxj", [line for _, line in captures()])
     build_cluster(
-        [str(path)], folder / "C", ZipnumOptions(5, block_lines=request.param, quiet=True), Failures()
+        [str(path)], folder / "C", ZipnumOptions(shards=5, block_lines=request.param, quiet=True), Failures()
     )
     return folder / "C"
 
@@ -112,7 +112,9 @@ def test_keys_at_the_borders_of_blocks_and_shards_are_found(cluster: Path) -> No
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     path = write_plain(tmp_path / "a.cdxj", [line for _, line in captures()])
-    build_cluster([str(path)], tmp_path / "C", ZipnumOptions(2, block_lines=50, quiet=True), Failures())
+    build_cluster(
+        [str(path)], tmp_path / "C", ZipnumOptions(shards=2, block_lines=50, quiet=True), Failures()
+    )
     return tmp_path / "C"
 
 

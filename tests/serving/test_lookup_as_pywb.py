@@ -137,15 +137,15 @@ def questions(lines: list[bytes]) -> Iterator[dict[str, Any]]:
 def query_of(asked: dict[str, Any]) -> Query:
     fields = asked.get("fl")
     return Query(
-        asked.get("matchType"),
-        asked.get("from"),
-        asked.get("to"),
-        tuple(asked.get("filter", ())),
-        str(asked["collapseTime"]) if "collapseTime" in asked else None,
-        "resolveRevisits" in asked,
-        asked.get("sort", "default"),
-        asked.get("closest"),
-        asked.get("limit"),
+        match_type=asked.get("matchType"),
+        first=asked.get("from"),
+        last=asked.get("to"),
+        filters=tuple(asked.get("filter", ())),
+        collapse=str(asked["collapseTime"]) if "collapseTime" in asked else None,
+        resolve_revisits="resolveRevisits" in asked,
+        sort=asked.get("sort", "default"),
+        closest=asked.get("closest"),
+        limit=asked.get("limit"),
         fields=tuple(fields.split(",")) if fields else None,
         output=asked["output"],
     )

@@ -78,7 +78,7 @@ def test_a_damaged_archive_has_its_failures_beside_its_output_until_it_is_whole(
     absent = archives.parent / "absent.warc.gz"
     call = ["index", "-p", "1", "--skip-existing", "-o", elsewhere, str(archives), str(absent)]
     assert main(call) == 1
-    assert f"listed in {elsewhere}/_....failures, beside the output of each" in capfd.readouterr().err
+    assert f"listed in {elsewhere}/_....failures beside each output" in capfd.readouterr().err
     listed = content_of(elsewhere)
     output = f"{cut}".lstrip("/").replace(".warc.gz", ".cdx.gz")
     missing = f"{absent}".lstrip("/").replace(".warc.gz", ".cdx.gz")
@@ -189,4 +189,4 @@ def test_where_nothing_can_be_written_nothing_is_begun(
 def test_clusters_are_built_on_this_machine(command: str, archives: Path, run_cdxmill: RunCdxmill) -> None:
     done = run_cdxmill(command, "-s", "2", "-o", "s3://bucket/C", archives)
     assert done.returncode == 2
-    assert done.stderr.startswith(b"cdxmill: s3://bucket/C: clusters are built in a folder of this machine")
+    assert done.stderr.startswith(b"cdxmill: s3://bucket/C: not a local directory")

@@ -11,7 +11,7 @@ DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", 
 RECORD_TYPES = DEFAULT_RECORDS | {b"request", b"warcinfo", b"continuation"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CaptureOptions:
     """What is indexed, and how. `records` of None means every record that has a URL."""
 

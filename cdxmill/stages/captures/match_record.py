@@ -15,7 +15,7 @@ _SHA1 = re.compile(r"[A-Z2-7]{32}")
 
 def mismatch(record: Record, location: RecordLocation) -> str | None:
     """How the record differs from its index line: another URL, timestamp or SHA-1. None if it matches."""
-    captures = list(make_captures(iter((record,)), b"", CaptureOptions(None)))
+    captures = list(make_captures(iter((record,)), b"", CaptureOptions(records=None)))
     capture = captures[-1] if captures else None
     if not isinstance(capture, Capture):
         return f"the record has no URL, the index line has {location.url}"

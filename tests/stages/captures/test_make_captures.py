@@ -70,7 +70,7 @@ def test_the_last_notes_that_say_something_are_taken() -> None:
         return record(b"metadata", b"<notes>", text, b"<res>")
 
     told = [notes(b"charset-detected: UTF-8\r\n"), notes(b"charset-detected: KOI8-R\r\n"), notes(b"x: y\r\n")]
-    (found,) = make_captures(iter([RESPONSE, *told]), b"f", CaptureOptions(frozenset((b"response",))))
+    (found,) = make_captures(iter([RESPONSE, *told]), b"f", CaptureOptions(records=frozenset((b"response",))))
     assert isinstance(found, Capture)
     assert found.charset == b"KOI8-R"
 
@@ -81,7 +81,7 @@ def test_notes_are_those_of_the_record_that_names_the_capture() -> None:
     elsewhere = ours._replace(headers={**ours.headers, b"warc-target-uri": b"http://example.org/"})
     other, nobody = record(b"metadata", b"<n>", text, b"<other>"), record(b"metadata", b"<n>", text)
     for notes, charset in ((ours, b"UTF-8"), (elsewhere, b"UTF-8"), (other, None), (nobody, None)):
-        options = CaptureOptions(frozenset((b"response",)))
+        options = CaptureOptions(records=frozenset((b"response",)))
         (found,) = make_captures(iter([RESPONSE, notes]), b"f", options)
         assert isinstance(found, Capture)
         assert found.charset == charset

@@ -1,0 +1,61 @@
+"""`cdxmill index`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from cdxmill.cli.arguments import ArchiveArguments, LineArguments
+from cdxmill.cli.command import command
+from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexArguments(LineArguments, ArchiveArguments):
+    """The command line of `index`."""
+
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Directory, s3 or hdfs URL for the .cdx.gz files; - writes one sorted stream to stdout.",
+        ),
+    ]
+    skip_existing: Annotated[
+        bool,
+        typer.Option(
+            "--skip-existing",
+            help="Skip an archive if its index is newer and no failure was recorded for it.",
+        ),
+    ] = False
+
+
+@command
+def index(arguments: IndexArguments) -> int:
+    """Index WARC and ARC files.
+
+    INPUT is an archive, directory, glob or URL (http, https, s3, hdfs). Archives are WARC, ARC, WAT or WET
+    files, compressed with gzip or Zstandard or not compressed. cdxmill writes one .cdx.gz file per archive,
+    with the same relative path, or one sorted stream.
+
+    A record is indexed if its byte range contains exactly that record. Any other record is reported on stderr
+    and in DIR/failures.tsv. If DIR is a URL, it is reported in a file beside the output, _NAME.failures.
+    """
+    from cdxmill.commands.index import index_to_folder, index_to_stream
+    from cdxmill.inputs.output_names import output_names
+    from cdxmill.running.failures import Failures
+
+    archives = arguments.archives()
+    options = arguments.index_options(skip_existing=arguments.skip_existing)
+    failures = Failures()
+    if arguments.output == "-":
+        with standard_output() as out:
+            summary = index_to_stream(archives, out, options, failures)
+    else:
+        summary = index_to_folder(output_names(archives), arguments.output, options, failures)
+    print_summary(summary.report(failures, arguments.output), quiet=arguments.quiet)
+    return FAILED if failures.count else OK

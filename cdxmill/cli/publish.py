@@ -1,0 +1,79 @@
+"""`cdxmill publish`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from cdxmill.cli.arguments import RunArguments
+from cdxmill.cli.command import command
+from cdxmill.cli.output import OK, print_summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishArguments(RunArguments):
+    """The command line of `publish`."""
+
+    cluster: Annotated[
+        str, typer.Argument(metavar="CLUSTER", help="ZipNum cluster: directory, s3 or hdfs URL.")
+    ]
+    dest: Annotated[
+        str,
+        typer.Argument(
+            metavar="DEST",
+            help="Directory, s3 or hdfs URL to copy to. If it is CLUSTER, only the index is written.",
+        ),
+    ]
+    location: Annotated[
+        str | None,
+        typer.Option(
+            "--location",
+            metavar="BASE",
+            help="Directory or URL of the shards to write to cluster.loc. Default: DEST; with --index-only,"
+            " CLUSTER.",
+        ),
+    ] = None
+    title: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Title of the collection in metadata.yaml. Default: the existing title, or the name of the"
+            " directory.",
+        ),
+    ] = None
+    index_only: Annotated[
+        bool, typer.Option("--index-only", help="Copy everything except the shards, which stay in CLUSTER.")
+    ] = False
+    unfinished: Annotated[
+        bool,
+        typer.Option("--unfinished", help="Accept a cluster without cluster.json; use every shard found."),
+    ] = False
+
+
+@command
+def publish(arguments: PublishArguments) -> int:
+    """Check a cluster and copy it to where it is served from.
+
+    CLUSTER is the output of zipnum, build or a Hadoop job. Shards and parts must match cluster.json and must be
+    sorted; otherwise nothing is copied. cdxmill copies shards and parts to DEST and writes cluster.idx with line
+    numbers, cluster.summary, cluster.loc, metadata.yaml and, last, cluster.json. If the directory DEST is named
+    indexes, metadata.yaml goes to its parent directory.
+
+    Run it again and only missing or changed shards are copied.
+    """
+    from cdxmill.commands.publish import PublishOptions
+    from cdxmill.commands.publish import publish as publish_cluster
+
+    options = PublishOptions(
+        location=arguments.location,
+        title=arguments.title,
+        index_only=arguments.index_only,
+        unfinished=arguments.unfinished,
+        processes=arguments.process_count(),
+        quiet=arguments.quiet,
+    )
+    summary = publish_cluster(arguments.cluster, arguments.dest, options)
+    print_summary(f"{arguments.dest}: {summary}", quiet=arguments.quiet)
+    return OK

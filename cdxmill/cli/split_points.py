@@ -1,0 +1,46 @@
+"""`cdxmill split-points`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from cdxmill.cli.arguments import Quiet, ShardCount, SplitsOutput
+from cdxmill.cli.command import command
+from cdxmill.cli.output import OK, print_summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitPointsArguments:
+    """The command line of `split-points`."""
+
+    from_cluster: Annotated[
+        str,
+        typer.Option(
+            "--from-cluster",
+            metavar="CLUSTER",
+            help="ZipNum cluster: directory or URL. Only its secondary index is read.",
+        ),
+    ]
+    output: SplitsOutput
+    shards: ShardCount
+    quiet: Quiet = False
+
+
+@command
+def split_points(arguments: SplitPointsArguments) -> int:
+    """Find split points in the index of a cluster.
+
+    Use the cluster of an earlier crawl to divide the next one. Blocks are weighted by their number of lines, so
+    the shards get about the same size. No CDX file is read. The output is the same two files as the output of
+    cdxmill sample.
+    """
+    from cdxmill.commands.split_points import points_of_cluster
+    from cdxmill.inputs.split_files import write_splits
+
+    found = points_of_cluster(arguments.from_cluster, arguments.shards)
+    write_splits(found.points, arguments.output)
+    print_summary(found, quiet=arguments.quiet)
+    return OK

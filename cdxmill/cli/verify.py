@@ -1,0 +1,106 @@
+"""`cdxmill verify`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cdxmill.cli.arguments import RunArguments, ShardRule
+from cdxmill.cli.command import command
+from cdxmill.cli.output import FAILED, OK, print_summary
+from cdxmill.errors import UsageError
+
+if TYPE_CHECKING:
+    from cdxmill.commands.verify import VerifyOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyArguments(RunArguments):
+    """The command line of `verify`."""
+
+    cluster: Annotated[
+        str,
+        typer.Argument(metavar="CLUSTER", help="ZipNum cluster: directory or URL (http, https, s3, hdfs)."),
+    ]
+    more: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="CDX...", help="More files for --against.", show_default=False),
+    ] = None
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CDX",
+            help="Compare the lines with the lines of these CDX files: file, directory, glob or URL. May be"
+            " repeated.",
+        ),
+    ] = None
+    convert: Annotated[
+        bool,
+        typer.Option(
+            "--convert", help="The files of --against have 6 fields, and CLUSTER was built with --convert."
+        ),
+    ] = False
+    archives: Annotated[
+        str | None,
+        typer.Option(
+            "--archives",
+            metavar="LOCATION",
+            help="Read the record of every line. The archives are in this directory, at this URL prefix, or"
+            " listed in this path index (lines of name, tab, path).",
+        ),
+    ] = None
+    sample: Annotated[
+        int | None,
+        typer.Option("--sample", min=1, metavar="N", help="With --archives: read N random records only."),
+    ] = None
+    location: Annotated[
+        str | None,
+        typer.Option(
+            "--location",
+            metavar="BASE",
+            help="Directory or URL that cluster.loc must give for the shards. Default: check that the locations"
+            " in cluster.loc exist.",
+        ),
+    ] = None
+    shard_index_loc: ShardRule = None
+
+    def options(self) -> VerifyOptions:
+        """The options of verifying. Raises UsageError."""
+        from cdxmill.commands.verify import VerifyOptions
+        from cdxmill.inputs.cdx_files import find_cdx_files
+
+        if self.sample is not None and self.archives is None:
+            raise UsageError("--sample needs --archives")
+        if self.convert and self.against is None:
+            raise UsageError("--convert needs --against")
+        if self.more and self.against is None:
+            raise UsageError(f"{self.more[0]}: unexpected argument; verify takes one cluster (see --against)")
+        return VerifyOptions(
+            against=None if self.against is None else find_cdx_files([*self.against, *(self.more or [])]),
+            convert=self.convert,
+            archives=self.archives,
+            sample=self.sample,
+            location=self.location,
+            shard_rule=self.shard_index_loc,
+            processes=self.process_count(),
+            quiet=self.quiet,
+        )
+
+
+@command
+def verify(arguments: VerifyArguments) -> int:
+    """Check a cluster for errors.
+
+    CLUSTER may be built by cdxmill or by another tool. With its cluster.json, every changed byte is
+    detected. Without it, changed lines, offsets and order are detected. Errors are reported on stderr, one per
+    line. With --against CDX the cluster must contain exactly the lines of these files.
+    """
+    from cdxmill.commands.verify import verify as verify_cluster
+    from cdxmill.running.failures import Failures
+
+    failures = Failures()
+    summary = verify_cluster(arguments.cluster, arguments.options(), failures)
+    print_summary(f"{arguments.cluster}: {summary}", quiet=arguments.quiet)
+    return FAILED if failures.count else OK

@@ -1,0 +1,46 @@
+"""`cdxmill zipnum`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from cdxmill.cli.arguments import CdxFiles, ClusterArguments
+from cdxmill.cli.command import command
+from cdxmill.cli.output import FAILED, OK, print_summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZipnumArguments(ClusterArguments):
+    """The command line of `zipnum`."""
+
+    cdx: CdxFiles
+    convert: Annotated[
+        bool,
+        typer.Option(
+            "--convert",
+            help="Convert CDX lines with 6 fields (key timestamp url length offset file) to CDXJ.",
+        ),
+    ] = False
+
+
+@command
+def zipnum(arguments: ZipnumArguments) -> int:
+    """Build a ZipNum cluster from CDX files.
+
+    CDX is a file, directory, glob or URL. Files may be gzipped or plain, sorted or not. All files must have the
+    same format: CDXJ, or CDX with the same number of fields. The cluster contains every distinct line once, in
+    sorted order, in shards of gzip blocks with a secondary index. A corrupt file adds no lines, is reported,
+    and does not affect other files.
+    """
+    from cdxmill.commands.zipnum import build_cluster
+    from cdxmill.inputs.cdx_files import find_cdx_files
+    from cdxmill.running.failures import Failures
+
+    failures = Failures()
+    options = arguments.zipnum_options(convert=arguments.convert)
+    summary = build_cluster(find_cdx_files(arguments.cdx), arguments.output, options, failures)
+    print_summary(f"{arguments.output}: {summary}", quiet=arguments.quiet)
+    return FAILED if failures.count else OK
