@@ -201,7 +201,7 @@ def test_a_url_without_a_key_is_told_and_the_others_are_answered(
         (["a.com", "--page", "7"], "there is no page 7"),
         (["a.com", "--count", "--estimate"], "exclude each other"),
         (["a.com", "--estimate", "--filter", "=status:200"], "--estimate knows no lines"),
-        (["a.com", "--shard-index-loc", "(", "x"], "no regular expression"),
+        (["a.com", "--shard-index-loc", "(", "x"], "not a regular expression"),
         (["a.com", "--input", "x"], "name a URL, or a file"),
         ([], "name a URL, or a file"),
     ],
