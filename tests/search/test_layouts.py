@@ -128,7 +128,7 @@ def test_a_cluster_without_its_index_is_told(folder: Path, capfd: pytest.Capture
     for path in folder.glob("cluster.*"):
         path.unlink()
     status, line = told(capfd, folder, "http://b.com/page/0001")
-    assert (status, "it has no cluster.idx; cdxmill publish --unfinished" in line) == (1, True)
+    assert (status, "has no cluster.idx; create it with cdxmill publish --unfinished" in line) == (1, True)
 
 
 def test_an_index_that_is_cut_within_a_line_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +145,7 @@ def test_an_index_that_lacks_lines_is_told_by_the_manifest(
     lines = (folder / "cluster.idx").read_bytes().splitlines(keepends=True)
     (folder / "cluster.idx").write_bytes(b"".join(lines[:left]))
     status, line = told(capfd, folder, "http://c.org/page/0399")
-    assert (status, f"the index has {left} blocks, cluster.json {len(lines)}" in line) == (1, True)
+    assert (status, f"the index has {left} blocks, but cluster.json has {len(lines)}" in line) == (1, True)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"format": 1}', b"\xff"])
