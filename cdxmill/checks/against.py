@@ -5,23 +5,22 @@ CDX files  --sort, spill-->  runs  --merge by shard-->  lines that have to be in
 
 from __future__ import annotations
 
-import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill.errors import InputError
-from cdxmill.inputs.cdx_files import deal
+from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sorting import finish_runs, share_of_runs, sort_files
+from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.counted_reads import counted
-from cdxmill.running.failures import Failures
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.compare_lines import Difference, compare_lines
 from cdxmill.stages.lines.merge_lines import merge_slices
-from cdxmill.stages.lines.sample_lines import Reservoir
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
 from cdxmill.stages.zipnum.check_shard import Fault, read_blocks
@@ -93,25 +92,25 @@ def told_difference(difference: Difference) -> Iterator[str]:
 def _sort(
     paths: Sequence[str], scratch: Scratch, convert: bool, processes: int, failures: Failures, quiet: bool
 ) -> list[Run]:
-    groups = deal(list(paths))
+    inventory = take_inventory(paths)
+    groups = [[source.path for source in group] for group in group_sources(inventory.sources)]
     most = share_of_runs(len(groups))
     tasks = [_SortTask(number, group, scratch.folder, convert, most) for number, group in enumerate(groups)]
     runs: list[Run] = []
-    with Progress("sorting inputs", len(tasks), total_size(paths), quiet) as progress:
+    with Progress("sorting inputs", len(tasks), inventory.size, quiet) as progress:
         failures.show_on(progress)
         for _, (sorted_runs, failed) in run_tasks(_sort_group, tasks, processes, progress.tick):
             runs += sorted_runs
-            for path, reason, _ in failed:
-                failures.add(path, None, reason, "none of its lines are compared")
+            for failure in failed:
+                failures.report(failure._replace(hint="none of its lines are compared"))
             progress.advance()
     return sorted(runs)
 
 
-def _sort_group(task: _SortTask) -> tuple[list[Run], list[tuple[str, str, str]]]:
+def _sort_group(task: _SortTask) -> tuple[list[Run], list[Failure]]:
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
-    nothing = Reservoir(0, random.Random(0))
-    failed = sort_files(task.paths, sorter, nothing, task.convert)
+    failed = sort_files(task.paths, sorter, task.convert)
     return finish_runs(sorter, scratch, task.most_runs), failed
 
 
