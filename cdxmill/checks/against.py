@@ -5,7 +5,6 @@ CDX files  --sort, spill-->  runs  --merge by shard-->  the lines that the shard
 
 from __future__ import annotations
 
-import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,13 +14,13 @@ from cdxmill.checks.blocks import valid_blocks
 from cdxmill.checks.findings import Finding
 from cdxmill.checks.shards import ReadShard
 from cdxmill.checks.verify_run import VerifyRun
-from cdxmill.inputs.cdx_files import deal
+from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sorting import finish_runs, share_of_runs, sort_files
+from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.compare_lines import Difference, compare_lines
 from cdxmill.stages.lines.merge_lines import merge_slices
-from cdxmill.stages.lines.sample_lines import Reservoir
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
 from cdxmill.storage.choose import open_ranges, total_size
@@ -87,19 +86,21 @@ def difference_findings(cluster: str, difference: Difference) -> Iterator[Findin
 
 
 def _sort(paths: Sequence[str], scratch: Scratch, convert: bool, run: VerifyRun) -> list[Run]:
-    groups = deal(list(paths))
+    inventory = take_inventory(paths)
+    groups = [[source.path for source in group] for group in group_sources(inventory.sources)]
     most = share_of_runs(len(groups))
     tasks = [_SortTask(number, group, scratch.folder, convert, most) for number, group in enumerate(groups)]
-    results = run.results("sorting inputs", _sort_group, tasks, total_size(paths))
+    results = run.results("sorting inputs", _sort_group, tasks, inventory.size)
     return sorted(found for result in results for found in result.runs)
 
 
 def _sort_group(task: _SortTask) -> _Sorted:
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
-    nothing = Reservoir(0, random.Random(0))
-    failed = sort_files(task.paths, sorter, nothing, task.convert)
-    findings = [Finding(path, None, reason, "none of its lines were compared") for path, reason, _ in failed]
+    failed = sort_files(task.paths, sorter, task.convert)
+    findings = [
+        Finding(failure.path, None, failure.reason, "none of its lines were compared") for failure in failed
+    ]
     return _Sorted(finish_runs(sorter, scratch, task.most_runs), findings)
 
 

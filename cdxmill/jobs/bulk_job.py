@@ -1,7 +1,7 @@
 """What the jobs share: tasks that work on whole streams of bytes, and what they are given to work on.
 
 Under mrjob's inline and local runners the tasks share the launcher's files, and their
-standard input is a list of work, a JSON array a line (docs/jobs.md says why). On Hadoop
+standard input is a list of work, one line of JSON per item (docs/jobs.md says why). On Hadoop
 and EMR the tasks are commands, and mrjob only launches (jobs/on_hadoop.py).
 """
 
@@ -48,7 +48,7 @@ class BulkJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         """Which kinds of tasks there are; mrjob calls run_mapper and run_reducer itself."""
         return [MRStep(mapper=self.run_mapper, reducer=self.run_reducer)]
 
-    def list_work(self) -> Iterable[list[Any]]:
+    def list_work(self) -> Iterable[Any]:
         """What the mappers shall do, in items that JSON can hold. Raises UsageError."""
         raise NotImplementedError
 
@@ -110,7 +110,7 @@ class BulkJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         complete_settings(runner, step)
         return runner
 
-    def work(self) -> Iterator[list[Any]]:
+    def work(self) -> Iterator[Any]:
         """The work on a task's standard input."""
         return map(json.loads, self.stdin)
 

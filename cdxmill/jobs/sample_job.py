@@ -17,6 +17,7 @@ from cdxmill.errors import UsageError
 from cdxmill.formats.split_points import format_text
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.sampling import SAMPLES_PER_SHARD, SampleTask, guess_ceiling, sample_group, sample_tasks
+from cdxmill.inputs.sources import take_inventory
 from cdxmill.jobs.bulk_job import BulkJob
 from cdxmill.jobs.cdx_on_hadoop import cdx_inputs
 from cdxmill.jobs.launch import count_failure
@@ -45,12 +46,13 @@ class SampleCDXJob(BulkJob):
         add("--seed", type=int, default=0, help="The same seed gives the same split points.")
         add("--splitfile", help="Write the SequenceFile here, and the text beside it with the ending .txt.")
 
-    def list_work(self) -> Iterator[list[Any]]:
+    def list_work(self) -> Iterator[dict[str, Any]]:
         """Groups of files, and how each is sampled."""
         self._check()
-        paths = find_cdx_files(self.options.args)
-        for task in sample_tasks(paths, self.options.seed, self._size, guess_ceiling(paths, self._size)):
-            yield [*task]
+        inventory = take_inventory(find_cdx_files(self.options.args))
+        ceiling = guess_ceiling(inventory, self._size)
+        for task in sample_tasks(inventory, self.options.seed, self._size, ceiling):
+            yield task._asdict()
 
     def hadoop_step(self, runner: Any, folder: Path) -> HadoopStep:
         """Each mapper sends a sample of the same size, one reducer picks."""
@@ -79,10 +81,10 @@ class SampleCDXJob(BulkJob):
         merged: Sample = []
         with self.scratch():
             for task in self.work():
-                result = sample_group(SampleTask(*task))
+                result = sample_group(SampleTask(**task))
                 merged = merge_samples((merged, result.sample), self._size)
-                for error in result.failures:
-                    count_failure(self, error.path, error.reason, error.hint)
+                for failure in result.failures:
+                    count_failure(self, failure.path, failure.reason, failure.hint)
         return merged
 
     def run_reducer(self, step_num: int = 0) -> None:

@@ -8,7 +8,6 @@ The same bytes as those of `cdxmill zipnum` with the same split points.
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
@@ -27,7 +26,6 @@ from cdxmill.jobs.remote_folder import folder_of
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.lines.mark_shards import mark_shards, unmark_shards
 from cdxmill.stages.lines.merge_runs import merge_runs, sort_lists
-from cdxmill.stages.lines.sample_lines import Reservoir
 from cdxmill.stages.lines.sort_lines import LineSorter
 
 
@@ -76,8 +74,8 @@ class ZipNumClusterJob(BulkJob):
             options = launcher.zipnum_options(self.options)
             sorter = LineSorter(scratch.create, "map")
             for paths in self.work():
-                for failure in sort_files(paths, sorter, Reservoir(0, random.Random()), options.convert):
-                    count_failure(self, *failure)
+                for failure in sort_files(paths, sorter, options.convert):
+                    count_failure(self, failure.path, failure.reason, failure.hint)
             lists = merge_runs(sorter.finish(), scratch.create, scratch.reader)
             for data in mark_shards(lists, options.points or ()):
                 self.stdout.write(data)
@@ -91,7 +89,7 @@ class ZipNumClusterJob(BulkJob):
                 merged = sort_lists(lists, f"shard-{number}", scratch.create, scratch.reader)
                 blocks = cut_blocks(merged, options.block_lines)
                 entry = write_shard_files(blocks, number, folder, options.compressor)
-                self.stdout.write(json.dumps(entry).encode() + b"\n")
+                self.stdout.write(json.dumps(entry._asdict()).encode() + b"\n")
 
 
 if __name__ == "__main__":  # mrjob starts each task by this file

@@ -15,7 +15,9 @@ from cdxmill.commands.zipnum import ZipnumOptions, check_inputs
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, LIBRARIES, Compressor
-from cdxmill.inputs.cdx_files import deal, find_cdx_files
+from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.inputs.grouping import group_sources
+from cdxmill.inputs.sources import take_inventory
 from cdxmill.inputs.split_files import read_splits
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
 from cdxmill.storage.local import make_folder, stopping
@@ -77,20 +79,20 @@ def task_folder(options: Namespace) -> Path:
 def start_cluster(options: Namespace) -> list[list[str]]:
     """Check everything and declare the cluster unfinished; the CDX files in groups."""
     folder = cluster_folder(options)
-    paths = find_cdx_files(options.args)
-    check_inputs(paths, zipnum_options(options))
+    inventory = take_inventory(find_cdx_files(options.args), flavours=True)
+    check_inputs(inventory, zipnum_options(options))
     make_folder(folder)
     with stopping(folder):
         for left in folder.glob(f"{_RUN}*"):
             shutil.rmtree(left)
     unpublish(folder)
-    return deal(paths)
+    return [[source.path for source in group] for group in group_sources(inventory.sources)]
 
 
 def finish_cluster(options: Namespace, output: bytes) -> None:
     """Write the files beside the shards; `output` has a line of JSON for each of these."""
     folder, how = cluster_folder(options), zipnum_options(options)
-    shards = sorted(ShardEntry(*json.loads(row)) for row in output.splitlines())
+    shards = sorted(ShardEntry(**json.loads(row)) for row in output.splitlines())
     if len(shards) != how.shards:
         raise StoppedError(f"{folder}: {len(shards)} of {how.shards} shards came out; run it again")
     with stopping(folder):

@@ -94,7 +94,7 @@ def cluster(tmp_path: Path) -> Path:
     """A cluster of one-line shards."""
     lines = [b"com,host%02d)/ 2020 {}" % number for number in range(SHARDS)]
     path = write_plain(tmp_path / "a.cdxj", lines)
-    options = ZipnumOptions(shards=SHARDS, tuple(lines[1:]), quiet=True)
+    options = ZipnumOptions(shards=SHARDS, points=tuple(lines[1:]), quiet=True)
     build_cluster([str(path)], tmp_path / "C", options, Failures())
     return tmp_path / "C"
 
