@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from typing import NamedTuple
 
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
 from cdxmill.formats.zipnum_index import (
     INDEX,
     LOCATIONS,
@@ -28,7 +28,6 @@ INDEXES = (INDEX, SUMMARY, "all.idx", f"indexes/{INDEX}")
 _INDEX_ENDINGS = (".idx", ".summary")
 _OPEN = 64
 """Shards that are held open."""
-_ABSENT = re.compile(r"\((40[34]|410)\b|No such file|\babsent\b|not found", re.I)
 
 
 class _Shard(NamedTuple):
@@ -147,7 +146,7 @@ class ClusterReader:
             except InputError as error:
                 if not self.is_remote:
                     raise
-                if not _is_absent(error):
+                if not isinstance(error, AbsentError | RefusedError):
                     return {}
         return {}
 
@@ -203,10 +202,10 @@ def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int
 
         try:
             ranges = files.enter_context(open_cached(place))
-        except InputError as error:
-            if not _is_absent(error):
-                raise
-            refused = refused or (error if "(403" in error.reason else None)
+        except AbsentError:
+            continue
+        except RefusedError as error:  # S3 without the right to list answers so for a missing file, too
+            refused = refused or error
             continue
         if ranges.size is None:
             raise InputError(place, "the server does not tell the size", "fetch the cluster")
@@ -216,7 +215,3 @@ def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int
     if not is_remote(cluster) and exists(join(cluster, part_name(0))):
         raise InputError(cluster, f"it has no {INDEX}", "cdxmill publish --unfinished makes one of its parts")
     raise UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX} or {SUMMARY})")
-
-
-def _is_absent(error: InputError) -> bool:
-    return _ABSENT.search(error.reason) is not None

@@ -15,10 +15,10 @@ from urllib3 import BaseHTTPResponse
 from cdxmill.errors import InputError
 from cdxmill.storage.http_faults import REDIRECTS, faults
 from cdxmill.storage.patience import TryAgain
+from cdxmill.storage.statuses import BUSY, error_type
 
 TIMEOUT = urllib3.Timeout(connect=20, read=60)
 """Seconds; a server that says nothing for so long is asked again."""
-_TROUBLES = frozenset((429, 500, 502, 503, 504))
 _HINTS = {401: "check its rights", 403: "check its rights", 404: "check the URL", 410: "check the URL"}
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)$")
 _HEADERS = {
@@ -95,13 +95,13 @@ class HttpFile:
 
     def _check(self, answer: BaseHTTPResponse) -> None:
         status = answer.status
-        if status in _TROUBLES:
+        if status in BUSY:
             raise TryAgain(str(status), _retry_after(answer))
         if status not in (200, 206, 416):
             if self._location != self.url:  # where we were sent once may not be the place any more
                 raise TryAgain(str(status))
             told = f"{status} {answer.reason or ''}".strip()
-            raise InputError(self.url, f"cannot be read ({told})", _HINTS.get(status, ""))
+            raise error_type(status)(self.url, f"cannot be read ({told})", _HINTS.get(status, ""))
         size = _size(answer)
         version = Version(answer.headers.get("ETag"), answer.headers.get("Last-Modified"), size)
         if status == 416:  # says little of the file, and its headers may be those of an error page
