@@ -15,7 +15,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError
 from cdxmill.storage import choose
+from cdxmill.storage.connections import give_back
 from cdxmill.storage.http import HttpRanges, first_answer
 from cdxmill.storage.http_file import HttpFile
 from cdxmill.storage.local import write_atomic
@@ -60,7 +61,7 @@ def open_known(url: str) -> Iterator[ReadAt]:
             yield read_at
         return
     with ExitStack() as files:
-        ranges = _KnownRanges(files.enter_context(closing(HttpFile(url))))
+        ranges = _KnownRanges(HttpFile(url))
         whole: list[ReadAt] = []
 
         def read_known(offset: int, size: int) -> bytes:
@@ -99,15 +100,14 @@ def _open(url: str) -> Iterator[tuple[Ranges, str]]:
             version = f"{entry.modified} {entry.size}" if entry is not None else ""
             yield Ranges(read_at, entry.size if entry is not None else None), version
         return
-    with closing(HttpFile(url)) as file:
-        answer = first_answer(file)
-        knows_ranges = answer.status != 200
+    file = HttpFile(url)
+    answer = first_answer(file)
+    if answer.status != 200:
+        give_back(answer)
         told = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
-        if knows_ranges:
-            answer.drain_conn()
-            yield Ranges(HttpRanges(file).read_at, file.size), told and f"{told} {file.size}"
-            return
-        answer.close()
+        yield Ranges(HttpRanges(file).read_at, file.size), told and f"{told} {file.size}"
+        return
+    answer.close()
     with choose.open_ranges(url) as read_at:  # comes whole, once
         yield Ranges(read_at, file.size), ""
 
