@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from cdxmill.cluster.find import index_files, location_names, no_index
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
-from cdxmill.errors import InputError
+from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.zipnum_index import INDEX, MANIFEST, SUMMARY, number_of, parse_locations
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
 from cdxmill.storage.choose import PathOrUrl, exists, is_remote, join, open_ranges, read_bytes, status
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 _MOST_OPEN = 64
 """Shards that stay open."""
-_ABSENT = re.compile(r"\((40[34]|410)\b|No such file|\babsent\b|\bmissing\b|not found", re.I)
 
 
 class ClusterReader:
@@ -127,7 +125,7 @@ class ClusterReader:
             except InputError as error:
                 if not self.is_remote:
                     raise
-                if not _is_absent(error):
+                if not isinstance(error, AbsentError | RefusedError):
                     return {}
         return {}
 
@@ -184,16 +182,12 @@ def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int
 
         try:
             ranges = files.enter_context(open_cached(path))
-        except InputError as error:
-            if not _is_absent(error):
-                raise
-            refused = refused or (error if "(403" in error.reason else None)
+        except AbsentError:
+            continue
+        except RefusedError as error:  # S3 without the right to list answers so for a missing file, too
+            refused = refused or error
             continue
         if ranges.size is None:
             raise InputError(path, "the server does not report the file size", "download the cluster")
         return path, ranges.read_at, ranges.size
     raise refused or no_index(cluster)
-
-
-def _is_absent(error: InputError) -> bool:
-    return _ABSENT.search(error.reason) is not None

@@ -19,14 +19,13 @@ def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
 
     Raises InputError where the server refuses, or does not answer after all tries.
     """
-    tries = Tries(url)
-    with closing(HttpFile(url)) as file:
-        while True:
-            try:
-                with closing(file.ask(0, size - 1)) as answer:
-                    return _read(file, answer, size)
-            except TryAgain as failure:
-                tries.failed(failure, 0)
+    file, tries = HttpFile(url), Tries(url)
+    while True:
+        try:
+            with closing(file.ask(0, size - 1)) as answer:
+                return _read(file, answer, size)
+        except TryAgain as failure:
+            tries.failed(failure, 0)
 
 
 def _read(file: HttpFile, answer: BaseHTTPResponse, size: int) -> tuple[Entry, bytes]:
