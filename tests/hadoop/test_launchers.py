@@ -49,7 +49,7 @@ def test_from_archives_in_hdfs_to_a_published_cluster(
 
     again = hadoop.run(*launcher, env=env, check=False)
     assert again.returncode == 2
-    assert f"{PLACE}/2026-44/indexes holds a finished cluster" in again.stderr.decode()
+    assert f"{PLACE}/2026-44/indexes: holds a finished cluster" in again.stderr.decode()
 
     hadoop.run(ROOT / "bin/publish_index.sh", "2026-44", "november", env=env)
     metadata = hadoop.run("hadoop", "fs", "-cat", f"{PLACE}/2026-44/metadata.yaml").stdout

@@ -173,7 +173,7 @@ def test_all_steps_from_archives_in_s3(
 
     again = run_step("runzipcluster.sh", WARC_CDX=f"{cdx}/*.cdx.gz")
     assert again.returncode == 2
-    assert f"s3://{BUCKET}/cluster holds a finished cluster" in again.stderr
+    assert f"s3://{BUCKET}/cluster: holds a finished cluster" in again.stderr
     assert len(emr.steps) == 3
 
 
@@ -182,7 +182,7 @@ def test_a_finished_cluster_is_told_of_before_the_first_step(emr: Emr, run_step:
     done = run_step("run_index_hadoop.sh")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert "holds a finished cluster: name another folder in ZIPNUM_CLUSTER_DIR, or delete it" in line
+    assert "holds a finished cluster; choose another directory for ZIPNUM_CLUSTER_DIR, or delete it" in line
     assert emr.clusters() == []
 
 
