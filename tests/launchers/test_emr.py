@@ -206,7 +206,7 @@ def test_a_bucket_that_is_absent_is_told_before_a_cluster_starts(
         done = run_step(name, WARC_CDX=place)
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert f"there is no CDX file at {place}: see to WARC_CDX" in line
+        assert f"{place}: no CDX file found; check WARC_CDX" in line
     done = run_step("runindexwarcs.sh", WARC_MANIFEST=place.replace("*", "1"))
     assert done.returncode == 2
     assert "the manifest s3://" in done.stderr.splitlines()[1]
@@ -216,4 +216,4 @@ def test_a_bucket_that_is_absent_is_told_before_a_cluster_starts(
 def test_a_bucket_s_name_that_nobody_has_filled_in(emr: Emr, run_step: RunStep) -> None:
     done = run_step("runsample.sh", MRJOB_CONF=SAMPLE)
     assert done.returncode == 2
-    assert "has s3://my-bucket, which is not yours: cp conf/mrjob-emr.conf mrjob.conf" in done.stderr
+    assert "still has s3://my-bucket; copy conf/mrjob-emr.conf to mrjob.conf" in done.stderr
