@@ -139,7 +139,7 @@ def test_wrong_usage_is_told_before_any_work(
     reason: str,
 ) -> None:
     from cdxmill.jobs.index_job import IndexWARCJob
-    from cdxmill.jobs.launch import launch
+    from cdxmill.jobs.run_job import launch
 
     monkeypatch.chdir(tmp_path)
     Path("m.txt").write_text(listed)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.commands.lookup import lookup_many
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures
-from cdxmill.commands.lookup import lookup_many
 from cdxmill.storage.choose import exists, file_size, open_ranges
 
 from ..conftest import RunCdxmill
