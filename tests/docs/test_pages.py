@@ -128,6 +128,14 @@ def test_the_design_page_names_every_folder_of_the_package_and_no_other() -> Non
     assert sorted(listed) == sorted(folders - {"."} - {name for name in folders if "__pycache__" in name})
 
 
+def test_the_files_that_the_design_page_names_exist() -> None:
+    named = re.findall(r"`((?:[a-z_]+/)+\w+\.py)`", (DOCS / "design.md").read_text())
+    assert len(named) > 30
+    assert [
+        name for name in named if not any((top / name).exists() for top in (ROOT, ROOT / "cdxmill"))
+    ] == []
+
+
 def test_every_format_that_a_module_points_to_has_its_page() -> None:
     sources = [path.read_text() for path in (ROOT / "cdxmill").rglob("*.py")]
     pages = {page for text in sources for page in re.findall(r"docs/[\w/-]+\.md", text)}
