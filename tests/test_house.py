@@ -1,4 +1,4 @@
-"""The size and the names of things; exceptions stand here with their reasons."""
+"""Limits for sizes and names of files and functions. Exceptions are listed here with their reasons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VAGUE = {"utils", "util", "common", "helpers", "helper", "core", "others", "misc
 
 
 class Function(NamedTuple):
-    """A function or method, and where it stands."""
+    """A function or method, with its file."""
 
     name: str
     node: ast.FunctionDef | ast.AsyncFunctionDef
@@ -50,7 +50,7 @@ def label(path: Path) -> str:
 
 
 def functions(path: Path) -> Iterator[Function]:
-    """All functions of a file; those are public that neither are private nor stand in what is."""
+    """All functions of a file. A function is public if neither it nor its class or function is private."""
 
     def inside(node: ast.AST, is_public: bool) -> Iterator[Function]:
         for child in ast.iter_child_nodes(node):
@@ -67,7 +67,7 @@ def functions(path: Path) -> Iterator[Function]:
 
 
 def lines_of(function: Function) -> int:
-    """From the name to the end, the docstring not counted."""
+    """The number of lines of a function, without its docstring."""
     body = function.node.body
     docstring = body[0] if ast.get_docstring(function.node) is not None else None
     spared = (docstring.end_lineno or 0) - docstring.lineno + 1 if docstring is not None else 0
@@ -86,7 +86,7 @@ def test_sources_are_found() -> None:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=label)
-def test_files_and_functions_are_short_but_for_listed_ones(path: Path) -> None:
+def test_files_and_functions_are_short_except_listed_ones(path: Path) -> None:
     assert len(path.read_bytes().splitlines()) <= MOST_LINES or label(path) in LARGER_FILES
     long = {function.name for function in functions(path) if lines_of(function) > MOST_STATEMENT_LINES}
     assert long - set(LARGER_FUNCTIONS) == set()
@@ -94,18 +94,18 @@ def test_files_and_functions_are_short_but_for_listed_ones(path: Path) -> None:
     assert crowded - set(MORE_PARAMETERS) == set()
 
 
-def test_every_exception_is_one_that_exists() -> None:
+def test_every_listed_exception_exists() -> None:
     listed = {*LARGER_FUNCTIONS, *MORE_PARAMETERS}
     assert listed <= {function.name for path in SOURCES for function in functions(path)}
     assert set(LARGER_FILES) <= {label(path) for path in SOURCES}
 
 
-def test_no_module_has_a_name_that_says_nothing() -> None:
+def test_no_module_has_a_vague_name() -> None:
     assert [label(path) for path in SOURCES if path.stem in VAGUE or path.parent.name in VAGUE] == []
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=label)
-def test_every_module_class_and_function_that_is_public_has_a_docstring(path: Path) -> None:
+def test_every_public_module_class_and_function_has_a_docstring(path: Path) -> None:
     tree = ast.parse(path.read_bytes())
     assert ast.get_docstring(tree)
     classes = [
@@ -116,7 +116,7 @@ def test_every_module_class_and_function_that_is_public_has_a_docstring(path: Pa
     assert [function.name for function in public if not ast.get_docstring(function.node)] == []
 
 
-def test_nothing_is_left_to_be_done() -> None:
+def test_there_are_no_open_tasks_in_the_code() -> None:
     marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     assert [label(path) for path in LIBRARY if marks.search(path.read_text())] == []
 
@@ -127,7 +127,7 @@ def test_the_changelog_begins_with_the_version_of_the_package() -> None:
     assert newest[1] == cdxmill.__version__
 
 
-def test_the_linter_reads_everything_that_is_read_here() -> None:
+def test_mypy_checks_all_folders() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
     assert settings["mypy"]["strict"] is True
     assert set(settings["mypy"]["files"]) >= {"cdxmill", "jobs", "bench", "tests"}
