@@ -152,7 +152,7 @@ def question_of(asked: dict[str, Any]) -> Question:
 
 
 def is_possible(asked: dict[str, Any]) -> bool:
-    """Whether `from` is after `to`. It is an error for the command, and an empty answer from pywb."""
+    """Whether `from` is not after `to`. Otherwise the command reports an error, and the answer of pywb is empty."""
     try:
         Asking(question_of(asked))
     except UsageError as error:
