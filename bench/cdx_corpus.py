@@ -1,4 +1,4 @@
-"""Sorted CDXJ lines of about 490 bytes in Common Crawl's field order, in gzip members that end anywhere."""
+"""Sorted CDXJ lines of about 490 bytes, with the fields of Common Crawl, in gzip members that end anywhere."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import deflate
 from bench.words import make_urls
 
 BASE32 = bytes(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[byte % 32] for byte in range(256))
-MEMBER = 1_000_000  # plain bytes of a gzip member, so that most end inside a line
-SHARED_LINES = 100  # the same in every file: a cluster holds them once
+MEMBER = 1_000_000  # uncompressed bytes of a gzip member; most members end inside a line
+SHARED_LINES = 100  # lines that every file has; a cluster has them once
 FIRST_SECOND = 1_715_989_282
 SECONDS = 12 * 86_400
 CRAWL = "BENCH-2024-22"
@@ -40,7 +40,7 @@ STATUSES = ["200"] * 20 + ["404", "301"]
 
 
 class CdxRecipe(NamedTuple):
-    """What a file is made of; equal recipes give equal bytes."""
+    """The recipe of a file. Equal recipes give equal bytes."""
 
     seed: int
     lines: int
@@ -57,7 +57,7 @@ def make_timestamps(rng: Random, count: int) -> list[str]:
 
 
 def make_filenames(rng: Random) -> list[str]:
-    """As many WARCs as one small input of an index has."""
+    """The names of 400 WARCs."""
     names = []
     for _ in range(400):
         segment = f"1715971{rng.getrandbits(18):06d}.{rng.getrandbits(6):02d}"

@@ -1,4 +1,4 @@
-"""The index job as it has been written since 2013: fetch an archive, pywb's indexer, put the CDX file.
+"""The index job as written since 2013: fetch an archive, run pywb's indexer, upload the CDX file.
 
 python bench/classic_index_job.py -r hadoop --cdx hdfs:///cdx MANIFEST
 """
@@ -22,7 +22,7 @@ class ClassicIndexJob(MRJob):  # type: ignore[misc]  # mrjob has no types
 
     def configure_args(self) -> None:
         super().configure_args()
-        self.add_passthru_arg("--cdx", help="where the CDX files go")
+        self.add_passthru_arg("--cdx", help="folder for the CDX files")
 
     def mapper(self, _: None, line: str) -> Iterator[tuple[None, str]]:
         from pywb.indexer.cdxindexer import write_cdx_index

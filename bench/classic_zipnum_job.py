@@ -1,8 +1,8 @@
-"""The ZipNum job as it has been written since 2013: a line at a time through mapper, sort and reducer.
+"""The ZipNum job as written since 2013: one line at a time through mapper, sort and reducer.
 
     python bench/classic_zipnum_job.py -r local --num-cores 2 --cluster DIR --output-dir DIR CDX...
 
-This is the peer that `cdxmill zipnum` is measured against, so nothing here may be slower than it has to be.
+`cdxmill zipnum` is compared with this job, so it must not be slower than necessary.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ClassicZipNumJob(MRJob):  # type: ignore[misc]  # mrjob has no types
 
     def configure_args(self) -> None:
         super().configure_args()
-        self.add_passthru_arg("--cluster", help="where the shards go")
+        self.add_passthru_arg("--cluster", help="folder for the shards")
 
     def mapper(self, _: None, line: str) -> Iterator[tuple[str, str]]:
         line = line.split("\t")[-1]
@@ -50,7 +50,7 @@ class ClassicZipNumJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         self.shard.close()
 
     def write_block(self) -> str:
-        """Writes the lines as one gzip member and returns its index line."""
+        """Write the lines as one gzip member and return its index line."""
         deflater = zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS + 16)
         block = deflater.compress(("\n".join(self.lines) + "\n").encode()) + deflater.flush()
         self.shard.write(block)

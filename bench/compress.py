@@ -1,6 +1,6 @@
-"""Packs blocks of 3000 CDX lines with one library at one level, and says what it costs.
+"""Compress blocks of 3000 CDX lines with one library at one level, and measure it.
 
-python -m bench.compress LIBRARY LEVEL FILE      prints CPU seconds, packed bytes, plain bytes, lines
+python -m bench.compress LIBRARY LEVEL FILE      prints CPU seconds, compressed bytes, uncompressed bytes, lines
 """
 
 from __future__ import annotations

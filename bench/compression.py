@@ -1,4 +1,4 @@
-"""The section `compression`: size against time of the libraries that can pack a block, at all their levels."""
+"""The section `compression`: size and time of each library that can compress a block, at each level."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bench.report import Passage
 from bench.running import show
 
 DEFAULT = "libdeflate 6"
-HEADER = ["library, level", "CPU s", "(least-most)", "MB", "packed to", "CPU x", "size x"]
+HEADER = ["library, level", "CPU s", "(min-max)", "MB", "compressed to", "CPU x", "size x"]
 
 
 class Packing(NamedTuple):
-    """One run; `cpu` and `size` are for a million lines."""
+    """One run; `cpu` (s) and `size` (bytes) are per million lines."""
 
     cpu: float
     size: float
@@ -43,7 +43,7 @@ def passage(runs: int, quick: bool) -> Passage:
             measured[f"{name} {level}"].append(pack(name, level, file))
     show("")
     facts = (
-        f"{BLOCKS} blocks of {LINES} lines, each library by itself, one process. Figures are for a million lines; "
+        f"{BLOCKS} blocks of {LINES} lines, each library alone, one process. Figures are per million lines; "
         f"the last two columns are ratios to {DEFAULT}."
     )
     return Passage("Compression of blocks", facts, make_rows(measured))

@@ -1,4 +1,4 @@
-"""What runs against what: each section is one piece of work and the tools that do it."""
+"""The sections of the benchmark. Each section is one piece of work and the tools that do it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from bench.members import prepare
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 OURS = "cdxmill"
-# What a CDX line needs: the general indexers' default of three fields would be another piece of work.
+# The fields that a CDX line needs. By default the general indexers write three fields, which is less work.
 RECORD_FIELDS = "offset,length,filename,warc-type,warc-target-uri,warc-date,warc-payload-digest"
 INDEX_FIELDS = RECORD_FIELDS + ",http:status,http:content-type"
 SHARDS = 6
 
 
 class Tool(NamedTuple):
-    """`command` gets an empty folder to write to; files in it that match `outputs` are counted in lines.
+    """A tool of a section. `command` gets an empty output folder and returns the words of the command.
 
-    `units` is how much work it is where the tools of a section do not all do the same. `absent` says why
-    it is left out.
+    The lines of the files that match `outputs` in that folder are counted. `units` is the amount of work,
+    if the tools of a section do not all do the same. `absent` is the reason why the tool is skipped.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Tool(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One piece of work; results are kept by its `name`."""
+    """One piece of work. Results are stored under its `name`."""
 
     name: str
     title: str
@@ -52,7 +52,10 @@ class Section(NamedTuple):
 
 
 def facts_of(file: Path) -> str:
-    """Found out in another process: a child's peak memory starts from that of the process that forks it."""
+    """The facts of a WARC, computed in another process.
+
+    A child's peak memory starts from that of the process that forks it, so this one must stay small.
+    """
     with ProcessPoolExecutor(1) as pool:
         return str(pool.submit(prepare, file).result())
 
@@ -72,7 +75,10 @@ def peer_index(name: str, before: list[str], file: Path) -> Tool:
 
 @cache
 def jwarc_jar() -> str:
-    """Where it is, got by Maven once and checked at each use; or nothing, and why on standard error."""
+    """Path of jwarc's jar; empty if there is none, with the reason on standard error.
+
+    Maven fetches it once; its checksum is checked at each use.
+    """
     script = ROOT / "bin/maven_jars.py"
     command = [sys.executable, str(script), str(ROOT / "bench/jwarc")]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -82,12 +88,12 @@ def jwarc_jar() -> str:
 
 
 def jwarc(file: Path) -> Tool:
-    """Its CDX lines with 11 fields, which it does not sort."""
+    """jwarc: CDX lines with 11 fields, not sorted."""
     name = "jwarc cdx --format CDX11"
     if shutil.which("java") is None:
         return Tool(name, lambda _: [], absent="there is no java on the PATH")
     if not (jar := jwarc_jar()):
-        return Tool(name, lambda _: [], absent="its jar could not be had")
+        return Tool(name, lambda _: [], absent="its jar could not be fetched")
     start = shlex.join(["java", "-jar", jar, "cdx", "--no-header", "--format", "CDX11", str(file)])
     return Tool(name, lambda out: ["bash", "-c", f"exec {start} > {shlex.quote(str(out / 'o'))}"], ("o",))
 
@@ -131,7 +137,7 @@ def one_limit(file: Path) -> list[Tool]:
 
 
 def two_at_a_time(name: str, command: list[str], files: list[Path]) -> Tool:
-    """A tool without processes of its own, started once a file."""
+    """A tool that runs in one process, started once per file."""
 
     def build(out: Path) -> list[str]:
         start = f'{shlex.join(command)} -o {shlex.quote(str(out))}/"${{1##*/}}" "$1"'
@@ -142,7 +148,7 @@ def two_at_a_time(name: str, command: list[str], files: list[Path]) -> Tool:
 
 
 def copies(files: list[Path], count: int) -> list[Path]:
-    """`count` files with the bytes of `files` in turn, which cost no disk."""
+    """`count` hard links to `files`, in turn. They need no disk space."""
     made = [file.with_name(f"{number}-{file.name}") for number, file in zip(range(count), cycle(files))]
     for path, file in zip(made, cycle(files)):
         path.unlink(missing_ok=True)
@@ -160,11 +166,13 @@ def two_processes(quick: bool) -> Section:
         two_at_a_time("cdxj-indexer -s, two at a time", [program("cdxj-indexer"), "-s"], files),
     ]
     title = "Indexing, sixteen files, two processes"
-    return Section("web-two", title, f"Two WARCs, eight times. {facts_of(originals[0])}", 2, files, tools)
+    return Section(
+        "web-two", title, f"Two WARCs, eight times each. {facts_of(originals[0])}", 2, files, tools
+    )
 
 
 def start_up(quick: bool) -> Section:
-    """What the command costs before it has anything to do: an archive of 60 pages is next to nothing."""
+    """The time to start. An archive of 60 pages is hardly any work."""
     del quick
     files = ensure("web", True)
     tools = [

@@ -1,6 +1,6 @@
-"""Makes the corpora that are measured on: once, under bench/corpora/, the same bytes on every machine.
+"""Make the corpora under bench/corpora/, once. They have the same bytes on every machine.
 
-python -m bench.corpora [--quick] [NAME...]      NAME: one of the sets below; all of them without a name
+python -m bench.corpora [--quick] [NAME...]      NAME: one of the sets below; by default all of them
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bench.cdx_corpus import CdxRecipe
 from bench.warc_corpus import WarcRecipe
 
 FOLDER = Path(__file__).parent / "corpora"
-RECIPE_VERSION = 1  # goes up when a recipe changes; files of another version are made anew
+RECIPE_VERSION = 1  # raised when a recipe changes; files of another version are made again
 PAGES = 16_143  # 48,430 records
 LINES_A_FILE = 250_000
 QUICK_PAGES = 60
@@ -28,7 +28,7 @@ Recipe = WarcRecipe | CdxRecipe
 
 
 class Corpus(NamedTuple):
-    """A set of files and the recipe of each."""
+    """A set of files with the recipe of each."""
 
     name: str
     files: dict[str, Recipe]
@@ -44,7 +44,10 @@ def warc_sets(pages: int) -> list[Corpus]:
 
 
 def cdx_sets(lines: int) -> list[Corpus]:
-    """A million lines are 4 files, the first of those of 10 and 30 million; `single`: the same lines in one member each."""
+    """A million lines are 4 files, which are also the first of the 10 and 30 million lines.
+
+    `single`: the same lines, in files of one gzip member.
+    """
     many: dict[str, Recipe] = {f"cdxj-{n:02d}.cdx.gz": CdxRecipe(1000 + n, lines) for n in range(120)}
     one: dict[str, Recipe] = {f"single-{n:02d}.cdx.gz": CdxRecipe(1000 + n, lines, True) for n in range(40)}
     sizes = [("cdxj", 1), ("cdxj", 10), ("cdxj", 30), ("single", 1), ("single", 10)]
@@ -77,7 +80,7 @@ def describe(recipe: Recipe) -> dict[str, Any]:
 
 
 def make(path: Path, recipe: Recipe) -> Path:
-    """Writes one file unless it is there already; whole or not at all."""
+    """Write a file unless it exists. It is complete or absent."""
     if is_made(path, recipe):
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +93,7 @@ def make(path: Path, recipe: Recipe) -> Path:
 
 
 def ensure(name: str, quick: bool = False) -> list[Path]:
-    """The files of the set `name`, made where they are missing."""
+    """The files of the set `name`; missing files are made."""
     files = corpora(quick)[name].files
     paths = [folder(quick) / file for file in files]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -102,7 +105,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(corpora(False)))
-    parser.add_argument("--quick", action="store_true", help="tiny ones, for a test of the runner")
+    parser.add_argument("--quick", action="store_true", help="tiny corpora, to test the benchmark")
     options = parser.parse_args()
     for name in options.names or corpora(options.quick):
         for path in ensure(name, options.quick):

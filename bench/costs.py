@@ -1,8 +1,8 @@
-"""Computes the results in docs/costs.md from its inputs.
+"""Compute the results in docs/costs.md from its inputs.
 
-    python -m bench.costs FILE      writes the last column of its tables of formulae again
+    python -m bench.costs FILE      rewrites the last column of the tables with formulas
 
-Rows of inputs are | `name` | what | number |; rows of results are | `name` | what | `formula` | number |.
+A row with an input is | `name` | what | number |. A row with a result is | `name` | what | `formula` | number |.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RESULT = re.compile(r"^(\| `(\w+)` \|[^|]*\| `([^`|]+)` \|) [^|]* \|$")
 
 
 def shown(number: float) -> str:
-    """Two digits, or all of them before the point.
+    """A number with two digits, or with all digits before the point.
 
     >>> shown(15.625), shown(0.3233), shown(249.9), shown(1.04)
     ('16', '0.32', '250', '1.0')
@@ -25,7 +25,7 @@ def shown(number: float) -> str:
 
 
 def compute(text: str) -> str:
-    """The page with its results as the formulae give them; a result is an input of those below."""
+    """The page with the results of its formulas. A formula may use the results above it."""
     values: dict[str, float] = {}
     lines = []
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""What is demanded of cdxmill's speed, and what was measured: one table of ratios."""
+"""The speed that cdxmill must reach, and what was measured: one table of ratios."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bench.results import Measured
 from bench.zipnum_contenders import LIMIT as ZIPNUM_LIMIT
 
 FASTWARC = "FastWARC iteration, HTTP parsed"
-HEADER = ["demand", "wanted", "measured", "(least-most)", "held"]
+HEADER = ["demand", "target", "measured", "(min-max)", "met"]
 GIB = 2.0**30
 TITLE = "Demands"
 
 
 class Demand(NamedTuple):
-    """`measure` of the tool `over`, divided by that of `under` in the same run, or by a number.
+    """The ratio of two tools: `measure` of the tool `over`, divided by that of `under` in the same run.
 
-    `is_least`: it must be at least what is wanted, and not at most.
+    `under` may be a number. `target` is the largest ratio allowed, or the smallest if `is_least`.
     """
 
     text: str
@@ -27,41 +27,70 @@ class Demand(NamedTuple):
     measure: str
     over: str
     under: str | float
-    wanted: float
+    target: float
     is_least: bool = False
 
 
 def rate(peer: str, name: str) -> Demand:
-    return Demand(f"index: rate over {name}", "web", "wall", peer, OURS, 4, True)
+    return Demand(f"index: rate relative to {name}", "web", "wall", peer, OURS, 4, True)
 
 
 DEMANDS = [
     rate("pywb cdx-indexer -j -s", "pywb cdx-indexer"),
     rate("cdxj-indexer -s", "cdxj-indexer"),
     rate("jwarc cdx --format CDX11", "jwarc"),
-    Demand("index: CPU over FastWARC iteration with HTTP", "web", "cpu", OURS, FASTWARC, 1.6),
-    Demand("index: two processes, rate over one", "web-two", "wall", "cdxmill -p 1", OURS, 1.9, True),
+    Demand("index: CPU relative to FastWARC iteration with HTTP", "web", "cpu", OURS, FASTWARC, 1.6),
+    Demand(
+        "index: rate of two processes relative to one", "web-two", "wall", "cdxmill -p 1", OURS, 1.9, True
+    ),
     Demand("start-up, s: cdxmill --version", "start", "wall", "cdxmill --version", 1, 0.15),
     Demand("start-up, s: cdxmill zipnum --help", "start", "wall", "cdxmill zipnum --help", 1, 0.15),
     Demand("start-up, s: cdxmill index, 60 pages", "start", "wall", OURS, 1, 0.15),
     Demand(
-        "zipnum: rate over the classic job", "zipnum", "wall", "classic job, mrjob -r local", OURS, 7, True
+        "zipnum: rate relative to the classic job",
+        "zipnum",
+        "wall",
+        "classic job, mrjob -r local",
+        OURS,
+        7,
+        True,
     ),
-    Demand("zipnum: CPU over inflate and deflate", "zipnum", "cpu", OURS, ZIPNUM_LIMIT, 1.6),
+    Demand("zipnum: CPU relative to inflate and deflate", "zipnum", "cpu", OURS, ZIPNUM_LIMIT, 1.6),
     Demand("zipnum: peak memory, GiB", "zipnum", "memory", OURS, GIB, 1.5),
-    Demand("zipnum: time a line, 10 over 1 million", "linear", "wall", "cdxmill, 10 million", OURS, 1.1),
-    Demand("zipnum: time a line, 30 over 1 million", "linear", "wall", "cdxmill, 30 million", OURS, 1.1),
-    Demand("zipnum: peak memory of 30 million, GiB", "linear", "memory", "cdxmill, 30 million", GIB, 1.5),
-    Demand("build: CPU of the shell's pipeline over it", "pipeline", "cpu", "", OURS, 5, True),
-    Demand("build: rate over the shell's pipeline", "pipeline", "wall", "", OURS, 5, True),
     Demand(
-        "sample: CPU over inflate", "sampling", "cpu", OURS, "inflate: isal, finding the members itself", 1.2
+        "zipnum: time per line, 10 million relative to 1 million",
+        "linear",
+        "wall",
+        "cdxmill, 10 million",
+        OURS,
+        1.1,
+    ),
+    Demand(
+        "zipnum: time per line, 30 million relative to 1 million",
+        "linear",
+        "wall",
+        "cdxmill, 30 million",
+        OURS,
+        1.1,
+    ),
+    Demand(
+        "zipnum: peak memory for 30 million lines, GiB", "linear", "memory", "cdxmill, 30 million", GIB, 1.5
+    ),
+    Demand("build: CPU of the shell pipeline relative to build", "pipeline", "cpu", "", OURS, 5, True),
+    Demand("build: rate relative to the shell pipeline", "pipeline", "wall", "", OURS, 5, True),
+    Demand(
+        "sample: CPU relative to inflate",
+        "sampling",
+        "cpu",
+        OURS,
+        "inflate: isal, finding the members itself",
+        1.2,
     ),
 ]
 
 
 def without_others(section: Section) -> Section:
-    """Only the tools that demands are about."""
+    """The section with only those tools that a demand names."""
     about = [demand for demand in DEMANDS if demand.section == section.name]
     names = {OURS, *(name for demand in about for name in (demand.over, demand.under))} if about else set()
     is_any = any(not demand.over for demand in about)
@@ -69,7 +98,10 @@ def without_others(section: Section) -> Section:
 
 
 def ratios(demand: Demand, measured: Measured) -> list[float]:
-    """One for each run; none where one of the two was not measured. A name of "" is the first other tool."""
+    """One ratio per run; none if one of the two tools was not measured.
+
+    An `over` of "" means the first tool that is not cdxmill.
+    """
     tools = measured.get(demand.section, {})
     over = demand.over or next((name for name in tools if name != OURS), "")
     if over not in tools or (isinstance(demand.under, str) and demand.under not in tools):
@@ -82,18 +114,18 @@ def ratios(demand: Demand, measured: Measured) -> list[float]:
 
 def make_row(demand: Demand, measured: Measured) -> list[str]:
     found = ratios(demand, measured)
-    wanted = f"{'at least' if demand.is_least else 'at most'} {demand.wanted:g}"
+    target = f"{'at least' if demand.is_least else 'at most'} {demand.target:g}"
     if not found:
-        return [demand.text, wanted, "-", "-", "not measured"]
+        return [demand.text, target, "-", "-", "not measured"]
     middle = median(found)
-    is_held = middle >= demand.wanted if demand.is_least else middle <= demand.wanted
+    is_met = middle >= demand.target if demand.is_least else middle <= demand.target
     spread = f"{min(found):.2f}-{max(found):.2f}"
-    return [demand.text, wanted, f"{middle:.2f}", spread, "yes" if is_held else "NO"]
+    return [demand.text, target, f"{middle:.2f}", spread, "yes" if is_met else "NO"]
 
 
 def passage(measured: Measured, quick: bool = False) -> Passage:
-    """Only what was measured of it in these runs."""
+    """The table of the demands whose section was measured."""
     rows = [make_row(demand, measured) for demand in DEMANDS if demand.section in measured]
-    facts = "Ratios of each run, their median, least and most. Rates are of wall time."
-    facts += " Of tiny inputs they mean nothing." if quick else ""
+    facts = "Median, minimum and maximum of the ratios of all runs. Rates are of wall time."
+    facts += " With tiny inputs they mean nothing." if quick else ""
     return Passage(TITLE, facts, [HEADER, *rows])

@@ -1,7 +1,7 @@
-"""Runs cdxmill's jobs and the classic ones in turn on a Hadoop of this machine (bin/hadoop-dev).
+"""Run the jobs of cdxmill and the classic jobs in turn, on a Hadoop of this machine (bin/hadoop-dev).
 
-CPU is that of the whole machine, so leave it alone meanwhile. A job of next to no input shows what
-starting costs; the ratios are given with and without it.
+CPU is that of the whole machine, so run nothing else meanwhile. A job with almost no input shows the
+cost of starting; the ratios are printed with and without it.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ JVM = [
     for kind in ("map", "reduce")
     for word in ("--jobconf", f"mapreduce.{kind}.java.opts=-Xmx700m -XX:+UseSerialGC")
 ]
-"""bin/hadoop-dev gives tasks half a compiler, which is quick to start and slow to run."""
+"""bin/hadoop-dev lets tasks use only the quick compiler of Java, which starts fast and runs slowly."""
 ONCE = [word for kind in ("map", "reduce") for word in ("--jobconf", f"mapreduce.{kind}.speculative=false")]
-"""An attempt beside another that is slow would cost CPU of either job, by chance."""
+"""A second attempt at a slow task would cost one of the jobs CPU by chance."""
 
 
 class Cost(NamedTuple):
-    """Seconds: CPU of the machine, and wall."""
+    """CPU of the machine and wall time, in seconds."""
 
     cpu: float
     wall: float
 
 
 def busy() -> float:
-    """CPU seconds of the machine since its start, but for idle and waiting."""
+    """CPU seconds of the machine since its start, without idle and waiting time."""
     user, nice, system, _idle, _wait, *rest = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )
@@ -83,7 +83,7 @@ def splitting() -> list[str]:
 
 
 def classic_zipnum(inputs: str, splits: str, folder: Path) -> list[str]:
-    """The same splits and the same partitioner; a line at a time through Python."""
+    """The classic job, with the same splits and the same partitioner."""
     options = [
         "--no-bootstrap-mrjob",
         "--cluster",
@@ -119,7 +119,7 @@ def remove(*folders: str) -> None:
 def table(title: str, costs: dict[str, list[Cost]], floor: Cost) -> str:
     ours, classic = (Cost(*map(median, zip(*found, strict=True))) for found in costs.values())
     rows = [f"{title}\n{'':10} {'wall s':>8} {'CPU s':>8}"]
-    named = {"cdxmill": ours, "classic": classic, "a job of nothing": floor}
+    named = {"cdxmill": ours, "classic": classic, "almost no input": floor}
     rows += [f"{name:16} {cost.wall:8.1f} {cost.cpu:8.1f}" for name, cost in named.items()]
     rows.append(f"{'ratio':16} {classic.wall / ours.wall:8.2f} {classic.cpu / ours.cpu:8.2f}")
     net = [(a - c) / max(b - c, 0.1) for a, b, c in zip(classic, ours, floor, strict=True)]
@@ -158,7 +158,7 @@ def bench_index(runs: int, folder: Path) -> str:
     for _ in range(runs):
         costs["cdxmill"].append(cost_of(index(manifest)))
         costs["classic"].append(cost_of(classic_index(manifest)))
-    return table(f"Index job, {WARCS} WARCs of 107 MB, {WARCS_PER_MAP} a map", costs, floor)
+    return table(f"Index job, {WARCS} WARCs of 107 MB, {WARCS_PER_MAP} per map", costs, floor)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""HTML-like page bodies that deflate about as well as the web's (4 to 5 times), made of a stock of pieces."""
+"""HTML-like pages made of ready pieces. They compress about as well as the web's pages (4 to 5 times)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.words import ascii_words, pick, rank_weights, vocabulary
 
 THEMES = 24
 PIECES = 1500
-TOPIC_WORDS = 600  # few enough for pages to repeat themselves as much as real ones do
+TOPIC_WORDS = 600  # so few that pages repeat themselves as real pages do
 TEMPLATES = [
     '<li id="menu-item-{n}" class="menu-item menu-item-type-post_type {a} {b}-item">'
     '<a href="/{p}/{q}" class="{a}__link" title="{t}">{t}</a></li>\n',
@@ -47,7 +47,7 @@ def make_piece(rng: Random, classes: list[str], words: list[str]) -> bytes:
 
 @cache
 def theme(number: int) -> list[bytes]:
-    """The pieces of one site's pages: its class names come again and again."""
+    """The pieces of the pages of one site. They share class names."""
     rng = Random(100 + number)
     classes = [pick(rng, ascii_words()) for _ in range(8)]
     words = [pick(rng, vocabulary()) for _ in range(TOPIC_WORDS)]
@@ -55,7 +55,7 @@ def theme(number: int) -> list[bytes]:
 
 
 def make_page(rng: Random, title: str, size: int) -> bytes:
-    """A page of about `size` bytes; its pieces come from one theme, none twice before all were used."""
+    """A page of about `size` bytes, of pieces of one theme. No piece is used twice before all were used."""
     pieces = theme(int(rng.random() * THEMES))
     average = sum(map(len, pieces[:64])) / 64
     wanted = max(1, int(size / average))

@@ -1,8 +1,8 @@
-"""Inflates the members of WARCs and does nothing else: the limit of any indexer in Python.
+"""Decompress the gzip members of WARCs and do nothing else: the limit of any indexer in Python.
 
     python -m bench.inflate LIBRARY FILE...
 
-Each library checks every member's CRC. Those that do not read streams are told where the members lie.
+Each library checks the CRC of every member. Libraries that cannot read streams get the offsets of the members.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def run_fastwarc(parse_http: bool) -> Callable[[Path], None]:
     return run
 
 
-# The libraries are imported when they are run: none pays for another's import.
+# Each library is imported when it runs, so that none pays for the import of another.
 LIBRARIES: dict[str, Callable[[], Any]] = {
     "isal": run_isal,
     "isal-stream": run_isal_stream,

@@ -1,8 +1,8 @@
-"""Lookups in a local cluster, warm, one process: cdxmill against pywb's own reader of ZipNum clusters.
+"""Compare lookups with pywb's own reader of ZipNum clusters: a local cluster, in the page cache, one process.
 
-Random exact URLs, each the URL of a line; then a batch of many URLs, sorted by their keys and not. All answers
-are compared. Times are CPU seconds, for nothing waits for a disk or a network; the readers take turns, so that a
-busy machine meets both.
+First random exact URLs, each the URL of a line. Then a batch of many URLs, sorted by their keys and unsorted.
+All answers are compared. Times are CPU seconds, because nothing waits for a disk or a network. The readers
+take turns, so a busy machine affects both.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from pywb.warcserver.index.zipnum import ZipNumIndexSource
 
 from bench import corpora, machine
 from cdxmill.cluster.reader import open_cluster
+from cdxmill.commands.lookup import lookup_many
 from cdxmill.formats.surt import surt
-from cdxmill.search.many import lookup_many
-from cdxmill.search.question import Asking, Opened, Question
+from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 
 SHARDS = 8
 RANDOM_URLS = 300
 ROUNDS = 5
 TURN = 50
-"""URLs that a reader is asked before the other one has its turn."""
+"""URLs per turn of a reader."""
 Lines = list[bytes]
 
 
 def build(millions: int, quick: bool) -> Path:
-    """The cluster of a corpus, made once."""
+    """The cluster of a corpus, built once."""
     files = corpora.ensure(f"cdxj-{millions}", quick)
     cluster = files[0].parent / f"cluster-{millions}"
     if not (cluster / "cluster.json").exists():
@@ -62,7 +62,7 @@ def warm(cluster: Path) -> None:
 
 
 def urls_of(cluster: Path, count: int) -> list[str]:
-    """URLs of lines that are drawn from all shards, in no order."""
+    """URLs of random lines of all shards, unsorted."""
     source = Random(7)
     shards = sorted(cluster.glob("cdx-*.gz"))
     kept: list[str] = []
@@ -75,7 +75,10 @@ def urls_of(cluster: Path, count: int) -> list[str]:
 
 
 def url_of(line: bytes) -> str | None:
-    """Its URL, where that has the line's key: some of the corpus end in a slash that a key has not."""
+    """The URL of a line, if it gives the key of the line.
+
+    Some URLs of the corpus end in a slash that their key does not have.
+    """
     key, _, fields = line.split(b" ", 2)
     url: str = json.loads(fields)["url"]
     return url if surt(url.encode()) == key else None
@@ -91,18 +94,18 @@ def pywb_reader(cluster: Path) -> Callable[[str], Lines]:
 
 
 def our_reader(cluster: Path) -> Iterator[Callable[[str], Lines]]:
-    asking = Asking(Question(match_type="exact"))
+    prepared = PreparedQuery(Query(match_type="exact"))
     with open_cluster(cluster) as reader:
-        opened = Opened(reader)
+        opened = OpenCluster.of(reader)
 
         def find(url: str) -> Lines:
-            return [line for lines in asking.answer(opened, asking.keys(url)) for line in lines]
+            return [line for lines in prepared.answer(opened, prepared.keys(url)) for line in lines]
 
         yield find
 
 
 def timed(find: Callable[[str], Lines], url: str, costs: list[float]) -> Lines:
-    """The answer; what it has cost, in seconds, is added to `costs`."""
+    """The answer for a URL; its CPU seconds are added to `costs`."""
     start = time.process_time()
     answer = find(url)
     costs.append(time.process_time() - start)
@@ -110,7 +113,7 @@ def timed(find: Callable[[str], Lines], url: str, costs: list[float]) -> Lines:
 
 
 def tell(name: str, seconds: list[float]) -> float:
-    """One line for a reader; its lookups a second."""
+    """Print one line for a reader, and return its lookups per second."""
     ordered = sorted(seconds)
     median, late = ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]
     rate = len(seconds) / sum(seconds)
@@ -120,12 +123,12 @@ def tell(name: str, seconds: list[float]) -> float:
 
 
 def random_lookups(cluster: Path, urls: list[str]) -> float:
-    """Compare the readers on `urls`; pywb's lookups a second."""
+    """Compare the readers on `urls`, and return pywb's lookups per second."""
     theirs = pywb_reader(cluster)
     ours = next(reader := our_reader(cluster))
     costs: dict[str, list[float]] = {"pywb": [], "cdxmill": []}
     for number in range(ROUNDS + 1):
-        if number == 1:  # the first round was to warm up
+        if number == 1:  # the first round only warms up
             costs = {"pywb": [], "cdxmill": []}
         for turn in range(0, len(urls), TURN):
             some = urls[turn : turn + TURN]
@@ -146,7 +149,7 @@ def batch(cluster: Path, urls: list[str], name: str, pywb_rate: float) -> None:
     start = time.process_time()
     found = sum(
         len(lines)
-        for answer in lookup_many(cluster, urls, Question(match_type="exact"))
+        for answer in lookup_many(cluster, urls, Query(match_type="exact"))
         for lines in answer.lists
     )
     seconds = time.process_time() - start
@@ -161,7 +164,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, choices=[1, 10], default=1, help="millions of lines")
     parser.add_argument("--batch", type=int, default=100_000, metavar="N", help="URLs of the batch")
     parser.add_argument(
-        "--quick", action="store_true", help="a tiny cluster: shows that all runs, not how fast"
+        "--quick", action="store_true", help="a tiny cluster: tests the benchmark itself, measures nothing"
     )
     options = parser.parse_args()
     corpora.FOLDER.mkdir(exist_ok=True)
@@ -178,7 +181,7 @@ def main() -> None:
         f"cdxmill, {len(many):,} urls, sorted",
         pywb_rate,
     )
-    batch(cluster, many, f"cdxmill, {len(many):,} urls, in no order", pywb_rate)
+    batch(cluster, many, f"cdxmill, {len(many):,} urls, unsorted", pywb_rate)
 
 
 if __name__ == "__main__":

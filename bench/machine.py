@@ -1,4 +1,4 @@
-"""What a table was measured on: processor, Python, libraries."""
+"""The machine of a measurement: processor, Python, libraries."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def program_version(name: str) -> str:
 
 
 def describe() -> list[str]:
-    """Lines for the head of a report."""
+    """The first lines of a report."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     libraries = ", ".join([*map(package_version, PACKAGES), f"zlib {zlib.ZLIB_RUNTIME_VERSION}"])
     return [

@@ -1,4 +1,4 @@
-"""Runs a command and says what it cost: CPU with all children, wall time, peak memory of the whole tree."""
+"""Run a command and measure it: CPU with all children, wall time, peak memory of the whole process tree."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import NamedTuple
 POLL_SECONDS = 0.02
 SLOWEST_POLL = 0.2
 POLLS = 100
-"""So many looks at a command, about: who looks takes time of a processor that the command could use."""
+"""Approximate number of polls per command. Each poll takes CPU time that the command could use."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Cost(NamedTuple):
-    """`cpu` and `wall` in seconds, `memory` in bytes; `failure` is empty where all went well."""
+    """`cpu` and `wall` in seconds, `memory` in bytes. `failure` is empty on success."""
 
     cpu: float
     wall: float
@@ -30,7 +30,7 @@ class Cost(NamedTuple):
 def children_of(pid: int) -> list[int]:
     try:
         lists = [(task / "children").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-    except OSError:  # gone meanwhile
+    except OSError:  # the process has ended
         return []
     return [int(child) for text in lists for child in text.split()]
 
@@ -43,12 +43,12 @@ def resident(pid: int) -> int:
 
 
 def tree_resident(pid: int) -> int:
-    """Resident bytes of a process and its descendants; what they share counts once for each."""
+    """Resident bytes of a process and its descendants. Shared memory counts once for each of them."""
     return resident(pid) + sum(map(tree_resident, children_of(pid)))
 
 
 class PeakWatch(threading.Thread):
-    """Looks at the tree every 20 ms at first, every 200 ms at last: a short peak of several processes may be missed."""
+    """Polls the process tree every 20 ms at first, later every 200 ms. It may miss a short peak."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -66,9 +66,9 @@ def last_line(path: Path) -> str:
 
 
 def measure(command: list[str], log: Path, cpus: set[int], env: Mapping[str, str]) -> Cost:
-    """Runs `command` on the processors `cpus`; its output goes to `log`.
+    """Run `command` on the processors `cpus`, with its stderr in `log`.
 
-    CPU time is what wait4 counts, so of every descendant that was waited for.
+    CPU time is that of wait4: it includes all descendants that were waited for.
     """
     start = time.monotonic()
     with log.open("wb") as output:

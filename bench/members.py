@@ -1,4 +1,4 @@
-"""Where the gzip members of a WARC lie, found once and kept beside it, and the facts that a table states."""
+"""The offsets of the gzip members of a WARC, kept in a file beside it, and the facts that a table states."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Facts(NamedTuple):
             f"{self.size / 1e6:.1f} MB of WARC, "
             f"{self.records:,} records of {self.plain / self.records:,.0f} bytes "
             f"({self.size / self.records:,.0f} compressed), {self.captures:,} captures "
-            f"({self.captures / self.size * 1e6:.0f} a MB), "
+            f"({self.captures / self.size * 1e6:.0f} per MB), "
             f"{100 * self.digests / self.captures:.0f} % of them with a payload digest"
         )
 
 
 def walk(data: memoryview) -> Iterator[tuple[int, int, bytes]]:
-    """(offset, end, plain bytes) of each member."""
+    """(offset, end, uncompressed bytes) of each member."""
     start = 0
     while start < len(data):
         inflater, position, step, parts = isal_zlib.decompressobj(31), start, FIRST_READ, []
@@ -47,7 +47,7 @@ def walk(data: memoryview) -> Iterator[tuple[int, int, bytes]]:
 
 
 def scan(path: Path) -> tuple[array[int], Facts]:
-    """Offset, end and plain size of each member in a row, and the facts."""
+    """Offset, end and uncompressed size of each member, one after the other, and the facts."""
     table, plain, captures, digests = array("Q"), 0, 0, 0
     for start, end, record in walk(memoryview(path.read_bytes())):
         table.extend((start, end, len(record)))
@@ -64,7 +64,7 @@ def table_path(path: Path) -> Path:
 
 
 def prepare(path: Path) -> Facts:
-    """Writes the member table of `path` unless a newer one is there; says the facts."""
+    """Write the member table of `path`, unless a newer one exists, and return the facts."""
     kept, note = table_path(path), path.with_name(path.name + ".facts")
     if not note.exists() or note.stat().st_mtime < path.stat().st_mtime:
         table, facts = scan(path)

@@ -1,4 +1,4 @@
-"""Archives to a ZipNum cluster: `cdxmill build`, and the shell pipeline that is written for it today.
+"""Archives to a ZipNum cluster: `cdxmill build`, and a shell pipeline of common tools.
 
 cdxj-indexer -s, two at a time  ->  LC_ALL=C sort -m -u  ->  the classic job, mrjob -r local
 """
@@ -15,7 +15,7 @@ SHARDS, PROCESSES = 6, 2
 
 
 def contenders(folder: Path, files: list[Path]) -> list[tuple[str, list[str]]]:
-    """Name and command of each, cdxmill first: all write a cluster of `files` below the empty `folder`."""
+    """Name and command of each tool, cdxmill first. Each writes a cluster of `files` to the empty `folder`."""
     return [
         ("cdxmill build", cdxmill_build(folder, files)),
         ("cdxj-indexer, sort -m, classic job", shell_pipeline(folder, files)),
@@ -28,7 +28,7 @@ def cdxmill_build(folder: Path, files: list[Path]) -> list[str]:
 
 
 def shell_pipeline(folder: Path, files: list[Path]) -> list[str]:
-    """One index a file, `sort -m` of all of them into one file that mrjob cuts for its two mappers."""
+    """One index per file, then `sort -m` into one file, which mrjob divides between its two mappers."""
     out = shlex.quote(str(folder))
     indexer = f'{shlex.quote(str(BIN / "cdxj-indexer"))} -s -o {out}/"${{1##*/}}".cdxj "$1"'
     job = [str(JOB), "-r", "local", "--num-cores", str(PROCESSES), "--no-conf", "--no-bootstrap-mrjob", "-q"]

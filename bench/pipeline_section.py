@@ -1,4 +1,4 @@
-"""The section `pipeline`: archives to a cluster, by `cdxmill build` and by the shell pipeline of today."""
+"""The section `pipeline`: archives to a cluster, by `cdxmill build` and by a shell pipeline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OUTPUTS = ("cdx-*.gz", "c/cdx-*.gz")
 
 
 def pipeline_section(quick: bool) -> Section:
-    """All WARCs that there are, four times. The first contender is cdxmill."""
+    """All WARCs, four times each. The first contender is cdxmill."""
     originals = [file for name in ("web", "web-plain", "web-large") for file in ensure(name, quick)]
     files = copies(originals, 4 * len(originals))
     names = [OURS, *(name for name, _ in contenders(Path("out"), files)[1:])]
@@ -21,5 +21,5 @@ def pipeline_section(quick: bool) -> Section:
         return Tool(names[number], lambda out: contenders(out, files)[number][1], OUTPUTS)
 
     tools = [tool(number) for number in range(len(names))]
-    facts = f"{len(originals)} WARCs, four times, {sum(file.stat().st_size for file in files) / 1e6:,.1f} MB in all."
+    facts = f"{len(originals)} WARCs, four times each, {sum(file.stat().st_size for file in files) / 1e6:,.1f} MB in all."
     return Section("pipeline", "Archives to a cluster, two processes", facts, 2, files, tools)

@@ -1,6 +1,6 @@
-"""Rates as bars, in an SVG that can be read on light and dark pages.
+"""Rates as bars, in an SVG for light and dark pages.
 
-python -m bench.plot FILE      draws what is kept of the last runs
+python -m bench.plot FILE      draws the stored results of the last runs
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PANELS = {
     "zipnum": ("A ZipNum cluster of sorted CDXJ, two processes", "MB of .cdx.gz a second"),
     "pipeline": ("From archives to a cluster, two processes", "MB of WARC a second"),
 }
-LEFT_OUT = {
+NOT_DRAWN = {
     "warcio index",
     "fastwarc index",
     "FastWARC iteration",
@@ -28,7 +28,7 @@ LEFT_OUT = {
     "inflate: zlib-ng",
     "inflate: zlib",
 }
-LIMITS = ("inflate", "FastWARC")  # beginnings of the names of what is no tool but a bound
+LIMITS = ("inflate", "FastWARC")  # names that start with these are limits, not tools
 WIDTH, LABELS, NUMBERS, ROW = 800, 324, 60, 24
 STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #24292f } .title { font-weight: 600 } .axis { fill: #57606a }
@@ -49,8 +49,8 @@ class Bar(NamedTuple):
 
 
 def bars_of(section: dict[str, Any]) -> list[Bar]:
-    """MB of input a second of wall time, slowest first."""
-    tools = {name: costs for name, costs in section["tools"].items() if name not in LEFT_OUT}
+    """MB of input per second of wall time, slowest first."""
+    tools = {name: costs for name, costs in section["tools"].items() if name not in NOT_DRAWN}
     bars = [Bar(name, section["size"] / 1e6 / median(costs["wall"])) for name, costs in tools.items()]
     return sorted(bars, key=lambda bar: bar.rate)
 
@@ -67,7 +67,7 @@ def draw_panel(top: int, title: str, unit: str, bars: list[Bar]) -> Iterator[str
 
 
 def draw(measured: dict[str, Any]) -> str:
-    """A panel for each section that was run; dashed bars are limits."""
+    """Draw one panel per section that was run. Dashed bars are limits."""
     parts, top = [f"<style>{STYLE}</style>"], 0
     for name, (title, unit) in PANELS.items():
         if name in measured and (bars := bars_of(measured[name])):

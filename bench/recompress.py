@@ -1,8 +1,8 @@
-"""Inflates CDX files and deflates them again in blocks of about 3000 lines: the limit of any ZipNum writer.
+"""Decompress CDX files and compress them again in blocks of about 3000 lines: the limit of any ZipNum writer.
 
     python -m bench.recompress OUT_DIR PROCESSES FILE...
 
-The same libraries and level as cdxmill's (isal; libdeflate, 6), no sorting, no looking at the lines.
+It uses the libraries and the level of cdxmill (isal; libdeflate, 6). It neither sorts nor parses the lines.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ READ = 1 << 22
 
 
 def cut_blocks(path: Path) -> Iterator[bytes]:
-    """The file's bytes in pieces that end with a line and have 3000 lines of its average length."""
+    """The content of a file in pieces of whole lines, each as large as 3000 lines of average length."""
     rest, size = b"", 0
     with igzip.open(path) as file:  # type: ignore[no-untyped-call]
         while piece := file.read(READ):

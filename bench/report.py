@@ -1,4 +1,4 @@
-"""Measurements as tables: medians, and how many times cdxmill's each one is."""
+"""Measurements as tables: medians, and their ratios to those of cdxmill."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import NamedTuple
 from bench.contenders import OURS, Section
 from bench.measure import Cost
 
-HEADER = ["tool", "CPU s", "(least-most)", "wall s", "peak MB", "CPU x", "wall x", "memory x", "lines"]
+HEADER = ["tool", "CPU s", "(min-max)", "wall s", "peak MB", "CPU x", "wall x", "memory x", "lines"]
 
 
 class Passage(NamedTuple):
-    """A table, and what stands around it."""
+    """A table with its title, the facts above it and a note below it."""
 
     title: str
     facts: str
@@ -27,9 +27,9 @@ class Passage(NamedTuple):
 
 
 class Result(NamedTuple):
-    """All runs of one tool; `lines` is what the last one wrote, None where that is not counted.
+    """All runs of one tool. `lines` is the number of lines that the last run wrote; None if not counted.
 
-    Times are for each of `units` of work, which are 1 where all tools do the same.
+    Times are divided by `units`, the units of work. It is 1 if all tools of a section do the same work.
     """
 
     name: str
@@ -74,7 +74,7 @@ def make_row(result: Result, ours: Result | None) -> list[str]:
 
 
 def limit_note(results: list[Result]) -> str:
-    """Names the cheapest of the limits and how far cdxmill is from it; empty where none was measured."""
+    """Name the cheapest limit, and cdxmill's distance from it; empty if no limit was measured."""
     limits = [result for result in results if result.is_limit and not result.failure]
     if not limits:
         return ""
@@ -95,7 +95,7 @@ def as_passage(section: Section, results: list[Result]) -> Passage:
 
 
 def as_text(rows: list[list[str]]) -> str:
-    whole = [row for row in rows if any(row[2:])]  # a failure's reason would widen its column
+    whole = [row for row in rows if any(row[2:])]  # the reason of a failure would widen its column
     widths = [max(len(row[column]) for row in whole) for column in range(len(rows[0]))]
     lines = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""What was measured, kept beside the corpora: each section as it was run last."""
+"""The measurements, stored beside the corpora: the last run of each section."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bench.contenders import Section
 from bench.report import Result
 
 Measured = dict[str, dict[str, dict[str, list[float]]]]
-"""section -> tool -> `cpu` and `wall` (s for each unit), `memory` (bytes): a number a run."""
+"""section -> tool -> `cpu` and `wall` (s per unit), `memory` (bytes): one number per run."""
 
 
 def as_numbers(results: list[Result]) -> dict[str, dict[str, list[float]]]:
-    """The tools that were run and did not fail."""
+    """The costs of the tools that ran and did not fail."""
     return {
         result.name: {
             "cpu": [cost.cpu / result.units for cost in result.costs],
@@ -36,7 +36,7 @@ def load(quick: bool) -> dict[str, Any]:
 
 
 def keep(section: Section, results: list[Result], quick: bool) -> None:
-    """Beside those of other sections; `size` is the bytes of the inputs."""
+    """Store the results of a section beside those of the others. `size` is the size of the inputs in bytes."""
     size = sum(file.stat().st_size for file in section.files)
     kept = load(quick)
     kept[section.name] = {"title": section.title, "size": size, "tools": as_numbers(results)}

@@ -1,9 +1,9 @@
-"""Makes the corpora, runs cdxmill and its peers on them in turn, prints what each costs.
+"""Make the corpora, run cdxmill and its peers on them in turn, and print the cost of each.
 
-Every tool runs once before any runs twice, so that a busy spell of the machine meets them all.
-CPU is user and system time of a tool with its children; memory the peak of the whole process tree;
-ratios are to cdxmill: 3.00 means three times as much. Inputs are read from the page cache.
-At the end stands a table of what is demanded, and whether it held.
+Each tool runs once before any runs twice, so a busy period of the machine affects all of them.
+CPU is the user and system time of a tool and its children. Memory is the peak of the whole process
+tree. Ratios are relative to cdxmill: 3.00 means three times as much. Inputs are read from the page
+cache. The last table compares the results with the demands.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SECTIONS = ("index", "zipnum", "linear", "pipeline", "sampling", "compression")
 
 
 def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
-    """Those that are measured with all their tools in turn; corpora are made when one is called."""
+    """The sections whose tools run in turn. Calling one makes its corpora."""
     quick, millions = options.quick, options.lines
     if "index" in options.only:
         yield from index_sections(quick)
@@ -43,7 +43,7 @@ def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
 
 
 def passages(options: argparse.Namespace, folder: Path) -> Iterator[Passage]:
-    """Each as soon as it is measured; of a summary the last one only."""
+    """Each table as soon as it is measured; with --summary only the last one."""
     measured: results.Measured = {}
     for make in sections(options):
         section = demands.without_others(make()) if options.summary else make()
@@ -64,7 +64,7 @@ def passages(options: argparse.Namespace, folder: Path) -> Iterator[Passage]:
 def names_of_sections(text: str) -> list[str]:
     names = text.split(",")
     if unknown := set(names) - set(SECTIONS):
-        raise argparse.ArgumentTypeError(f"no section {min(unknown)}; there are {', '.join(SECTIONS)}")
+        raise argparse.ArgumentTypeError(f"unknown section {min(unknown)}; choose from {', '.join(SECTIONS)}")
     return names
 
 
@@ -74,24 +74,24 @@ def parse_options() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--runs", type=int, default=3, metavar="N", help="alternating runs (default 3)")
-    sections_help = f"some sections, with commas between them: {', '.join(SECTIONS)}"
+    sections_help = f"sections to run, separated by commas: {', '.join(SECTIONS)}"
     add("--only", type=names_of_sections, default=list(SECTIONS), metavar="SECTION,...", help=sections_help)
     add(
         "--summary",
         action="store_true",
-        help="only the tools that demands are about; print their table alone",
+        help="run only the tools of the demands, and print only their table",
     )
     lines_help = "millions of lines for ZipNum and sampling (default 10)"
     add("--lines", type=int, choices=[1, 10], default=10, help=lines_help)
-    add("--quick", action="store_true", help="tiny inputs: shows that all runs, not how fast")
-    markdown_help = "write the tables there as Markdown too; in a page that has them, renew them"
+    add("--quick", action="store_true", help="tiny inputs: tests the benchmark itself, measures nothing")
+    markdown_help = "also write the tables as Markdown; in an existing page, replace them"
     add("--markdown", type=Path, metavar="FILE", help=markdown_help)
-    add("--plot", type=Path, metavar="FILE", help="draw rates there as SVG, of the last run of each section")
+    add("--plot", type=Path, metavar="FILE", help="draw the rates of the last run of each section as SVG")
     return parser.parse_args()
 
 
 def write_markdown(page: Path, tables: str) -> None:
-    """In place of what stands between the marks of a page, or all of a file."""
+    """Write the tables between the marks of a page; without marks, as the whole file."""
     text = page.read_text() if page.exists() else ""
     before, begin, rest = text.partition(MARKS[0])
     _, end, behind = rest.partition(MARKS[1])
@@ -100,7 +100,7 @@ def write_markdown(page: Path, tables: str) -> None:
 
 def main() -> None:
     options = parse_options()
-    compileall.compile_dir(ROOT / "cdxmill", quiet=1)  # as an installed copy and the peers are
+    compileall.compile_dir(ROOT / "cdxmill", quiet=1)  # as for an installed copy and the peers
     corpora.folder(options.quick).mkdir(parents=True, exist_ok=True)
     head = [*machine.describe(), f"Medians of {options.runs} alternating runs."]
     print("\n".join(head), flush=True)

@@ -1,4 +1,4 @@
-"""Runs the tools of a section in turn: every tool once before any runs twice."""
+"""Run the tools of a section in turn: each tool once before any runs twice."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def count_file(file: Path) -> int:
 
 
 def run_tool(tool: Tool, folder: Path, cpus: set[int]) -> Cost:
-    """One run; what it writes is in `folder`/out."""
+    """Run a tool once. It writes to `folder`/out."""
     out = clean(folder / "out")
     if tool.absent:
-        return Cost(0, 0, 0, f"left out: {tool.absent}")
+        return Cost(0, 0, 0, f"skipped: {tool.absent}")
     command = tool.command(out)
     if shutil.which(command[0]) is None:
-        return Cost(0, 0, 0, f"left out: {Path(command[0]).name} is not installed")
+        return Cost(0, 0, 0, f"skipped: {Path(command[0]).name} is not installed")
     scratch = clean(folder / "tmp")
-    os.sync()  # or what the tool before it wrote is put on the disk meanwhile
+    os.sync()  # or the kernel writes the output of the previous tool meanwhile
     env = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
     return measure(command, folder / "log", cpus, env)
 
@@ -53,7 +53,7 @@ def show(progress: str) -> None:
 
 
 def warm(files: list[Path]) -> None:
-    """Brings the inputs into the page cache, so that no tool waits for the disk for the others."""
+    """Read the inputs into the page cache, so that no tool has to wait for the disk."""
     for file in files:
         with file.open("rb") as raw:
             while raw.read(1 << 20):
@@ -65,7 +65,7 @@ def processors(count: int) -> set[int]:
 
 
 def run_section(section: Section, runs: int, folder: Path) -> list[Result]:
-    """All runs of all tools; the lines that each has written are counted after its last run."""
+    """Run all tools `runs` times. The lines that a tool wrote are counted after its last run."""
     cpus = processors(section.cores)
     costs: dict[str, list[Cost]] = {tool.name: [] for tool in section.tools}
     lines: dict[str, int | None] = {}

@@ -1,4 +1,4 @@
-"""The section `sampling`: what the exact sample costs above inflating, and what a part of the files is worth."""
+"""The section `sampling`: the cost of the exact sample, and the quality of a sample of a part of the files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cdxmill.formats.split_points import parse_text
 
 SHARDS, FRACTIONS = (25, 300), (0.01, 0.05, 0.2, 1.0)
 LIMIT = "inflate: isal, finding the members itself"
-HEADER = ["shards, part of the files", "files", "CPU s", "wall s", "worst shard / mean", "(least-most)"]
+HEADER = ["shards, part of the files", "files", "CPU s", "wall s", "largest shard / mean", "(min-max)"]
 
 
 def sampler(name: str, files: list[Path], *options: str) -> Tool:
@@ -58,7 +58,7 @@ def sample_once(files: list[Path], shards: int, fraction: float, seed: int, fold
 
 
 def count_shards(file: Path, all_points: list[list[bytes]]) -> list[list[int]]:
-    """How many lines of a sorted file each shard gets, for each list of split points."""
+    """The number of lines of a sorted file that each shard gets, for each list of split points."""
     with igzip.open(file) as lines:  # type: ignore[no-untyped-call]
         found = lines.read().splitlines()
     ends = [[0, *(bisect_left(found, point) for point in points), len(found)] for points in all_points]
@@ -66,7 +66,7 @@ def count_shards(file: Path, all_points: list[list[bytes]]) -> list[list[int]]:
 
 
 def worst_shards(files: list[Path], all_points: list[list[bytes]]) -> list[float]:
-    """The lines of the biggest shard over the mean, for each list of split points."""
+    """The ratio of the largest shard to the mean, in lines, for each list of split points."""
     with ProcessPoolExecutor(2) as pool:
         counted = list(pool.map(partial(count_shards, all_points=all_points), files))
     totals = [list(map(sum, zip(*rows, strict=True))) for rows in zip(*counted, strict=True)]
@@ -74,7 +74,7 @@ def worst_shards(files: list[Path], all_points: list[list[bytes]]) -> list[float
 
 
 def fractions(millions: int, quick: bool, runs: int, folder: Path) -> Passage:
-    """Each run has another seed, so other files and other lines."""
+    """Sample with fractions of the files. Each run has another seed, so it reads other files and lines."""
     files = ensure(f"cdxj-{millions}", quick)
     warm(files)
     kinds = [(shards, fraction) for shards in SHARDS for fraction in FRACTIONS]
@@ -93,7 +93,7 @@ def fractions(millions: int, quick: bool, runs: int, folder: Path) -> Passage:
                 f"{shards}, {fraction:.0%}", math.ceil(len(files) * fraction), found[shards, fraction], ratios
             )
         )
-    facts = f"{size_of(files)}, two processes, another seed each run."
+    facts = f"{size_of(files)}, two processes, another seed for each run."
     return Passage("Sampling, a part of the files", facts, rows)
 
 

@@ -1,4 +1,4 @@
-"""A WARC as Common Crawl writes them: warcinfo, then request, response and metadata of each page."""
+"""A WARC as Common Crawl writes it: warcinfo, then request, response and metadata of each page."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ REASONS = {200: "OK", 301: "Moved Permanently", 302: "Found", 404: "Not Found"}
 
 
 class WarcRecipe(NamedTuple):
-    """What a file is made of; equal recipes give equal bytes."""
+    """The recipe of a file. Equal recipes give equal bytes."""
 
     seed: int
     pages: int
@@ -82,7 +82,7 @@ def http_date(seconds: int) -> str:
 
 def make_member(fields: list[tuple[str, str]], block: bytes) -> bytes:
     head = "WARC/1.0\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields) + "\r\n"
-    # A pinned libdeflate: fast, and the same bytes on every machine, which the system's zlib is not
+    # libdeflate, in one version: fast, and the same bytes on every machine. The system's zlib differs.
     return bytes(deflate.gzip_compress(head.encode() + block + b"\r\n\r\n", 6))
 
 
@@ -103,7 +103,7 @@ def make_warcinfo(identifier: str, name: str) -> bytes:
 
 
 class Page(NamedTuple):
-    """One fetch: what its three records have in common."""
+    """One fetch: the values that its three records share."""
 
     url: Url
     seconds: int
@@ -113,7 +113,7 @@ class Page(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A record's block, and what its header says of it."""
+    """The block of a record, with the header fields about it."""
 
     kind: str
     media: str
@@ -176,7 +176,7 @@ def choose_status(rng: Random) -> int:
 
 
 def choose_size(rng: Random, status: int, median: int) -> int:
-    """Lognormal (sigma 1); a sum of 12 evens stands for the normal, so that no libm has a say."""
+    """A lognormal size (sigma 1). A sum of 12 uniform numbers replaces the normal one, so libm does not matter."""
     if status in (301, 302):
         return 0
     normal = sum(rng.random() for _ in range(12)) - 6
@@ -208,7 +208,7 @@ def make_metadata(rng: Random, charset: str) -> Block:
 
 
 def make_records(recipe: WarcRecipe, name: str) -> Iterator[bytes]:
-    """The members of the file `name`, warcinfo first, three a page."""
+    """The members of the file `name`, warcinfo first, three per page."""
     rng = Random(recipe.seed)
     warcinfo_id = record_id(rng)
     yield make_warcinfo(warcinfo_id, name)

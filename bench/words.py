@@ -1,6 +1,6 @@
-"""Made-up words, hosts and URLs that look like the web's, the same ones for the same seed.
+"""Made-up words, hosts and URLs that look like those of the web. The same seed gives the same ones.
 
-Only `random()`, `choices()` and `getrandbits()` are drawn from: their results are the same in every Python.
+Only `random()`, `choices()` and `getrandbits()` are used: their results are the same in every Python.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HOSTS = 20_000
 
 
 class Url(NamedTuple):
-    """A URL and the parts that other lines are made of."""
+    """A URL with the parts that other lines need."""
 
     text: str
     host: str
@@ -35,7 +35,7 @@ def pick(rng: Random, items: list[str]) -> str:
 
 @cache
 def vocabulary(size: int = 6000) -> list[str]:
-    """Distinct words, short ones mostly first, as in a language."""
+    """Distinct words, mostly the short ones first, as in a language."""
     rng = Random(1)
     words: dict[str, None] = {}
     while len(words) < size:
@@ -57,13 +57,13 @@ def rank_weights(size: int) -> list[float]:
 
 
 def host_key(host: str) -> str:
-    """The host's part of a SURT: `www.` dropped, labels reversed."""
+    """The host part of a SURT: labels reversed, without `www.`."""
     return ",".join(reversed(host.removeprefix("www.").split("."))) + ")"
 
 
 @cache
 def hosts() -> list[tuple[str, str, str]]:
-    """(scheme and host, host, key) of every host, popular ones first."""
+    """(scheme and host, host, key) of every host, the popular ones first."""
     rng, words = Random(2), ascii_words()
     made = []
     for _ in range(HOSTS):
@@ -96,7 +96,7 @@ def make_query(rng: Random, words: list[str]) -> str:
 
 @cache
 def paths() -> list[tuple[str, str]]:
-    """A stock of (path, lower-cased path) that hosts share, as sites share their software."""
+    """Pairs of (path, lower-case path) that all hosts share, as sites share their software."""
     rng, words = Random(3), ascii_words()
     made = [("/", "/")]
     for _ in range(60_000):
@@ -112,7 +112,7 @@ def sort_query(query: str) -> str:
 
 
 def make_urls(rng: Random, count: int) -> list[Url]:
-    """`count` URLs: a few hosts have many pages, a quarter a query."""
+    """`count` URLs. A few hosts have many pages; a quarter of the URLs has a query."""
     stock, words = paths(), ascii_words()
     urls = []
     for base, host, key in rng.choices(hosts(), cum_weights=rank_weights(HOSTS), k=count):

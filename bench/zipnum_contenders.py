@@ -1,4 +1,4 @@
-"""ZipNum: cdxmill against the classic job, the shell's pipelines and the limit; and time against the number of lines."""
+"""ZipNum: cdxmill, the classic job, shell pipelines and the limit; and how time grows with the number of lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIMIT = "inflate and deflate alone (isal; libdeflate 6)"
 
 
 def shell(name: str, text: str) -> Tool:
-    """A pipeline into OUT/o.gz."""
+    """A shell pipeline that writes OUT/o.gz."""
     return Tool(
         name,
         lambda out: ["bash", "-o", "pipefail", "-c", f"{text} > {shlex.quote(str(out / 'o.gz'))}"],
@@ -65,8 +65,8 @@ def zipnum_section(millions: int, quick: bool) -> Section:
     files = ensure(f"cdxj-{millions}", quick)
     others = [classic_job(ensure(f"single-{millions}", quick)), *pipelines(files)]
     facts = (
-        f"{size_of(files)}, {SHARDS} shards. The classic job gets the same lines in files of one gzip member: "
-        "mrjob's local runner reads the first member of a file and no more."
+        f"{size_of(files)}, {SHARDS} shards. The classic job gets the same lines in files of one gzip member, "
+        "because mrjob's local runner reads only the first member of a file."
     )
     count = "tiny inputs" if quick else f"{millions} million lines"
     tools = [ours(OURS, files), *others, recompressor(files)]
@@ -74,7 +74,7 @@ def zipnum_section(millions: int, quick: bool) -> Section:
 
 
 def linear_section(quick: bool) -> Section:
-    """The same lines and more of them; costs are for each million."""
+    """1, 10 and 30 million lines; costs are per million."""
     sets = {millions: ensure(f"cdxj-{millions}", quick) for millions in (1, 10, 30)}
     tools = [ours(OURS, sets[1])]
     tools += [ours(f"cdxmill, {millions} million", sets[millions], millions) for millions in (10, 30)]

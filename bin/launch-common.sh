@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# What the launchers share: their options, index_env.sh, the checks before a job, the job, the word at the end.
+# Shared by the launchers: options, index_env.sh, checks before a job, the job, the last message.
 #
-# Sourced; says what it does in functions, which a launcher calls in the order in which they stand here.
-# Exit status: that of the job, and 2 for what is found out before it starts.
+# Launchers source this file and call its functions, in the order in which they are defined here.
+# Exit status: that of the job; 2 if a check before the job fails.
 set -euo pipefail
 
 launcher=$(basename -- "$0")
@@ -12,11 +12,11 @@ dry_run=false
 background=false
 runner=''
 arguments=()
-places=()
+positional=()
 INDEX_OPTIONS=()
 SAMPLE_OPTIONS=()
 ZIPNUM_OPTIONS=()
-# What tasks on one's own Hadoop are told of S3; on EMR the nodes' role says it all.
+# Settings for S3 that are passed to the tasks on your own Hadoop. On EMR the nodes' role is enough.
 aws_settings=(AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_DEFAULT_REGION
     AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3)
 
@@ -34,7 +34,7 @@ usage() {
     sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$root/bin/$launcher"
 }
 
-# The launcher's own options; all others are left in `arguments`, for the job. -r is RUNNER by another name.
+# Parses the launcher's own options. All others stay in `arguments`, for the job. -r RUNNER overrides $RUNNER.
 take_arguments() {
     while [[ $# -gt 0 ]]; do
         case "$1" in
@@ -56,53 +56,53 @@ take_arguments() {
     done
 }
 
-# Words that come first in `arguments`, no more than so many: a year and week, and what belongs to it, in `places`.
-take_places() {
-    while [[ ${#arguments[@]} -gt 0 && ${#places[@]} -lt $1 && "${arguments[0]}" != -* ]]; do
-        places+=("${arguments[0]}")
+# Moves the first words of `arguments`, at most $1, to `positional`: a year and week, and what follows it.
+take_positional() {
+    while [[ ${#arguments[@]} -gt 0 && ${#positional[@]} -lt $1 && "${arguments[0]}" != -* ]]; do
+        positional+=("${arguments[0]}")
         arguments=("${arguments[@]:1}")
     done
-    [[ ${#places[@]} -eq 0 ]] || export YEARWEEK=${places[0]}
+    [[ ${#positional[@]} -eq 0 ]] || export YEARWEEK=${positional[0]}
 }
 
-# index_env.sh; with "optional" as argument it may be absent.
+# Reads index_env.sh; with the argument "optional" it may be missing.
 read_settings() {
     local file=${INDEX_ENV:-$root/index_env.sh}
     [[ "$file" == /* ]] || file=$started_in/$file
     if [[ -r "$file" ]]; then
-        bash -n "$file" || fail "$file is no shell script: the reason stands above"
+        bash -n "$file" || fail "$file is not a valid shell script; see the message above"
         set +eu
         # shellcheck source=/dev/null
         source "$file"
         set -eu
     elif [[ "${1:-}" != optional || -n "${INDEX_ENV:-}" ]]; then
-        fail "there is no $file: cp index_env.sample.sh index_env.sh, and fill it in"
+        fail "$file is missing; run cp index_env.sample.sh index_env.sh, and fill it in"
     fi
-    cd -- "$root" # relative paths mean the same from wherever a launcher is called
+    cd -- "$root" # relative paths mean the same, whatever directory a launcher is started in
 }
 
-# Which engine: -r, else RUNNER, else the argument.
+# Sets RUNNER: from -r, else $RUNNER, else the argument.
 pick_runner() {
     RUNNER=${runner:-${RUNNER:-${1:-}}}
     case "$RUNNER" in
         hadoop | emr | local | inline) ;;
-        '') fail "RUNNER is not set: say hadoop, emr or local in index_env.sh, or -r local" ;;
-        *) fail "RUNNER is hadoop, emr or local, not $RUNNER" ;;
+        '') fail "RUNNER is not set; set it to hadoop, emr or local in index_env.sh, or use -r RUNNER" ;;
+        *) fail "invalid RUNNER $RUNNER: expected hadoop, emr or local" ;;
     esac
 }
 
-# Settings that a step cannot do without.
+# Fails unless these settings are set.
 need() {
     local name
     for name in "$@"; do
-        [[ -n "${!name:-}" && "${!name}" != '<'*'>' ]] || fail "$name is not set: fill it in in index_env.sh"
+        [[ -n "${!name:-}" && "${!name}" != '<'*'>' ]] || fail "$name is not set; set it in index_env.sh"
     done
 }
 
-# One crawl's cluster must not be taken for another's where index_env.sh has a fixed place.
+# Fails if ZIPNUM_CLUSTER_DIR is the same for every crawl: another crawl's cluster would be used.
 check_year_and_week() {
     [[ "$ZIPNUM_CLUSTER_DIR" == *"$YEARWEEK"* ]] ||
-        fail "ZIPNUM_CLUSTER_DIR=$ZIPNUM_CLUSTER_DIR is not that of $YEARWEEK: write \$YEARWEEK into it in index_env.sh"
+        fail "ZIPNUM_CLUSTER_DIR=$ZIPNUM_CLUSTER_DIR does not contain $YEARWEEK; use \$YEARWEEK in its value in index_env.sh"
 }
 
 check_settings() {
@@ -113,7 +113,7 @@ check_settings() {
             read -r -a manifests <<<"$WARC_MANIFEST"
             for manifest in "${manifests[@]}"; do
                 [[ "$manifest" == - || "$manifest" == *://* || -r "$manifest" ]] ||
-                    fail "WARC_MANIFEST: there is no $manifest: name a file, or an hdfs:// or s3:// URL"
+                    fail "WARC_MANIFEST: $manifest: no such file; give a file, or an hdfs:// or s3:// URL"
             done
             ;;
         sample) need "$([[ -n "${WARC_CDX_SAMPLE:-}" ]] && echo WARC_CDX_SAMPLE || echo WARC_CDX)" SPLIT_FILE ;;
@@ -127,17 +127,17 @@ find_python() {
     elif [[ -x .venv/bin/python ]]; then
         python=$root/.venv/bin/python
     else
-        python=$(command -v python3) || fail 'there is no python3: install Python 3.11'
+        python=$(command -v python3) || fail 'python3 not found; install Python 3.11'
     fi
     "$python" -c 'import cdxmill, mrjob' 2>/dev/null ||
-        fail "$python cannot import cdxmill: run bin/setup-env s3, or pip install -r requirements.txt"
+        fail "$python cannot import cdxmill; run bin/setup-env s3, or pip install -r requirements.txt"
 }
 
-# mrjob's settings: MRJOB_CONF, or mrjob.conf as in webarchive-indexing, or the sample that comes with cdxmill.
+# Finds mrjob's settings: MRJOB_CONF, else mrjob.conf as in webarchive-indexing, else the sample in conf/.
 find_conf() {
     conf=${MRJOB_CONF:-$root/mrjob.conf}
     [[ -n "${MRJOB_CONF:-}" || -r "$conf" ]] || conf=$root/conf/mrjob-${RUNNER/inline/local}.conf
-    [[ -r "$conf" ]] || fail "MRJOB_CONF: there is no $conf: copy conf/mrjob-$RUNNER.conf"
+    [[ -r "$conf" ]] || fail "MRJOB_CONF: $conf: no such file; copy conf/mrjob-$RUNNER.conf"
 }
 
 check_hadoop() {
@@ -145,21 +145,21 @@ check_hadoop() {
     for name in HADOOP_PREFIX HADOOP_HOME HADOOP_INSTALL HADOOP_MAPRED_HOME; do
         [[ -z "${!name:-}" || ! -x "${!name}/bin/hadoop" ]] || return 0
     done
-    [[ -z "${HADOOP_HOME:-}" ]] || fail "HADOOP_HOME: there is no $HADOOP_HOME/bin/hadoop: set it to the folder of Hadoop"
+    [[ -z "${HADOOP_HOME:-}" ]] || fail "HADOOP_HOME: $HADOOP_HOME/bin/hadoop: no such file; set HADOOP_HOME to the directory of Hadoop"
     command -v hadoop >/dev/null ||
-        fail 'there is no Hadoop: set HADOOP_HOME, or put hadoop on the PATH, or take RUNNER=emr or RUNNER=local'
+        fail 'no hadoop command found; set HADOOP_HOME, put hadoop on the PATH, or use RUNNER=emr or RUNNER=local'
 }
 
 check_emr() {
-    "$python" -c 'import boto3' 2>/dev/null || fail "RUNNER=emr needs boto3: $python -m pip install boto3"
+    "$python" -c 'import boto3' 2>/dev/null || fail "boto3 is not installed; RUNNER=emr needs it: $python -m pip install boto3"
     ! grep -q '^[^#]*s3://my-bucket/' -- "$conf" ||
-        fail "$conf has s3://my-bucket, which is not yours: cp conf/mrjob-emr.conf mrjob.conf, and change it there"
+        fail "$conf still has s3://my-bucket; copy conf/mrjob-emr.conf to mrjob.conf, and set your own bucket there"
     grep -q '^ *aws_access_key_id:' -- "$conf" ||
         "$python" -c 'import boto3, sys; sys.exit(boto3.Session().get_credentials() is None)' ||
-        fail 'there are no AWS credentials: run aws configure, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
+        fail 'no AWS credentials found; run aws configure, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
 }
 
-# What jobs of this RUNNER need on this machine; a dry run goes without it.
+# Checks what jobs of this RUNNER need on this machine. A dry run needs less.
 check_engine() {
     find_python
     find_conf
@@ -170,13 +170,13 @@ check_engine() {
     esac
 }
 
-# Asks cdxmill of a path or URL: 0 yes, 1 no, 2 that cannot be told, and why is said.
+# Asks cdxmill about a path or URL. Status: 0 yes, 1 no, 2 cannot be determined (the reason is printed).
 ask() {
     "$python" -c "
 import sys
 from cdxmill.errors import CdxmillError
 from cdxmill.storage import choose, walk
-place = sys.argv[1]
+path = sys.argv[1]
 try:
     sys.exit(not ($1))
 except CdxmillError as error:
@@ -186,15 +186,15 @@ except CdxmillError as error:
     sys.exit(2)" "$2"
 }
 
-is_there() {
-    ask 'choose.exists(place)' "$1"
+exists() {
+    ask 'choose.exists(path)' "$1"
 }
 
 has_files() {
-    ask 'choose.exists(place) or any(walk.files_like(place) if walk.is_glob(place) else walk.files_below(place))' "$1"
+    ask 'choose.exists(path) or any(walk.files_like(path) if walk.is_glob(path) else walk.files_below(path))' "$1"
 }
 
-# CDX files in S3 are looked for before a cluster is started; where elsewhere none are, Hadoop says so in seconds.
+# Checks that CDX files exist in S3, before a cluster is started. Elsewhere Hadoop reports within seconds that there are none.
 check_cdx() {
     local pattern patterns found
     ! $dry_run || return 0
@@ -203,11 +203,11 @@ check_cdx() {
         [[ "$pattern" == s3*://* && "$pattern" != *'{'* ]] || continue
         found=0
         has_files "$pattern" || found=$?
-        [[ $found -ne 1 ]] || fail "there is no CDX file at $pattern: see to WARC_CDX, or run bin/runindexwarcs.sh first"
+        [[ $found -ne 1 ]] || fail "$pattern: no CDX file found; check WARC_CDX, or run bin/runindexwarcs.sh first"
     done
 }
 
-# Starts the launcher anew with the arguments that it was given, behind the shell; everything is checked by now.
+# With --background: starts the launcher again with the same arguments, in the background. All checks have passed.
 go_to_background() {
     $background && ! $dry_run || return 0
     local words=() word log
@@ -215,13 +215,13 @@ go_to_background() {
         [[ "$word" == --background ]] || words+=("$word")
     done
     log=$started_in/${launcher%.sh}-$(date +%Y%m%d-%H%M%S).log
-    { : >"$log"; } 2>/dev/null || fail "$log cannot be written: call $launcher from another folder"
+    { : >"$log"; } 2>/dev/null || fail "$log: cannot be written; run $launcher in another directory"
     (cd -- "$started_in" && exec nohup "$root/bin/$launcher" "${words[@]}" >"$log" 2>&1 </dev/null) &
-    say "started as process $!; its words, the exit status last, go to $log"
+    say "started as process $!; output and exit status go to $log"
     exit 0
 }
 
-# The words of a step's job, in `job`; further arguments are options for it.
+# Puts the command of a step's job into `job`. Further arguments are options of the job.
 job_of() {
     local step=$1 input=() name
     shift
@@ -257,7 +257,7 @@ job_of() {
     job+=("${input[@]}")
 }
 
-# A command as a person would type it; keys are named and not shown.
+# Prints a command as a person would type it. Keys are replaced by the names of their variables.
 typed() {
     local word line=''
     for word in "$@"; do
@@ -271,11 +271,11 @@ typed() {
     printf '%s\n' "${line# }"
 }
 
-# Runs a command so that signals to this script reach it; the exit status is the command's, in `status`.
+# Runs a command and passes signals on to it. Sets `status` to its exit status.
 run() {
     local signalled=false child
     status=0
-    set -m # without it the command would not hear of Ctrl-C
+    set -m # without it the command would ignore Ctrl-C
     "$@" &
     child=$!
     set +m
@@ -290,36 +290,36 @@ run() {
     trap - INT TERM HUP
 }
 
-# Runs a command, or shows it only; its exit status in `status`.
+# Runs a command; with --dry-run only prints it. Sets `status` to its exit status.
 run_or_show() {
     status=0
     if $dry_run; then
         typed "$@"
     else
-        say "runs $(typed "$@")"
+        say "running $(typed "$@")"
         run "$@"
     fi
 }
 
-# Runs the job of a step; its exit status in `status`.
+# Runs the job of a step. Sets `status` to its exit status.
 run_step() {
     job_of "$@"
     run_or_show "${job[@]}"
 }
 
-# The last word, and the end; the argument is what comes next.
+# Prints the last message and exits. The argument is the next thing to do.
 end() {
     $dry_run && exit 0
     case $status in
         0) say "done (exit status 0); next: $1" ;;
-        1) say "done but for what is named above (exit status 1); next: see to it and run this again, or $1" ;;
-        130 | 143) say "stopped by a signal (exit status $status); run it again to go on" ;;
-        *) say "stopped (exit status $status): the reason stands above, and docs/launchers.md says what to do" ;;
+        1) say "done, but some inputs failed (exit status 1), see above; next: correct them and run this again, or $1" ;;
+        130 | 143) say "stopped by a signal (exit status $status); run it again to continue" ;;
+        *) say "stopped (exit status $status); see the message above and docs/launchers.md" ;;
     esac
     exit "$status"
 }
 
-# A launcher of one step: the step, what to do next, the arguments.
+# Runs one step. Arguments: the step, the next thing to do, the launcher's arguments.
 launch() {
     local step=$1 next=$2
     shift 2

@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# Publishes the cluster of ZIPNUM_CLUSTER_DIR in PUBLISH_DIR, or where it is: checks it, writes cluster.idx, .summary,
-# .loc and metadata.yaml.
+# Publishes the cluster in ZIPNUM_CLUSTER_DIR: checks it, copies it to PUBLISH_DIR if that is set, and writes
+# cluster.idx, .summary, .loc and metadata.yaml.
 #
 #   bin/publish_index.sh [--background] [--dry-run] [OPTIONS OF cdxmill publish]
 #   bin/publish_index.sh [--background] [--dry-run] YEAR-WEEK [MONTH] [OPTIONS OF cdxmill publish]
 #
-#   YEAR-WEEK      of a crawl, such as 2026-44; index_env.sh finds it in YEARWEEK. Without an index_env.sh the place is
-#                  that of Common Crawl
-#   MONTH          for the title, such as "November 2026 Index"; without it a title that is there stays
-#   --background   with nohup; says where the log is
-#   --dry-run      shows the command, runs nothing
+#   YEAR-WEEK      of a crawl, such as 2026-44; index_env.sh can use it as $YEARWEEK. Without an index_env.sh the
+#                  cluster's URL is that of Common Crawl
+#   MONTH          for the title, such as "November 2026 Index"; without it an existing title is kept
+#   --background   run in the background with nohup; prints the path of the log
+#   --dry-run      print the command only
 #
-# Settings are read from index_env.sh (INDEX_ENV=FILE takes another): docs/launchers.md.
-# Exit status: 0 well, 1 the cluster is damaged, 2 wrong usage or settings, 3 stopped.
+# Settings are read from index_env.sh; INDEX_ENV=FILE reads another file. See docs/launchers.md.
+# Exit status: 0 success, 1 the cluster is corrupt, 2 wrong usage or settings, 3 stopped.
 source "$(dirname -- "${BASH_SOURCE[0]}")/launch-common.sh"
 
 take_arguments "$@"
 title=()
-take_places 2
-if [[ ${#places[@]} -gt 0 ]]; then
+take_positional 2
+if [[ ${#positional[@]} -gt 0 ]]; then
     read_settings optional
     : "${ZIPNUM_CLUSTER_DIR:=s3a://commoncrawl/cc-index/collections/CC-MAIN-$YEARWEEK/indexes}"
     check_year_and_week
-    [[ ${#places[@]} -lt 2 ]] || title=(--title "${places[1]^} ${YEARWEEK%%-*} Index")
+    [[ ${#positional[@]} -lt 2 ]] || title=(--title "${positional[1]^} ${YEARWEEK%%-*} Index")
 else
     read_settings
 fi
@@ -30,4 +30,4 @@ need ZIPNUM_CLUSTER_DIR
 find_python
 go_to_background "$@"
 run_or_show "$python" -m cdxmill publish "${title[@]}" "${arguments[@]}" "$ZIPNUM_CLUSTER_DIR" "${PUBLISH_DIR:-$ZIPNUM_CLUSTER_DIR}"
-end 'docs/serving.md says how pywb and OpenWayback read it'
+end 'see docs/serving.md to serve it with pywb or OpenWayback'

@@ -4,19 +4,19 @@
 #   bin/run_index_hadoop.sh [OPTIONS] [OPTIONS OF mrjob]
 #   bin/run_index_hadoop.sh [OPTIONS] YEAR-WEEK MANIFEST [SPLIT_FILE] [OPTIONS OF mrjob]
 #
-#   YEAR-WEEK      of a crawl, such as 2026-44; index_env.sh finds it in YEARWEEK. Places that no index_env.sh
-#                  names are those of Common Crawl
-#   MANIFEST       list of archives, instead of WARC_MANIFEST; '' leaves step 1 out
-#   SPLIT_FILE     a split file that is there, instead of that of index_env.sh; leaves step 2 out
-#   --background   with nohup; says where the log is
-#   --dry-run      shows the commands, runs nothing
-#   -r RUNNER      hadoop, emr or local, instead of RUNNER
-#   --no-skip-existing   indexes all archives again, and samples again
+#   YEAR-WEEK      of a crawl, such as 2026-44; index_env.sh can use it as $YEARWEEK. For URLs that index_env.sh
+#                  does not set, those of Common Crawl are used
+#   MANIFEST       list of archives, instead of WARC_MANIFEST; '' skips step 1
+#   SPLIT_FILE     an existing split file, instead of that of index_env.sh; skips step 2
+#   --background   run in the background with nohup; prints the path of the log
+#   --dry-run      print the commands only
+#   -r RUNNER      hadoop, emr or local, instead of $RUNNER
+#   --no-skip-existing   index all archives again, and sample again
 #
-# Other options go to all three jobs; INDEX_OPTIONS, SAMPLE_OPTIONS and ZIPNUM_OPTIONS of index_env.sh to one.
-# Step 1 leaves archives out that have their .cdx.gz, and step 2 is left out where SPLIT_FILE is there already.
-# Settings are read from index_env.sh (INDEX_ENV=FILE takes another): docs/launchers.md.
-# Exit status: 0 well, 1 some inputs failed (each is named, the rest is done), 2 wrong usage or settings, 3 stopped.
+# Other options go to all three jobs. INDEX_OPTIONS, SAMPLE_OPTIONS and ZIPNUM_OPTIONS in index_env.sh go to one job.
+# Step 1 skips archives that have a .cdx.gz. Step 2 is skipped if SPLIT_FILE exists.
+# Settings are read from index_env.sh; INDEX_ENV=FILE reads another file. See docs/launchers.md.
+# Exit status: 0 success, 1 some inputs failed (each is reported, the rest is done), 2 wrong usage or settings, 3 stopped.
 source "$(dirname -- "${BASH_SOURCE[0]}")/launch-common.sh"
 
 skip_existing=true
@@ -35,25 +35,25 @@ take_skip_existing() {
     arguments=("${rest[@]}")
 }
 
-use_places() {
-    [[ ${#places[@]} -gt 0 ]] || return 0
-    WARC_MANIFEST=${places[1]}
+use_positional() {
+    [[ ${#positional[@]} -gt 0 ]] || return 0
+    WARC_MANIFEST=${positional[1]}
     : "${WARC_BUCKET:=s3a://commoncrawl}" "${WARC_CDX_BUCKET:=s3a://commoncrawl}"
     : "${WARC_CDX:=s3a://commoncrawl/cc-index/cdx/CC-MAIN-$YEARWEEK/segments/*/*/*.cdx.gz}"
     : "${SPLIT_FILE:=s3a://commoncrawl-index-temp/CC-MAIN-$YEARWEEK/splits.seq}"
     : "${ZIPNUM_CLUSTER_DIR:=s3a://commoncrawl/cc-index/collections/CC-MAIN-$YEARWEEK/indexes}"
-    SPLIT_FILE=${places[2]:-$SPLIT_FILE}
+    SPLIT_FILE=${positional[2]:-$SPLIT_FILE}
     check_year_and_week
 }
 
-# Hadoop writes to no folder that holds a finished cluster: that is better told now than after steps 1 and 2.
+# Fails if the cluster is finished already: the ZipNum job would, but only after steps 1 and 2.
 check_cluster() {
     [[ "$RUNNER" != local && "$RUNNER" != inline && "$ZIPNUM_CLUSTER_DIR" == *://* ]] && ! $dry_run || return 0
-    ! is_there "${ZIPNUM_CLUSTER_DIR%/}/cluster.json" ||
-        fail "$ZIPNUM_CLUSTER_DIR holds a finished cluster: name another folder in ZIPNUM_CLUSTER_DIR, or delete it"
+    ! exists "${ZIPNUM_CLUSTER_DIR%/}/cluster.json" ||
+        fail "$ZIPNUM_CLUSTER_DIR: holds a finished cluster; choose another directory for ZIPNUM_CLUSTER_DIR, or delete it"
 }
 
-# A step; ends the launcher where its job does not end well.
+# Runs a step. Exits if its job stopped.
 step() {
     run_step "$1" "${arguments[@]}"
     [[ $status -le 1 ]] || end ''
@@ -61,30 +61,30 @@ step() {
 }
 
 take_arguments "$@"
-take_places 3
-[[ ${#places[@]} -ne 1 ]] || fail "MANIFEST is missing behind ${places[0]}: see bin/$launcher --help"
-if [[ ${#places[@]} -gt 0 ]]; then
+take_positional 3
+[[ ${#positional[@]} -ne 1 ]] || fail "MANIFEST is missing after ${positional[0]}; see bin/$launcher --help"
+if [[ ${#positional[@]} -gt 0 ]]; then
     read_settings optional
 else
     read_settings
 fi
 pick_runner hadoop
 take_skip_existing
-use_places
+use_positional
 index=true
-[[ ${#places[@]} -eq 0 || -n "$WARC_MANIFEST" ]] || index=false
+[[ ${#positional[@]} -eq 0 || -n "$WARC_MANIFEST" ]] || index=false
 ! $index || check_settings index
 check_settings sample
 check_settings zipnum
 check_engine
-[[ ${#places[@]} -lt 3 ]] || $dry_run || is_there "$SPLIT_FILE" || fail "there is no split file $SPLIT_FILE: leave it out to make one"
+[[ ${#positional[@]} -lt 3 ]] || $dry_run || exists "$SPLIT_FILE" || fail "$SPLIT_FILE: no such split file; omit it to create one"
 check_cluster
 $index || check_cdx "$WARC_CDX"
 go_to_background "$@"
 
 ! $index || step index
-if [[ ${#places[@]} -eq 3 ]] || { ! $dry_run && $skip_existing && is_there "$SPLIT_FILE"; }; then
-    $dry_run || say "sample: left out, for $SPLIT_FILE is there"
+if [[ ${#positional[@]} -eq 3 ]] || { ! $dry_run && $skip_existing && exists "$SPLIT_FILE"; }; then
+    $dry_run || say "sample: skipped, because $SPLIT_FILE exists"
 else
     step sample
 fi

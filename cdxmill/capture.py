@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 Headers = dict[bytes, bytes]
 
 
 class Damage(NamedTuple):
-    """Something in an archive that gets no index line: where, why, what to do."""
+    """A part of an archive that gets no index line: its offset, the reason, and what the user can do."""
 
     offset: int
     reason: str
@@ -16,20 +17,21 @@ class Damage(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Something odd that costs no index line."""
+    """Something unusual in an archive that does not cost an index line."""
 
     offset: int
     reason: str
 
 
 class Record(NamedTuple):
-    """One record, whole and checked, as it lies in its file.
+    """One complete record that was checked.
 
-    `offset` and `length` are the record's byte range in the file (compressed bytes
-    for gzip and zst). `headers` have lower-case names; ARC's one-line headers are
-    given under their WARC names. Fields that nobody asks for may be left out. `block` is the content block, or its first part
-    where the record is large; `size` is the block's whole length in bytes.
-    `payload_digest` (base32 SHA-1) is set only where `block` is not whole and the headers give none.
+    `offset` and `length` are the record's byte range in its file (compressed bytes for
+    gzip and zst). Names in `headers` are lower case; the fields of ARC's one-line headers
+    have their WARC names. `headers` may lack fields that no index line needs.
+    `block` is the content block, or the first part of a large one; `size` is the size of
+    the whole block in bytes. `payload_digest` (base32 SHA-1) is set only where `block` is
+    not the whole block and the headers have no digest.
     """
 
     offset: int
@@ -42,9 +44,9 @@ class Record(NamedTuple):
 
 
 class CrawlNotes(NamedTuple):
-    """A record that gives no line itself, whole and checked: a crawler's metadata, or something empty.
+    """What a crawler's metadata record says about a capture: its charset and languages.
 
-    `concurrent_to` is the id of the record that it is about; `charset` and `languages` are what it says of that.
+    Such a record gets no index line. `concurrent_to` is the id of the capture's record.
     """
 
     concurrent_to: bytes
@@ -53,9 +55,9 @@ class CrawlNotes(NamedTuple):
 
 
 class CommonLine(NamedTuple):
-    """A response of the common kind, whole and checked, and its CDXJ line: what a crawl found out goes between two parts.
+    """The CDXJ line of a response of the common kind, in two parts; the crawl notes go between them.
 
-    `record_id` is how what a crawl found out refers to it.
+    `record_id` is the id of the response, as crawl notes refer to it.
     """
 
     record_id: bytes
@@ -63,8 +65,19 @@ class CommonLine(NamedTuple):
     end: bytes
 
 
+class Outcome(Enum):
+    """Why a reader gives no value for a record's content.
+
+    NO_LINE: the record is complete, but records of its type get no index line.
+    NOT_COMMON: the content is not of the common kind, so another reader has to read it.
+    """
+
+    NO_LINE = "no line"
+    NOT_COMMON = "not common"
+
+
 class Capture(NamedTuple):
-    """One line of an index; absent values are None, the rest UTF-8 text as bytes."""
+    """The values of one index line: UTF-8 text as bytes, None for an absent value."""
 
     urlkey: bytes
     timestamp: bytes

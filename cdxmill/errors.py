@@ -1,35 +1,49 @@
 """Every error that cdxmill raises on purpose.
 
     CdxmillError
-    ├── UsageError      the call cannot be carried out as asked
-    ├── InputError      one input cannot be read; the others can
-    └── StoppedError    the run cannot go on (disk full, storage gone)
+    ├── UsageError          the options or settings are wrong; nothing was done
+    ├── InputError          one input cannot be read; the others can
+    │   ├── AbsentError     it does not exist
+    │   └── RefusedError    the rights do not suffice
+    └── StoppedError        the run cannot continue (disk full, storage gone)
 
-A user sees `str(error)`, one line. `cli` alone maps them to exit statuses.
+A user sees `str(error)`, one line. Only `cli` maps errors to exit statuses.
+Code tells errors apart by their type, never by their text.
 """
 
 from __future__ import annotations
 
 
 class CdxmillError(Exception):
-    """Base of all; its text is one line: what, where, why, what to do."""
+    """Base of all errors. The text is one line: where, what happened, what to do."""
 
 
 class UsageError(CdxmillError):
-    """Wrong options, arguments or settings: nothing was done."""
+    """Wrong options, arguments or settings. Nothing was done."""
 
 
 class InputError(CdxmillError):
-    """One input is absent, unreadable or damaged as a whole."""
+    """One input is missing, unreadable or corrupt as a whole."""
 
     def __init__(self, path: str, reason: str, hint: str = "") -> None:
         self.path, self.reason, self.hint = path, reason, hint
         super().__init__(f"{path}: {reason}" + (f"; {hint}" if hint else ""))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str]]:
-        """Workers send their errors to the parent process."""
-        return InputError, (self.path, self.reason, self.hint)
+        """Pickle the type and its three fields: workers send their errors to the parent process."""
+        return type(self), (self.path, self.reason, self.hint)
+
+
+class AbsentError(InputError):
+    """The file or object does not exist."""
+
+
+class RefusedError(InputError):
+    """The file or object may exist, but the rights do not suffice to read it.
+
+    S3 also answers 403 for a missing object if the bucket may not be listed.
+    """
 
 
 class StoppedError(CdxmillError):
-    """The run cannot go on; what is finished stays, and a rerun goes on from it."""
+    """The run cannot continue. Finished work is kept, and a rerun continues from it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from cdxmill.jobs.split_points import main
+from cdxmill.jobs.dosample import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from cdxmill.jobs.split_files import main
+from cdxmill.jobs.seqfileutils import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Fixtures for every folder of tests: the sample archives, and clusters built by the command itself."""
+"""Fixtures for all tests: the sample archives, and clusters that the command builds."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 ARCHIVE_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".wat.gz", ".wet.gz")
-# The first two on purpose; in the third a request's Content-Length is a few bytes short.
+# The first two are damaged on purpose. In the third, the Content-Length of a request is too small.
 PYWB_DAMAGED = ("bad.arc", "example-bad.warc.gz.bad", "example.warc")
 
 
 def pytest_configure() -> None:
-    """Who starts the tests by `nohup`, or behind a script's `&`, has these ignored, and all that they start would, too."""
+    """Reset signals that `nohup`, or `&` in a script, makes the tests and all their processes ignore."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """A name that all workers find: gzip data hold the time, and xdist refuses tests whose names differ."""
+    """A name that is the same in all workers, as xdist requires. Gzip data contain the time."""
     if isinstance(val, bytes) and (len(val) > 40 or b"\x08\0" in val):
         return f"{len(val)}-bytes"
     return None
 
 
 class Cluster(NamedTuple):
-    """A ZipNum cluster's folder, and how the command that built it ended."""
+    """The folder of a ZipNum cluster, with the exit status and messages of its build."""
 
     folder: Path
     status: int
     stderr: str
 
     def lines(self) -> list[bytes]:
-        """All lines, decompressed, in the order of the shards; without their line ends."""
+        """All decompressed lines, in the order of the shards, without line ends."""
         shards = sorted(self.folder.glob("cdx-*.gz"))
         return [line for shard in shards for line in gzip.decompress(shard.read_bytes()).splitlines()]
 
     def index_rows(self) -> list[list[bytes]]:
-        """The columns of cluster.idx, a row a block: key, shard, offset, length, number."""
+        """The columns of cluster.idx, one row per block: key, shard, offset, length, number."""
         return [line.split(b"\t") for line in (self.folder / "cluster.idx").read_bytes().splitlines()]
 
 
@@ -55,7 +55,7 @@ BuildCluster = Callable[..., Cluster]
 
 @pytest.fixture(scope="session", autouse=True)
 def no_cache() -> Iterator[None]:
-    """Servers of tests have the same URLs and ETags again and again."""
+    """Turn the cache off: servers of different tests have the same URLs and ETags."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CDXMILL_CACHE", "off")
         yield
@@ -69,7 +69,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def samples() -> Path:
-    """The folder of sample archives; its absence is an error, for a skip would look like a pass."""
+    """The folder of sample archives. Its absence is an error, because a skip would look like a pass."""
     folder = Path(os.environ.get("CDXMILL_SAMPLES") or ROOT / "../shared/samples").resolve()
     if not folder.is_dir():
         raise FileNotFoundError(f"no sample archives in {folder}: set CDXMILL_SAMPLES to their folder")
@@ -87,7 +87,7 @@ def pywb_warcs() -> Path:
 
 @pytest.fixture(scope="session")
 def sample_archives(samples: Path) -> list[Path]:
-    """Every file of the samples that is named like an archive, good or bad, in order."""
+    """Every file of the samples that has the name of an archive, good or bad, in order."""
     found = [path for path in samples.rglob("*") if path.name.endswith(ARCHIVE_ENDINGS) and path.is_file()]
     if not found:
         raise FileNotFoundError(f"{samples} holds no archives")
@@ -96,13 +96,13 @@ def sample_archives(samples: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def pywb_archives(pywb_warcs: Path) -> list[Path]:
-    """pywb's archives without those that hold damage."""
+    """pywb's archives, without the damaged ones."""
     return sorted(path for path in pywb_warcs.iterdir() if path.name not in PYWB_DAMAGED)
 
 
 @pytest.fixture(scope="session")
 def run_cdxmill() -> RunCdxmill:
-    """Runs the installed `cdxmill` with the arguments given; any exit status is a result."""
+    """A function that runs the installed `cdxmill` with the given arguments. It accepts any exit status."""
     command = Path(sys.executable).parent / "cdxmill"
 
     def run(*args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -115,7 +115,7 @@ def run_cdxmill() -> RunCdxmill:
 
 @pytest.fixture(scope="session")
 def build_cluster(run_cdxmill: RunCdxmill) -> BuildCluster:
-    """Builds a cluster by `cdxmill build`: folder, inputs, number of shards, further options."""
+    """A function that builds a cluster with `cdxmill build`: folder, inputs, number of shards, options."""
 
     def build(folder: Path, inputs: Iterable[Path], shards: int = 3, *options: str) -> Cluster:
         done = run_cdxmill("build", "-o", folder, "-s", str(shards), *options, *inputs)

@@ -1,6 +1,6 @@
-"""Imports point down only, from room to room as FLOORS has them.
+"""Imports point down only, from a room to a lower floor of FLOORS.
 
-`formats/` and `stages/` are given bytes and give bytes: they never open paths, print, log or exit.
+`formats/` and `stages/` get bytes and return bytes. They never open paths, print, log or exit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "cdxmill"
 
-# The rooms from the ground up: a room imports itself and what stands before it, but not its neighbours on one floor.
+# The rooms from the bottom up. A room imports itself and lower floors, but not the other rooms of its floor.
 FLOORS = (
     ("errors", "version"),
     ("capture",),
@@ -35,7 +35,7 @@ BELOW = {
     for room in rooms
 }
 STAGES = (("native", "window"), ("inflate",), ("records", "lines"), ("captures", "zipnum"))
-"""The same within stages/."""
+"""The same for the folders and modules of stages/."""
 FORBIDDEN_CALLS = {"open", "print", "input", "exit", "quit", "breakpoint"}
 FORBIDDEN_MODULES = {
     "os",
@@ -53,7 +53,7 @@ FORBIDDEN_METHODS = {"open", "read_text", "read_bytes", "write_text", "write_byt
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the package by name."""
+    """All modules of the package by name."""
     found = {}
     for path in (ROOT / PACKAGE).rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -69,7 +69,7 @@ def layer_of(module: str) -> str:
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Modules that are imported anywhere, also in functions and for types."""
+    """All imported modules, also those imported in functions or only for types."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -82,7 +82,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 class WithoutTypes(ast.NodeTransformer):
-    """Leaves out what is imported for types alone, which never happens."""
+    """Removes imports that are only for types. They never run."""
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
         return None if ast.unparse(node.test) == "TYPE_CHECKING" else node
@@ -106,7 +106,7 @@ def test_imports_point_down_only(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", sorted(name for name in MODULES if name.startswith("cdxmill.stages.")))
-def test_stages_are_stacked_too(module: str) -> None:
+def test_imports_in_stages_point_down_only(module: str) -> None:
     floor = {room: number for number, rooms in enumerate(STAGES) for room in rooms}
     own = module.split(".")[2]
     rooms = {
@@ -117,14 +117,14 @@ def test_stages_are_stacked_too(module: str) -> None:
     assert {room for room in rooms - {own, "_native"} if floor[room] >= floor[own]} == set()
 
 
-def test_there_are_no_circles() -> None:
+def test_there_are_no_import_cycles() -> None:
     trees = {module: WithoutTypes().visit(ast.parse(path.read_bytes())) for module, path in MODULES.items()}
     graph = {module: own_imports(tree) - {module} for module, tree in trees.items()}
     assert list(TopologicalSorter(graph).static_order())
 
 
 def forbidden_in(tree: ast.AST) -> Iterator[str]:
-    """What a module does that only commands and storage may do."""
+    """The calls and imports of a module that only commands and storage may have."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.split(".")[0] in FORBIDDEN_MODULES)
@@ -159,5 +159,5 @@ def test_formats_and_stages_never_open_print_log_or_exit(module: str) -> None:
         "x.read_bytes()",
     ],
 )
-def test_what_is_forbidden_is_found(source: str) -> None:
+def test_forbidden_code_is_found(source: str) -> None:
     assert len(list(forbidden_in(ast.parse(source)))) == 1

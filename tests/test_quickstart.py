@@ -1,4 +1,4 @@
-"""The scripts in bin/ and .ci/run do what a person on a fresh machine relies on."""
+"""The scripts in bin/ and .ci/run work on a fresh machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import yaml
 import cdxmill
 
 FAKE_PYTHON = """#!/bin/sh
-# A Python 3.11 whose venv holds this same script, and whose pip only takes notes.
+# A Python 3.11 whose venv contains this same script, and whose pip only writes notes.
 echo "$*" >>"$NOTES"
 case "$*" in
     *"-m venv"*) for last; do :; done
@@ -28,7 +28,7 @@ esac
 
 
 class Checkout:
-    """A copy of what bin/setup-env and .ci/run read, and a PATH on which every Python is made up."""
+    """A copy of the files that bin/setup-env and .ci/run read, and a PATH with a fake Python."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.folder, self.path, self.notes = folder / "a checkout", folder / "path", folder / "notes"
@@ -78,14 +78,14 @@ def test_without_python_311_one_line_says_what_to_install(checkout: Checkout) ->
     assert re.fullmatch(r"setup-env: no Python 3\.11 found .*apt install python3\.11 .*\n", done.stderr)
 
 
-def test_without_its_venv_module_one_line_says_what_to_install(checkout: Checkout) -> None:
+def test_without_the_venv_module_one_line_says_what_to_install(checkout: Checkout) -> None:
     checkout.add_python('#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\n')
     done = checkout.set_up("serve")
     assert done.returncode == 1
     assert re.fullmatch(r"setup-env: .*apt install python3\.11-venv\)\n", done.stderr)
 
 
-def test_the_second_set_up_installs_nothing_and_says_nothing(checkout: Checkout) -> None:
+def test_the_second_set_up_installs_and_prints_nothing(checkout: Checkout) -> None:
     checkout.add_python()
     assert checkout.set_up("serve", "test").returncode == 0
     assert "-c constraints.txt -e .[serve,test]" in checkout.notes.read_text()
@@ -104,7 +104,7 @@ def test_a_changed_dependency_is_installed(checkout: Checkout, changed: str) -> 
     assert checkout.installs() == 2
 
 
-def test_where_nothing_could_be_compiled_one_line_says_so_once(checkout: Checkout) -> None:
+def test_without_a_compiler_one_line_is_printed_once(checkout: Checkout) -> None:
     checkout.add_python()
     checkout.compiled.unlink()
     done = checkout.set_up("serve")
@@ -115,7 +115,9 @@ def test_where_nothing_could_be_compiled_one_line_says_so_once(checkout: Checkou
     assert checkout.set_up("serve").stderr == ""
 
 
-def test_what_is_compiled_is_made_again_where_it_has_gone_or_a_compiler_has_come(checkout: Checkout) -> None:
+def test_the_compiled_part_is_rebuilt_if_it_is_missing_or_a_compiler_was_installed(
+    checkout: Checkout,
+) -> None:
     checkout.add_python()
     checkout.set_up("serve")
     checkout.compiled.unlink()
@@ -126,14 +128,14 @@ def test_what_is_compiled_is_made_again_where_it_has_gone_or_a_compiler_has_come
     assert checkout.installs() == 3
 
 
-def test_an_extra_that_is_not_there_yet_is_installed(checkout: Checkout) -> None:
+def test_a_missing_extra_is_installed(checkout: Checkout) -> None:
     checkout.add_python()
     checkout.set_up("serve")
     checkout.set_up("serve", "bench")
     assert checkout.installs() == 2
 
 
-def test_a_checkout_that_was_moved_gets_a_new_environment(checkout: Checkout) -> None:
+def test_a_moved_checkout_gets_a_new_environment(checkout: Checkout) -> None:
     checkout.add_python()
     checkout.set_up("serve")
     checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved"))
@@ -141,7 +143,7 @@ def test_a_checkout_that_was_moved_gets_a_new_environment(checkout: Checkout) ->
     assert checkout.notes.read_text().count("-m venv") == 2
 
 
-def test_a_failed_install_shows_what_pip_said_and_is_tried_again(checkout: Checkout) -> None:
+def test_a_failed_install_shows_the_output_of_pip_and_is_tried_again(checkout: Checkout) -> None:
     checkout.add_python()
     failed = checkout.set_up("serve", PIP_STATUS="1")
     assert failed.returncode == 1
@@ -157,7 +159,7 @@ REPORT = """<testsuites><testsuite>
 
 
 def run_ci(checkout: Checkout, report: str, allowed: str) -> subprocess.CompletedProcess[str]:
-    """.ci/run with a bin/test that leaves this report."""
+    """Run .ci/run with a bin/test that writes this report."""
     (checkout.folder / "bin/test").write_text(
         f"mkdir -p build; echo {shlex.quote(report)} >build/test-report.xml\n"
     )
@@ -181,12 +183,12 @@ def test_ci_passes_with_a_skip_that_is_allowed(checkout: Checkout) -> None:
     assert run_ci(checkout, REPORT, "tests.test_a::test_needs_root\tneeds root\n").returncode == 0
 
 
-def test_ci_fails_where_no_test_ran(checkout: Checkout) -> None:
+def test_ci_fails_if_no_test_ran(checkout: Checkout) -> None:
     assert run_ci(checkout, "<testsuites />", "").returncode == 1
 
 
 def quickstart(root: Path, cwd: Path, *args: str | Path) -> subprocess.CompletedProcess[str]:
-    """bin/quickstart as a person calls it, in the environment that runs the tests."""
+    """Run bin/quickstart as a person does, in the environment of the tests."""
     env = {**os.environ, "CDXMILL_VENV": sys.prefix}
     return subprocess.run(
         [root / "bin/quickstart", *args], cwd=cwd, env=env, capture_output=True, text=True, check=False
@@ -197,7 +199,7 @@ def typed_commands(output: str) -> list[list[str]]:
     return [shlex.split(line[2:]) for line in output.splitlines() if line.startswith("$ ")]
 
 
-def test_quickstart_without_files_goes_from_pywb_s_archives_to_a_served_cluster(
+def test_quickstart_without_files_builds_a_cluster_of_pywb_s_archives_for_pywb(
     root: Path, tmp_path: Path
 ) -> None:
     done = quickstart(root, tmp_path)
@@ -214,7 +216,7 @@ def test_quickstart_without_files_goes_from_pywb_s_archives_to_a_served_cluster(
     )
 
 
-def test_quickstart_takes_own_files_with_any_name_and_can_be_run_again(
+def test_quickstart_accepts_files_with_any_name_and_can_be_run_again(
     root: Path, pywb_warcs: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / 'it\'s a "folder" & more'
@@ -232,7 +234,7 @@ def test_quickstart_takes_own_files_with_any_name_and_can_be_run_again(
     assert web == {"index": f"{tmp_path}/my cluster/cluster.idx", "archive_paths": [f"{folder}/"]}
 
 
-def test_quickstart_ends_with_the_build_s_exit_status_for_own_files(
+def test_quickstart_returns_the_exit_status_of_the_build_for_own_files(
     root: Path, pywb_warcs: Path, tmp_path: Path
 ) -> None:
     cut = tmp_path / "cut.warc.gz"
@@ -243,7 +245,7 @@ def test_quickstart_ends_with_the_build_s_exit_status_for_own_files(
     assert "Start it:" in done.stdout
 
 
-def test_quickstart_stops_where_there_is_nothing_to_serve(root: Path, tmp_path: Path) -> None:
+def test_quickstart_stops_if_there_is_nothing_to_serve(root: Path, tmp_path: Path) -> None:
     done = quickstart(root, tmp_path, "absent.warc.gz")
     assert done.returncode == 1
     assert done.stderr.endswith(
@@ -252,9 +254,7 @@ def test_quickstart_stops_where_there_is_nothing_to_serve(root: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("args", [["-o"], ["--no-such-option"]])
-def test_quickstart_points_to_its_help_where_it_is_called_wrongly(
-    root: Path, tmp_path: Path, args: list[str]
-) -> None:
+def test_quickstart_points_to_its_help_on_wrong_usage(root: Path, tmp_path: Path, args: list[str]) -> None:
     done = quickstart(root, tmp_path, *args)
     assert done.returncode == 2
     assert done.stderr.endswith("see bin/quickstart --help\n")

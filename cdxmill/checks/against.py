@@ -1,39 +1,30 @@
-"""The lines of a cluster, held against those of the CDX files that it was built of.
+"""The lines of a cluster, compared with those of the CDX files from which it was built.
 
-CDX files  --sort, spill-->  runs  --merge by shard-->  lines that have to be in the shard
+CDX files  --sort, spill-->  runs  --merge by shard-->  the lines that the shard must have
 """
 
 from __future__ import annotations
 
-import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from cdxmill.errors import InputError
-from cdxmill.inputs.cdx_files import deal
+from cdxmill.checks.blocks import valid_blocks
+from cdxmill.checks.findings import Finding
+from cdxmill.checks.shards import ReadShard
+from cdxmill.checks.verify_run import VerifyRun
+from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sorting import finish_runs, share_of_runs, sort_files
+from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.counted_reads import counted
-from cdxmill.running.failures import Failures
-from cdxmill.running.processes import run_tasks
-from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.compare_lines import Difference, compare_lines
 from cdxmill.stages.lines.merge_lines import merge_slices
-from cdxmill.stages.lines.sample_lines import Reservoir
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
-from cdxmill.stages.zipnum.check_shard import Fault, read_blocks
 from cdxmill.storage.choose import open_ranges, total_size
 from cdxmill.storage.scratch import Scratch
-
-
-class SoundShard(NamedTuple):
-    """A shard whose lines are in order: its path or URL, and its first line."""
-
-    place: str
-    first: bytes
 
 
 class _SortTask(NamedTuple):
@@ -44,88 +35,78 @@ class _SortTask(NamedTuple):
     most_runs: int
 
 
+class _Sorted(NamedTuple):
+    runs: list[Run]
+    findings: list[Finding]
+
+
 class _CompareTask(NamedTuple):
-    place: str | None
+    path: str | None
     slices: list[Slice]
     scratch: Path
 
 
-def check_against(
-    shards: Sequence[SoundShard],
-    paths: Sequence[str],
-    convert: bool,
-    processes: int,
-    failures: Failures,
-    quiet: bool,
-) -> Difference:
-    """How the lines of `shards`, none without a line, differ from those of the CDX files `paths`.
+class _Compared(NamedTuple):
+    difference: Difference
+    findings: tuple[Finding, ...] = ()
 
-    Files that cannot be read are told. Memory is bounded; what is sorted lies in TMPDIR.
+
+def check_against(
+    shards: Sequence[ReadShard], paths: Sequence[str], convert: bool, run: VerifyRun
+) -> Difference:
+    """How the lines of `shards` differ from those of the CDX files `paths`. Unreadable files are reported.
+
+    Memory is bounded; sorted lines are spilled to TMPDIR. Requires: the shards have no faults and are in order.
     """
+    shards = [shard for shard in shards if shard.report.lines]
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
         scratch = Scratch(Path(folder))
-        runs = _sort(paths, scratch, convert, processes, failures, quiet)
-        slices = cut_runs(runs, [shard.first for shard in shards[1:]], scratch.reader)
-        places: list[str | None] = [shard.place for shard in shards] or [None]
+        slices = cut_runs(
+            _sort(paths, scratch, convert, run), [shard.report.first for shard in shards[1:]], scratch.reader
+        )
+        shard_paths: list[str | None] = [shard.task.path for shard in shards] or [None]
         tasks = [
-            _CompareTask(place, part, scratch.folder) for place, part in zip(places, slices, strict=True)
+            _CompareTask(path, part, scratch.folder) for path, part in zip(shard_paths, slices, strict=True)
         ]
-        found = {}
-        size = total_size(shard.place for shard in shards)
-        with Progress("comparing lines", len(tasks), size, quiet) as progress:
-            failures.show_on(progress)
-            for number, difference in run_tasks(_compare, tasks, processes, progress.tick):
-                found[number] = difference
-                progress.advance()
-    return sum((found[number] for number in sorted(found)), Difference())
+        size = total_size(shard.task.path for shard in shards)
+        compared = run.results("comparing lines", _compare, tasks, size)
+    return sum((result.difference for result in compared), Difference())
 
 
-def told_difference(difference: Difference) -> Iterator[str]:
-    """What is wrong, in words."""
+def difference_findings(cluster: str, difference: Difference) -> Iterator[Finding]:
+    """Missing and extra lines as findings about the whole cluster."""
     if difference.missing:
         first = difference.first_missing[:200]
-        yield f"{count(difference.missing, 'line')} of the inputs missing, the first: {first!r}"
+        reason = f"{count(difference.missing, 'line')} of the inputs missing, the first: {first!r}"
+        yield Finding(cluster, None, reason)
     if difference.extra:
         first = difference.first_extra[:200]
-        yield f"{count(difference.extra, 'line')} not of the inputs, the first: {first!r}"
+        reason = f"{count(difference.extra, 'line')} not in the inputs, the first: {first!r}"
+        yield Finding(cluster, None, reason)
 
 
-def _sort(
-    paths: Sequence[str], scratch: Scratch, convert: bool, processes: int, failures: Failures, quiet: bool
-) -> list[Run]:
-    groups = deal(list(paths))
+def _sort(paths: Sequence[str], scratch: Scratch, convert: bool, run: VerifyRun) -> list[Run]:
+    inventory = take_inventory(paths)
+    groups = [[source.path for source in group] for group in group_sources(inventory.sources)]
     most = share_of_runs(len(groups))
     tasks = [_SortTask(number, group, scratch.folder, convert, most) for number, group in enumerate(groups)]
-    runs: list[Run] = []
-    with Progress("sorting inputs", len(tasks), total_size(paths), quiet) as progress:
-        failures.show_on(progress)
-        for _, (sorted_runs, failed) in run_tasks(_sort_group, tasks, processes, progress.tick):
-            runs += sorted_runs
-            for path, reason, _ in failed:
-                failures.add(path, None, reason, "none of its lines are compared")
-            progress.advance()
-    return sorted(runs)
+    results = run.results("sorting inputs", _sort_group, tasks, inventory.size)
+    return sorted(found for result in results for found in result.runs)
 
 
-def _sort_group(task: _SortTask) -> tuple[list[Run], list[tuple[str, str, str]]]:
+def _sort_group(task: _SortTask) -> _Sorted:
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
-    nothing = Reservoir(0, random.Random(0))
-    failed = sort_files(task.paths, sorter, nothing, task.convert)
-    return finish_runs(sorter, scratch, task.most_runs), failed
+    failed = sort_files(task.paths, sorter, task.convert)
+    findings = [
+        Finding(failure.path, None, failure.reason, "none of its lines were compared") for failure in failed
+    ]
+    return _Sorted(finish_runs(sorter, scratch, task.most_runs), findings)
 
 
-def _compare(task: _CompareTask) -> Difference:
+def _compare(task: _CompareTask) -> _Compared:
     wanted = merge_slices(task.slices, Scratch(task.scratch).reader)
-    if task.place is None:
-        return compare_lines(iter(()), wanted)
-    with open_ranges(task.place) as read_at:
-        blocks = read_blocks(counted(read_at), {})
-        return compare_lines((_lines(task.place, block) for block in blocks), wanted)
-
-
-def _lines(place: str, block: Any) -> list[bytes]:
-    if isinstance(block, Fault):
-        raise InputError(place, block.reason, "it was changed meanwhile")
-    lines: list[bytes] = block.lines
-    return lines
+    if task.path is None:
+        return _Compared(compare_lines(iter(()), wanted))
+    with open_ranges(task.path) as read_at:
+        return _Compared(compare_lines(valid_blocks(task.path, counted(read_at)), wanted))

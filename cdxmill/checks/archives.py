@@ -1,140 +1,111 @@
-"""The lines of a cluster, held against the archives: every byte range gives the record of its line."""
+"""The lines of a cluster, compared with the archives: each byte range must be the record of its line."""
 
 from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import accumulate
 from typing import NamedTuple
 
+from cdxmill.checks.blocks import valid_blocks
+from cdxmill.checks.findings import Finding
+from cdxmill.checks.shards import ReadShard, block_ranges
+from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.errors import InputError
 from cdxmill.formats.record_location import record_location
-from cdxmill.inputs.archive_store import Archives
+from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.counted_reads import counted
-from cdxmill.running.failures import Failures
-from cdxmill.running.processes import run_tasks
-from cdxmill.running.progress import Progress
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
-from cdxmill.stages.zipnum.check_shard import CheckedBlock, read_blocks
 from cdxmill.storage.choose import open_ranges, total_size
 
 
-class SoundLines(NamedTuple):
-    """A shard whose blocks are sound: its path or URL, and how many lines it has, and its blocks but the last.
-
-    `read_blocks` gives the offset and the length of each block.
-    """
-
-    place: str
-    lines: int
-    block_lines: int
-    blocks: Callable[[], list[tuple[int, int]]]
-
-
 class _Task(NamedTuple):
-    shard: SoundLines
+    """A shard, and the numbers of the lines to look up; None for all lines."""
+
+    shard: ReadShard
     picked: list[int] | None
     archives: str
 
 
 class _Result(NamedTuple):
     looked_up: int
-    wrong: int
-    told: list[tuple[str, str]]
+    findings: list[Finding]
 
 
-def check_archives(
-    shards: Sequence[SoundLines],
-    archives: str,
-    sample: int | None,
-    processes: int,
-    failures: Failures,
-    quiet: bool,
-) -> int:
-    """Read the records of all lines of `shards`, or of a `sample` of them; how many were looked up.
+def check_archives(shards: Sequence[ReadShard], archives: str, sample: int | None, run: VerifyRun) -> int:
+    """Read the records of all lines of valid `shards`, or of a `sample` of them. Returns the number of records.
 
-    Raises UsageError where `archives` is no place for them. What is wrong is told.
+    Raises UsageError if there are no archives at the path or URL `archives`.
     """
-    Archives(archives).close()
+    ArchiveStore(archives).close()
+    shards = [shard for shard in shards if shard.report.lines and not shard.report.faults]
     tasks = [_Task(shard, picked, archives) for shard, picked in _deal(shards, sample)]
-    size = total_size(task.shard.place for task in tasks) if sample is None else 0
-    looked_up = 0
-    with Progress("reading records", len(tasks), size, quiet) as progress:
-        failures.show_on(progress)
-        for number, result in run_tasks(_look_up, tasks, processes, progress.tick):
-            looked_up += result.looked_up
-            for where, reason in result.told:
-                failures.add(where, None, reason)
-            if result.wrong > len(result.told):
-                more = f"{result.wrong - len(result.told)} more lines do not lead to their records"
-                failures.add(tasks[number].shard.place, None, more)
-            progress.advance()
-    return looked_up
+    size = total_size(task.shard.task.path for task in tasks) if sample is None else 0
+    return sum(result.looked_up for result in run.results("reading records", _look_up, tasks, size))
 
 
-def _deal(shards: Sequence[SoundLines], sample: int | None) -> Iterator[tuple[SoundLines, list[int] | None]]:
-    """Each shard with the lines that are picked of it; None for all. The same sample for the same cluster."""
-    ends = list(accumulate(shard.lines for shard in shards))
+def _deal(shards: Sequence[ReadShard], sample: int | None) -> Iterator[tuple[ReadShard, list[int] | None]]:
+    """Each shard with the lines picked from it; None for all. The same cluster gives the same sample."""
+    ends = list(accumulate(shard.report.lines for shard in shards))
     if sample is None or not ends or sample >= ends[-1]:
         yield from ((shard, None) for shard in shards)
         return
     picked: dict[int, list[int]] = {}
     for line in sorted(random.Random(0).sample(range(ends[-1]), sample)):
         number = bisect_right(ends, line)
-        picked.setdefault(number, []).append(line - ends[number] + shards[number].lines)
+        picked.setdefault(number, []).append(line - ends[number] + shards[number].report.lines)
     yield from ((shards[number], lines) for number, lines in picked.items())
 
 
 def _look_up(task: _Task) -> _Result:
     looked_up = wrong = 0
-    told: list[tuple[str, str]] = []
-    with closing(Archives(task.archives)) as archives:
+    findings: list[Finding] = []
+    with closing(ArchiveStore(task.archives)) as archives:
         for line in _lines(task):
             looked_up += 1
-            reason = _wrong(archives, line)
-            if reason is not None:
+            finding = _check_line(archives, line)
+            if finding is not None:
                 wrong += 1
-                if len(told) < MOST_FAULTS:
-                    told.append(reason)
-    return _Result(looked_up, wrong, told)
+                if len(findings) < MOST_FAULTS:
+                    findings.append(finding)
+    if wrong > len(findings):
+        reason = f"{wrong - len(findings)} more lines do not match their records"
+        findings.append(Finding(task.shard.task.path, None, reason))
+    return _Result(looked_up, findings)
 
 
 def _lines(task: _Task) -> Iterator[bytes]:
-    """The lines that are looked up. Blocks without one are not read."""
-    shard = task.shard
-    with open_ranges(shard.place) as read_at:
+    """The lines to look up. Blocks without any are not read."""
+    path = task.shard.task.path
+    with open_ranges(path) as read_at:
         if task.picked is None:
-            for block in read_blocks(counted(read_at), {}):
-                yield from _sound(shard, block).lines
+            for lines in valid_blocks(path, counted(read_at)):
+                yield from lines
             return
-        blocks = shard.blocks()
+        blocks = block_ranges(task.shard.task)
+        block_lines = task.shard.report.block_lines or task.shard.report.last_lines
         number, lines = -1, []
         for picked in task.picked:
-            if picked // shard.block_lines != number:
-                number = picked // shard.block_lines
+            if picked // block_lines != number:
+                number = picked // block_lines
                 data = read_at(*blocks[number])
-                (block,) = read_blocks(lambda pos, size, data=data: data[pos : pos + size], {})  # type: ignore[misc]
-                lines = _sound(shard, block).lines
-            yield lines[picked % shard.block_lines]
+                (lines,) = valid_blocks(path, lambda pos, size, data=data: data[pos : pos + size])  # type: ignore[misc]
+            yield lines[picked % block_lines]
 
 
-def _sound(shard: SoundLines, block: object) -> CheckedBlock:
-    if not isinstance(block, CheckedBlock):
-        raise InputError(shard.place, "a block is damaged", "it was changed meanwhile")
-    return block
-
-
-def _wrong(archives: Archives, line: bytes) -> tuple[str, str] | None:
-    """Where, and why, the line does not lead to its record."""
+def _check_line(archives: ArchiveStore, line: bytes) -> Finding | None:
+    """What is wrong with the record of a line, None if it matches."""
     try:
-        place = record_location(line)
-        found = archives.fetch(place.filename, place.offset, place.length)
+        location = record_location(line)
+        found = archives.fetch(location.filename, location.offset, location.length)
     except ValueError as error:
-        return line.split(b"{")[0][:100].decode("utf-8", "backslashreplace"), str(error)
+        return Finding(line.split(b"{")[0][:100].decode("utf-8", "backslashreplace"), None, str(error))
     except InputError as error:
-        return error.path, f"{error.reason} (of {place.url} {place.timestamp})"
-    reason = mismatch(found.record, place)
-    return None if reason is None else (f"{place.filename}@{place.offset}", reason)
+        return Finding(
+            error.path, None, f"{error.reason} (capture of {location.url} at {location.timestamp})"
+        )
+    reason = mismatch(found.record, location)
+    return None if reason is None else Finding(f"{location.filename}@{location.offset}", None, reason)

@@ -156,7 +156,7 @@ class LineArguments(RunArguments):
     def index_options(self, *, skip_existing: bool) -> IndexOptions:
         """The options of indexing. Raises UsageError."""
         from cdxmill.commands.index import IndexOptions
-        from cdxmill.stages.captures.make_captures import DEFAULT_RECORDS, CaptureOptions
+        from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions
 
         if self.cdx11 and self.cdx9:
             raise UsageError("--cdx11 and --cdx9 cannot be used together")
@@ -180,7 +180,7 @@ class LineArguments(RunArguments):
 
 def _record_types(text: str) -> frozenset[bytes] | None:
     """The types of --records; None for all. Raises UsageError."""
-    from cdxmill.stages.captures.make_captures import RECORD_TYPES
+    from cdxmill.stages.captures.capture_options import RECORD_TYPES
 
     types = frozenset(name.strip().lower().encode() for name in text.split(","))
     if types == {b"all"}:

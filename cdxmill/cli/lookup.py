@@ -16,7 +16,7 @@ from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
     from cdxmill.formats.lookup_query import KeyRange
-    from cdxmill.search.question import Asking, Opened, Question
+    from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,9 +139,9 @@ class LookupArguments:
     ] = False
     shard_index_loc: ShardRule = None
 
-    def question(self) -> Question:
+    def query(self) -> Query:
         """Everything that is asked except the URL. Raises UsageError if options contradict each other."""
-        from cdxmill.search.question import Question
+        from cdxmill.search.query import Page, Query
 
         if (self.url is None) == (self.input is None):
             raise UsageError("give either a URL or --input FILE")
@@ -149,7 +149,7 @@ class LookupArguments:
             raise UsageError("--show-num-pages, --count and --estimate cannot be used together")
         if self.estimate and (self.filters or self.collapse or self.limit or self.page is not None):
             raise UsageError("--estimate cannot be used with --filter, --collapse, --limit or --page")
-        return Question(
+        return Query(
             match_type=self.match_type,
             first=self.first,
             last=self.last,
@@ -159,8 +159,7 @@ class LookupArguments:
             sort=self.sort,
             closest=self.closest,
             limit=self.limit,
-            page=self.page,
-            page_size=self.page_size,
+            page=None if self.page is None else Page(self.page, self.page_size),
             fields=tuple(self.fields.split(",")) if self.fields else None,
             output=self.output,
             shard_rule=self.shard_index_loc,
@@ -181,37 +180,37 @@ def lookup(arguments: LookupArguments) -> int:
 
     With --input, the answers have the order of the URLs, and each block is read once.
     """
-    question = arguments.question()
+    query = arguments.query()
     with standard_output() as out:
         if arguments.show_num_pages or arguments.count or arguments.estimate:
-            done = _print_sizes(arguments, question, out)
+            done = _print_sizes(arguments, query, out)
         else:
-            done = _print_lines(arguments, question, out)
+            done = _print_lines(arguments, query, out)
     return OK if done else FAILED
 
 
-def _print_lines(arguments: LookupArguments, question: Question, out: BinaryIO) -> bool:
+def _print_lines(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
     """Print the lines of all URLs. Return False if some URLs are invalid."""
-    from cdxmill.search.question import Asking
+    from cdxmill.search.query import PreparedQuery
 
-    header = Asking(question).header
+    header = PreparedQuery(query).header
     if header is not None:
         out.write(header + b"\n")
     if arguments.url is None:
-        return _print_lines_of_many(arguments, question, out)
+        return _print_lines_of_many(arguments, query, out)
     from cdxmill.commands.lookup import lookup
 
-    for line in lookup(arguments.cluster, arguments.url, question):
+    for line in lookup(arguments.cluster, arguments.url, query):
         out.write(line + b"\n")
     return True
 
 
-def _print_lines_of_many(arguments: LookupArguments, question: Question, out: BinaryIO) -> bool:
-    from cdxmill.search.many import lookup_many
+def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
+    from cdxmill.commands.lookup import lookup_many
     from cdxmill.stages.lines.line_lists import text_of
 
     all_valid = True
-    for answer in lookup_many(arguments.cluster, arguments.urls(), question):
+    for answer in lookup_many(arguments.cluster, arguments.urls(), query):
         if answer.error is not None:
             print_error(str(answer.error))
             all_valid = False
@@ -220,31 +219,31 @@ def _print_lines_of_many(arguments: LookupArguments, question: Question, out: Bi
     return all_valid
 
 
-def _print_sizes(arguments: LookupArguments, question: Question, out: BinaryIO) -> bool:
+def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
     """Print one size per URL; with --input, followed by a tab and the URL. Return False if some URLs are invalid."""
     from cdxmill.cluster.reader import open_cluster
-    from cdxmill.search.question import Asking, Opened
+    from cdxmill.search.query import OpenCluster, PreparedQuery
 
-    asking = Asking(question)
+    prepared = PreparedQuery(query)
     all_valid = True
-    with open_cluster(arguments.cluster, question.shard_rule) as reader:
-        opened = Opened(reader)
+    with open_cluster(arguments.cluster, query.shard_rule) as reader:
+        opened = OpenCluster.of(reader)
         for url in arguments.urls():
             try:
-                keys = asking.keys(url)
+                keys = prepared.keys(url)
             except UsageError as error:
                 if arguments.input is None:
                     raise
                 print_error(str(error))
                 all_valid = False
                 continue
-            size = _size(arguments, asking, opened, keys)
+            size = _size(arguments, prepared, opened, keys)
             line = size if arguments.input is None else f"{size}\t{url}"
             out.write(f"{line}\n".encode("utf-8", "surrogateescape"))
     return all_valid
 
 
-def _size(arguments: LookupArguments, asking: Asking, opened: Opened, keys: KeyRange) -> str:
+def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenCluster, keys: KeyRange) -> str:
     import json
 
     from cdxmill.search.size import count_pages, estimate
@@ -252,8 +251,8 @@ def _size(arguments: LookupArguments, asking: Asking, opened: Opened, keys: KeyR
     if arguments.show_num_pages:
         return json.dumps(count_pages(opened, keys, arguments.page_size)._asdict())
     if arguments.estimate:
-        return json.dumps(estimate(opened, asking, keys)._asdict())
-    return str(asking.count(opened, keys))
+        return json.dumps(estimate(opened, prepared, keys)._asdict())
+    return str(prepared.count(opened, keys))
 
 
 def _read_urls(path: str) -> Iterator[str]:

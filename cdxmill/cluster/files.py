@@ -1,67 +1,66 @@
-"""What stands in the folder of a ZipNum cluster, ours or another's, and where its shards are."""
+"""The files of a ZipNum cluster, cdxmill's or another's, and the locations of its shards."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 
+from cdxmill.cluster.find import find_folder, has_cluster, location_names
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
 from cdxmill.errors import UsageError
-from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, parse_locations
-from cdxmill.storage.choose import PathOrUrl, exists, is_listed, is_remote, join, list_folder, read_bytes
-
-INDEXES = (INDEX, SUMMARY, "all.idx")
-"""Names of a secondary index, in the order in which readers look for them."""
+from cdxmill.formats.zipnum_index import INDEX, MANIFEST, SUMMARY, ParsedLocations, parse_locations
+from cdxmill.storage.choose import PathOrUrl, read_bytes
 
 _SHARD = re.compile(r"cdx-\d{5,}\.gz")
 _PART = re.compile(r"part-\d{5,}")
 
 
 class ClusterFiles:
-    """The files of the cluster at a path or URL, by name; a server that lists none is asked for each.
+    """The files of the cluster at a path or URL, by name.
 
-    By a `rule` as lookups have it shards are elsewhere.
+    `index` is the name of its index, None if it has none. `shards` and `parts` are the names of the listed ones.
+    With a `rule`, as lookups take it, shards are in another folder.
     """
 
     def __init__(self, cluster: PathOrUrl, rule: Rule | None = None) -> None:
-        """Raises UsageError where no cluster is there, InputError where its folder cannot be looked into."""
-        self.cluster, self._rule = str(cluster).rstrip("/") or "/", rule
+        """Raises UsageError if there is no cluster, InputError if its folder cannot be read."""
         if rule is not None:
             check_rule(rule)
-        can_list = not is_remote(str(cluster)) or is_listed(str(cluster))
-        self._listed = set(list_folder(cluster)) if can_list else None
-        self._asked: dict[str, bool] = {}
-        self.index = next(filter(self.has, INDEXES), None)
-        self.shards = self._like(_SHARD)
-        self.parts = self._like(_PART)
-        if self.index is None and not self.has(MANIFEST) and not self.shards:
+        self._rule = rule
+        self._folder, self.index = find_folder(str(cluster))
+        if self.index is None and not has_cluster(self._folder):
             raise UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX}, {SUMMARY} or {MANIFEST})")
-        self._locations: Locations | None = None
-
-    def _like(self, pattern: re.Pattern[str]) -> list[str]:
-        return in_order(name for name in self._listed or () if pattern.fullmatch(name))
+        self.folder = self._folder.path
+        self.shards = in_order(self._folder.names(_SHARD))
+        self.parts = in_order(self._folder.names(_PART))
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file."""
-        if self._listed is not None:
-            return name in self._listed
-        if name not in self._asked:
-            self._asked[name] = exists(self.place(name))
-        return self._asked[name]
+        """Whether there is such a file beside the index."""
+        return self._folder.has(name)
 
-    def place(self, name: str) -> str:
-        """The path or URL of a file beside the shards."""
-        return join(self.cluster, name)
+    def path(self, name: str) -> str:
+        """The path or URL of a file beside the index."""
+        return self._folder.file(name)
 
-    def shard_place(self, shard: str) -> str:
-        """The path or URL of a shard, where readers look for it first."""
-        return next(shard_locations(self.cluster, shard, self._rule, self._read_locations, self.has))
+    def shard_path(self, shard: str) -> str:
+        """The path or URL of a shard at which readers look first."""
+        return next(shard_locations(self.folder, shard, self._rule, self._by_shard, self.has))
 
-    def _read_locations(self) -> Locations:
-        if self._locations is None:
-            has = self.has(LOCATIONS)
-            self._locations = parse_locations(read_bytes(self.place(LOCATIONS))) if has else {}
-        return self._locations
+    @cached_property
+    def locations_name(self) -> str | None:
+        """The name of cluster.loc, None if there is none."""
+        return next(filter(self.has, location_names(self.index)), None)
+
+    @cached_property
+    def locations(self) -> ParsedLocations:
+        """The contents of cluster.loc; no rows if there is none."""
+        if self.locations_name is None:
+            return ParsedLocations([], [])
+        return parse_locations(read_bytes(self.path(self.locations_name)))
+
+    def _by_shard(self) -> Locations:
+        return dict(self.locations.rows)
 
 
 def in_order(names: Iterable[str]) -> list[str]:

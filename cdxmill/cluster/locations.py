@@ -1,4 +1,4 @@
-"""Where the shards of a cluster are: where a rule says, else beside the index, else where cluster.loc has them."""
+"""The locations of a cluster's shards: those of a rule, else beside the index, else those of cluster.loc."""
 
 from __future__ import annotations
 
@@ -9,45 +9,45 @@ from cdxmill.errors import UsageError
 from cdxmill.storage.choose import is_remote, join
 
 Rule = tuple[str, str]
-"""pywb's `match` and `replace`, which make of the index's folder that of the shards."""
-Locations = Mapping[bytes, list[str]]
-"""What cluster.loc has of each shard, best first."""
+"""pywb's `match` and `replace`: a regular expression and its replacement turn the index's folder into that of the shards."""
+Locations = Mapping[str, list[str]]
+"""The locations of each shard by cluster.loc, best first."""
 
 _ENDINGS = (".gz", ".cdx.gz")
-"""Some indexes name shards without them."""
+"""Some indexes name shards without these endings."""
 
 
 def check_rule(rule: Rule) -> None:
-    """Raise UsageError where a rule cannot be followed."""
+    """Raise UsageError if a rule is invalid."""
     try:
         re.sub(rule[0], rule[1], "folder/")
     except (re.error, IndexError) as error:
         raise UsageError(
-            f"--shard-index-loc {rule[0]!r} {rule[1]!r}: no regular expression ({error})"
+            f"invalid --shard-index-loc {rule[0]!r} {rule[1]!r}: not a regular expression and its replacement ({error})"
         ) from None
 
 
 def shard_locations(
     folder: str, shard: str, rule: Rule | None, locations: Callable[[], Locations], has: Callable[[str], bool]
 ) -> Iterator[str]:
-    """The paths or URLs at which a shard may be, best first; one at the least.
+    """The paths or URLs at which a shard may be, best first; at least one.
 
-    `folder` is that of the index. `has` says whether a file of that name is, or may be, in it.
+    `folder` is that of the index. `has` says whether the folder has, or may have, a file of a name.
     """
     if rule is not None:
         yield re.sub(rule[0], rule[1], f"{folder}/") + shard
         return
     if has(shard):
         yield join(folder, shard)
-    listed = locations().get(shard.encode("utf-8", "surrogateescape"), [])
-    yield from (resolved(folder, place) for place in listed)
+    listed = locations().get(shard, [])
+    yield from (resolved(folder, location) for location in listed)
     if not listed and not shard.endswith(".gz"):
         yield from (join(folder, shard + ending) for ending in _ENDINGS if has(shard + ending))
     yield join(folder, shard)
 
 
 def resolved(folder: str, location: str) -> str:
-    """The path or URL that a location of cluster.loc names: one without root starts at the cluster's folder.
+    """The path or URL of a location in cluster.loc. A relative one starts at the cluster's folder.
 
     >>> resolved("/data/C", "cdx-00000.gz"), resolved("/data/C", "s3://bucket/cdx-00000.gz")
     ('/data/C/cdx-00000.gz', 's3://bucket/cdx-00000.gz')

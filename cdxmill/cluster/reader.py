@@ -1,40 +1,26 @@
-"""A cluster at a path or URL, opened for questions: its secondary index, and bytes of its shards."""
+"""A cluster at a path or URL, opened for lookups: its secondary index, and bytes of its shards."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING
 
+from cdxmill.cluster.find import index_files, location_names, no_index
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
-from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.zipnum_index import (
-    INDEX,
-    LOCATIONS,
-    MANIFEST,
-    SUMMARY,
-    number_of,
-    parse_locations,
-    part_name,
-)
+from cdxmill.cluster.open_shards import OpenShard, OpenShards
+from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.formats.zipnum_index import INDEX, MANIFEST, SUMMARY, number_of, parse_locations
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
 from cdxmill.storage.choose import PathOrUrl, exists, is_remote, join, open_ranges, read_bytes, status
 
-INDEXES = (INDEX, SUMMARY, "all.idx", f"indexes/{INDEX}")
-"""Names that clusters are published with, in the order in which they are looked for."""
-_INDEX_ENDINGS = (".idx", ".summary")
-_OPEN = 64
-"""Shards that are held open."""
-_ABSENT = re.compile(r"\((40[34]|410)\b|No such file|\babsent\b|not found", re.I)
+if TYPE_CHECKING:
+    from cdxmill.formats.cluster_manifest import Manifest
 
-
-class _Shard(NamedTuple):
-    place: str
-    read_at: Callable[[int, int], bytes]
-    files: ExitStack
+_MOST_OPEN = 64
+"""Shards that stay open."""
 
 
 class ClusterReader:
@@ -49,174 +35,159 @@ class ClusterReader:
     ) -> None:
         self.cluster, self.index = cluster, index
         self.is_remote = is_remote(index_file)
-        self._index_file, self._rule = index_file, rule
-        self._folder = os.path.dirname(index_file) or "."  # noqa: PTH120 - may be a URL
-        self._open: OrderedDict[bytes, _Shard] = OrderedDict()
-        self._locations: Locations | None = None
+        folder, _, self._index_name = index_file.rpartition("/")
+        self._folder = folder or ("/" if index_file.startswith("/") else ".")
+        self._rule = rule
+        self._open = OpenShards(_MOST_OPEN)
         if not self.is_remote:
-            self._known_locations()
+            self._locations  # noqa: B018 - reads it, so that a corrupt one is reported at once
 
     def read(self, shard: bytes, offset: int, size: int) -> bytes:
-        """The `size` bytes at `offset` of a shard; fewer where it ends. Raises InputError where no place has them."""
-        known = self._open.get(shard)
+        """The `size` bytes at `offset` of a shard; fewer at its end. Threads may share a reader.
+
+        Raises InputError if no location of the shard can be read.
+        """
         errors: dict[str, InputError] = {}
-        if known is not None:
-            try:
-                return known.read_at(offset, size)
-            except InputError as error:
-                errors[known.place] = error
-                self._let_go(shard, known)
-        for place in self._places(shard):
-            if place in errors:
-                continue
-            with ExitStack() as files:
+        with self._open.borrow(shard) as known:
+            if known is not None:
                 try:
-                    read_at = files.enter_context(_open_shard(place))
-                    data = read_at(offset, size)
+                    return known.read_at(offset, size)
                 except InputError as error:
-                    errors[place] = error
-                    continue
-                self._hold(shard, _Shard(place, read_at, files.pop_all()))
-                return data
+                    errors[known.path] = error
+                    self._open.remove(shard, known)
+        for path in self._paths(shard):
+            if path not in errors:
+                try:
+                    return self._open_and_read(shard, path, offset, size)
+                except InputError as error:
+                    errors[path] = error
         raise next(iter(errors.values()))
 
+    def _open_and_read(self, shard: bytes, path: str, offset: int, size: int) -> bytes:
+        with ExitStack() as files:
+            read_at = files.enter_context(_open_shard(path))
+            data = read_at(offset, size)
+            self._open.add(shard, OpenShard(path, read_at, files.pop_all()))
+            return data
+
     def close(self) -> None:
-        """Close what is open of the shards."""
-        while self._open:
-            self._open.popitem()[1].files.close()
+        """Close all open shards."""
+        self._open.close()
 
     def block_lines(self) -> int | None:
-        """Lines that a full block has, where cluster.json is there to tell."""
-        return self._told("numlines")
+        """The number of lines of a full block, None without a valid cluster.json."""
+        return None if self._manifest is None else self._manifest.numlines
 
     def check_index(self) -> None:
-        """Raise DamagedCluster where the index is out of order at its ends, or has not the blocks of cluster.json."""
+        """Raise DamagedCluster if the index is out of order at its ends, or has not the blocks of cluster.json."""
         self.index.check_ends()
-        if os.path.basename(self._index_file) not in (INDEX, SUMMARY):  # noqa: PTH119 - may be a URL
+        if self._index_name not in (INDEX, SUMMARY) or self._manifest is None:
             return
         last = self.index.last_line()
-        have, want = number_of(last) if last else 0, self._told("blocks")
-        if None not in (have, want) and have != want:
-            raise DamagedCluster(f"the index has {have} blocks, {MANIFEST} {want}: it is cut, or another's")
+        found, expected = number_of(last) if last else 0, self._manifest.blocks
+        if found is not None and found != expected:
+            raise DamagedCluster(
+                f"the index has {found} blocks, but {MANIFEST} has {expected}:"
+                " the index is truncated, or belongs to another cluster"
+            )
 
-    def _told(self, field: str) -> int | None:
-        """A number of cluster.json, where that is there."""
-        place = join(self._folder, MANIFEST)
-        with suppress(InputError, ValueError, LookupError, TypeError):
-            from cdxmill.formats.cluster_manifest import parse_manifest  # where there is one
+    @cached_property
+    def _manifest(self) -> Manifest | None:
+        """A missing or corrupt one is not an error: lookups do not need it."""
+        path = join(self._folder, MANIFEST)
+        if not self.is_remote and not exists(path):
+            return None
+        from cdxmill.cluster.manifest import read_manifest  # imported only if there is one
 
-            if self.is_remote or exists(place):
-                return int(parse_manifest(read_bytes(place))[field])
+        with suppress(InputError):
+            return read_manifest(path)
         return None
 
-    def _hold(self, shard: bytes, opened: _Shard) -> None:
-        if shard in self._open:  # another thread was first
-            opened.files.close()
-            return
-        while len(self._open) >= _OPEN:
-            self._open.popitem(last=False)[1].files.close()
-        self._open[shard] = opened
-
-    def _let_go(self, shard: bytes, opened: _Shard) -> None:
-        if self._open.get(shard) is opened:  # else another thread was first
-            del self._open[shard]
-            opened.files.close()
-
-    def _places(self, shard: bytes) -> Iterator[str]:
-        """Where a shard may be; a file behind a network is not asked for before it is read."""
+    def _paths(self, shard: bytes) -> Iterator[str]:
+        """The locations of a shard. Remote files are not checked before they are read: that would cost requests."""
         return shard_locations(
             self._folder,
             os.fsdecode(shard),
             self._rule,
-            self._known_locations,
+            lambda: self._locations,
             lambda name: self.is_remote or exists(join(self._folder, name)),
         )
 
-    def _known_locations(self) -> Locations:
-        if self._locations is None:
-            self._locations = self._read_locations()
-        return self._locations
-
-    def _read_locations(self) -> Locations:
-        own = re.sub(r"\.[^./]*$", "", self._index_file) + ".loc"
-        for place in dict.fromkeys((join(self._folder, LOCATIONS), own)):
-            if not self.is_remote and not exists(place):
+    @cached_property
+    def _locations(self) -> Locations:
+        """The rows of cluster.loc. Raises InputError if a local one cannot be read."""
+        for name in location_names(self._index_name):
+            path = join(self._folder, name)
+            if not self.is_remote and not exists(path):
                 continue
             try:
-                return parse_locations(read_bytes(place))
+                return dict(parse_locations(read_bytes(path)).rows)
             except InputError as error:
                 if not self.is_remote:
                     raise
-                if not _is_absent(error):
+                if not isinstance(error, AbsentError | RefusedError):
                     return {}
         return {}
 
 
 @contextmanager
 def open_cluster(cluster: PathOrUrl, rule: Rule | None = None) -> Iterator[ClusterReader]:
-    """The cluster whose folder, or whose index, is at a path or URL; by a `rule` its shards are elsewhere.
+    """Open the cluster at a path or URL: its folder, the collection above, or its index file.
 
-    Raises UsageError where no cluster is there, InputError where it cannot be read or, also in the `with`,
-    is damaged.
+    With a `rule` its shards are in another folder. Raises UsageError if there is no cluster, InputError if it
+    cannot be read or is corrupt, also inside the `with`.
     """
     cluster = str(cluster)
     if rule is not None:
         check_rule(rule)
-    with ExitStack() as files, damage_told(cluster):
+    with ExitStack() as files, _damage_as_input_error(cluster):
         index_file, read_at, size = _open_index(cluster, files)
         index = SecondaryIndex(read_at, size, REMOTE_PAGE if is_remote(cluster) else LOCAL_PAGE)
         reader = ClusterReader(cluster, index_file, index, rule)
         files.callback(reader.close)
-        if not reader.is_remote:  # behind a network it would cost three requests
+        if not reader.is_remote:  # a remote check would cost three requests
             reader.check_index()
         yield reader
 
 
 @contextmanager
-def damage_told(cluster: str) -> Iterator[None]:
-    """What is wrong with a cluster becomes InputError."""
+def _damage_as_input_error(cluster: str) -> Iterator[None]:
+    """Turn DamagedCluster into InputError."""
     try:
         yield
     except DamagedCluster as error:
-        raise InputError(cluster, str(error), "verify it, or build the cluster again") from None
+        raise InputError(
+            cluster, str(error), "check it with cdxmill verify, or build the cluster again"
+        ) from None
 
 
-def _open_shard(place: str) -> AbstractContextManager[Callable[[int, int], bytes]]:
-    if not is_remote(place):
-        return open_ranges(place)
+def _open_shard(path: str) -> AbstractContextManager[Callable[[int, int], bytes]]:
+    if not is_remote(path):
+        return open_ranges(path)
     from cdxmill.storage.cache import open_known
 
-    return open_known(place)
+    return open_known(path)
 
 
 def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int], bytes], int]:
-    """The index's path or URL, what reads it, and its size."""
-    names = [cluster] if cluster.endswith(_INDEX_ENDINGS) else [join(cluster, name) for name in INDEXES]
+    """The path or URL of the index, its `read_at`, and its size in bytes."""
     refused: InputError | None = None
-    for place in names:
-        if not is_remote(place):
-            found = status(place)
-            if found is not None and not (found.is_folder and len(names) == 1):
-                return place, files.enter_context(open_ranges(place)), found.size
+    for path in index_files(cluster):
+        if not is_remote(path):
+            found = status(path)
+            if found is not None:
+                return path, files.enter_context(open_ranges(path)), found.size
             continue
-        from cdxmill.storage.cache import open_cached  # slow to import, and only for what is behind a network
+        from cdxmill.storage.cache import open_cached  # slow to import, and only remote files need it
 
         try:
-            ranges = files.enter_context(open_cached(place))
-        except InputError as error:
-            if not _is_absent(error):
-                raise
-            refused = refused or (error if "(403" in error.reason else None)
+            ranges = files.enter_context(open_cached(path))
+        except AbsentError:
+            continue
+        except RefusedError as error:  # S3 without the right to list answers so for a missing file, too
+            refused = refused or error
             continue
         if ranges.size is None:
-            raise InputError(place, "the server does not tell the size", "fetch the cluster")
-        return place, ranges.read_at, ranges.size
-    if refused is not None:
-        raise refused
-    if not is_remote(cluster) and exists(join(cluster, part_name(0))):
-        raise InputError(cluster, f"it has no {INDEX}", "cdxmill publish --unfinished makes one of its parts")
-    raise UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX} or {SUMMARY})")
-
-
-def _is_absent(error: InputError) -> bool:
-    return _ABSENT.search(error.reason) is not None
+            raise InputError(path, "the server does not report the file size", "download the cluster")
+        return path, ranges.read_at, ranges.size
+    raise refused or no_index(cluster)

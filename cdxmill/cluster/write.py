@@ -1,11 +1,11 @@
-"""The files beside a cluster's shards: idx, summary, loc, and last the manifest."""
+"""Write the files beside a cluster's shards: idx, summary, loc, and the manifest last."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest
+from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest, make_manifest
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, format_location, part_name
 from cdxmill.inputs.split_files import write_splits
@@ -24,7 +24,7 @@ _NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + rf"((?:\.\w+)?{re
 
 
 def unpublish(folder: PathOrUrl) -> None:
-    """From now on the folder, a path or URL, is no finished cluster."""
+    """Remove what makes the folder at a path or URL a finished cluster."""
     for name in (MANIFEST, INDEX, SUMMARY, LOCATIONS):
         remove(join(folder, name))
 
@@ -37,20 +37,20 @@ def write_cluster_files(
     block_lines: int,
     location: str | None,
 ) -> None:
-    """Finish the cluster in `folder`, a path or URL, whose parts and shards stand.
+    """Finish the cluster in `folder`, a path or URL, after its parts and shards are written.
 
-    `location` is the folder or URL that cluster.loc points to; by default the folder itself.
+    `location` is the folder or URL of the shards in cluster.loc. The default is `folder`.
     """
     remove_others(folder, len(shards))
     write_splits(points, join(folder, "splits.txt"))
     write_index(folder, (read_bytes(join(folder, part_name(number))) for number in range(len(shards))))
     write_locations(folder, [shard.name for shard in shards], location or folder)
     with write_atomic(join(folder, MANIFEST)) as file:
-        file.write(format_manifest(shards, points, compressor, block_lines))
+        file.write(format_manifest(make_manifest(shards, points, compressor, block_lines)))
 
 
 def remove_others(folder: PathOrUrl, shards: int) -> None:
-    """Delete parts and shards of an earlier, larger cluster, and what a killed run left half-written."""
+    """Delete parts and shards of an earlier, larger cluster, and unfinished files of a killed run."""
     for name in list_folder(folder):
         found = _NUMBERED.fullmatch(name)
         if found is not None and (found[2] or int(found[1]) >= shards):
@@ -58,7 +58,7 @@ def remove_others(folder: PathOrUrl, shards: int) -> None:
 
 
 def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
-    """All parts with line numbers, under both names that readers look for."""
+    """Write all parts with line numbers to cluster.idx and cluster.summary. Some readers look for the second name."""
     number = 0
     with write_atomic(join(folder, INDEX)) as index, write_atomic(join(folder, SUMMARY)) as summary:
         for part in parts:
@@ -70,7 +70,7 @@ def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
 
 
 def write_locations(folder: PathOrUrl, shards: Iterable[str], base: PathOrUrl) -> None:
-    """cluster.loc: each shard lies in `base`, a path or URL."""
+    """Write cluster.loc. All shards are in `base`, a path or URL."""
     with write_atomic(join(folder, LOCATIONS)) as file:
         for shard in shards:
             file.write(format_location(shard, join(absolute(base), shard)))

@@ -1,4 +1,4 @@
-"""get: a capture of a cluster, or a place in an archive -> the record itself."""
+"""get: a URL in a cluster, or an offset in an archive -> the record."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
 from cdxmill.formats.record_location import RecordLocation, record_location
 from cdxmill.formats.timestamp import timestamp_of
-from cdxmill.inputs.archive_store import Archives
-from cdxmill.search.question import Question
+from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.search.query import Query
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
@@ -25,7 +25,10 @@ _REVISIT = "warc/revisit"
 
 @dataclass(frozen=True, kw_only=True)
 class GetOptions:
-    """Where archives are, and what of a record is wanted: one of FORMS, the payload `decode`d or as it was sent."""
+    """Where the archives are, and which part of the record to give: one of FORMS.
+
+    `archives` is what `ArchiveStore` takes. With `decode`, the payload's encodings are undone.
+    """
 
     archives: str | None = None
     form: str = "record"
@@ -33,87 +36,96 @@ class GetOptions:
 
 
 class Wanted(NamedTuple):
-    """An archive's name, and the byte range of a record there; without a length the record that begins there."""
+    """A byte range of an archive. `length` None means the record that begins at `offset`."""
 
     filename: str
     offset: int
     length: int | None
 
+    def __str__(self) -> str:
+        return f"{self.filename}@{self.offset}"
+
 
 def get_record(wanted: Wanted, options: GetOptions) -> Iterator[bytes]:
-    """The record at a place in an archive, in pieces. Raises InputError where it is not there or is damaged."""
-    with closing(Archives(options.archives)) as archives:
+    """The record at an offset of an archive, in pieces. Raises InputError if it is missing or corrupt."""
+    with closing(ArchiveStore(options.archives)) as archives:
         fetched = archives.fetch(*wanted)
-        if options.form == "payload" and (why := _without_payload(fetched.record.headers)):
-            raise InputError(f"{wanted.filename}@{wanted.offset}", why, "look it up in a cluster that has it")
-        yield from _told(wanted, fetched, options)
+        if options.form == "payload" and (reason := _why_no_payload(fetched.record.headers)):
+            raise InputError(str(wanted), reason, "get it by its URL from a cluster that contains it")
+        yield from _contents(wanted, fetched, options)
 
 
 def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptions) -> Iterator[bytes]:
-    """The record of the capture of `url` nearest to a timestamp; without one, of the newest.
+    """The record of the capture of `url` nearest to `timestamp`, or of the newest one without a timestamp.
 
-    The payload of a revisit is that of the record that it repeats. Raises InputError where there is none,
-    it cannot be read, or another record is where the line says, UsageError as `lookup` does.
+    A revisit has no payload of its own; its payload is that of the capture it refers to. Raises InputError if there
+    is no capture, if the record cannot be read, or if it does not match the index line. Raises UsageError as `lookup`.
     """
-    question = Question(match_type="exact", sort="newest", limit=1)
+    query = Query(match_type="exact", sort="newest", limit=1)
     if timestamp is not None:
-        question = Question(match_type="exact", sort="closest", closest=timestamp, limit=1)
-    line = next(iter(lookup(cluster, url, question)), None)
+        query = Query(match_type="exact", sort="closest", closest=timestamp, limit=1)
+    line = next(iter(lookup(cluster, url, query)), None)
     if line is None:
         raise InputError(cluster, f"has no capture of {url}")
-    place = _place(cluster, line)
-    with closing(Archives(options.archives)) as archives:
-        fetched = _fetch(archives, place)
+    location = _location(cluster, line)
+    with closing(ArchiveStore(options.archives)) as archives:
+        fetched = _fetch(archives, location)
         headers = fetched.record.headers
-        if options.form == "payload" and (why := _without_payload(headers)):
-            original = _original(cluster, place, headers)
+        if options.form == "payload" and (reason := _why_no_payload(headers)):
+            original = _original(cluster, location, headers)
             if original is None:
-                raise InputError(f"{place.filename}@{place.offset}", f"{why}; {cluster} has no line of it")
-            place = original
-            fetched = _fetch(archives, place)
-        yield from _told(Wanted(*place[:3]), fetched, options)
+                raise InputError(str(_wanted(location)), f"{reason}; {cluster} does not contain that record")
+            location = original
+            fetched = _fetch(archives, location)
+        yield from _contents(_wanted(location), fetched, options)
 
 
-def _fetch(archives: Archives, place: RecordLocation) -> FetchedRecord:
-    """The record of a line. Raises InputError where another one is there."""
-    fetched = archives.fetch(*place[:3])
-    wrong = mismatch(fetched.record, place)
-    if wrong is not None:
-        hint = "index the archive again, or name the archives that were indexed"
-        raise InputError(f"{place.filename}@{place.offset}", wrong, hint)
-    return fetched
-
-
-def _place(cluster: str, line: bytes) -> RecordLocation:
+def _location(cluster: str, line: bytes) -> RecordLocation:
     try:
         return record_location(line)
     except ValueError as error:
         raise InputError(cluster, str(error)) from None
 
 
-def _without_payload(headers: Headers) -> str:
-    """Why a record has no payload of its own; "" where it has."""
+def _wanted(location: RecordLocation) -> Wanted:
+    return Wanted(location.filename, location.offset, location.length)
+
+
+def _fetch(archives: ArchiveStore, location: RecordLocation) -> FetchedRecord:
+    """The record of an index line. Raises InputError if it does not match the line."""
+    wanted = _wanted(location)
+    fetched = archives.fetch(*wanted)
+    reason = mismatch(fetched.record, location)
+    if reason is not None:
+        raise InputError(
+            str(wanted), reason, "index the archive again, or use --archives with the indexed archives"
+        )
+    return fetched
+
+
+def _why_no_payload(headers: Headers) -> str | None:
+    """The reason why a record has no payload of its own. None if it has one."""
     if headers.get(b"warc-type", b"").lower() != b"revisit":
-        return ""
+        return None
     names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
-    of = b" ".join(headers[name] for name in names if name in headers).decode("utf-8", "replace")
-    return f"is a revisit: the payload is in the record that it repeats{of and f' ({of})'}"
+    original = b" ".join(headers[name] for name in names if name in headers).decode("utf-8", "replace")
+    return f"is a revisit; its payload is in another record{original and f' ({original})'}"
 
 
-def _original(cluster: str, place: RecordLocation, headers: Headers) -> RecordLocation | None:
-    """The capture that a revisit repeats: the same digest, at the URL and nearest to the time that it names."""
-    url = headers.get(b"warc-refers-to-target-uri", b"").decode("utf-8", "replace") or place.url
-    date = timestamp_of(headers.get(b"warc-refers-to-date", b"")) or place.timestamp.encode()
-    question = Question(match_type="exact", sort="closest", closest=date[:14].decode())
-    for line in lookup(cluster, url, question):
-        found = _place(cluster, line)
-        if found.mime != _REVISIT and found.digest == place.digest:
+def _original(cluster: str, revisit: RecordLocation, headers: Headers) -> RecordLocation | None:
+    """The capture that a revisit refers to: the same digest, and nearest to the date in the revisit's headers."""
+    url = headers.get(b"warc-refers-to-target-uri", b"").decode("utf-8", "replace") or revisit.url
+    date = timestamp_of(headers.get(b"warc-refers-to-date", b"")) or revisit.timestamp.encode()
+    query = Query(match_type="exact", sort="closest", closest=date[:14].decode())
+    for line in lookup(cluster, url, query):
+        found = _location(cluster, line)
+        if found.mime != _REVISIT and found.digest == revisit.digest:
             return found
     return None
 
 
-def _told(wanted: Wanted, fetched: FetchedRecord, options: GetOptions) -> Iterator[bytes]:
-    """What of the record is wanted."""
+def _contents(wanted: Wanted, fetched: FetchedRecord, options: GetOptions) -> Iterator[bytes]:
+    """The part of the record that `options.form` names."""
     try:
         if options.form == "record":
             yield from fetched.content()
@@ -127,4 +139,4 @@ def _told(wanted: Wanted, fetched: FetchedRecord, options: GetOptions) -> Iterat
         else:
             yield from parts.payload
     except (NoRecord, PayloadError) as error:
-        raise InputError(f"{wanted.filename}@{wanted.offset}", str(error)) from None
+        raise InputError(str(wanted), str(error)) from None

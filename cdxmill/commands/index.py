@@ -18,8 +18,8 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
-from cdxmill.stages.captures.index_archive import LINE_FORMATS, Findings, index_archive
-from cdxmill.stages.captures.make_captures import CaptureOptions
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer, Findings
 from cdxmill.stages.lines.line_lists import distinct, text_of
 from cdxmill.stages.lines.merge_runs import merge_runs
 from cdxmill.stages.lines.sort_lines import LineSorter, sort_captures
@@ -233,19 +233,18 @@ def _tell(archive: Input, result: IndexResult, failures: Failures) -> None:
 
 def index_one(task: IndexTask) -> IndexResult:
     """Index one archive. Its failures are in the result, and in the list before its output stands."""
-    findings = Findings()
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, "lines")
     error = None
+    findings = Findings()
     try:
         with open_ranges(task.archive.path) as read_at:
             filename = os.fsencode(task.archive.filename)
             chunk = CHUNK if is_remote(task.archive.path) else LOCAL_CHUNK
             options = task.options
-            found = index_archive(
-                counted(read_at), filename, options.captures, options.line_format, findings, chunk
-            )
-            for lines in found:
+            indexer = ArchiveIndexer(counted(read_at), filename, options.captures, options.line_format, chunk)
+            findings = indexer.findings
+            for lines in indexer:
                 sorter.add(lines)
     except InputError as failure:
         error = failure

@@ -1,22 +1,37 @@
-"""lookup: a question -> the lines of a cluster, as pywb's CDX server would answer it."""
+"""lookup: a query -> the lines of a cluster, as pywb's CDX server would answer it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cdxmill.cluster.reader import open_cluster
-from cdxmill.search.question import ONLY_THE_URL, Asking, Opened, Question
+from cdxmill.search.many import Answer, answer_many
+from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 from cdxmill.storage.choose import PathOrUrl
 
 
-def lookup(cluster: PathOrUrl, url: str, question: Question = ONLY_THE_URL) -> Iterator[bytes]:
-    """The lines of `url` in the cluster at a path or URL, without line ends, as `question` wants them.
+def lookup(cluster: PathOrUrl, url: str, query: Query = Query()) -> Iterator[bytes]:  # noqa: B008 - it is frozen
+    """The lines of `url` in a cluster, without line ends.
 
-    Raises UsageError where the question cannot be answered or no cluster is there, InputError where it cannot
-    be read or is damaged: never does it give less than there is.
+    Raises UsageError if the query is invalid or no cluster exists there. Raises InputError if the cluster cannot
+    be read or is corrupt. The answer is never silently incomplete.
     """
-    asking = Asking(question)
-    keys = asking.keys(url)
-    with open_cluster(cluster, question.shard_rule) as reader:
-        for lines in asking.answer(Opened(reader), keys):
+    prepared = PreparedQuery(query)
+    keys = prepared.keys(url)
+    with open_cluster(cluster, query.shard_rule) as reader:
+        for lines in prepared.answer(OpenCluster.of(reader), keys):
             yield from lines
+
+
+def lookup_many(
+    cluster: PathOrUrl,
+    urls: Iterable[str],
+    query: Query = Query(),  # noqa: B008 - it is frozen
+) -> Iterator[Answer]:
+    """The answers for `urls`, in their order. An invalid URL gets an error in place of lines.
+
+    Raises UsageError and InputError like `lookup`.
+    """
+    prepared = PreparedQuery(query)
+    with open_cluster(cluster, query.shard_rule) as reader:
+        yield from answer_many(OpenCluster.of(reader), prepared, urls)

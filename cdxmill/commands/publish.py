@@ -1,7 +1,7 @@
-"""publish: a cluster that a job or `zipnum` left -> a cluster that stands where readers look for it.
+"""publish: a cluster that a job or `zipnum` wrote -> a complete cluster in the folder from which it is served.
 
 check all       cluster.json, the shards' sizes, the parts' lines and order
-copy            shards that do not stand there yet, then parts and split points
+copy            missing or changed shards, then parts and split points
 write           cluster.idx, cluster.summary, cluster.loc, metadata.yaml, and last cluster.json
 """
 
@@ -15,7 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cdxmill.cluster.shards import Shard, check_parts, find_shards, listed_shards
+from cdxmill.cluster.find import COLLECTION_INDEXES, find_folder
+from cdxmill.cluster.manifest import read_manifest
+from cdxmill.cluster.shards import Shard, check_parts, find_shards
 from cdxmill.cluster.write import remove_others, unpublish, write_index, write_locations
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_index import MANIFEST
@@ -39,10 +41,8 @@ from cdxmill.storage.choose import (
 )
 
 METADATA = "metadata.yaml"
-_INDEXES = "indexes"
-"""The folder of the index in a collection, as pywb and Common Crawl lay it out."""
 _COPIED = ".published.json"
-"""What stands at the destination while it is no finished cluster: shard, SHA-256."""
+"""The shards copied so far, with their SHA-256. It exists while the destination is not a finished cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,44 +78,46 @@ class _Copy(NamedTuple):
 
 
 def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummary:
-    """Publish `cluster` in the folder `target`, both a path or URL; where they are one, only the index is written.
+    """Publish `cluster` in the folder `target`; each is a path or URL. If they are the same, only write the index.
 
-    Raises UsageError where it is unfinished and that was not asked for, InputError where it is
-    damaged: both before anything is written.
+    Raises UsageError if the cluster is unfinished and `options` do not allow that, InputError if it is corrupt.
+    Nothing is written before these checks.
     """
     check_writable(cluster)
     check_writable(target)
-    shards = find_shards(cluster, options.unfinished)
-    blocks = check_parts(cluster, shards)
-    if same_place(cluster, target):
+    folder = find_folder(cluster)[0].path
+    target = folder if same_place(cluster, target) else target
+    shards = find_shards(folder, options.unfinished)
+    blocks = check_parts(folder, shards)
+    if same_place(folder, target):
         copied = 0
-        write_index(target, _parts(cluster, shards))
+        write_index(target, _parts(folder, shards))
     else:
-        copied = _copy_all(cluster, target, shards, options)
-    shards_at = cluster if options.index_only else target
+        copied = _copy_all(folder, target, shards, options)
+    shards_at = folder if options.index_only else target
     write_locations(target, [shard.name for shard in shards], options.location or shards_at)
     _write_metadata(target, options.title)
-    if not same_place(cluster, target):
-        _finish(cluster, target)
+    if not same_place(folder, target):
+        _finish(folder, target)
     return PublishSummary(
         shards=len(shards), copied=copied, blocks=blocks, bytes=sum(shard.bytes for shard in shards)
     )
 
 
 def _copy_all(cluster: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> int:
-    """Everything but what tells where the shards are, and the manifest; the number of shards copied."""
-    standing = _standing(target, shards)
+    """Copy shards, parts and split points, and write the index. Returns the number of shards copied."""
+    present = _already_copied(target, shards)
     if options.index_only:
-        _refuse_other_shards(target, shards, standing)
-    _note(target, standing)
+        _refuse_other_shards(target, shards, present)
+    _note(target, present)
     unpublish(target)
-    missing = () if options.index_only else [shard for shard in shards if shard.name not in standing]
+    missing = () if options.index_only else [shard for shard in shards if shard.name not in present]
     copies = [_Copy(shard, join(cluster, shard.name), join(target, shard.name)) for shard in missing]
     total = sum(shard.bytes for shard in missing)
     with Progress("copying shards", len(copies), total, options.quiet) as progress:
         for index, digest in run_tasks(_copy, copies, options.processes, progress.tick):
-            standing[copies[index].shard.name] = digest
-            _note(target, standing)
+            present[copies[index].shard.name] = digest
+            _note(target, present)
             progress.advance()
     remove_others(target, len(shards))
     write_index(target, _copied_parts(cluster, target, shards))
@@ -125,8 +127,8 @@ def _copy_all(cluster: str, target: str, shards: Sequence[Shard], options: Publi
     return len(copies)
 
 
-def _standing(target: str, shards: Sequence[Shard]) -> dict[str, str]:
-    """The shards that stand at the target, by name with their SHA-256: of this size, and known to be the same."""
+def _already_copied(target: str, shards: Sequence[Shard]) -> dict[str, str]:
+    """The shards at the target that have the right size and are known to be the same: name, SHA-256."""
     found = list_folder(target)
     known = _known(target, found)
     return {
@@ -138,31 +140,31 @@ def _standing(target: str, shards: Sequence[Shard]) -> dict[str, str]:
 
 
 def _known(target: str, found: Container[str]) -> dict[str, str]:
-    """What an earlier run, finished or not, has put at the target: shard, SHA-256."""
+    """The shards that an earlier run, finished or not, copied to the target: name, SHA-256."""
     with suppress(InputError, ValueError):
         if MANIFEST in found:
-            return {shard.name: shard.sha256 for shard in listed_shards(target)}
+            return {shard.name: shard.sha256 for shard in read_manifest(join(target, MANIFEST)).shards}
         if _COPIED in found:
             return dict(json.loads(read_bytes(join(target, _COPIED))))
     return {}
 
 
-def _refuse_other_shards(target: str, shards: Sequence[Shard], standing: dict[str, str]) -> None:
-    """Readers look for shards beside the index first."""
+def _refuse_other_shards(target: str, shards: Sequence[Shard], present: dict[str, str]) -> None:
+    """Raise UsageError if the target has other shards. Readers use shards beside the index first."""
     found = list_folder(target)
-    if any(shard.name in found and shard.name not in standing for shard in shards):
+    if any(shard.name in found and shard.name not in present for shard in shards):
         raise UsageError(
-            f"{target}: holds other shards, which readers would take; leave out --index-only, or name another folder"
+            f"{target}: has other shards, which readers would use; omit --index-only, or choose another folder"
         )
 
 
-def _note(target: str, standing: dict[str, str]) -> None:
+def _note(target: str, present: dict[str, str]) -> None:
     with write_atomic(join(target, _COPIED)) as file:
-        file.write(json.dumps(standing).encode())
+        file.write(json.dumps(present).encode())
 
 
 def _copy(task: _Copy) -> str:
-    """Copy a shard; its SHA-256. Raises InputError where it is not the one of the manifest."""
+    """Copy a shard and return its SHA-256. Raises InputError if it is not the shard of the manifest."""
     digest = hashlib.sha256()
     size = 0
     with write_atomic(task.target) as file, open_ranges(task.source) as read_at:
@@ -172,7 +174,7 @@ def _copy(task: _Copy) -> str:
             size += len(piece)
         found = digest.hexdigest()
         if size != task.shard.bytes or task.shard.sha256 not in ("", found):
-            raise InputError(task.source, f"its content is not that of {MANIFEST}", "build the cluster again")
+            raise InputError(task.source, f"its contents do not match {MANIFEST}", "build the cluster again")
     return found
 
 
@@ -192,9 +194,9 @@ def _copied_parts(cluster: str, target: str, shards: Sequence[Shard]) -> Iterato
 
 
 def _write_metadata(target: str, title: str | None) -> None:
-    """The collection's title, as pywb shows it. One that stands is kept where no other is given."""
+    """Write the collection's title, which pywb shows. Without a new title an existing one is kept."""
     folder, name = posixpath.split(absolute(target))
-    collection = folder if name == _INDEXES else absolute(target)
+    collection = folder if name == COLLECTION_INDEXES else absolute(target)
     metadata = join(collection, METADATA)
     if title is None and exists(metadata):
         return
@@ -205,7 +207,7 @@ def _write_metadata(target: str, title: str | None) -> None:
 
 
 def _finish(cluster: str, target: str) -> None:
-    """The manifest, where there is one, last; from now on the target is a finished cluster."""
+    """Copy the manifest, if there is one. From now on the target is a finished cluster."""
     if exists(join(cluster, MANIFEST)):
         _copy_small(join(cluster, MANIFEST), join(target, MANIFEST))
     remove(join(target, _COPIED))

@@ -1,45 +1,43 @@
-"""verify: a ZipNum cluster -> what is wrong with it.
+"""verify: a ZipNum cluster -> its faults.
 
-    shards      read whole: blocks, order, what the parts and the index have to be
-    beside      cluster.idx, cluster.summary, parts, cluster.loc, splits, cluster.json
+    claims      what cluster.json, the index and cluster.loc say about the shards
+    shards      read whole and compared with the parts and the index
+    beside      cluster.idx, cluster.summary, cluster.loc, split points, cluster.json
     against     the lines of CDX files
     archives    the records of the lines
 
-With cluster.json every byte is held against it; without, what lines, offsets and order show.
+With cluster.json every byte is checked. Without it lines, offsets and order are checked.
 """
 
 from __future__ import annotations
 
-import posixpath
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import zip_longest
 from typing import NamedTuple
 
-from cdxmill.checks.against import SoundShard, check_against, told_difference
-from cdxmill.checks.archives import SoundLines, check_archives
-from cdxmill.checks.beside import check_locations, check_manifest, check_splits
-from cdxmill.checks.shards import Reports, ShardTask, block_ranges, check_seams, read_shards
-from cdxmill.cluster.files import ClusterFiles, in_order, part_of
+from cdxmill.checks.against import check_against, difference_findings
+from cdxmill.checks.archives import check_archives
+from cdxmill.checks.beside import check_complete, check_indexes, check_manifest, check_splits
+from cdxmill.checks.claims import Claims, read_claims, shard_tasks
+from cdxmill.checks.findings import Finding, limited
+from cdxmill.checks.locations import check_locations
+from cdxmill.checks.shards import ReadShard, check_block_lines, check_order, read_shards
+from cdxmill.checks.verify_run import VerifyRun
+from cdxmill.cluster.files import ClusterFiles
 from cdxmill.cluster.locations import Rule
-from cdxmill.cluster.manifest import Manifest, read_manifest
 from cdxmill.errors import InputError
-from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
+from cdxmill.formats.zipnum_index import MANIFEST
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count, human_bytes
-from cdxmill.stages.zipnum.check_index import MOST_FAULTS, IndexReport, ShardLines, scan_index
-from cdxmill.storage.choose import open_ranges, pieces, read_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
     """How a cluster is verified.
 
-    `against` are CDX files, `convert`ed where that was done for the cluster; `archives` is where the archives are,
-    `sample` the number of lines that are looked up there; `location` is what cluster.loc has to name.
-    By a `shard_rule` shards are elsewhere than beside the index.
+    `against` are CDX files, `convert`ed if the cluster was built so. `archives` is the path or URL of the archives,
+    `sample` the number of lines to look up there. `location` is the folder or URL that cluster.loc must have. With a
+    `shard_rule` the shards are not beside the index.
     """
 
     against: Sequence[str] | None = None
@@ -83,178 +81,64 @@ class Verified(NamedTuple):
 
 
 def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified:
-    """Check the cluster at a path or URL. What is wrong is told by `failures`.
+    """Check the cluster at a path or URL, and report its faults to `failures`.
 
-    Raises UsageError where there is none, InputError where nothing of it can be read.
+    Raises UsageError if there is no cluster, InputError if nothing of it can be read.
     """
+    run = VerifyRun(options.processes, failures, options.quiet)
     files = ClusterFiles(cluster, options.shard_rule)
-    manifest = _manifest(files, failures)
-    index = _index(files, failures)
-    names = _names(files, manifest, index, failures)
-    tasks = [_task(files, name, manifest, index) for name in names]
-    reports = read_shards(tasks, options.processes, failures, options.quiet)
-    sound = check_seams(tasks, reports, failures)
-    _tell(files, _beside(files, manifest, index, reports, options.location), failures)
-    compared = options.against is not None and _compare_inputs(
-        cluster, tasks, reports, sound, options, failures
-    )
-    records = None if options.archives is None else _read_records(tasks, reports, options, failures)
-    known = [report for report in reports.values() if report is not None]
-    lines, blocks = sum(report.lines for report in known), sum(report.blocks for report in known)
-    size = sum(report.size for report in known)
-    exact = manifest is not None
-    return Verified(
-        shards=len(reports),
-        lines=lines,
-        blocks=blocks,
-        size=size,
-        exact=exact,
-        compared=compared,
-        records=records,
-        faults=failures.count,
-    )
+    claims = read_claims(files)
+    run.report(claims.findings)
+    shards = read_shards(shard_tasks(files, claims), run)
+    order = list(check_order(shards))
+    run.report(order)
+    run.report(check_block_lines(shards))
+    run.report(limited(_check_beside(files, claims, shards, options.location)))
+    is_valid = not order and not any(shard.report.faults for shard in shards)
+    compared = options.against is not None and _compare_inputs(cluster, shards, is_valid, options, run)
+    records = None
+    if options.archives is not None:
+        records = check_archives(shards, options.archives, options.sample, run)
+    return _summary(claims, shards, compared, records, failures.count)
+
+
+def _check_beside(
+    files: ClusterFiles, claims: Claims, shards: Sequence[ReadShard], location: str | None
+) -> Iterator[Finding]:
+    """Check the files beside the shards, except the parts."""
+    manifest = claims.manifest
+    reports = {shard.task.name: shard.report for shard in shards}
+    try:
+        if manifest is not None:
+            yield from check_complete(files)
+        yield from check_indexes(files)
+        yield from check_locations(files, reports, location, manifest is not None)
+        if manifest is not None:
+            yield from check_manifest(files, manifest, reports)
+            yield from check_splits(files, manifest, reports)
+    except InputError as error:
+        yield Finding(error.path, None, error.reason)
 
 
 def _compare_inputs(
-    cluster: str,
-    tasks: Sequence[ShardTask],
-    reports: Reports,
-    sound: bool,
-    options: VerifyOptions,
-    failures: Failures,
+    cluster: str, shards: Sequence[ReadShard], is_valid: bool, options: VerifyOptions, run: VerifyRun
 ) -> bool:
-    """Whether the lines could be compared with those of the inputs; how they differ is told."""
-    if not sound:
-        failures.note(
-            "note: lines were not compared with the inputs, for some shards are damaged or out of order"
+    """Whether the lines could be compared with those of the inputs."""
+    if not is_valid:
+        run.failures.note(
+            "note: lines were not compared with the inputs because some shards are corrupt or out of order"
         )
         return False
-    places = ((task.place, reports[task.name]) for task in tasks)
-    shards = [
-        SoundShard(place, report.first) for place, report in places if report is not None and report.lines
-    ]
-    difference = check_against(
-        shards, options.against or (), options.convert, options.processes, failures, options.quiet
-    )
-    for reason in told_difference(difference):
-        failures.add(cluster, None, reason)
+    difference = check_against(shards, options.against or (), options.convert, run)
+    run.report(difference_findings(cluster, difference))
     return True
 
 
-def _read_records(
-    tasks: Sequence[ShardTask],
-    reports: Reports,
-    options: VerifyOptions,
-    failures: Failures,
-) -> int:
-    """How many records were read, of the lines of sound shards."""
-    shards = []
-    for task in tasks:
-        report = reports[task.name]
-        if report is not None and report.lines and not report.faults:
-            block_lines = report.block_lines or report.last_lines
-            shards.append(SoundLines(task.place, report.lines, block_lines, partial(block_ranges, task)))
-    return check_archives(
-        shards, options.archives or "", options.sample, options.processes, failures, options.quiet
-    )
-
-
-def _manifest(files: ClusterFiles, failures: Failures) -> Manifest | None:
-    try:
-        return read_manifest(files)
-    except InputError as error:
-        failures.add(error.path, None, error.reason, error.hint)
-        return None
-
-
-def _index(files: ClusterFiles, failures: Failures) -> IndexReport:
-    if files.index is None:
-        return IndexReport({}, False, [])
-    with open_ranges(files.place(files.index)) as read_at:
-        found = scan_index(pieces(read_at))
-    for fault in found.faults:
-        failures.add(files.place(files.index), fault.offset, fault.reason)
-    return found
-
-
-def _names(
-    files: ClusterFiles, manifest: Manifest | None, index: IndexReport, failures: Failures
-) -> list[str]:
-    """The shards in the order of their lines; parts and shards that are too many are told."""
-    files_of_index = {posixpath.basename(files.shard_place(name)) for name in index.shards}
-    if manifest is None:
-        others = {*files.shards, *_located(files)} - index.shards.keys() - files_of_index
-        names = in_order({*index.shards, *others}) if others else list(index.shards)
-    else:
-        names = manifest.names
-        for shard in index.shards.keys() - set(names):
-            failures.add(files.place(files.index or INDEX), None, f"{shard} is no shard of {MANIFEST}")
-    for name in {*files.shards, *files.parts} - {*names, *map(part_of, names)} - files_of_index:
-        failures.add(files.place(name), None, "is no file of this cluster: its index has nothing of it")
-    return names
-
-
-def _located(files: ClusterFiles) -> list[str]:
-    if not files.has(LOCATIONS):
-        return []
-    lines = read_bytes(files.place(LOCATIONS)).split(b"\n")
-    return [line.split(b"\t")[0].decode("utf-8", "surrogateescape") for line in lines if b"\t" in line]
-
-
-def _task(files: ClusterFiles, name: str, manifest: Manifest | None, index: IndexReport) -> ShardTask:
-    part = part_of(name)
-    has_parts = manifest is not None or files.parts or files.has(part)
-    return ShardTask(
-        name,
-        files.shard_place(name),
-        files.place(part) if has_parts else None,
-        files.place(files.index) if files.index is not None else None,
-        index.shards.get(name, ShardLines(0, 0, 0)),
-        index.numbered or manifest is not None,
-        manifest.block_lines if manifest is not None else None,
-        manifest is not None,
-    )
-
-
-def _beside(
-    files: ClusterFiles,
-    manifest: Manifest | None,
-    index: IndexReport,
-    reports: Reports,
-    location: str | None,
-) -> Iterator[tuple[str, str]]:
-    """(file, what is wrong) of the files beside the shards but the parts."""
-    wanted = (INDEX, SUMMARY, LOCATIONS) if manifest is not None else ()
-    yield from ((name, "is absent") for name in wanted if not files.has(name))
-    if files.has(INDEX) and files.has(SUMMARY):
-        yield from _check_same(files, INDEX, SUMMARY)
-    try:
-        if files.has(LOCATIONS):
-            yield from check_locations(files, reports, location, manifest is not None)
-        if manifest is not None:
-            yield from check_manifest(manifest, reports)
-            yield from check_splits(files, manifest, reports)
-    except InputError as error:
-        yield error.path.rpartition("/")[2], error.reason
-
-
-def _tell(files: ClusterFiles, wrong: Iterable[tuple[str, str]], failures: Failures) -> None:
-    """Tell what is wrong with files: of each file as much as anybody reads."""
-    told = Counter[str]()
-    for name, reason in wrong:
-        told[name] += 1
-        if told[name] <= MOST_FAULTS:
-            failures.add(files.place(name), None, reason)
-    for name in (name for name in told if told[name] > MOST_FAULTS):
-        failures.add(files.place(name), None, f"{told[name] - MOST_FAULTS} more things are wrong with it")
-
-
-def _check_same(files: ClusterFiles, one: str, other: str) -> Iterator[tuple[str, str]]:
-    with open_ranges(files.place(one)) as first, open_ranges(files.place(other)) as second:
-        pairs = zip_longest(pieces(first), pieces(second), fillvalue=b"")
-        start = 0
-        for left, right in pairs:
-            if left != right:
-                yield other, f"is not the same as {one} from about byte {start} on"
-                return
-            start += len(left)
+def _summary(
+    claims: Claims, shards: Sequence[ReadShard], compared: bool, records: int | None, faults: int
+) -> Verified:
+    reports = [shard.report for shard in shards]
+    lines, blocks = sum(report.lines for report in reports), sum(report.blocks for report in reports)
+    size = sum(report.size for report in reports)
+    is_exact = claims.manifest is not None
+    return Verified(len(reports), lines, blocks, size, is_exact, compared, records, faults)

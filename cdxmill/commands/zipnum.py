@@ -2,18 +2,15 @@
 
     CDX files  --sort, spill, sample-->  runs + split points  --merge by shard-->  shards
 
-Everything is read once, but large sorted gzip files: these are runs as they are. A run killed
-half-way leaves its finished tasks in a work folder inside the cluster's; the same command goes
-on from them.
+Every file is read once, except large sorted gzip files: these serve as runs and are read again.
+A killed run leaves its finished tasks in a work folder inside the cluster's folder. The same
+command, started again, continues from them.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,28 +21,33 @@ from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
-from cdxmill.inputs.cdx_files import check_flavours, deal, note_empty
-from cdxmill.inputs.sampling import SAMPLES_PER_SHARD, guess_ceiling, sample_group, sample_tasks, splits_of
-from cdxmill.inputs.sorting import finish_runs, share_of_runs, sort_files
+from cdxmill.inputs.grouping import group_sources
+from cdxmill.inputs.sampling import (
+    SAMPLES_PER_SHARD,
+    guess_ceiling,
+    run_sampling,
+    sample_tasks,
+    splits_of,
+)
+from cdxmill.inputs.sort_tasks import SortResult, SortTask, sort_group
+from cdxmill.inputs.sorting import share_of_runs
+from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, note_empty, take_inventory
 from cdxmill.running.failures import Failures
-from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_blocks import merge_blocks
-from cdxmill.stages.lines.sample_lines import Reservoir, Sample, merge_samples
-from cdxmill.stages.lines.sort_lines import LineSorter
+from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES, write_shard
-from cdxmill.storage.choose import total_size
 from cdxmill.storage.local import file_size, make_folder, write_atomic
 from cdxmill.storage.scratch import Scratch
 
 
 @dataclass(frozen=True, kw_only=True)
 class ZipnumOptions:
-    """How a cluster is built. `points` of None means: sample `shards` - 1 of them."""
+    """How a cluster is built. If `points` is None, `shards` - 1 of them are found by sampling."""
 
     shards: int
     points: tuple[bytes, ...] | None = None
@@ -56,6 +58,16 @@ class ZipnumOptions:
     processes: int = 1
     location: str | None = None
     quiet: bool = False
+
+    @property
+    def sample_size(self) -> int:
+        """Lines of the sample; 0 if the split points are given."""
+        return self.shards * SAMPLES_PER_SHARD if self.points is None else 0
+
+    def settings(self) -> tuple[object, ...]:
+        """Everything besides the inputs that the bytes of a cluster depend on."""
+        lines = self.points, self.shards, self.convert, self.seed
+        return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
 
 
 class ClusterSummary(NamedTuple):
@@ -75,18 +87,6 @@ class ClusterSummary(NamedTuple):
         return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.bytes)}, {removed}"
 
 
-class _SortTask(NamedTuple):
-    number: int
-    paths: list[str]
-    scratch: Path
-    sample_size: int
-    seed: str
-    convert: bool
-    shards: int
-    ceiling: float
-    most_runs: int
-
-
 class _ShardTask(NamedTuple):
     number: int
     slices: list[Slice]
@@ -101,49 +101,31 @@ def build_cluster(
 ) -> ClusterSummary:
     """Build the cluster of all lines of the CDX files `paths` in `folder`.
 
-    A file that cannot be read or is damaged is told and contributes no line. Raises
-    UsageError where the files do not fit together.
+    A file that is corrupt or cannot be read is reported and adds no lines. Raises UsageError if the
+    files hold different kinds of lines.
     """
-    check_inputs(paths, options)
+    inventory = take_inventory(paths, flavours=True)
+    check_inputs(inventory, options)
     make_folder(folder)
     unpublish(folder)
-    settings = _settings(options)
-    job = fingerprint(paths, settings)
-    work = WorkFolder(folder / ".work", job)
-    runs, sample, failed = _sort(paths, work, options, failures)
-    points = (
-        list(options.points) if options.points is not None else splits_of(sample, options.shards, failures)
-    )
-    shards = _write_shards(folder, work, runs, points, options, failures)
-    if any(run.source for run in runs) and fingerprint(paths, settings) != job:
+    states = [source.state() for source in inventory.sources]
+    work = WorkFolder(folder / ".work", fingerprint(states, options.settings()))
+    done = _sort(inventory, work, options, failures)
+    points = _split_points(inventory, done.sample, options, failures)
+    shards = _write_shards(folder, work, done.runs, points, options, failures)
+    if any(run.source for run in done.runs) and have_changed(inventory.sources):
         raise StoppedError("inputs were changed while they were read; run it again")
     write_cluster_files(folder, shards, points, options.compressor, options.block_lines, options.location)
     work.scratch.remove()
-    lines = sum(shard.lines for shard in shards)
-    taken = sum(run.lines + run.duplicates for run in runs)
-    size, blocks = sum(shard.bytes for shard in shards), sum(shard.blocks for shard in shards)
-    return ClusterSummary(
-        shards=len(shards),
-        lines=lines,
-        blocks=blocks,
-        duplicates=taken - lines,
-        bytes=size,
-        failed_inputs=failed,
-    )
+    return _summary(shards, done)
 
 
-def _settings(options: ZipnumOptions) -> tuple[object, ...]:
-    """All that the bytes of a cluster depend on, but the inputs."""
-    lines = options.points, options.shards, options.convert, options.seed
-    return *lines, options.block_lines, options.compressor, options.compressor.version(), __version__
-
-
-def check_inputs(paths: Sequence[str], options: ZipnumOptions) -> None:
-    """Raise UsageError where the files do not fit together, or not the options."""
-    flavour = check_flavours(paths)
-    if options.convert and flavour is not None and flavour.fields != FIELDS:
+def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
+    """Raise UsageError if the files hold different kinds of lines, or the options do not suit them."""
+    first = check_flavours(inventory.sources)
+    if options.convert and first and first.flavour and first.flavour.fields != FIELDS:
         raise UsageError(
-            f"--convert takes CDX lines with {FIELDS} fields, but {flavour.path} is {flavour.name}"
+            f"--convert takes CDX lines with {FIELDS} fields, but {first.path} is {first.flavour.name}"
         )
     try:
         options.compressor.version()
@@ -151,65 +133,64 @@ def check_inputs(paths: Sequence[str], options: ZipnumOptions) -> None:
         raise UsageError(str(error)) from None
 
 
-def _sort(
-    paths: Sequence[str], work: WorkFolder, options: ZipnumOptions, failures: Failures
-) -> tuple[list[Run], Sample, int]:
-    size = options.shards * SAMPLES_PER_SHARD if options.points is None else 0
-    ceiling = guess_ceiling(paths, size) if size else 1.0
-    tasks = _sort_tasks(paths, work.scratch.folder, options, size, ceiling)
+def _sort(inventory: Inventory, work: WorkFolder, options: ZipnumOptions, failures: Failures) -> SortResult:
+    """The runs of all files, and a sample of all lines; failures are reported."""
+    tasks = _sort_tasks(inventory, work.scratch.folder, options)
     runs: list[Run] = []
     sample: Sample = []
-    failed = 0
-    with Progress("sorting", len(tasks), total_size(paths), options.quiet) as progress:
+    failed = []
+    with Progress("sorting", len(tasks), inventory.size, options.quiet) as progress:
         failures.show_on(progress)
-        note_empty(paths, failures)
-        done = work.run(
-            "sort", _sort_group, tasks, options.processes, progress, partial(_are_there, work.scratch)
-        )
-        for result in done:
-            runs += (Run(*run) for run in result["runs"])
-            keys = ((priority, key.encode("latin-1")) for priority, key in result["sample"])
-            sample = merge_samples((sample, list(keys)), size)
-            for path, reason, hint in result["failures"]:
-                failures.add(path, None, reason, hint)
-                failed += 1
-    if ceiling < 1 and len(sample) < size:  # far fewer lines than guessed
-        sample = _sample_again(paths, size, options)
-    return sorted(runs), sample, failed
+        note_empty(inventory.sources, failures)
+
+        def is_whole(content: Any) -> bool:
+            return SortResult.from_json(content).is_whole(work.scratch)
+
+        for content in work.run("sort", _sort_group, tasks, options.processes, progress, is_whole):
+            result = SortResult.from_json(content)
+            runs += result.runs
+            sample = merge_samples((sample, result.sample), options.sample_size)
+            failed += result.failures
+            for failure in result.failures:
+                failures.report(failure)
+    return SortResult(sorted(runs), sample, failed)
 
 
-def _sort_tasks(
-    paths: Sequence[str], scratch: Path, options: ZipnumOptions, size: int, ceiling: float
-) -> list[_SortTask]:
-    shards = options.shards if options.points is None else len(options.points) + 1
-    groups = deal(paths)
-    rest = options.convert, shards, ceiling, share_of_runs(len(groups))
+def _sort_tasks(inventory: Inventory, scratch: Path, options: ZipnumOptions) -> list[SortTask]:
+    groups = group_sources(inventory.sources)
+    size = options.sample_size
+    ceiling = guess_ceiling(inventory, size) if size else 1.0
     return [
-        _SortTask(number, group, scratch, size, f"{options.seed}:{number}", *rest)
+        SortTask(
+            number=number,
+            sources=group,
+            scratch=scratch,
+            seed=f"{options.seed}:{number}",
+            sample_size=size,
+            ceiling=ceiling,
+            convert=options.convert,
+            shards=options.shards if options.points is None else len(options.points) + 1,
+            most_runs=share_of_runs(len(groups)),
+        )
         for number, group in enumerate(groups)
     ]
 
 
-def _sample_again(paths: Sequence[str], size: int, options: ZipnumOptions) -> Sample:
-    """As `sample` does; files that cannot be read are told already."""
-    tasks = sample_tasks(paths, options.seed, size)
-    with Progress("sampling", len(tasks), total_size(paths), options.quiet) as progress:
-        results = run_tasks(sample_group, tasks, options.processes, progress.tick)
-        return merge_samples((result.sample for _, result in results), size)
+def _sort_group(task: SortTask) -> dict[str, Any]:
+    return sort_group(task).to_json()
 
 
-def _are_there(scratch: Scratch, result: dict[str, list[Any]]) -> bool:
-    return all(file_size(str(scratch.folder / run.name)) == run.end for run in starmap(Run, result["runs"]))
-
-
-def _sort_group(task: _SortTask) -> dict[str, list[Any]]:
-    """Runs, sample and failures of a group of files, as JSON can hold them."""
-    scratch = Scratch(task.scratch)
-    sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
-    reservoir = Reservoir(task.sample_size, random.Random(task.seed), task.ceiling)
-    failures = sort_files(task.paths, sorter, reservoir, task.convert, task.shards)
-    sample = [(priority, key.decode("latin-1")) for priority, key in reservoir.sample()]
-    return {"runs": finish_runs(sorter, scratch, task.most_runs), "sample": sample, "failures": failures}
+def _split_points(
+    inventory: Inventory, sample: Sample, options: ZipnumOptions, failures: Failures
+) -> list[bytes]:
+    """The split points given, or those from the sample; if it came out too small, the files are sampled again."""
+    if options.points is not None:
+        return list(options.points)
+    size = options.sample_size
+    if len(sample) < size and guess_ceiling(inventory, size) < 1:  # far fewer lines than guessed
+        tasks = sample_tasks(inventory, options.seed, size)
+        sample = run_sampling(tasks, inventory.size, options.processes, options.quiet, None)
+    return splits_of(sample, options.shards, failures)
 
 
 def _write_shards(
@@ -220,38 +201,56 @@ def _write_shards(
     options: ZipnumOptions,
     failures: Failures,
 ) -> list[ShardEntry]:
-    scratch = work.scratch
-    slices = cut_runs(runs, points, scratch.reader)
     tasks = [
-        _ShardTask(number, part, folder, scratch.folder, options.compressor, options.block_lines)
-        for number, part in enumerate(slices)
+        _ShardTask(
+            number=number,
+            slices=slices,
+            folder=folder,
+            scratch=work.scratch.folder,
+            compressor=options.compressor,
+            block_lines=options.block_lines,
+        )
+        for number, slices in enumerate(cut_runs(runs, points, work.scratch.reader))
     ]
     # the largest first, so that all processes end together
     tasks.sort(key=lambda task: sum(part.packed() for part in task.slices), reverse=True)
     with Progress("writing shards", len(tasks), 0, options.quiet) as progress:
         failures.show_on(progress)
-        results = work.run(
-            "shard", _write_shard, tasks, options.processes, progress, partial(_is_there, folder)
-        )
-        return sorted(starmap(ShardEntry, results))
+
+        def is_whole(content: Any) -> bool:
+            return _is_whole(folder, ShardEntry(**content))
+
+        results = work.run("shard", _write_shard, tasks, options.processes, progress, is_whole)
+        return sorted(ShardEntry(**content) for content in results)
 
 
-def _is_there(folder: Path, result: Sequence[Any]) -> bool:
-    shard = ShardEntry(*result)
+def _is_whole(folder: Path, shard: ShardEntry) -> bool:
     part = folder / shard.name.replace("cdx-", "part-").removesuffix(".gz")
     return file_size(str(folder / shard.name)) == shard.bytes and part.exists()
 
 
-def _write_shard(task: _ShardTask) -> ShardEntry:
+def _write_shard(task: _ShardTask) -> dict[str, Any]:
     blocks = merge_blocks(task.slices, Scratch(task.scratch).reader, task.block_lines)
-    return write_shard_files(blocks, task.number, task.folder, task.compressor)
+    return write_shard_files(blocks, task.number, task.folder, task.compressor)._asdict()
 
 
 def write_shard_files(
     blocks: Iterable[TextBlock], number: int, folder: Path, compressor: Compressor
 ) -> ShardEntry:
-    """Write the blocks of a shard, and its part, to `folder`, each whole or not at all."""
+    """Write the blocks of a shard, and its part of the index, to `folder`, each whole or not at all."""
     name = shard_name(number)
     with write_atomic(folder / name) as shard, write_atomic(folder / part_name(number)) as part:
         report = write_shard(blocks, name, shard, part, compressor)
     return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)
+
+
+def _summary(shards: Sequence[ShardEntry], done: SortResult) -> ClusterSummary:
+    lines = sum(shard.lines for shard in shards)
+    return ClusterSummary(
+        shards=len(shards),
+        lines=lines,
+        blocks=sum(shard.blocks for shard in shards),
+        duplicates=sum(run.lines + run.duplicates for run in done.runs) - lines,
+        bytes=sum(shard.bytes for shard in shards),
+        failed_inputs=len(done.failures),
+    )

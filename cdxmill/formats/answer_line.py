@@ -1,6 +1,6 @@
-"""Lines of an answer as they are printed: as they stand, CDXJ, JSON, CDX, CSV, or chosen fields.
+"""Index lines -> lines as they are printed: unchanged, or as CDXJ, JSON, text, CDX or CSV, with all or some fields.
 
-The words are pywb's: `cdxj`, `json` (an object a line), `text` (values with spaces between). `cdx` and `csv` are ours.
+`cdxj`, `json` (one object per line) and `text` (values separated by spaces) are pywb's. `cdx` and `csv` are our own.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Format = Callable[[bytes], bytes]
 
 
 def line_format(output: str | None, names: Sequence[str] | None, resolved: bool = False) -> Format | None:
-    """What makes a printed line, without its line end, of a line; None where lines stay as they stand.
+    """A function from a line to its printed form, without a line end. None means that lines are printed unchanged.
 
-    `names` are the fields that are asked for; `resolved` says that lines have the fields of `ORIGINAL`.
+    `names` are the fields to print. `resolved` means that lines have the fields of `ORIGINAL`.
 
     >>> line = b"com,a)/ 2020 http://a.com/ text/html 404 X 12"
     >>> make = line_format("json", ["urlkey", "status"])
@@ -46,7 +46,7 @@ def line_format(output: str | None, names: Sequence[str] | None, resolved: bool 
     if output is None and names is None:
         return None
     if output in (None, "cdxj"):
-        return _cdxj_as_it_stands if names is None else lambda line: _cdxj(parse_fields(line), names)
+        return _as_cdxj if names is None else lambda line: _cdxj(parse_fields(line), names)
     if output == "json":
         return lambda line: _dump(parse_fields(line), names).encode()
     if output == "text" and names is None and not resolved:
@@ -61,7 +61,7 @@ def line_format(output: str | None, names: Sequence[str] | None, resolved: bool 
 
 
 def header(output: str | None, names: Sequence[str] | None, resolved: bool = False) -> bytes | None:
-    """The line before all others, where the output has one.
+    """The header line, or None if the output has none.
 
     >>> header("csv", ["url", "status"]), header("json", None)
     (b'url,status', None)
@@ -69,7 +69,7 @@ def header(output: str | None, names: Sequence[str] | None, resolved: bool = Fal
     return _csv(names or (*_CSV, *(ORIGINAL if resolved else ()))) if output == "csv" else None
 
 
-def _cdxj_as_it_stands(line: bytes) -> bytes:
+def _as_cdxj(line: bytes) -> bytes:
     is_cdxj = line.split(b" ", 2)[-1].startswith(b"{")
     return line if is_cdxj else _cdxj(parse_fields(line), None)
 
@@ -90,7 +90,7 @@ def _joined(fields: Fields, names: Sequence[str] | None) -> bytes:
 
 
 def _cdx(fields: Fields, names: Sequence[str]) -> bytes:
-    """Spaces and control characters are percent-encoded, as everywhere in CDX."""
+    """A CDX line. Spaces and control characters are percent-encoded, as in every CDX file."""
     values = (str(fields.get(name, "")) or "-" for name in names)
     return _bytes(
         " ".join(_UNSAFE.sub(lambda match: f"%{ord(match.group()):02X}", value) for value in values)

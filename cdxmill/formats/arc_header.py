@@ -3,8 +3,8 @@
     URL IP-address archive-date content-type length
 
 The first record of a file has a `filedesc://` URL; its block starts with two lines that
-give the version and name the fields. ARC 2.0, with ten fields, is refused: the tools that
-replay archives cannot read it.
+give the version and the names of the fields. ARC 2.0, which has ten fields, is refused because
+replay tools cannot read it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from cdxmill.capture import Headers
 MAX_LINE = 1 << 16
 
 SEARCH = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]*:[^\n]* (?:\d{4,18}|-) [^ \n]* [^ \n]+ *\n")
-"""Finds what may be the next header line behind damage; the parser is stricter."""
+"""Finds possible header lines after damage. The parser is stricter."""
 KNOWN_SCHEME = re.compile(rb"(?:https?|ftp|dns|whois|filedesc|metadata|urn|mailto|news|nntp|gopher):")
-"""How the URLs of real files start."""
+"""The schemes of the URLs in real files."""
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
 _LENGTH = re.compile(rb"-?\d+")
@@ -29,10 +29,10 @@ _FIELDS_OF_2 = 10
 
 
 def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
-    """The header line that `data` starts with, under WARC's names, and where the block begins.
+    """The fields of the header line that `data` starts with, by their WARC names, and the position of the block.
 
-    None where the first line is no ARC header; raises ValueError where it is one of ARC 2.0.
-    The URL may hold spaces: the fields are counted from the line's end, as other readers do.
+    None if the first line is not an ARC header. Raises ValueError for a header line of ARC 2.0.
+    A URL may contain spaces. Therefore the fields are counted from the end, as other readers do.
 
     >>> parse_arc_header(b"http://a.b/ 1.2.3.4 20080430204825 text/html 10\\n")[0][b"content-length"]
     b'10'
@@ -63,7 +63,7 @@ def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
 
 
 def _is_version_2(fields: list[bytes]) -> bool:
-    """Whether address and date stand behind the first of ten fields: a URL with five spaces has none there."""
+    """Whether the second and third of ten fields are address and date, unlike in a URL with five spaces."""
     if len(fields) != _FIELDS_OF_2 or not fields[-1].isdigit():
         return False
     return all((_SCHEME.match(fields[0]), _ADDRESS.fullmatch(fields[1]), _DATE.fullmatch(fields[2])))

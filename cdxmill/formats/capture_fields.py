@@ -1,7 +1,7 @@
-"""The fields of a CDX or CDXJ line, by the names that pywb's CDX server has for them.
+"""The fields of a CDX or CDXJ line, with the names of pywb's CDX server.
 
 CDXJ   <urlkey> <timestamp> {"url": ..., "mime": ..., ...}
-CDX    <urlkey> <timestamp> <url> ...                        7, 9, 10 or 11 fields, and those with three more
+CDX    <urlkey> <timestamp> <url> ...                        7, 9, 10 or 11 fields; the last three also with ORIGINAL
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ ALSO = {
     "k": "urlkey",
     "f": "filename",
 }
-"""Other names of fields: in filters, and as keys of JSON."""
+"""Other names of fields, in filters and as JSON keys."""
 
 
 def parse_fields(line: bytes) -> Fields:
-    """All fields of a line, in its order. Raises ValueError.
+    """All fields of a line, in their order. Raises ValueError.
 
     >>> parse_fields(b'com,a)/ 2020 {"url": "http://a.com/", "statuscode": 200}')
     {'urlkey': 'com,a)/', 'timestamp': '2020', 'url': 'http://a.com/', 'status': 200}
@@ -65,7 +65,7 @@ def parse_fields(line: bytes) -> Fields:
         return fields
     values = text.split(" ")
     if len(values) not in _COLUMNS:
-        raise ValueError(f"neither CDXJ nor CDX, with {len(values)} fields: {text[:80]!r}")
+        raise ValueError(f"invalid line, neither CDXJ nor CDX, with {len(values)} fields: {text[:80]!r}")
     return dict(zip(_COLUMNS[len(values)], values, strict=True))
 
 
@@ -73,16 +73,16 @@ def _json(text: str) -> Fields:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"the JSON of a line is damaged ({error}): {text[:80]!r}") from None
+        raise ValueError(f"invalid JSON in a line ({error}): {text[:80]!r}") from None
     if not isinstance(found, dict):
-        raise ValueError(f"the JSON of a line is no object: {text[:80]!r}")
+        raise ValueError(f"the JSON of a line is not an object: {text[:80]!r}")
     return found
 
 
 def field_reader(name: str) -> Callable[[bytes], str]:
-    """A function that gives one field of a line as text, "" where it is absent; JSON is parsed only where it must be.
+    """A function from a line to one of its fields, "" if it is missing. It parses the JSON only if needed.
 
-    The function raises ValueError for what is no line.
+    The function raises ValueError for an invalid line.
 
     >>> read = field_reader("statuscode")
     >>> read(b'com,a)/ 2020 {"status": "200"}'), read(b"com,a)/ 2020 http://a.com/ text/html 404 X 12")

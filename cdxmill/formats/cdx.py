@@ -3,8 +3,8 @@
      CDX N b a m s k r M S V g      urlkey timestamp url mime status digest redirect meta length offset file
      CDX N b a m s k r V g          the same without meta and length
 
-Absent values are `-`. A field cannot hold a space: white space and control characters in
-a value are percent-encoded, here and nowhere else.
+An absent value is `-`. White space and control characters in a value are percent-encoded, because
+fields are separated by spaces. No other format does this.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _UNSAFE = re.compile(rb"[\x00-\x20\x7f]")
 
 
 def format_cdx11(capture: Capture) -> bytes:
-    """One line of 11 fields, without its line end; redirect and meta are `-` as in pywb."""
+    """One line of 11 fields, without its line end. As in pywb, redirect and meta are `-`."""
     return b"%b - - %d %d %b" % (_start(capture), capture.length, capture.offset, _safe(capture.filename))
 
 
 def format_cdx9(capture: Capture) -> bytes:
-    """One line of 9 fields, without its line end; redirect is `-` as in pywb."""
+    """One line of 9 fields, without its line end. As in pywb, redirect is `-`."""
     return b"%b - %d %b" % (_start(capture), capture.offset, _safe(capture.filename))
 
 

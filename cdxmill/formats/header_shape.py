@@ -1,9 +1,8 @@
-"""Record headers that are laid out like an earlier one of the same file, read by one match.
+"""Record headers with the layout of an earlier header of the same file, read by one match.
 
-A writer's headers differ in their values, hardly ever in which fields they have. So the
-layout of a header that was read field by field is kept as a pattern; a header that the
-pattern matches has the fields that `parse_warc_header` would find, at a third of the time.
-Of its fields those are given that are asked for.
+The headers of a file have different values, but hardly ever different fields. Therefore the
+layout of each new header is kept as a pattern. A header that matches it has the fields that
+`parse_warc_header` would find, in a third of the time. Only the fields in ASKED are returned.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from cdxmill.capture import Headers
 from cdxmill.formats.warc_header import MAX_HEADER, parse_warc_header
 
 _MOST_SHAPES = 8
-"""Headers that are none like another would else be compared with more and more shapes."""
+"""Patterns per file. Without a limit, headers that are all different would be compared with more and more."""
 _VALUE = rb"\S.*(?<=\S)"
-"""One line; white space at its ends would have to be stripped."""
+"""One line without white space at its ends, which would have to be stripped."""
 _LENGTH = rb"[0-9]{1,18}"
-"""A number that needs no further look."""
+"""A number that needs no further check."""
 ASKED = frozenset(
     (
         b"content-length",
@@ -36,17 +35,17 @@ ASKED = frozenset(
         b"warc-type",
     )
 )
-"""Fields that anybody asks for: a capture is made from them."""
+"""The fields that a capture is made from."""
 _SINGLE = (b"content-length", b"content-type", b"warc-concurrent-to")
-"""Those that are asked for without the others; group 0, which is all of the header, stands for none."""
+"""Fields whose groups a shape has by name. Group 0, the whole header, means that the field is missing."""
 _NAME = re.compile(rb"[!-9;-~]+")
 
 
 class HeaderShape(NamedTuple):
-    """The pattern of a header; the names, in lower case, of its groups; its record type; and the groups of some fields.
+    """The pattern of a header, the names of its groups in lower case, its record type, the groups of some fields.
 
-    What stands in the group `length` is a number. `following` are all shapes of the file in the order in which
-    they are tried for the next header: records come in turns, so the one that came behind this last is the first.
+    The group `length` is a number. `following` has all shapes of the file, in the order in which they are tried
+    for the next header. The one that followed this shape last comes first, because record types alternate.
     """
 
     pattern: re.Pattern[bytes]
@@ -59,17 +58,17 @@ class HeaderShape(NamedTuple):
 
 
 HeaderMatch = tuple[HeaderShape, re.Match[bytes]]
-"""A header and the shape that it has."""
+"""A shape, and its match with a header."""
 
 
 def fields_of(found: HeaderMatch) -> Headers:
-    """Those fields of a header that are ASKED for, as `parse_warc_header` gives them."""
+    """The fields of a header that are in ASKED, as `parse_warc_header` returns them."""
     shape, match = found
-    return dict(zip(shape.names, match.groups()))  # noqa: B905 - as many, and no time to lose
+    return dict(zip(shape.names, match.groups()))  # noqa: B905 - the lengths are equal, and strict takes time
 
 
 class HeaderShapes:
-    """The shapes of a file's headers, up to a small number."""
+    """The shapes of a file's headers, at most a small number."""
 
     def __init__(self) -> None:
         self._shapes: list[HeaderShape] = []
@@ -88,7 +87,7 @@ class HeaderShapes:
         return None
 
     def parse(self, data: bytes | bytearray) -> tuple[Headers, int]:
-        """As `parse_warc_header`; the header's shape is known from then on."""
+        """As `parse_warc_header`. Also adds the header's shape to those that `match` knows."""
         headers, start = parse_warc_header(data)
         if len(self._shapes) < _MOST_SHAPES:
             shape = _shape_of(bytes(data[:start]), headers)
@@ -103,7 +102,7 @@ class HeaderShapes:
 
 
 def _shape_of(head: bytes, headers: Headers) -> HeaderShape | None:
-    """The shape of `head`; None where it is none that a pattern could tell all about."""
+    """The shape of `head`; None if a pattern cannot read all of it."""
     version, *lines = head.split(b"\r\n")
     names = [line.partition(b":")[0] for line in lines[:-2]]
     keys = tuple(name.lower() for name in names)

@@ -1,7 +1,7 @@
-"""The head of an HTTP message (RFC 9112): what an index needs of it.
+"""The head of an HTTP message (RFC 9112): the parts that an index needs.
 
-Read as warcio reads it: the status is the second word of the first line, whatever it
-is; the head ends at the first blank line, or where the block ends.
+As in warcio, the status is the second word of the first line, whatever it is. The head
+ends at the first blank line, or at the end of the block.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _PLAIN = re.compile(
     rb"(?:(?!(?i:content-type)[ \t]*:)\S.*+\n)*+"
     rb"(?:(?i:content-type)[ \t]*:(.*+)\n(?:\S.*+\n)*+)?\r\n"
 )
-"""A head with a status, in which no line is folded or blank but the last; its first Content-Type.
+"""A head with a status and without folded lines. The groups are the status and the first Content-Type.
 
-Nothing is tried twice: `++`, `*+`.
+Possessive quantifiers (`++`, `*+`) keep the time linear.
 """
 _LOCATION = re.compile(rb"\nlocation[ \t]*:(.*)", re.I)
 
 
 class HttpHead(NamedTuple):
-    """Status, Content-Type and a redirect's Location as they stand there, and where the payload begins."""
+    """Status, Content-Type and a redirect's Location, unchanged, and the position of the payload."""
 
     status: bytes | None
     content_type: bytes | None
@@ -47,13 +47,13 @@ def parse_http_head(block: bytes | bytearray) -> HttpHead:
 
 
 def _location(block: bytes | bytearray, end: int) -> bytes | None:
-    """The first Location of a plain head, stripped; None where it is absent or empty."""
+    """The first Location of a plain head, stripped; None if it is absent or empty."""
     found = _LOCATION.search(block, 0, end)
     return found[1].strip() or None if found is not None else None
 
 
 def _is_redirect(status: bytes | None) -> bool:
-    """Only a redirect's target is asked for; 201 and the like have a Location, too."""
+    """Whether the Location is the target of a redirect. Other statuses, like 201, can have a Location, too."""
     return status is not None and status[:1] == b"3"
 
 

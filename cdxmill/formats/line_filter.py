@@ -1,9 +1,9 @@
-"""Filters of pywb's CDX server: `[!][=|~]FIELD:TEXT` -> a function that tells whether a line passes.
+"""Filters of pywb's CDX server: `[!][=|~]FIELD:TEXT` -> a function from a line to whether it passes.
 
-=status:200      the field is exactly this
-~mime:text/.*    a regular expression matches at the field's start
-mime:html        the field contains this
-!...             not so
+=status:200      the field is equal to the text
+~mime:text/.*    the regular expression matches at the start of the field
+mime:html        the field contains the text
+!...             the opposite
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Passes = Callable[[bytes], bool]
 
 
 def parse_filter(text: str) -> Passes:
-    """The filter as a function of a line; without `FIELD:` it looks at the whole line. Raises ValueError.
+    """The filter as a function of a line. Without `FIELD:`, it applies to the whole line. Raises ValueError.
 
     >>> line = b'com,a)/ 2020 {"mime": "text/html", "status": "200"}'
     >>> [parse_filter(text)(line) for text in ("=status:200", "!=status:200", "~mime:.*html", "mime:text", "2020")]
@@ -28,7 +28,7 @@ def parse_filter(text: str) -> Passes:
     operator, rest = (rest[0], rest[1:]) if rest[:1] in ("=", "~") else ("", rest)
     if not rest:
         raise ValueError(
-            f"filter {text!r} says nothing; write e.g. =status:200, ~mime:.*html or !mime:image/"
+            f"invalid filter {text!r}: it is empty; expected e.g. =status:200, ~mime:.*html or !mime:image/"
         )
     name, colon, value = rest.partition(":")
     read = field_reader(name) if colon and name else _whole
@@ -50,5 +50,5 @@ def _matcher(operator: str, value: str, text: str) -> Callable[[str], bool]:
     try:
         match = re.compile(value).match
     except re.error as error:
-        raise ValueError(f"filter {text!r} is no regular expression ({error})") from None
+        raise ValueError(f"invalid filter {text!r}: not a regular expression ({error})") from None
     return lambda field: match(field) is not None

@@ -1,4 +1,4 @@
-"""What an index line says of where its record is."""
+"""An index line -> the location of its record."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from cdxmill.formats.convert import FIELDS, convert_line
 
 
 class RecordLocation(NamedTuple):
-    """A record's archive and its byte range there, None where its end is not told; and what it has to be.
+    """The byte range of a record in an archive, and what the record must match.
 
-    What the line does not tell is "".
+    `length` is None if the line has no length. The other fields are "" if the line does not have them.
     """
 
     filename: str
@@ -24,7 +24,7 @@ class RecordLocation(NamedTuple):
 
 
 def record_location(line: bytes) -> RecordLocation:
-    """Where the record of a CDX or CDXJ line is. Raises ValueError where the line does not tell.
+    """The location of the record of a CDX or CDXJ line. Raises ValueError if the line has none.
 
     >>> record_location(b'com,a)/ 2020 {"url": "http://a.com/", "length": "12", "offset": "0", "filename": "a.gz"}')[:3]
     ('a.gz', 0, 12)
@@ -36,7 +36,7 @@ def record_location(line: bytes) -> RecordLocation:
     fields = {name: str(value) for name, value in parse_fields(line).items()}
     filename, offset, length = (fields.get(name, "") for name in ("filename", "offset", "length"))
     if not filename or not offset.isdecimal() or (length not in ("", "-") and not length.isdecimal()):
-        raise ValueError(f"no line that tells where its record is: {line[:80]!r}")
+        raise ValueError(f"the line has no valid filename, offset and length: {line[:80]!r}")
     return RecordLocation(
         filename,
         int(offset),

@@ -1,9 +1,9 @@
-"""A non-GET request as a query to append to its URL (IIPC warc-specifications, cdx-non-get-requests).
+"""A non-GET request -> a query that is appended to its URL (IIPC warc-specifications, cdx-non-get-requests).
 
     POST /search, body a=1&b=2   ->   /search?__wb_method=POST&a=1&b=2
 
-The body's query is cut at 4096 characters. AMF bodies are taken as binary: decoding
-them needs an object library, and their keys are matched by nothing but other AMF decoders.
+The query of the body is truncated to 4096 characters. AMF bodies are handled as binary: decoding them needs an
+object library, and only other AMF decoders would give the same keys.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ _PART_NAME = re.compile(rb'\bname="([^"]*)"')
 
 
 def append_query(url: str, method: str, content_type: str, body: bytes) -> tuple[str, str]:
-    """`url` with method and body appended, and the body's query alone.
-
-    A GET leaves the URL as it is.
+    """`url` with method and body appended, and the query of the body alone. A GET does not change the URL.
 
     >>> append_query("http://a.b/", "POST", "application/json", b'{"n": [1, true]}')
     ('http://a.b/?__wb_method=POST&n=1&n.2_=true', 'n=1&n.2_=true')

@@ -1,12 +1,12 @@
-"""Split points: where the shards of a cluster begin (docs/formats/split-points.md).
+"""Split points: the keys at which the shards of a cluster start (docs/formats/split-points.md).
 
-Text: one point a line. SequenceFile<Text, NullWritable>, uncompressed, version 6, as
-Hadoop's TotalOrderPartitioner reads it:
+Text: one point per line. SequenceFile<Text, NullWritable>, uncompressed, version 6, as Hadoop's
+TotalOrderPartitioner reads it:
 
     "SEQ" 6 | key class, value class (vint length + UTF-8) | 0 0 (no compression)
     | 0 0 0 0 (no metadata) | sync marker (16 bytes)
     record: length (4 B, big endian) | key length (4 B) | vint size + key | (no value)
-    sync:   -1 (4 B) | sync marker, before a record once 102,400 B have passed (Hadoop 3)
+    sync:   -1 (4 B) | sync marker; before a record if it is 102,400 B or more after the last one (Hadoop 3)
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _SYNC_SIZE = 16
 
 
 def parse_text(data: bytes) -> list[bytes]:
-    """Split points of a text file. Raises ValueError where they are not strictly increasing."""
+    """Parse a text file. Raises ValueError if the split points are not strictly increasing."""
     lines = data.split(b"\n")
     return _checked([line for line in lines if line])
 
 
 def format_text(points: Sequence[bytes]) -> bytes:
-    """Split points as a text file; no points, no bytes."""
+    """Split points as a text file. Without points it is empty."""
     return b"".join(point + b"\n" for point in points)
 
 
 def parse(data: bytes) -> list[bytes]:
-    """Split points of either kind of file. Raises ValueError."""
+    """Parse either kind of file. Raises ValueError."""
     is_text = data[:3] != b"SEQ" or data[3:4] >= b" "
     return parse_text(data) if is_text else parse_sequence_file(data)
 
 
 def format_sequence_file(points: Sequence[bytes], sync: bytes | None = None) -> bytes:
-    """Split points as Hadoop 3.4 writes them, but for the marker, which is drawn from the points.
+    """Split points as Hadoop 3.4 writes them, except the sync marker, which is computed from the points.
 
     >>> parse_sequence_file(format_sequence_file([b"com,a)/ 2020", b"com,b)/ 2021"]))
     [b'com,a)/ 2020', b'com,b)/ 2021']
@@ -50,7 +50,7 @@ def format_sequence_file(points: Sequence[bytes], sync: bytes | None = None) -> 
 
 
 def format_partition_file(points: Sequence[bytes]) -> bytes:
-    """Split points for TotalOrderPartitioner where keys are bytes: SequenceFile<BytesWritable, NullWritable>."""
+    """Split points for TotalOrderPartitioner with keys of bytes: SequenceFile<BytesWritable, NullWritable>."""
     keys = [len(point).to_bytes(4, "big") + point for point in points]
     return _format(_BYTES_CLASS, keys, _marker(points))
 
@@ -73,14 +73,14 @@ def _format(key_class: bytes, keys: Sequence[bytes], marker: bytes) -> bytes:
 
 
 def parse_sequence_file(data: bytes) -> list[bytes]:
-    """Split points of a SequenceFile<Text, NullWritable>, whatever the spacing of its sync markers.
+    """Parse a SequenceFile<Text, NullWritable> with any spacing of sync markers.
 
-    Raises ValueError where it is none, is compressed, cut, or not strictly increasing.
+    Raises ValueError if it is another file, is compressed or truncated, or its points are not strictly increasing.
     """
     try:
         return _checked(list(_records(data)))
     except IndexError:
-        raise ValueError("the SequenceFile is cut") from None
+        raise ValueError("the SequenceFile is truncated") from None
 
 
 def _records(data: bytes) -> Iterator[bytes]:
@@ -98,12 +98,12 @@ def _records(data: bytes) -> Iterator[bytes]:
         length = _read_number(data, pos)
         if length == _ESCAPE:
             if data[pos + 4 : pos + 4 + _SYNC_SIZE] != marker:
-                raise ValueError(f"damaged SequenceFile: no sync marker at {pos + 4}")
+                raise ValueError(f"corrupt SequenceFile: no sync marker at {pos + 4}")
             pos += 4 + _SYNC_SIZE
             continue
         key, end = _read_text(data, pos + 8)
         if not length == _read_number(data, pos + 4) == end - pos - 8:
-            raise ValueError(f"damaged SequenceFile: the lengths at {pos} do not fit")
+            raise ValueError(f"corrupt SequenceFile: the lengths at {pos} do not match")
         yield key
         pos = end
 
@@ -136,7 +136,7 @@ def _text(value: bytes) -> bytes:
 
 
 def _vint(value: int) -> bytes:
-    """Hadoop's WritableUtils.writeVInt for a number from 0."""
+    """Hadoop's WritableUtils.writeVInt for a number >= 0."""
     if value <= 127:
         return bytes((value,))
     size = (value.bit_length() + 7) // 8
@@ -150,7 +150,7 @@ def _read_text(data: bytes, pos: int) -> tuple[bytes, int]:
     if first > 127:
         width = 0x90 - first
         if not 0 < width <= 4:
-            raise ValueError(f"damaged SequenceFile: bad length at {pos - 1}")
+            raise ValueError(f"corrupt SequenceFile: bad length at {pos - 1}")
         size = int.from_bytes(data[pos : pos + width], "big")
         pos += width
     if pos + size > len(data):

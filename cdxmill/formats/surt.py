@@ -1,21 +1,21 @@
-"""SURT: the key under which an index files a URL, host first and reversed, `com,example)/path?query`.
+"""SURT: the sort key of a URL. The host comes first and is reversed: `com,example)/path?query`.
 
     http://www.Example.com:80/a/../b/?z=1&a=2#top   ->   com,example)/b?a=2&z=1
            ^^^ 1  ^ 2      ^^3 ^^^^^ 4  ^ 5 ^^^ 6 ^^ 7
 
-1 `www`, `www2` dropped  2 lower case all over  3 the scheme's own port dropped  4 path made plain
-5 last slash dropped  6 arguments sorted, session ids dropped  7 fragment dropped. Percent escapes are undone
-until none is left, then what cannot stand in a key is escaped once. A URL without a host keeps its scheme
-(`dns:example.com`).
+1 `www`, `www2` dropped  2 everything in lower case  3 the scheme's default port dropped  4 path normalized
+5 last slash dropped  6 arguments sorted, session ids dropped  7 fragment dropped. Percent escapes are decoded
+until none is left, then characters that a key cannot contain are escaped once. A URL without a host keeps its
+scheme (`dns:example.com`).
 
-The reference is what pywb and the package `surt` answer; their keys are in everybody's indexes. The rules
-here were found by asking them, none of their code is used, odd answers are kept. One deliberate difference:
-the reference hands dotted numbers (`127.1`, `017.1.2.3`) to the machine's resolver; here they are worked out
-as `inet_aton` defines them and the network is never asked. The key is the same unless a resolver makes up
-an answer for what is no address (`1.2.3.256`).
+The reference are pywb and the package `surt`, because existing indexes have their keys. The rules were found
+by comparing answers; none of their code is used, and unusual answers are kept. There is one deliberate
+difference: the reference passes dotted numbers (`127.1`, `017.1.2.3`) to the machine's resolver. Here they are
+computed as `inet_aton` defines them, without the network. The key is the same unless a resolver invents an
+address for an invalid one (`1.2.3.256`).
 
-`surt` runs once per capture, so it has two ways to one answer: `_canonical` knows every rule; the short way
-remembers the key of `http://host:port` and looks at the rest only as far as it is unusual.
+`surt` runs once per capture, so there are two implementations with the same results. `_canonical` has all the
+rules. The quick one caches the key of `http://host:port` and applies only the rules that the rest needs.
 """
 
 import re
@@ -24,12 +24,12 @@ from contextlib import suppress
 from operator import methodcaller
 from urllib.parse import unquote_to_bytes
 
-_REMEMBERED = 1 << 15  # origins kept, about 8 MB at most
-_UNQUOTE_PASSES = 8  # real URLs need one or two; more is `%252525...`, left to the linear way
-_MOST_DIGITS = 4300  # what Python converts, so what the reference answers for
+_REMEMBERED = 1 << 15  # cached origins, at most about 8 MB
+_UNQUOTE_PASSES = 8  # real URLs need one or two; `%252525...` takes the linear loop
+_MOST_DIGITS = 4300  # the most that Python converts, and so the reference
 _DEFAULT_PORT = {b"http": 80, b"https": 443}
 
-# RFC 3986, appendix B, with the scheme held to its legal characters.
+# RFC 3986, appendix B, with only legal characters in the scheme.
 _PARTS = re.compile(rb"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
 _EXTRA_HTTP = re.compile(rb"\A(?:https?://)+(?=https?://)")
 _WWW = re.compile(rb"\Awww[0-9]*\.")
@@ -40,8 +40,8 @@ _ESCAPED = re.compile(rb"[\x00-\x20#%\x7f-\xff]")
 _PERCENT = ord("%")
 _HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
-# Each is a look-ahead, so that matches may overlap: the reference takes the last one. Group 1 is what goes.
-# They are seldom needed: `re` compiles them, and keeps them, when they are.
+# Each is a look-ahead, so that matches may overlap: the reference uses the last one. Group 1 is removed.
+# They are seldom needed, so `re` compiles and caches them when they are.
 _PATH_SESSIONS = (
     rb"(?<=/)(?=(\((?:[a-z]\([0-9a-z]{24}\))+\)/)[^?]+\.aspx)",
     rb"(?<=/)(?=(\([0-9a-z]{24}\)/)[^?]+\.aspx)",
@@ -55,9 +55,9 @@ _QUERY_SESSIONS = (
     rb"(?=(cfid=(?:(?!cfid=[^&])[^&])+&cftoken=[^&]+(?:&|\Z)))",
 )
 
-# The short way: origins that mean what they say, and a table that lowers the bytes no rule touches and turns
-# all others into NUL ("(" may open a session id). Seek NUL with `0 in` and pairs with `find`: `b"//" in path`
-# takes twice as long.
+# The quick implementation: ordinary origins, and a table that lowers the bytes to which no other rule applies
+# and turns all others into NUL ("(" may start a session id). NUL is searched with `0 in`, pairs with `find`,
+# because `b"//" in path` takes twice as long.
 _NAMED_ORIGIN = re.compile(rb"https?://((?:[a-z0-9_-]+\.)+[a-z][a-z0-9-]*)")
 _ORDINARY_ORIGIN = re.compile(rb"https?://[0-9A-Za-z][0-9A-Za-z._-]{0,253}(?::[0-9]{1,5})?")
 _LOWER_ORDINARY = bytes(byte if 32 < byte < 127 and byte not in b"#%(" else 0 for byte in range(256)).lower()
@@ -66,11 +66,11 @@ _name_then_value = methodcaller("partition", b"=")  # sorts `b` before `b=` befo
 
 
 def surt(url: bytes, keep_www: bool = False) -> bytes:
-    """Give the SURT of a URL; with `keep_www` the host keeps its `www.`.
+    """The SURT of a URL. With `keep_www` the host keeps its `www.`.
 
-    `url` is as archived: UTF-8, stray bytes and missing scheme included. Raises ValueError where there is
-    none: a blank URL, a port that is not a number up to 65535, a host of over 4300 digits. The key is ASCII
-    without white space, but for what comes back as it is: `filedesc...`, and a `urn:` instead of a ValueError.
+    `url` is the URL as archived: UTF-8, possibly with other bytes or without a scheme. Raises ValueError for
+    a blank URL, a port that is not a number up to 65535, and a host of more than 4300 digits. The key is ASCII
+    without white space. Exceptions: `filedesc...`, and a `urn:` that would be a ValueError, are their own keys.
 
     >>> surt(b"http://www.example.com:80/A/../b/?z=1&a=2#top")
     b'com,example)/b?a=2&z=1'
@@ -89,9 +89,9 @@ def surt(url: bytes, keep_www: bool = False) -> bytes:
 
 
 def unsurt(key: bytes) -> bytes:
-    """Turn a SURT's host round again, as pywb's `--unsurt` does; a key without host comes back as it is.
+    """Reverse the host of a SURT back, as pywb's `--unsurt` does. A key without a host is not changed.
 
-    A port stays with the label it stands at, as in pywb.
+    As in pywb, a port stays with its label.
 
     >>> unsurt(b"com,example)/x"), unsurt(b"dns:example.com"), unsurt(b"com,example:81)/")
     (b'example.com/x', b'dns:example.com', b'example:81.com/')
@@ -101,7 +101,7 @@ def unsurt(key: bytes) -> bytes:
 
 
 class _OriginKeys(dict[bytes, bytes]):
-    """The keys of ordinary origins: `http://example.com`, `com,example)`. Others get an empty one."""
+    """A cache: origin -> key, `http://example.com` -> `com,example)`. The key of an unusual origin is empty."""
 
     def __init__(self, keep_www: bool) -> None:
         super().__init__()
@@ -126,15 +126,15 @@ _WITH_WWW, _WITHOUT_WWW = _OriginKeys(True), _OriginKeys(False)
 
 
 def origin_keys(keep_www: bool) -> Mapping[bytes, bytes]:
-    """The keys of all ordinary origins, made when asked for: `http://example.com` has `com,example)`; others have b"".
+    """The keys of ordinary origins: `http://example.com` has `com,example)`. The key of any other origin is b"".
 
-    Asking may raise ValueError, as `surt` does.
+    Keys are made when they are looked up. This may raise ValueError, as `surt` does.
     """
     return _WITH_WWW if keep_www else _WITHOUT_WWW
 
 
 def _rest_key(rest: bytes) -> bytes:
-    """Give the key of what follows an ordinary origin: `/path?query#fragment`."""
+    """The key of the part after an ordinary origin: `/path?query#fragment`."""
     path, mark, query = rest.partition(b"?")
     path = path.translate(_LOWER_ORDINARY)
     if 0 in path or path.find(b"//") >= 0 or path.find(b"/.") >= 0:
@@ -151,7 +151,7 @@ def _rest_key(rest: bytes) -> bytes:
 
 
 def _canonical(url: bytes, keep_www: bool) -> bytes:
-    """Give the SURT by all the rules, remembering nothing."""
+    """The SURT by all the rules, without a cache."""
     if url.startswith(b"filedesc"):
         return url
     if not url:
@@ -175,9 +175,9 @@ def _without_space(url: bytes) -> bytes:
 
 
 def _split(url: bytes) -> tuple[bytes, bytes, int, bytes, bytes]:
-    """Take a URL apart: scheme, host, port (0: none or the scheme's own), path, query, all still escaped.
+    """Split a URL: scheme, host, port (0: none, or the scheme's default), path, query, all still escaped.
 
-    Without a host, an http URL's first path segment is the host, whatever is in it (`http:/example.com`).
+    If an http URL has no host, its first path segment is the host, whatever it contains (`http:/example.com`).
     """
     if not url:
         raise ValueError("blank URL")
@@ -206,19 +206,19 @@ def _host_and_port(authority: bytes) -> tuple[bytes, int]:
 
 
 def _host(host: bytes) -> bytes:
-    """Make a host plain: unescaped, IDNA, no stray dots, numbers as an IPv4 address, lower case, escaped."""
+    """Normalize a host: unescape, IDNA, remove extra dots, numbers to an IPv4 address, lower case, escape."""
     host = _unquote(host)
     if not host.isascii():
-        with suppress(UnicodeError):  # where it is no host name, its bytes stay
+        with suppress(UnicodeError):  # bytes that are not a host name are kept
             host = host.decode("utf-8", "ignore").encode("idna")
-    host = host.strip(b".").replace(b"..", b".")  # once over, as in the reference: three dots leave two
+    host = host.strip(b".").replace(b"..", b".")  # one pass, as in the reference: three dots become two
     if (address := _ipv4(host)) is not None:
         host = b"%d.%d.%d.%d" % tuple(address.to_bytes(4, "big"))
     return _quote(host)
 
 
 def _ipv4(host: bytes) -> int | None:
-    """Read one decimal number, or 2 to 4 dotted ones as inet_aton does: octal after a 0, the last fills up.
+    """Read one decimal number, or 2 to 4 dotted numbers as inet_aton does: octal after a 0, the last fills the rest.
 
     >>> [_ipv4(host) for host in (b"2130706433", b"127.1", b"0177.0.0.1", b"1.2.3.256", b"1.08", b"example.com")]
     [2130706433, 2130706433, 2130706433, None, None, None]
@@ -236,7 +236,7 @@ def _ipv4(host: bytes) -> int | None:
         return None
     if max(heads) > 255 or last >= 1 << 8 * (4 - len(heads)):
         return None
-    return last + sum(head << 24 - 8 * place for place, head in enumerate(heads))
+    return last + sum(head << 24 - 8 * i for i, head in enumerate(heads))
 
 
 def _host_key(host: bytes, port: int, keep_www: bool) -> bytes:
@@ -247,7 +247,7 @@ def _host_key(host: bytes, port: int, keep_www: bool) -> bytes:
 
 
 def _path_key(path: bytes) -> bytes:
-    """Give the key of a path below a host: `.`, `..` and empty segments resolved, then as any path."""
+    """The key of a path after a host: `.`, `..` and empty segments are resolved first."""
     path = _unquote(path)
     if path.find(b"//") >= 0 or path.find(b"/.") >= 0:
         path = _resolved(path)
@@ -258,7 +258,7 @@ def _resolved(path: bytes) -> bytes:
     kept: list[bytes] = []
     for segment in path[1:].split(b"/"):
         if segment == b".." and kept:
-            kept.pop()  # even a `..` that found nothing before it, as in the reference
+            kept.pop()  # as in the reference, also a `..` that had nothing to remove
         elif segment != b".":
             kept.append(segment)
     return b"/" + b"/".join(filter(None, kept))
@@ -273,7 +273,7 @@ def _path_end(path: bytes) -> bytes:
 
 
 def _query_key(query: bytes) -> bytes:
-    """Give `?` and the sorted arguments without session ids of a lower-case query, or nothing."""
+    """The key of a lower-case query: `?` and the sorted arguments without session ids; b"" if none are left."""
     if query.find(b"id") >= 0 and _SESSION_HINT.search(query):
         for session in _QUERY_SESSIONS:
             query = _without_last(session, query)
@@ -293,13 +293,13 @@ def _requote(text: bytes) -> bytes:
 
 
 def _quote(text: bytes) -> bytes:
-    """Lower the text and escape what has no place in a key."""
+    """Lower the text and escape the characters that a key cannot contain."""
     ordinary = text.translate(_LOWER_ORDINARY)
     return _ESCAPED.sub(lambda byte: _ESCAPES[byte[0]], text).lower() if 0 in ordinary else ordinary
 
 
 def _unquote(text: bytes) -> bytes:
-    """Undo percent escapes until none is left; a `%` that escapes nothing stays.
+    """Decode percent escapes until none is left. A `%` without two hex digits is kept.
 
     >>> _unquote(b"%2541%zz"), _unquote(b"%3" * 99 + b"4")
     (b'A%zz', b'4')
@@ -309,7 +309,7 @@ def _unquote(text: bytes) -> bytes:
             return text
         text = shorter
     done = bytearray()
-    for byte in text:  # all in one pass: escapes never overlap, so their order does not matter
+    for byte in text:  # one pass is enough: escapes never overlap, so their order does not matter
         done.append(byte)
         while len(done) > 2 and done[-3] == _PERCENT and _HEX_DIGITS.issuperset(done[-2:]):
             done[-3:] = bytes([int(done[-2:], 16)])

@@ -1,8 +1,8 @@
-"""Dates of archives -> 14-digit timestamps (UTC), as CDX lines carry them.
+"""Dates of archives -> 14-digit timestamps (UTC) of CDX lines.
 
-WARC-Date follows W3CDTF / ISO 8601 (WARC 1.1, 5.4): parts that are missing are at their
-least, fractions are dropped. ARC dates are 14 digits; real ones have 4 to 18, and missing
-parts are at their greatest, out-of-range parts clamped, as pywb's tools fill them.
+WARC-Date follows W3CDTF / ISO 8601 (WARC 1.1, 5.4). Missing parts get their smallest
+value, fractions are dropped. ARC dates should have 14 digits; real ones have 4 to 18.
+As in pywb's tools, their missing parts get the largest value, and parts out of range are clamped.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _NO_DIGITS = re.compile(rb"\D+")
 _ISO_START = re.compile(rb"\d{4}-\d")
 _LEAST = (1, 1, 1, 0, 0, 0)
 _LONGEST = 64
-"""No date has so many bytes; numbers of thousands of digits are no use to anybody."""
+"""Bytes of the longest text that is read as a date. Converting thousands of digits would be slow."""
 _FIRST_YEAR, _LAST_YEAR = 1900, 2999
 """Years that bare dates are clamped to, as warcio does."""
 _WIDTHS = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
 
 
 def timestamp_of(date: bytes) -> bytes | None:
-    """The 14 digits of `date`, or None where it is no date.
+    """The 14 digits of `date`, or None if it is not a date.
 
     >>> timestamp_of(b"2013-12-26T10:11:12.5Z"), timestamp_of(b"2015-07-29T20:10:45+02:00")
     (b'20131226101112', b'20150729181045')
@@ -60,7 +60,7 @@ def _iso(date: bytes) -> bytes | None:
 def _bare(digits: bytes) -> bytes:
     import calendar  # slow to import, and only ARC has such dates
 
-    digits += b"2" if len(digits) == 5 else b""  # the latest month that begins so
+    digits += b"2" if len(digits) == 5 else b""  # the last month that starts with this digit
     parts = [int(digits[low:high]) for low, high in _WIDTHS if len(digits) >= high]
     month = min(max(parts[1], 1), 12) if len(parts) > 1 else 12
     year = max(_FIRST_YEAR, min(parts[0], _LAST_YEAR))

@@ -1,8 +1,8 @@
 """A WARC record's header (ISO 28500:2017, 4 and 5): version line and named fields.
 
-Read as leniently as warcio reads it, so that every record that gets an index line can
-be read back: bare LF, folded lines, a line without colon (dropped), any case of names,
-the first of two equal names counts.
+As lenient as warcio, so that warcio can read every record that gets an index line. Accepted
+are bare LF, folded lines, names in any case and lines without a colon, which are dropped.
+Of two equal names the first counts.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
 
 
 class HeaderError(ValueError):
-    """These bytes do not start with a record header; the text says why."""
+    """The bytes do not start with a record header. The text is the reason."""
 
 
 class UnfinishedHeader(HeaderError):
-    """A record header starts here, but does not end within these bytes."""
+    """A record header starts here, but does not end inside these bytes."""
 
 
 _names: dict[bytes, bytes] = {}
-"""Field names in lower case, remembered: the same dozen comes with every record."""
+"""A cache: field name -> name in lower case. Every record has the same dozen names."""
 
 
 def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
-    """The header fields `data` starts with, and where the content block begins.
+    """The header fields that `data` starts with, and the position of the content block.
 
-    Names are lower case, values stripped. Raises HeaderError where no header starts,
-    UnfinishedHeader where it does not end within `data` or the first 1 MiB.
+    Names are lower case, values are stripped. Raises HeaderError if `data` starts with no header,
+    UnfinishedHeader if the header does not end inside `data` or the first 1 MiB.
 
     >>> parse_warc_header(b"WARC/1.0\\r\\nWARC-Type: response\\r\\nContent-Length: 0\\r\\n\\r\\n")
     ({b'warc-type': b'response', b'content-length': b'0'}, 52)
@@ -44,7 +44,7 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
     end = data.find(b"\r\n\r\n", 0, MAX_HEADER)
     head = bytes(data[: max(end, 0)])
     lines = head.split(b"\r\n")
-    # A header as nearly all are: CRLF and no other control, `name: value` throughout, no folds.
+    # The usual header: each line is `name: value` and CRLF, without other control characters and folds.
     if len(head) - len(head.translate(None, b"\r\n\t\v\f")) == 2 * len(lines) - 2 and lines[0] in _VERSIONS:
         headers = _plain_fields(lines[1:])
         if (
@@ -58,7 +58,7 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
 
 
 def _plain_fields(lines: list[bytes]) -> dict[bytes, bytes]:
-    """The fields of `lines`; none where one is no plain `name: value`."""
+    """The fields of `lines`; empty if a line is not a plain `name: value`."""
     try:
         pairs = [line.split(b": ", 1) for line in lines]
         try:
@@ -81,21 +81,21 @@ def _parse_odd_header(data: bytes | bytearray) -> tuple[Headers, int]:
     if version is None:
         first_line, line_end, _ = bytes(data[:24]).partition(b"\n")
         if not line_end and len(data) < len(b"WARC/1.0\n"):
-            raise UnfinishedHeader("the record header has no end")
+            raise UnfinishedHeader("incomplete record header (no blank line ends it)")
         raise HeaderError(f"unknown WARC version {first_line.rstrip()!r}")
     headers, end = parse_fields(data, version.end())
     if end < 0:
-        raise UnfinishedHeader("the record header has no end")
+        raise UnfinishedHeader("incomplete record header (no blank line ends it)")
     if _SECOND_VERSION.search(data, version.end(), end):
-        raise HeaderError("another record starts within the record header")
+        raise HeaderError("another record starts inside the record header")
     return headers, end
 
 
 def parse_fields(data: bytes | bytearray, start: int) -> tuple[Headers, int]:
-    """Named fields from `start` up to a blank line, and the position behind that line.
+    """The named fields from `start` up to a blank line, and the position after that line.
 
-    Serves WARC and HTTP heads alike (RFC 9112, 5; obsolete folding included). The end
-    is -1 where `data` or the first 1 MiB ends before a blank line does.
+    For WARC headers and HTTP heads (RFC 9112, 5, including obsolete folding). The position
+    is -1 if there is no blank line in `data` or its first 1 MiB.
     """
     fields: dict[bytes, list[bytes]] = {}
     pos, end = start, -1
@@ -114,7 +114,7 @@ def parse_fields(data: bytes | bytearray, start: int) -> tuple[Headers, int]:
 
 
 def _add_field(fields: dict[bytes, list[bytes]], line: bytes) -> list[bytes]:
-    """Take a field in; the list that its folded lines go to."""
+    """Add a field; returns the list of its lines, to which folded lines can be added."""
     name, colon, value = line.partition(b":")
     name = name.rstrip(b" \t").lower()
     lines = [value.strip()]

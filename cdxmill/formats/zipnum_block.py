@@ -1,7 +1,6 @@
 """A ZipNum block: up to N sorted CDX lines as one gzip member (docs/formats/zipnum.md).
 
-The compressor is part of a cluster's identity: the same lines give the same bytes only
-with the same library and level.
+The same lines give the same bytes only with the same compressor: the same library, version and level.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ DEFAULT_LEVEL = 6
 
 
 class Compressor(NamedTuple):
-    """Which library packs the blocks, and how hard."""
+    """The compression library and its level."""
 
     library: str = "libdeflate"
     level: int = DEFAULT_LEVEL
 
     def version(self) -> str:
-        """The version that is installed. Raises ValueError where the library is not."""
+        """The installed version of the library. Raises ValueError if it is not installed."""
         if self.library == "zlib":
             return zlib.ZLIB_RUNTIME_VERSION
         return _libdeflate_version()
 
     def compress(self, data: bytes | bytearray) -> bytes:
-        """One gzip member without name and time, so that equal data give equal bytes.
+        """Compress to one gzip member without name and time, so that equal data gives equal bytes.
 
         >>> zlib.decompress(Compressor("zlib").compress(b"a line"), 31)
         b'a line'
@@ -34,12 +33,12 @@ class Compressor(NamedTuple):
         if self.library == "zlib":
             packer = zlib.compressobj(self.level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
             return packer.compress(data) + packer.flush()
-        import deflate  # a node that packs with zlib need not have it
+        import deflate  # not installed on nodes that use zlib
 
         return bytes(deflate.gzip_compress(data, self.level))
 
     def decompress(self, data: bytes) -> bytes:
-        """What `compress` has packed.
+        """Decompress the result of `compress`.
 
         >>> Compressor("zlib").decompress(Compressor("zlib").compress(b"a line"))
         b'a line'

@@ -4,7 +4,7 @@ part-00000          <urlkey> <timestamp> TAB <shard> TAB <offset> TAB <length>
 cluster.idx         the same TAB <number of the line, from 1>
 cluster.loc         <shard> TAB <location> [TAB <location>...]
 
-A tab cannot stand in a key: it is written as 08 02, and 08 as 08 01, which keeps the order.
+A key cannot contain a tab: it is written as the bytes 08 02, and 08 as 08 01, which keeps the order.
 """
 
 from __future__ import annotations
@@ -13,18 +13,32 @@ import re
 from typing import NamedTuple
 
 INDEX, SUMMARY, LOCATIONS, MANIFEST = "cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"
-"""The files beside the shards; the manifest is in formats/cluster_manifest."""
+"""Names of the files beside the shards. formats/cluster_manifest has the format of the manifest."""
 
 _INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?=[\t\r\n]|\Z)")
 
 
 class BlockRef(NamedTuple):
-    """One block of a shard: the key of its first line, and its byte range."""
+    """One block of a shard: the key of its first line and its byte range."""
 
     key: bytes
     shard: bytes
     offset: int
     length: int
+
+
+class ShardLocations(NamedTuple):
+    """A shard and its locations, best first: paths or URLs."""
+
+    shard: str
+    locations: list[str]
+
+
+class ParsedLocations(NamedTuple):
+    """The rows of cluster.loc in order, and the faults found in it, each with its line number."""
+
+    rows: list[ShardLocations]
+    faults: list[str]
 
 
 def shard_name(number: int) -> str:
@@ -55,13 +69,13 @@ def key_of(line: bytes) -> bytes:
 
 
 def format_part_line(block: BlockRef) -> bytes:
-    """A part's line with its line end."""
+    """A line of a part, with its line end."""
     key = block.key.replace(b"\x08", b"\x08\1").replace(b"\t", b"\x08\2")
     return b"%b\t%b\t%d\t%d\n" % (key, block.shard, block.offset, block.length)
 
 
 def parse_index_line(line: bytes) -> BlockRef:
-    """A line of a part, idx or summary. Raises ValueError.
+    """Parse a line of a part, idx or summary. Raises ValueError.
 
     >>> parse_index_line(b"com,example)/ 2020\\tcdx-00000.gz\\t0\\t188\\t1")
     BlockRef(key=b'com,example)/ 2020', shard=b'cdx-00000.gz', offset=0, length=188)
@@ -76,7 +90,7 @@ def parse_index_line(line: bytes) -> BlockRef:
 
 
 def number_of(line: bytes) -> int | None:
-    """The number of an index line, where it has one.
+    """The number in the fifth column of an index line; None if it has no such column.
 
     >>> number_of(b"com,example)/ 2020\\tcdx-00000.gz\\t0\\t188\\t1"), number_of(b"k\\tcdx-00000.gz\\t0\\t188")
     (1, None)
@@ -90,11 +104,26 @@ def format_location(shard: str, location: str) -> bytes:
     return f"{shard}\t{location}\n".encode("utf-8", "surrogateescape")
 
 
-def parse_locations(data: bytes) -> dict[bytes, list[str]]:
-    """cluster.loc -> shard: locations, best first."""
-    found: dict[bytes, list[str]] = {}
-    for line in data.splitlines():
-        shard, *locations = line.split(b"\t")
-        if locations:
-            found[shard] = [location.decode("utf-8", "surrogateescape") for location in locations]
-    return found
+def parse_locations(data: bytes) -> ParsedLocations:
+    """Parse cluster.loc. Only LF ends a line; a CR before it is ignored, as pywb ignores it.
+
+    A line with a fault gives a row if it has a shard and a location.
+
+    >>> parse_locations(b"cdx-00000.gz\\t/a\\t/b\\ncdx-00001.gz\\n").rows
+    [ShardLocations(shard='cdx-00000.gz', locations=['/a', '/b'])]
+    """
+    rows, faults = [], []
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    else:
+        faults.append(f"line {len(lines)} is truncated")
+    for number, line in enumerate(lines, 1):
+        text = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
+        shard, *columns = text.split("\t")
+        locations = list(filter(None, columns))
+        if shard and locations:
+            rows.append(ShardLocations(shard, locations))
+        if not (shard and columns and all(columns)):
+            faults.append(f"line {number} is not a shard with its locations, {line[:80]!r}")
+    return ParsedLocations(rows, faults)

@@ -1,4 +1,4 @@
-"""Where a Zstandard frame ends (RFC 8878, 3.1), found without decompressing it.
+"""The end of a Zstandard frame (RFC 8878, 3.1), found without decompressing it.
 
 magic 28 B5 2F FD | frame header | blocks: 3-byte header, content | checksum (4 bytes, optional)
 magic 5x 2A 4D 18 | 4-byte size  | user data                                (skippable frame)
@@ -15,26 +15,28 @@ _RLE, _RESERVED = 1, 3
 _MAX_BLOCK = 128 << 10
 _CONTENT_SIZE = (0, 2, 4, 8)
 _DICTIONARY_ID = (0, 1, 2, 4)
+_IN_FRAME = "the file is truncated inside a zstd frame"
+_IN_SKIPPABLE = "the file is truncated inside a skippable frame"
 
 
 class FrameError(ValueError):
-    """No whole frame starts here; `cut` where the file ends inside one.
+    """No whole frame starts here. `truncated` means that the file ends inside a frame.
 
-    `reached` is the offset up to which it was looked at.
+    `reached` is the offset up to which the frame was read.
     """
 
-    def __init__(self, reason: str, reached: int, cut: bool = False) -> None:
+    def __init__(self, reason: str, reached: int, truncated: bool = False) -> None:
         super().__init__(reason)
-        self.reached, self.cut = reached, cut
+        self.reached, self.truncated = reached, truncated
 
 
 def is_skippable(head: bytes) -> bool:
-    """Whether a frame that starts with `head` (4 bytes) is a skippable one."""
+    """Whether a frame that starts with `head` (4 bytes) is a skippable frame."""
     return len(head) == 4 and head[0] & 0xF0 == 0x50 and head[1:] == DICTIONARY_MAGIC[1:]
 
 
 def frame_end(get: Callable[[int, int], bytes], offset: int) -> int:
-    """The offset behind the frame at `offset`; `get(offset, size)` gives bytes of the file.
+    """The offset behind the frame at `offset`; `get(offset, size)` reads bytes of the file.
 
     Raises FrameError.
     """
@@ -42,12 +44,12 @@ def frame_end(get: Callable[[int, int], bytes], offset: int) -> int:
     if is_skippable(head[:4]):
         end = offset + 8 + int.from_bytes(head[4:8], "little")
         if len(head) < 8 or (end > offset + 8 and not get(end - 1, 1)):
-            raise FrameError("the file ends inside a skippable frame", offset + len(head), cut=True)
+            raise FrameError(_IN_SKIPPABLE, offset + len(head), truncated=True)
         return end
     if head[:4] != MAGIC[: len(head)]:
         raise FrameError("no zstd frame starts here", offset)
     if len(head) < 6:
-        raise FrameError("the file ends inside a zstd frame", offset + len(head), cut=True)
+        raise FrameError(_IN_FRAME, offset + len(head), truncated=True)
     return _blocks_end(get, offset + _header_size(head[4]), bool(head[4] & 4))
 
 
@@ -62,13 +64,13 @@ def _blocks_end(get: Callable[[int, int], bytes], pos: int, has_checksum: bool) 
     while not last:
         head = get(pos, 3)
         if len(head) < 3:
-            raise FrameError("the file ends inside a zstd frame", pos, cut=True)
+            raise FrameError(_IN_FRAME, pos, truncated=True)
         value = int.from_bytes(head, "little")
         last, kind, size = bool(value & 1), value >> 1 & 3, value >> 3
         if kind == _RESERVED or size > _MAX_BLOCK:
-            raise FrameError("the zstd data are damaged (no block starts where one should)", pos)
+            raise FrameError("corrupt zstd data (invalid block header)", pos)
         pos += 3 + (1 if kind == _RLE else size)
     end = pos + (4 if has_checksum else 0)
     if not get(end - 1, 1):
-        raise FrameError("the file ends inside a zstd frame", pos, cut=True)
+        raise FrameError(_IN_FRAME, pos, truncated=True)
     return end

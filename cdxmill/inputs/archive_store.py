@@ -1,11 +1,15 @@
-"""Where archives are that index lines name: a folder, a URL prefix, or a path index as pywb has it."""
+"""The archives that index lines name: below a directory or a URL prefix, or listed in a path index like pywb's."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
+
+from cachetools import LRUCache
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
@@ -13,67 +17,94 @@ from cdxmill.storage.choose import exists, is_remote, join, local_path, open_ran
 
 _LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
-"""Archives that are kept open: index lines side by side are of many."""
+"""Archives that stay open. Neighboring index lines are from many archives."""
 
 
-class Archives:
-    """Finds and reads the archives below `place`; without one, file names are paths or URLs."""
+class _OpenArchive(NamedTuple):
+    archive: Archive
+    files: ExitStack
 
-    def __init__(self, place: str | None) -> None:
-        """Raises UsageError where `place` cannot be what it is said to be."""
-        self._place = place
-        self._index: bytes | None = None
-        self._open: dict[str, tuple[Archive, ExitStack]] = {}
-        if place is None or (is_remote(place) and not _LIST.search(place)):
-            return
-        path = Path(local_path(place)) if not is_remote(place) else None
-        if path is None or path.is_file():
-            try:
-                self._index = b"\n" + read_bytes(place)
-            except InputError as error:
-                raise UsageError(str(error)) from None
-        elif not path.is_dir():
-            raise UsageError(f"{place}: neither a folder of archives nor a path index")
 
-    def places(self, filename: str) -> list[str]:
-        """The paths or URLs of an archive, best first; none where a path index has not got it."""
-        if is_remote(filename) or filename.startswith("/") or self._place is None:
+class _OpenArchives(LRUCache[str, _OpenArchive]):
+    """Open archives by path or URL. If there are too many, the least recently used one is closed."""
+
+    def popitem(self) -> tuple[str, _OpenArchive]:
+        path, opened = super().popitem()
+        opened.files.close()
+        return path, opened
+
+
+class ArchiveStore:
+    """Finds archives by their file names, and reads records from them.
+
+    `path` is a directory, a URL prefix or a path index. Without it, file names are paths or URLs themselves.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        """Raises UsageError if `path` is none of these."""
+        self._path = path
+        self._locate = _locator(path)
+        self._open = _OpenArchives(_OPEN)
+
+    def locations(self, filename: str) -> list[str]:
+        """The paths or URLs of an archive, the best one first. Empty if a path index does not list it."""
+        if is_remote(filename) or filename.startswith("/"):
             return [filename]
-        if self._index is None:
-            return [join(self._place, filename)]
-        name = os.fsencode(filename)
-        start = self._index.find(b"\n%b\t" % name)
-        if start < 0:
-            return []
-        end = self._index.find(b"\n", start + 1)
-        line = self._index[start : end if end >= 0 else None].rstrip(b"\r")
-        return [os.fsdecode(place) for place in line.split(b"\t")[1:] if place]
+        return self._locate(filename)
 
     def fetch(self, filename: str, offset: int, length: int | None) -> FetchedRecord:
-        """The record in that byte range. Raises InputError where it is not there, or is not one."""
-        places = self.places(filename)
-        if not places:
-            raise InputError(filename, f"is not in the path index {self._place}")
-        place = next((place for place in places[:-1] if exists(place)), places[-1])
+        """The record at `offset`. With a `length`, it must be exactly that long. Raises InputError."""
+        locations = self.locations(filename)
+        if not locations:
+            raise InputError(filename, f"is not in the path index {self._path}")
+        path = next((path for path in locations[:-1] if exists(path)), locations[-1])
         try:
-            return self._archive(place).record(offset, length)
+            return self._archive(path).record(offset, length)
         except NoRecord as error:
-            end = "" if length is None else f" of {length} bytes"
-            raise InputError(f"{place}@{offset}", f"no record{end}: {error}") from None
+            size = "" if length is None else f" of {length} bytes"
+            raise InputError(f"{path}@{offset}", f"no record{size}: {error}") from None
 
-    def _archive(self, place: str) -> Archive:
-        """Opened at the first question; the one that was not asked for longest is closed for it."""
-        archive, stack = self._open.pop(place, (None, ExitStack()))
-        if archive is None:
-            if len(self._open) >= _OPEN:
-                _, oldest = self._open.pop(next(iter(self._open)))
-                oldest.close()
-            archive = Archive(stack.enter_context(open_ranges(place)))
-        self._open[place] = archive, stack
-        return archive
+    def _archive(self, path: str) -> Archive:
+        """The archive, opened if it is not open yet."""
+        opened = self._open.get(path)
+        if opened is None:
+            files = ExitStack()
+            opened = _OpenArchive(Archive(files.enter_context(open_ranges(path))), files)
+            self._open[path] = opened
+        return opened.archive
 
     def close(self) -> None:
         """Close all archives."""
-        for _, stack in self._open.values():
-            stack.close()
-        self._open.clear()
+        while self._open:
+            self._open.popitem()
+
+
+def _locator(path: str | None) -> Callable[[str], list[str]]:
+    """A function from a file name to paths or URLs."""
+    if path is None:
+        return lambda filename: [filename]
+    is_list = _LIST.search(path) if is_remote(path) else Path(local_path(path)).is_file()
+    if is_list:
+        return _PathIndex(path).locations
+    if not is_remote(path) and not Path(local_path(path)).is_dir():
+        raise UsageError(f"{path}: neither a directory of archives nor a path index")
+    return lambda filename: [join(path, filename)]
+
+
+class _PathIndex:
+    """Lines of a file name, a tab, and its paths or URLs with tabs between them. Lines can be in any order."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._text = b"\n" + read_bytes(path)
+        except InputError as error:
+            raise UsageError(str(error)) from None
+
+    def locations(self, filename: str) -> list[str]:
+        """The paths or URLs of a file name. Empty if it is not listed."""
+        start = self._text.find(b"\n%b\t" % os.fsencode(filename))
+        if start < 0:
+            return []
+        end = self._text.find(b"\n", start + 1)
+        line = self._text[start : end if end >= 0 else None].rstrip(b"\r")
+        return [os.fsdecode(path) for path in line.split(b"\t")[1:] if path]

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import heapq
 import random
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cdxmill.errors import InputError
 from cdxmill.formats.gzip_member import MAGIC
-from cdxmill.inputs.cdx_files import deal, read_pieces
-from cdxmill.running.failures import Failures
+from cdxmill.inputs.cdx_files import read_pieces
+from cdxmill.inputs.grouping import group_sources
+from cdxmill.inputs.sources import Inventory
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.processes import run_tasks
+from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count
-from cdxmill.stages.lines.sample_lines import Reservoir, Sample, add_pieces, pick_splits
-from cdxmill.storage.choose import (
-    ask_all,
-    file_size,
-    open_ranges,
-)
+from cdxmill.stages.lines.sample_lines import Reservoir, Sample, add_pieces, merge_samples, pick_splits
 
 SAMPLES_PER_SHARD = 400
-"""The worst of 300 shards then has about 1.15 times the mean of lines; 25 % above is rarer than one in a million."""
-
+"""The largest of 300 shards then has about 1.15 times the mean number of lines; 1.25 times is rarer than one in a million."""
 
 _SMALL = 8 << 20
 """Inputs of fewer bytes are sampled without a guess of their lines."""
 
-
-_LOOKED_AT, _LOOK = 8, 1 << 16
-"""Files, and bytes at the start of each, that tell how many lines there may be."""
-
-
 _GENEROUS = 1.25
-"""Lines looked at for each that is kept, if the guess is right."""
+"""Lines that are looked at for each line kept, if the guess is right."""
 
 
 class SampleTask(NamedTuple):
@@ -49,41 +41,40 @@ class SampleResult(NamedTuple):
     """A sample of a group's lines, and the files that could not be read."""
 
     sample: Sample
-    failures: list[InputError]
+    failures: list[Failure]
 
 
-def sample_tasks(paths: Sequence[str], seed: int, size: int, ceiling: float = 1.0) -> list[SampleTask]:
-    """The files in groups, each sampled by itself; the same ones on any machine."""
-    return [SampleTask(group, f"{seed}:{number}", size, ceiling) for number, group in enumerate(deal(paths))]
+def sample_tasks(inventory: Inventory, seed: int, size: int, ceiling: float = 1.0) -> list[SampleTask]:
+    """One task per group of files; the same tasks on any machine."""
+    return [
+        SampleTask([source.path for source in group], f"{seed}:{number}", size, ceiling)
+        for number, group in enumerate(group_sources(inventory.sources))
+    ]
 
 
-def guess_ceiling(paths: Sequence[str], size: int) -> float:
-    """Below which priority the `size` lines of least priority are to be looked for: 1 for few lines."""
-    sizes = ask_all(file_size, paths)
-    if sum(sizes) < _SMALL:
+def guess_ceiling(inventory: Inventory, size: int) -> float:
+    """The priority below which the `size` lines of least priority are expected: 1 if there are few lines."""
+    if inventory.size < _SMALL:
         return 1.0
-    largest = heapq.nlargest(_LOOKED_AT, zip(sizes, paths, strict=True))
-    density = sum(_lines_a_byte(path) for _, path in largest) / len(largest)
-    lines = density * sum(sizes)
+    density = sum(map(_lines_per_byte, inventory.heads)) / len(inventory.heads)
+    lines = density * inventory.size
     return min(1.0, _GENEROUS * size / lines) if lines else 1.0
 
 
-def _lines_a_byte(path: str) -> float:
-    """Line ends for each byte at the start of a file, packed or not; 0 where it cannot be read."""
+def _lines_per_byte(head: bytes) -> float:
+    """Line ends per byte at the start of a file, compressed or not; 0 if the file could not be read."""
+    if not head.startswith(MAGIC):
+        return head.count(b"\n") / max(len(head), 1)
+    inflater = zlib.decompressobj(31)
     try:
-        with open_ranges(path) as read_at:
-            head = read_at(0, _LOOK)
-        if not head.startswith(MAGIC):
-            return head.count(b"\n") / max(len(head), 1)
-        unpacker = zlib.decompressobj(31)
-        text = unpacker.decompress(head)
-        return text.count(b"\n") / (len(head) - len(unpacker.unused_data))
-    except (InputError, zlib.error):
+        text = inflater.decompress(head)
+    except zlib.error:
         return 0.0
+    return text.count(b"\n") / (len(head) - len(inflater.unused_data))
 
 
 def splits_of(sample: Sample, shards: int, failures: Failures) -> list[bytes]:
-    """Split points from a sample; a note where there are fewer keys than shards asked for."""
+    """Split points from a sample; prints a note if there are fewer keys than `shards`."""
     points = pick_splits((key for _, key in sample), shards)
     if len(points) + 1 < shards:
         why = "there are too few distinct keys" if sample else "no line was found"
@@ -92,7 +83,7 @@ def splits_of(sample: Sample, shards: int, failures: Failures) -> list[bytes]:
 
 
 def sample_group(task: SampleTask) -> SampleResult:
-    """A uniform sample of `task.size` of all lines of a group of files."""
+    """A uniform sample, of `task.size` lines, of all lines of a group of files."""
     reservoir = Reservoir(task.size, random.Random(task.seed), task.ceiling)
     failures = []
     for path in task.paths:
@@ -101,5 +92,42 @@ def sample_group(task: SampleTask) -> SampleResult:
             add_pieces(read_pieces(path), reservoir)
         except InputError as error:
             reservoir.undo()
-            failures.append(error)
+            failures.append(Failure.from_error(error))
     return SampleResult(reservoir.sample(), failures)
+
+
+def run_sampling(
+    tasks: Sequence[SampleTask], size: int, processes: int, quiet: bool, failures: Failures | None
+) -> Sample:
+    """The samples of all tasks, merged; `size` is the bytes of all files.
+
+    Without `failures`, files that cannot be read are passed over: an earlier step has reported them.
+    """
+    wanted = tasks[0].size if tasks else 0
+    merged: Sample = []
+    with Progress("sampling", len(tasks), size, quiet) as progress:
+        if failures is not None:
+            failures.show_on(progress)
+        for _, result in run_tasks(sample_group, tasks, processes, progress.tick):
+            if failures is not None:
+                for failure in result.failures:
+                    failures.report(failure)
+            merged += result.sample
+            if len(merged) > 4 * wanted:
+                merged = merge_samples((merged,), wanted)
+            progress.advance()
+    return merge_samples((merged,), wanted)
+
+
+def sample_to_json(sample: Sample) -> list[dict[str, Any]]:
+    """A sample as JSON can hold it; keys may have any bytes.
+
+    >>> sample_to_json([(0.5, b"com,a)/ 2020")])
+    [{'priority': 0.5, 'key': 'com,a)/ 2020'}]
+    """
+    return [{"priority": priority, "key": key.decode("latin-1")} for priority, key in sample]
+
+
+def sample_from_json(rows: Sequence[dict[str, Any]]) -> Sample:
+    """What `sample_to_json` was given."""
+    return [(row["priority"], row["key"].encode("latin-1")) for row in rows]

@@ -1,30 +1,46 @@
-"""CDX files -> sorted runs on scratch space, and a sample of their lines."""
+"""CDX files -> sorted runs on scratch space, and a sample of their lines.
+
+A file is taken whole or not at all: if it turns out to be corrupt, what was taken of it is undone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from cdxmill.errors import InputError
 from cdxmill.formats.convert import convert_line
-from cdxmill.inputs.cdx_files import AGAIN, read_pieces, read_sorted
+from cdxmill.inputs.cdx_files import REBUILD, read_pieces, read_sorted
+from cdxmill.inputs.sources import Source
+from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.lines.merge_runs import MOST_RUNS, fewer_runs
-from cdxmill.stages.lines.sample_lines import Reservoir, add_pieces
+from cdxmill.stages.lines.sample_lines import Reservoir, TextSampler
 from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_file import SeekPoints
 from cdxmill.stages.lines.sorted_runs import Run
-from cdxmill.storage.choose import local_path
+from cdxmill.storage.choose import is_remote, local_path
 from cdxmill.storage.scratch import Scratch
+
+LEAST_SORTED = 8 << 20
+"""A smaller file is spilled together with others, sorted or not."""
+
+
+class _Taker(Protocol):
+    """Takes the lines of files, and can forget those of the last one."""
+
+    def begin(self) -> None: ...
+    def undo(self) -> None: ...
 
 
 def share_of_runs(tasks: int) -> int:
-    """How many runs each of so many `tasks` may leave, so that all can be merged at once."""
+    """The number of runs that each of `tasks` may leave, so that all can be merged at once."""
     return max(1, MOST_RUNS // max(tasks, 1))
 
 
 def finish_runs(sorter: LineSorter, scratch: Scratch, most: int) -> list[Run]:
-    """The runs of `sorter`, `most` of them at the most: some are merged then, MOST_RUNS at a time, and deleted."""
+    """The runs of `sorter`, at most `most`: if there are more, some are merged, MOST_RUNS at a time, and deleted."""
     runs = sorter.finish()
     while len(runs) > most:
         few = fewer_runs(runs, scratch.create, scratch.reader, max(most, len(runs) - MOST_RUNS + 1))
@@ -33,53 +49,72 @@ def finish_runs(sorter: LineSorter, scratch: Scratch, most: int) -> list[Run]:
     return runs
 
 
-def sort_files(
-    paths: Sequence[str], sorter: LineSorter, reservoir: Reservoir, convert: bool, shards: int = 0
-) -> list[tuple[str, str, str]]:
-    """Read CDX files into `sorter` and past `reservoir`; path, reason and hint of those that are no good.
-
-    A damaged file leaves no line in either. Where the number of `shards` is told, files that are
-    sorted are not spilled if that is cheaper: they are to stay as they are until the runs are merged.
-    """
-    failures = []
+def sort_files(paths: Sequence[str], sorter: LineSorter, convert: bool) -> list[Failure]:
+    """Sort the lines of CDX files. The failures of files that are corrupt or cannot be read."""
+    failures: list[Failure] = []
     for path in paths:
-        sorter.begin()
-        reservoir.begin()
-        try:
-            if not (shards and not convert and _adopt(path, sorter, reservoir, shards)):
-                add_pieces(_read(path, sorter, convert), reservoir)
-        except (InputError, ValueError) as error:
-            sorter.undo()
-            reservoir.undo()
-            reason = error.reason if isinstance(error, InputError) else str(error)
-            todo = (error.hint if isinstance(error, InputError) else "") or AGAIN
-            failures.append((path, reason, f"none of its lines are in the cluster: {todo}"))
+        with _whole_or_nothing(path, failures, sorter):
+            _sort(path, sorter, convert, None)
     return failures
 
 
-def _adopt(path: str, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
-    """Whether the file is sorted and a run now. Its lines have passed `reservoir` then."""
-    places: SeekPoints | None = None
+def sort_and_sample(
+    sources: Sequence[Source], sorter: LineSorter, reservoir: Reservoir, convert: bool, shards: int
+) -> list[Failure]:
+    """Sort and sample the lines of CDX files, as `sort_files`.
 
-    def pieces() -> Iterator[bytes]:
-        nonlocal places
-        places = yield from read_sorted(path, shards)
+    Files that are sorted already are not spilled if reading them again, from `shards` positions, is
+    cheaper: they have to stay as they are until the runs are merged.
+    """
+    failures: list[Failure] = []
+    for source in sources:
+        with _whole_or_nothing(source.path, failures, sorter, reservoir):
+            may_adopt = not convert and source.size >= LEAST_SORTED and not is_remote(source.path)
+            if not (may_adopt and _adopt(source, sorter, reservoir, shards)):
+                _sort(source.path, sorter, convert, TextSampler(reservoir))
+    return failures
 
-    add_pieces(pieces(), reservoir)
-    if places is None:
+
+@contextmanager
+def _whole_or_nothing(path: str, failures: list[Failure], *takers: _Taker) -> Iterator[None]:
+    """If reading the file fails, list the failure, and have the takers forget the file's lines."""
+    for taker in takers:
+        taker.begin()
+    try:
+        yield
+    except (InputError, ValueError) as error:
+        for taker in takers:
+            taker.undo()
+        reason, hint = (error.reason, error.hint) if isinstance(error, InputError) else (str(error), "")
+        hint = f"none of its lines are in the cluster: {hint or REBUILD}"
+        failures.append(Failure(path, None, reason, hint))
+
+
+def _adopt(source: Source, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
+    """Make the file a run as it is, and sample it; False, and nothing is taken, if it cannot be one.
+
+    Of each member, `shards` shards may each inflate a part in vain: larger members cost more than a spill.
+    """
+    sampler = TextSampler(reservoir)
+    seek_points = read_sorted(source.path, source.size // shards, sampler.add)
+    if seek_points is None:
         reservoir.undo()
         return False
-    sorter.adopt(str(Path(local_path(path)).absolute()), places)
+    sampler.end()
+    sorter.adopt(str(Path(local_path(source.path)).absolute()), seek_points)
     return True
 
 
-def _read(path: str, sorter: LineSorter, convert: bool) -> Iterator[bytes]:
-    """The text of a file in pieces, while `sorter` takes its lines."""
+def _sort(path: str, sorter: LineSorter, convert: bool, sampler: TextSampler | None) -> None:
+    """Pass the lines of a file to `sorter`, and its text to `sampler`."""
     cutter = LineCutter()
     for piece in read_pieces(path):
         sorter.add(_converted(cutter.cut(piece), convert))
-        yield piece
+        if sampler is not None:
+            sampler.add(piece)
     sorter.add(_converted(cutter.end(), convert))
+    if sampler is not None:
+        sampler.end()
 
 
 def _converted(lines: list[bytes], convert: bool) -> list[bytes]:

@@ -1,10 +1,11 @@
 # mypy: ignore-errors
-"""The start of every task on a node of Hadoop: picks what fits the node's Python, then runs the task.
+"""The start script of every task on a Hadoop node.
 
     python3 cdxmill_nodes/hadoop_task.py TASK OPTION...
 
-Stands at the top of the archive that jobs/node_archive.py packs. What an older Python
-reads of it must be valid there, so that the reason can be told.
+It stands at the top of the archive that jobs/node_archive.py packs. It adds the archive and the
+compressor for the node's Python to the path, then runs the task. Old Pythons must be able to
+parse this file, so that it can report that they are too old.
 """
 
 import os
@@ -12,13 +13,13 @@ import platform
 import sys
 
 OLDEST = (3, 9)
-# jobs/step_failure.py knows these: of a task's failure nothing but its status reaches every launcher
+# Exit statuses. jobs/hadoop_failure.py explains them: a launcher may see nothing else of a task that failed.
 TOO_OLD = 41
 LACKS_LIBRARY = 42
 
 
-def fitting_wheel(root):
-    """The folder of the compressor's wheel that fits this Python; None where none does."""
+def matching_wheel(root):
+    """The directory with the compressor's wheel for this Python; None if there is none."""
     major, minor = sys.version_info[:2]
     tags = ["cp%d%d" % (major, minor), "abi3"] if (major, minor) >= (3, 11) else ["cp%d%d" % (major, minor)]
     for tag in tags:
@@ -29,7 +30,7 @@ def fitting_wheel(root):
 
 
 def index_task():
-    """The module of the index job, which needs libraries that the archive does not bring."""
+    """The module of the index job. It needs libraries that the archive does not contain."""
     try:
         from cdxmill.jobs import index_task as found
     except ImportError as error:
@@ -43,20 +44,19 @@ def main():
     """Run the task that the arguments name."""
     if sys.version_info[:2] < OLDEST:
         sys.stderr.write(
-            "cdxmill: this node has Python %d.%d at %s, 3.9 or later is needed: name another with --python-bin\n"
+            "cdxmill: this node has Python %d.%d at %s, but 3.9 or later is needed: give another with --python-bin\n"
             % (sys.version_info[0], sys.version_info[1], sys.executable)
         )
         sys.exit(TOO_OLD)
     root = os.path.dirname(os.path.abspath(__file__))
-    sys.path[0:1] = [path for path in (root, fitting_wheel(root)) if path]
+    sys.path[0:1] = [path for path in (root, matching_wheel(root)) if path]
     if sys.argv[1] == "index":
         index_task().index_archives(sys.argv[2:])
         return
-    from cdxmill.jobs.node_tasks import parse_options
+    from cdxmill.jobs.node_tasks import run_task
 
-    options = parse_options(sys.argv[1:])
     try:
-        options.run(options)
+        run_task(sys.argv[1:])
     except (OSError, ValueError) as error:
         sys.exit("cdxmill: %s" % error)
 

@@ -1,7 +1,7 @@
-"""Map of the index job on a node of Hadoop: archives, one after another, each to its CDX file.
+"""Map task of the index job on a Hadoop node: index archives, each to its own CDX file.
 
-The node needs cdxmill's own libraries (bootstrap.sh, or --python-bin of a packed
-environment); cdxmill itself comes with the job.
+The node needs the libraries that cdxmill depends on (see bootstrap.sh, or name a Python that
+has them with --python-bin). cdxmill itself is sent with the job.
 """
 
 from __future__ import annotations
@@ -14,51 +14,78 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from cdxmill.commands.index import IndexOptions, IndexResult, IndexTask, index_one
 from cdxmill.inputs.named import Input
 from cdxmill.running.processes import bytes_done
 
-_TELL = 30.0
-"""Seconds between two signs of life: Hadoop ends tasks that are silent for ten minutes."""
+_REPORT_INTERVAL = 30.0
+"""Seconds between two status reports. By default Hadoop kills a task that is silent for ten minutes."""
 
 
-def failures_of(result: IndexResult) -> list[tuple[int | None, str, str]]:
-    """Offset, reason and hint of all that failed in an archive."""
-    found: list[tuple[int | None, str, str]] = [
-        (damage.offset, damage.reason, damage.hint) for damage in result.findings.damage
-    ]
-    return found if result.error is None else [*found, (None, result.error.reason, result.error.hint)]
+class ArchiveWork(NamedTuple):
+    """One item of the job's work list: an archive, and the path or URL of its CDX file."""
+
+    archive: Input
+    output: str
+
+    def to_json(self) -> str:
+        """One line of the work list, without line end."""
+        return json.dumps({"archive": self.archive._asdict(), "output": self.output})
+
+    @classmethod
+    def from_json(cls, line: bytes) -> ArchiveWork:
+        """Parse what `to_json` has written."""
+        fields = json.loads(line)
+        return cls(Input(**fields["archive"]), fields["output"])
 
 
-def format_failure(path: str, offset: int | None, reason: str) -> bytes:
-    """`<path> TAB [at <offset>: ]<reason>`, as the job's output has it."""
-    where = "" if offset is None else f"at {offset}: "
-    line = "\t".join(
-        text.replace("\t", "%09").replace("\r", "%0D").replace("\n", "%0A") for text in (path, where + reason)
-    )
+class Failure(NamedTuple):
+    """One failure in an archive. `offset` is None if the archive could not be read at all."""
+
+    offset: int | None
+    reason: str
+    hint: str
+
+
+def failures_of(result: IndexResult) -> list[Failure]:
+    """All failures in an archive."""
+    found = [Failure(damage.offset, damage.reason, damage.hint) for damage in result.findings.damage]
+    return found if result.error is None else [*found, Failure(None, result.error.reason, result.error.hint)]
+
+
+def format_failure(path: str, failure: Failure) -> bytes:
+    """`<path> TAB [at <offset>: ]<reason>`, a line of the job's output."""
+    where = "" if failure.offset is None else f"at {failure.offset}: "
+    line = "\t".join(map(_escape, (path, where + failure.reason)))
     return line.encode("utf-8", "surrogateescape") + b"\n"
 
 
+def _escape(text: str) -> str:
+    return text.replace("\t", "%09").replace("\r", "%0D").replace("\n", "%0A")
+
+
 def index_archives(arguments: list[str]) -> None:
-    """Index what standard input lists, a JSON array `[archive, output]` a line."""
+    """Index the archives that standard input lists, one `ArchiveWork` per line."""
     parser = argparse.ArgumentParser(prog="hadoop_task.py index")
     parser.add_argument("--scratch")
     options = parser.parse_args(arguments)
     with (
         tempfile.TemporaryDirectory(prefix="cdxmill-", dir=options.scratch or ".") as folder,
-        _signs_of_life(),
+        _status_reports(),
     ):
         for number, line in enumerate(sys.stdin.buffer):
-            archive, output = json.loads(line)
-            task = IndexTask(Input(*archive), output, None, Path(folder) / str(number), IndexOptions())
-            _tell(task.archive.path, index_one(task))
+            work = ArchiveWork.from_json(line)
+            task = IndexTask(work.archive, work.output, None, Path(folder) / str(number), IndexOptions())
+            _report(task.archive.path, index_one(task))
 
 
-def _tell(path: str, result: IndexResult) -> None:
+def _report(path: str, result: IndexResult) -> None:
+    """Print the failures of an archive, and add to Hadoop's counters."""
     failures = failures_of(result)
-    for offset, reason, _ in failures:
-        sys.stdout.buffer.write(format_failure(path, offset, reason))
+    for failure in failures:
+        sys.stdout.buffer.write(format_failure(path, failure))
     counts = {"archives": 1, "captures": result.findings.captures, "archive bytes": result.size}
     for name, count in {**counts, "failures": len(failures), "failed archives": bool(failures)}.items():
         sys.stderr.write(f"reporter:counter:cdxmill,{name},{int(count)}\n")
@@ -66,19 +93,19 @@ def _tell(path: str, result: IndexResult) -> None:
 
 
 @contextmanager
-def _signs_of_life() -> Iterator[None]:
-    """Tell Hadoop of bytes that were read; a task that reads none is silent, and ended in the end."""
+def _status_reports() -> Iterator[None]:
+    """Report to Hadoop that bytes were read. If none are read there is no report, and Hadoop ends the task."""
     stop = threading.Event()
 
-    def tell() -> None:
-        told = 0
-        while not stop.wait(_TELL):
-            if (done := bytes_done()) > told:
-                told = done
+    def report() -> None:
+        reported = 0
+        while not stop.wait(_REPORT_INTERVAL):
+            if (done := bytes_done()) > reported:
+                reported = done
                 sys.stderr.write(f"reporter:status:{done >> 20} MiB read\n")
                 sys.stderr.flush()
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=report, daemon=True)
     thread.start()
     try:
         yield

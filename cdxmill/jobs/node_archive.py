@@ -1,10 +1,10 @@
-"""The archive that travels with a job: cdxmill itself, and the compressor's wheels for any node.
+"""The archive that is sent with a job: cdxmill, and the compressor's wheels for the nodes' Pythons.
 
-    hadoop_task.py              the start of each task
-    cdxmill/...                 the package, as it runs here, with what is compiled here
+    hadoop_task.py              the start script of each task
+    cdxmill/...                 the package of this machine, with its compiled modules
     wheels/<tag>-<machine>/     deflate for CPython 3.9, 3.10, and 3.11 and later (abi3)
 
-A wheel is fetched by pip once and kept in ~/.cache/cdxmill/wheels, or in CDXMILL_NODE_WHEELS.
+pip downloads a wheel once, to ~/.cache/cdxmill/wheels or the directory in CDXMILL_NODE_WHEELS.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import cdxmill
 from cdxmill.errors import UsageError
 
 NAME = "cdxmill_nodes"
-"""The folder that Hadoop unpacks the archive to, in the working folder of a task."""
+"""Name of the directory with the unpacked archive, in the working directory of a task."""
 VERSION = "0.8.1"
 
 _WHEELS = {
@@ -31,17 +31,18 @@ _WHEELS = {
     ("abi3", "x86_64"): "d0bf846e44f84d93ae99dc7bd4b71176f2abf0fd4f3baddbfc164387963763b6",
     ("abi3", "aarch64"): "ba5c8676f402480a290b61a8051953c8bbab85983b03e56cbfc7b1708bb6776c",
 }
-"""Python tag and machine: SHA-256 of the wheel."""
+"""SHA-256 of the wheel for a Python tag and a machine."""
 _PYTHON = {"cp39": ("3.9", "cp39"), "cp310": ("3.10", "cp310"), "abi3": ("3.11", "cp311")}
+"""Python version and tag of each kind of wheel, for pip and the file name."""
 
 
 def pack_archive(folder: Path, with_wheels: bool) -> Path:
-    """Write the archive to `folder`; its path. Raises UsageError where a wheel cannot be had."""
+    """Write the archive to `folder`. Returns its path. Raises UsageError if a wheel is missing."""
     path = folder / f"{NAME}.zip"
     package = Path(cdxmill.__file__).parent
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(package / "jobs/hadoop_task.py", "hadoop_task.py")
-        # what is compiled is taken by nodes of the same Python and machine, and let alone by others
+        # nodes with the same Python and machine use the compiled modules, others ignore them
         for file in sorted((*package.rglob("*.py"), *package.rglob("*.so"))):
             archive.write(file, f"cdxmill/{file.relative_to(package).as_posix()}")
         for tag, machine in _WHEELS if with_wheels else ():
@@ -50,7 +51,7 @@ def pack_archive(folder: Path, with_wheels: bool) -> Path:
 
 
 def fetch_wheels() -> None:
-    """Have all wheels in the cache. Raises UsageError."""
+    """Download all wheels into the cache. Raises UsageError."""
     for tag, machine in _WHEELS:
         _wheel(tag, machine)
 
@@ -70,8 +71,8 @@ def _wheel(tag: str, machine: str) -> Path:
         _fetch(tag, machine, cache)
     if not wheel.exists() or hashlib.sha256(wheel.read_bytes()).hexdigest() != _WHEELS[tag, machine]:
         raise UsageError(
-            f"{wheel}: the compressor for nodes with Python {_PYTHON[tag][0]} on {machine} is not there or not "
-            f"as it should be; put it there (pip download deflate=={VERSION}), or pack with --compressor zlib"
+            f"{wheel}: the compressor for nodes with Python {_PYTHON[tag][0]} on {machine} is missing or corrupt; "
+            f"put it there (pip download deflate=={VERSION}), or use --compressor zlib"
         )
     return wheel
 

@@ -1,8 +1,8 @@
-"""Where a task's files go: whole under their names, whichever attempts are killed or run twice.
+"""Put a task's files into the cluster's directory. Each file there is complete, even if attempts are killed or run twice.
 
-hdfs://...      into the task's own output folder, which Hadoop moves when it commits the task
-s3://, s3a://   right to their place: an object stands only when it is complete
-file://...      a folder that all nodes share: a temporary name, then a rename
+hdfs://...      into the task's own output directory, which Hadoop moves when it commits the task
+s3://, s3a://   directly under the final name: an object is visible only when it is complete
+file://...      a directory that all nodes share: under a temporary name, then renamed
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-_USUAL = (
+_USUAL_PATHS = (
     "/usr/bin/hadoop",
     "/usr/lib/hadoop/bin/hadoop",
     "/opt/hadoop/bin/hadoop",
@@ -24,23 +24,25 @@ _USUAL = (
 
 
 class Destination:
-    """A cluster's folder, as a URL."""
+    """The cluster's directory at `url`."""
 
     def __init__(self, url: str) -> None:
         self._parts = urlsplit(url)
         self._url = url
-        self._made: subprocess.Popen[bytes] | None = None
+        self._mkdir: subprocess.Popen[bytes] | None = None
         if self._parts.scheme not in ("s3", "s3a", "file"):
             self._url = os.environ["mapreduce_task_output_dir"]  # noqa: SIM112 - Hadoop's spelling
-            self._made = _start("-mkdir", "-p", self._url)  # takes a second or two
+            self._mkdir = _start(
+                "-mkdir", "-p", self._url
+            )  # takes a second or two, so it runs in the background
 
     def put(self, names: Sequence[str]) -> None:
-        """Put the files of these names, which are in the working folder. Exits where that fails."""
+        """Put these files of the working directory. Exits if that fails."""
         if self._parts.scheme == "file":
             self._put_shared(names)
             return
-        if self._made is not None:
-            _finish(self._made, "-mkdir")
+        if self._mkdir is not None:
+            _finish(self._mkdir, "-mkdir")
         direct = ["-d"] if self._parts.scheme in ("s3", "s3a") else []
         _finish(_start("-put", "-f", *direct, *names, self._url.rstrip("/") + "/"), "-put")
 
@@ -58,18 +60,18 @@ def _start(*arguments: str) -> subprocess.Popen[bytes]:
 
 
 def _finish(process: subprocess.Popen[bytes], verb: str) -> None:
-    """Wait for a hadoop command. Exits where it failed, with what it says last."""
-    said = process.communicate()[1].decode("utf-8", "replace").strip()
+    """Wait for a hadoop command. If it failed, exits with its last message."""
+    messages = process.communicate()[1].decode("utf-8", "replace").strip()
     if process.returncode:
-        reason = said.split("\n")[-1]
-        sys.exit(f"{said}\ncdxmill: hadoop fs {verb} failed ({reason})")
+        reason = messages.split("\n")[-1]
+        sys.exit(f"{messages}\ncdxmill: hadoop fs {verb} failed ({reason})")
 
 
 def hadoop() -> str:
-    """The hadoop command of this node: tasks do not have the shell's PATH. Exits where there is none."""
+    """The hadoop command of this node; tasks do not have the PATH of a shell. Exits if there is none."""
     homes = (os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_COMMON_HOME", "HADOOP_PREFIX"))
-    candidates = [*(f"{home}/bin/hadoop" for home in homes if home), shutil.which("hadoop"), *_USUAL]
+    candidates = [*(f"{home}/bin/hadoop" for home in homes if home), shutil.which("hadoop"), *_USUAL_PATHS]
     for candidate in candidates:
         if candidate and os.access(candidate, os.X_OK):
             return candidate
-    sys.exit("cdxmill: no hadoop command on this node: name it by --cmdenv HADOOP_HOME=FOLDER")
+    sys.exit("cdxmill: no hadoop command on this node: set --cmdenv HADOOP_HOME=FOLDER")

@@ -1,7 +1,7 @@
-"""What the tasks of the sample and the zipnum job do on a node of Hadoop: lines in, bytes out.
+"""The tasks of the sample job and the ZipNum job on a Hadoop node: lines in, bytes out.
 
-They run with a bare Python (3.9 or later) and what jobs/node_archive.py packs: nothing may
-be imported here that has to be installed.
+They run with Python 3.9 or later and the archive of jobs/node_archive.py. This module must not
+import anything that has to be installed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import random
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -29,43 +30,94 @@ from cdxmill.stages.lines.line_lists import cut_blocks, distinct_captures, split
 from cdxmill.stages.lines.sample_lines import Reservoir, Sample, merge_samples, pick_splits
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES, write_shard
 
-_PIECE = 1 << 20
+_READ_SIZE = 1 << 20
 _GZIP = b"\x1f\x8b\x08"
-_LEAST_SENT, _GENEROUS = 1000, 4
-"""Samples that a mapper sends at the least, and times its share of those that are kept."""
-REPORT = "_report-"
+_LEAST_SENT = 1000
+"""A mapper sends at least this many samples."""
+_SHARE_FACTOR = 4
+"""A mapper sends this many times its share of the samples that are kept."""
 SPLITS = "cdxmill_splits.txt"
-"""The split points, in the working folder of a task."""
-_PACKED = 1
-"""The level at which chunks are packed."""
+"""Name of the file with the split points, in the working directory of a task."""
+_CHUNK_LEVEL = 1
+"""Compression level of chunks."""
 _SORTED = 96 << 20
 """Bytes of lines that a mapper sorts at a time."""
 _MERGED = 128 << 20
-"""Bytes of lines that a reducer can well hold of chunks that overlap."""
+"""Bytes of overlapping chunks that a reducer may hold."""
 _CHUNKS_AT_ONCE = 8
-"""Chunks of one mapper that overlap at one place, at the most: so often it sorts."""
+"""Number of chunks of one mapper that may overlap: so often it sorts, at most."""
+
+
+@dataclass(frozen=True)
+class SampleTaskOptions:
+    """Options of both sampling tasks. `size` is the number of lines in the whole sample."""
+
+    size: int
+    seed: str
+    shards: int
+
+
+@dataclass(frozen=True)
+class ShardTaskOptions:
+    """Options of the task that writes a shard. `cluster` is the URL of the cluster's directory."""
+
+    cluster: str
+    block_lines: int
+    compressor: Compressor
+    convert: bool
+
+
+class ReducerReport(NamedTuple):
+    """What a reducer has written: a file of JSON beside the shard, for the launcher."""
+
+    shard: ShardEntry
+    compressor_version: str
+    duplicate_lines: int
+
+    def to_json(self) -> str:
+        """The content of the file."""
+        return json.dumps({**self._asdict(), "shard": self.shard._asdict()})
+
+    @classmethod
+    def from_json(cls, text: bytes) -> ReducerReport:
+        """Parse what `to_json` has written."""
+        fields = json.loads(text)
+        return cls(**{**fields, "shard": ShardEntry(**fields["shard"])})
+
+
+REPORT = "_report-"
+"""Start of the name of a report; Hadoop ignores names that begin with an underscore."""
+
+
+def report_name(number: int) -> str:
+    """The name of the report of a shard.
+
+    >>> report_name(7)
+    '_report-00007'
+    """
+    return f"{REPORT}{number:05d}"
 
 
 def lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
     """The lines of a stream, in lists."""
-    return split_lines(iter(partial(stream.read, _PIECE), b""))
+    return split_lines(iter(partial(stream.read, _READ_SIZE), b""))
 
 
 def format_sample(sample: Sample, bound: float | None = None) -> bytes:
-    """`TAB <priority> TAB <key in base64>` lines: with nothing before the first tab, all go to one reducer.
+    """Lines `TAB <priority> TAB <key in base64>`. The text before the first tab is empty, so all go to one reducer.
 
-    A key may hold a tab or a CR, which streaming takes for an end. A line without key says
-    that of the lines with a priority above `bound` none was sent.
+    Base64, because a key may contain a tab, or a CR that Hadoop streaming takes for a line end.
+    A line without a key says that no line with a priority above `bound` was sent.
     """
     rows = [*sample, (bound, b"")] if bound is not None else sample
     return b"".join(b"\t%r\t%b\n" % (priority, base64.b64encode(key)) for priority, key in rows)
 
 
 def read_sample(lists: Iterator[list[bytes]], size: int) -> Sample:
-    """The `size` samples of least priority among lines of `format_sample`.
+    """The `size` samples of least priority, from lines of `format_sample`.
 
-    Fewer where a mapper has sent too few: what is above the least bound is left out, for then
-    every line of every mapper has the same chance still.
+    Returns fewer if a mapper has sent too few: samples above the lowest bound are dropped, so
+    that every line of every mapper keeps the same chance.
     """
     sample: Sample = []
     bound = 1.0
@@ -80,25 +132,25 @@ def read_sample(lists: Iterator[list[bytes]], size: int) -> Sample:
 
 
 def format_points(sample: Sample, shards: int) -> bytes:
-    """Split points, a line each, in base64."""
+    """Split points in base64, one per line."""
     points = pick_splits((key for _, key in sample), shards)
     return b"".join(base64.b64encode(point) + b"\n" for point in points)
 
 
 def parse_points(output: bytes) -> list[bytes]:
-    """What `format_points` has written."""
+    """Parse what `format_points` has written."""
     return [base64.b64decode(line) for line in output.split()]
 
 
-def sample_lines(options: argparse.Namespace) -> None:
-    """Map: a uniform sample of the lines on standard input.
+def sample_lines(options: SampleTaskOptions) -> None:
+    """Map: write a uniform sample of the lines on standard input.
 
-    With many mappers no one needs to send all that the reducer keeps: a generous share is enough.
+    A mapper of many sends several times its share of the sample, which is enough, and not a whole one.
     """
     environ = os.environ  # the names are Hadoop's
     rng = random.Random(f"{options.seed}:{environ.get('mapreduce_task_partition', 0)}")
     mappers = int(environ.get("mapreduce_job_maps", 1))
-    size = min(options.size, max(_LEAST_SENT, _GENEROUS * options.size // mappers))
+    size = min(options.size, max(_LEAST_SENT, _SHARE_FACTOR * options.size // mappers))
     reservoir = Reservoir(size, rng)
     for lines in lines_of(sys.stdin.buffer):
         reservoir.add(lines)
@@ -107,105 +159,111 @@ def sample_lines(options: argparse.Namespace) -> None:
     sys.stdout.buffer.write(format_sample(sample, bound))
 
 
-def pick_points(options: argparse.Namespace) -> None:
-    """Reduce: split points from all samples."""
+def pick_points(options: SampleTaskOptions) -> None:
+    """Reduce: write the split points, from the samples of all mappers."""
     sample = read_sample(lines_of(sys.stdin.buffer), options.size)
     sys.stdout.buffer.write(format_points(sample, options.shards))
 
 
-def send_chunks(options: argparse.Namespace) -> None:
-    """Map: the lines on standard input in sorted chunks, the smaller the more mappers there are."""
+def send_chunks(library: str) -> None:
+    """Map: write the lines on standard input in sorted chunks. More mappers make smaller chunks."""
     points = parse_text(Path(SPLITS).read_bytes())
     environ = os.environ  # the names are Hadoop's
     mappers = int(environ.get("mapreduce_job_maps", 1))
-    size = min(_PIECE >> 4, max(_PIECE >> 8, _MERGED // (mappers * _CHUNKS_AT_ONCE)))
-    packer = Compressor(options.compressor, _PACKED)
-    packer.version()  # it is there, or the reason is told
+    size = min(_READ_SIZE >> 4, max(_READ_SIZE >> 8, _MERGED // (mappers * _CHUNKS_AT_ONCE)))
+    packer = Compressor(library, _CHUNK_LEVEL)
+    packer.version()  # raises ValueError if the library is missing
     for chunk in sort_chunks(lines_of(sys.stdin.buffer), points, size, _SORTED):
         sys.stdout.buffer.write(format_chunk(chunk, packer))
     sys.stdout.buffer.flush()
 
 
-class ReducedShard(NamedTuple):
-    """What a reducer tells of its shard, as JSON."""
-
-    entry: ShardEntry
-    compressor: str
-    duplicates: int
-
-
-def write_one_shard(options: argparse.Namespace) -> None:
-    """Reduce: the sorted chunks on standard input become shard, part and report in the cluster's folder."""
+def write_one_shard(options: ShardTaskOptions) -> None:
+    """Reduce: write shard, part and report from the sorted chunks on standard input."""
     number = int(os.environ["mapreduce_task_partition"])  # noqa: SIM112 - Hadoop's spelling
-    compressor = Compressor(options.compressor, options.level)
-    version = compressor.version()
+    version = options.compressor.version()
     destination = Destination(options.cluster)
-    names = shard_name(number), part_name(number), f"{REPORT}{number:05d}"
-    chunks = read_chunks(sys.stdin.buffer, Compressor(options.compressor, _PACKED))
+    names = shard_name(number), part_name(number), report_name(number)
+    chunks = read_chunks(sys.stdin.buffer, Compressor(options.compressor.library, _CHUNK_LEVEL))
     counted = _Counted(merge_chunks(chunks, _SORTED >> 1))
     lists = distinct_captures(counted)
     if options.convert:
         lists = convert_sorted(lists)
-    blocks = cut_blocks(lists, options.numlines)
+    blocks = cut_blocks(lists, options.block_lines)
     with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:
-        found = write_shard(blocks, names[0], shard, part, compressor)
+        found = write_shard(blocks, names[0], shard, part, options.compressor)
     entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)
-    Path(names[2]).write_text(json.dumps(ReducedShard(entry, version, counted.lines - found.lines)))
+    report = ReducerReport(entry, version, counted.lines - found.lines)
+    Path(names[2]).write_text(report.to_json())
     destination.put(names)
-    counters = {"lines": found.lines, "duplicates": counted.lines - found.lines}
-    for name, value in {**counters, "blocks": found.blocks, "bytes": found.bytes}.items():
+    _count(report)
+
+
+def _count(report: ReducerReport) -> None:
+    """Add to Hadoop's counters."""
+    shard = report.shard
+    counters = {"lines": shard.lines, "duplicates": report.duplicate_lines}
+    for name, value in {**counters, "blocks": shard.blocks, "bytes": shard.bytes}.items():
         sys.stderr.write(f"reporter:counter:cdxmill,{name},{value}\n")
 
 
 def _refuse_gzip(lines: list[bytes]) -> None:
-    """Hadoop goes by names: a file of gzip that is not named so comes as lines of junk, this one among them."""
+    """Raise ValueError if sorted lines are those of a gzip file that Hadoop has read as text.
+
+    Hadoop decompresses a file only if its name ends in .gz. One line then begins with gzip's magic.
+    """
     at = bisect_left(lines, _GZIP)
     if lines[at : at + 1] and lines[at].startswith(_GZIP):
         raise ValueError(
-            "an input is gzip, but its name does not end in .gz: rename it, Hadoop goes by names"
+            "an input is gzip, but its name does not end in .gz: rename it, Hadoop decompresses by name"
         )
 
 
 class _Counted:
-    """Lists as they pass; `lines` counts, and the task's progress is told now and then."""
+    """Passes lists of lines on, counts the lines in `lines`, and reports progress to Hadoop."""
 
     def __init__(self, lists: Iterator[list[bytes]]) -> None:
         self._lists = lists
         self.lines = 0
 
     def __iter__(self) -> Iterator[list[bytes]]:
-        told = 0
+        reported = 0
         for lists in self._lists:
             _refuse_gzip(lists)
             self.lines += len(lists)
-            if self.lines > told + 1_000_000:
-                told = self.lines
-                sys.stderr.write(f"reporter:status:{told} lines\n")  # else Hadoop takes the task for dead
+            if self.lines > reported + 1_000_000:
+                reported = self.lines
+                sys.stderr.write(f"reporter:status:{reported} lines\n")  # Hadoop kills a silent task
             yield lists
 
 
-def parse_options(arguments: list[str]) -> argparse.Namespace:
-    """The options of a task; `run` is its function."""
+def run_task(arguments: list[str]) -> None:
+    """Run the task that the first argument names, with the options that follow."""
+    given = _parser().parse_args(arguments)
+    if given.task == "chunks":
+        send_chunks(given.compressor)
+    elif given.task == "shard":
+        compressor = Compressor(given.compressor, given.level)
+        write_one_shard(ShardTaskOptions(given.cluster, given.numlines, compressor, given.convert))
+    else:
+        run = sample_lines if given.task == "sample" else pick_points
+        run(SampleTaskOptions(given.size, given.seed, given.shards))
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="hadoop_task.py")
-    tasks = parser.add_subparsers(required=True)
-    add_sample(tasks.add_parser("sample"), sample_lines)
-    add_sample(tasks.add_parser("points"), pick_points)
+    tasks = parser.add_subparsers(dest="task", required=True)
+    for name in ("sample", "points"):
+        sampling = tasks.add_parser(name)
+        sampling.add_argument("--size", type=int, required=True)
+        sampling.add_argument("--seed", default="0")
+        sampling.add_argument("--shards", type=int, default=1)
     chunks = tasks.add_parser("chunks")
     chunks.add_argument("--compressor", required=True)
-    chunks.set_defaults(run=send_chunks)
     shard = tasks.add_parser("shard")
     shard.add_argument("--cluster", required=True)
     shard.add_argument("--numlines", type=int, default=BLOCK_LINES)
     shard.add_argument("--compressor", required=True)
     shard.add_argument("--level", type=int, required=True)
     shard.add_argument("--convert", action="store_true")
-    shard.set_defaults(run=write_one_shard)
-    return parser.parse_args(arguments)
-
-
-def add_sample(parser: argparse.ArgumentParser, run: object) -> None:
-    """The options that both sampling tasks have."""
-    parser.add_argument("--size", type=int, required=True)
-    parser.add_argument("--seed", default="0")
-    parser.add_argument("--shards", type=int, default=1)
-    parser.set_defaults(run=run)
+    return parser

@@ -1,28 +1,33 @@
-"""CDX files -> split points: the mappers sample, one reducer keeps the samples of least priority.
+"""Find split points: the mappers sample CDX files, one reducer keeps the samples of least priority.
 
     python samplecdxjob.py -r local --shards 300 CDX...
 
-Under -r local and inline the same split points as those of `cdxmill sample` with the same seed, but where
-that has to sample again: files whose lines are far longer than they begin.
+With -r local and -r inline the split points equal those of `cdxmill sample` with the same seed.
+They differ only where `cdxmill sample` samples a second time: for files whose first lines are
+far shorter than the rest.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from cdxmill.errors import UsageError
 from cdxmill.formats.split_points import format_text
 from cdxmill.inputs.cdx_files import find_cdx_files
-from cdxmill.inputs.sampling import SAMPLES_PER_SHARD, SampleTask, guess_ceiling, sample_group, sample_tasks
-from cdxmill.jobs.bulk_job import BulkJob
-from cdxmill.jobs.cdx_on_hadoop import cdx_inputs
-from cdxmill.jobs.launch import count_failure
+from cdxmill.inputs.sampling import SampleTask, guess_ceiling, sample_group, sample_tasks
+from cdxmill.inputs.sources import take_inventory
+from cdxmill.jobs.hadoop_inputs import cdx_inputs
+from cdxmill.jobs.hadoop_step import HadoopStep
+from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.node_tasks import format_points, format_sample, parse_points, read_sample
-from cdxmill.jobs.on_hadoop import HadoopStep
-from cdxmill.jobs.split_files import write_split_files
+from cdxmill.jobs.run_job import count_failure
+from cdxmill.jobs.sample_options import SampleJobOptions, add_options, parse_options
+from cdxmill.jobs.seqfileutils import write_split_files
+from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 
 _SETTINGS = {
@@ -33,79 +38,92 @@ _SETTINGS = {
 }
 
 
-class SampleCDXJob(BulkJob):
-    """Input: CDX files, folders of them, globs. Output: split points, one a line."""
+class SampleWork(NamedTuple):
+    """One item of the job's work list: a group of CDX files, and how to sample it."""
+
+    task: SampleTask
+
+    def to_json(self) -> str:
+        """One line of the work list, without line end."""
+        return json.dumps(self.task._asdict())
+
+    @classmethod
+    def from_json(cls, line: bytes) -> SampleWork:
+        """Parse what `to_json` has written."""
+        return cls(SampleTask(**json.loads(line)))
+
+
+class SampleCDXJob(StreamJob):
+    """Input: CDX files, directories, patterns. Output: split points, one per line."""
+
+    arguments = "CDX..."
+    description = "Sample CDX files and print split points for the ZipNum job, one per line."
 
     def configure_args(self) -> None:
         """Add the options."""
         super().configure_args()
-        add = self.add_passthru_arg
-        add("--shards", type=int, default=300, help="Number of shards to divide into.")
-        add("--scaler", type=int, default=SAMPLES_PER_SHARD, help="Sampled lines a shard.")
-        add("--seed", type=int, default=0, help="The same seed gives the same split points.")
-        add("--splitfile", help="Write the SequenceFile here, and the text beside it with the ending .txt.")
+        add_options(self.add_passthru_arg)
 
-    def list_work(self) -> Iterator[list[Any]]:
-        """Groups of files, and how each is sampled."""
-        self._check()
-        paths = find_cdx_files(self.options.args)
-        for task in sample_tasks(paths, self.options.seed, self._size, guess_ceiling(paths, self._size)):
-            yield [*task]
+    @cached_property
+    def sample_options(self) -> SampleJobOptions:
+        """The parsed options. Raises UsageError."""
+        return parse_options(self.options)
 
-    def hadoop_step(self, runner: Any, folder: Path) -> HadoopStep:
-        """Each mapper sends a sample of the same size, one reducer picks."""
-        self._check()
-        size = ["--size", str(self._size)]
+    def list_work(self) -> Iterator[SampleWork]:
+        """Groups of files, and how to sample each."""
+        options = self.sample_options
+        inventory = take_inventory(find_cdx_files(list(options.inputs)))
+        ceiling = guess_ceiling(inventory, options.size)
+        return map(SampleWork, sample_tasks(inventory, options.seed, options.size, ceiling))
+
+    def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
+        """Each mapper sends a sample of its lines, one reducer picks the split points."""
+        options = self.sample_options
+        size = ["--size", str(options.size)]
         return HadoopStep(
-            inputs=cdx_inputs(self.options.args, runner),
-            mapper=["sample", *size, "--seed", str(self.options.seed)],
-            reducer=["points", *size, "--shards", str(self.options.shards)],
+            inputs=cdx_inputs(options.inputs, runner),
+            mapper=["sample", *size, "--seed", str(options.seed)],
+            reducer=["points", *size, "--shards", str(options.shards)],
             settings=_SETTINGS,
             defaults={"mapreduce.input.fileinputformat.split.maxsize": str(256 << 20)},
             input_format="org.apache.hadoop.mapred.lib.CombineTextInputFormat",
-            output_dir=self.options.output_dir,
+            output_dir=options.output_dir,
         )
 
-    def finish_hadoop(self, runner: Any) -> int:
-        """Write the split files, and show the points."""
+    def finish_hadoop(self, runner: RunnerLike) -> int:
+        """Write the split files, and print the split points."""
         self.show(self.finish(b"".join(runner.cat_output())))
         return 0
 
     def run_mapper(self, step_num: int = 0) -> None:
-        """Write the sample of the files that come in."""
+        """Write the sample of the files on standard input."""
         self.stdout.write(format_sample(self._sample()))
 
     def _sample(self) -> Sample:
         merged: Sample = []
         with self.scratch():
-            for task in self.work():
-                result = sample_group(SampleTask(*task))
-                merged = merge_samples((merged, result.sample), self._size)
-                for error in result.failures:
-                    count_failure(self, error.path, error.reason, error.hint)
+            for work in map(SampleWork.from_json, self.stdin):
+                result = sample_group(work.task)
+                merged = merge_samples((merged, result.sample), self.sample_options.size)
+                for failure in result.failures:
+                    count_failure(self, failure.path, failure.reason, failure.hint)
         return merged
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the split points."""
-        self.stdout.write(format_points(read_sample(self.lines(), self._size), self.options.shards))
+        options = self.sample_options
+        self.stdout.write(format_points(read_sample(self.lines(), options.size), options.shards))
 
     def finish(self, output: bytes) -> bytes:
-        """Write the split files; the points are shown."""
+        """Write the split files; the split points are the job's output."""
+        options = self.sample_options
         points = parse_points(output)
-        if len(points) + 1 < self.options.shards:
-            print(f"note: {len(points) + 1} shards, not {self.options.shards}: too few keys", file=sys.stderr)
-        if self.options.splitfile:
-            write_split_files(points, self.options.splitfile)
+        if len(points) + 1 < options.shards:
+            print(f"note: {len(points) + 1} shards, not {options.shards}: too few keys", file=sys.stderr)
+        if options.splitfile:
+            write_split_files(points, options.splitfile)
         return format_text(points)
 
-    @property
-    def _size(self) -> int:
-        return int(self.options.shards * self.options.scaler)
 
-    def _check(self) -> None:
-        if self.options.shards < 1 or self.options.scaler < 1:
-            raise UsageError("--shards and --scaler are numbers from 1")
-
-
-if __name__ == "__main__":  # mrjob starts each task by this file
+if __name__ == "__main__":  # mrjob starts each task with this file
     SampleCDXJob.run()

@@ -1,98 +1,121 @@
-"""CDX files -> a ZipNum cluster: mappers sort, the shuffle brings shards together, reducers write them.
+"""Build a ZipNum cluster from CDX files: the mappers sort, the shuffle sends lines to their shards, the reducers write.
 
     python zipnumclusterjob.py -r local --splitfile splits.seq --zipnum-dir CLUSTER CDX...
 
-The same bytes as those of `cdxmill zipnum` with the same split points.
+The cluster has the same bytes as that of `cdxmill zipnum` with the same split points.
 """
 
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from cdxmill.commands.zipnum import write_shard_files
 from cdxmill.inputs.sorting import sort_files
-from cdxmill.jobs import zipnum_hadoop as on_hadoop
-from cdxmill.jobs import zipnum_launcher as launcher
-from cdxmill.jobs.bulk_job import BulkJob
-from cdxmill.jobs.cdx_on_hadoop import cdx_inputs
-from cdxmill.jobs.launch import count_failure
-from cdxmill.jobs.on_hadoop import HadoopStep
-from cdxmill.jobs.remote_folder import folder_of
+from cdxmill.jobs.hadoop_folder import folder_of
+from cdxmill.jobs.hadoop_inputs import cdx_inputs
+from cdxmill.jobs.hadoop_step import HadoopStep
+from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
+from cdxmill.jobs.run_job import count_failure
+from cdxmill.jobs.stream_job import StreamJob
+from cdxmill.jobs.zipnum_local import finish_cluster, format_entry, start_cluster, task_folder
+from cdxmill.jobs.zipnum_on_hadoop import clear, cluster_url, finish, make_step
+from cdxmill.jobs.zipnum_options import ZipnumJobOptions, add_options, parse_options
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.lines.mark_shards import mark_shards, unmark_shards
 from cdxmill.stages.lines.merge_runs import merge_runs, sort_lists
-from cdxmill.stages.lines.sample_lines import Reservoir
 from cdxmill.stages.lines.sort_lines import LineSorter
 
 
-class ZipNumClusterJob(BulkJob):
-    """Input: CDX files, folders of them, globs. Output: the cluster, and a line of JSON a shard."""
+class SortWork(NamedTuple):
+    """One item of the job's work list: a group of CDX files."""
+
+    paths: list[str]
+
+    def to_json(self) -> str:
+        """One line of the work list, without line end."""
+        return json.dumps(self._asdict())
+
+    @classmethod
+    def from_json(cls, line: bytes) -> SortWork:
+        """Parse what `to_json` has written."""
+        return cls(**json.loads(line))
+
+
+class ZipNumClusterJob(StreamJob):
+    """Input: CDX files, directories, patterns. Output: the cluster."""
+
+    arguments = "--splitfile FILE --zipnum-dir FOLDER CDX..."
+    description = "Build a ZipNum cluster from CDX files. The split points give the shards."
 
     def configure_args(self) -> None:
         """Add the options."""
         super().configure_args()
-        launcher.add_options(self.add_passthru_arg)
+        add_options(self.add_passthru_arg)
 
-    def list_work(self) -> Iterator[list[str]]:
+    @cached_property
+    def zipnum_options(self) -> ZipnumJobOptions:
+        """The parsed options. Raises UsageError."""
+        return parse_options(self.options)
+
+    def list_work(self) -> Iterator[SortWork]:
         """Groups of files."""
-        yield from launcher.start_cluster(self.options)
+        return map(SortWork, start_cluster(self.zipnum_options))
 
     def finish(self, output: bytes) -> bytes:
-        """Write the files beside the shards."""
-        launcher.finish_cluster(self.options, output)
+        """Write the files beside the shards. The job prints nothing."""
+        finish_cluster(self.zipnum_options, output)
         return b""
 
-    def _runner_kwargs(self) -> dict[str, Any]:
-        kwargs: dict[str, Any] = super()._runner_kwargs()
+    def _runner_kwargs(self) -> RunnerArguments:
+        arguments: RunnerArguments = super()._runner_kwargs()
         if self.is_on_hadoop:
-            return kwargs
-        place = ["--zipnum-dir", str(launcher.task_folder(self.options))]
-        # mrjob's own output has no place in the cluster: it is named part-* too
-        return {**kwargs, "output_dir": None, "extra_args": [*kwargs["extra_args"], *place]}
+            return arguments
+        folder = ["--zipnum-dir", str(task_folder(self.zipnum_options))]
+        # mrjob's own output must not go to the cluster: it has files named part-* as well
+        return {**arguments, "output_dir": None, "extra_args": [*arguments["extra_args"], *folder]}
 
-    def hadoop_step(self, runner: Any, folder: Path) -> HadoopStep:
-        """Checks first: an input that does not fit costs hours there."""
-        self._how = launcher.zipnum_options(self.options)
-        launcher.cluster_folder(self.options)
-        self._url = on_hadoop.cluster_url(self.options, runner)
-        inputs = cdx_inputs(self.options.args, runner)
-        on_hadoop.clear(folder_of(self._url, runner))
-        return on_hadoop.make_step(self.options, self._how, self._url, folder, inputs)
+    def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
+        """Check everything first: on Hadoop a wrong input is found only after hours."""
+        options = self.zipnum_options
+        url = cluster_url(options, runner)
+        inputs = cdx_inputs(options.inputs, runner)
+        clear(folder_of(url, runner))
+        return make_step(options, url, folder, inputs)
 
-    def finish_hadoop(self, runner: Any) -> int:
+    def finish_hadoop(self, runner: RunnerLike) -> int:
         """Write the files beside the shards."""
-        on_hadoop.finish(self.options, self._how, self._url, runner)
+        options = self.zipnum_options
+        finish(options, cluster_url(options, runner), runner)
         return 0
 
     def run_mapper(self, step_num: int = 0) -> None:
-        """Pass lines on, sorted, and marked with their shards: the shuffle knows no split points."""
+        """Sort lines, and mark each with the number of its shard, because mrjob's shuffle has no split points."""
         with self.scratch() as scratch:
-            options = launcher.zipnum_options(self.options)
+            options = self.zipnum_options
             sorter = LineSorter(scratch.create, "map")
-            for paths in self.work():
-                for failure in sort_files(paths, sorter, Reservoir(0, random.Random()), options.convert):
-                    count_failure(self, *failure)
+            for work in map(SortWork.from_json, self.stdin):
+                for failure in sort_files(work.paths, sorter, options.build.convert):
+                    count_failure(self, failure.path, failure.reason, failure.hint)
             lists = merge_runs(sorter.finish(), scratch.create, scratch.reader)
-            for data in mark_shards(lists, options.points or ()):
+            for data in mark_shards(lists, options.points):
                 self.stdout.write(data)
 
     def run_reducer(self, step_num: int = 0) -> None:
-        """Write the shards whose lines come in."""
+        """Write the shards whose lines are on standard input."""
         with self.scratch() as scratch:
-            folder, options = launcher.cluster_folder(self.options), launcher.zipnum_options(self.options)
+            folder, build = Path(self.zipnum_options.folder), self.zipnum_options.build
             for number, group in groupby(unmark_shards(self.lines()), itemgetter(0)):
                 lists = (lines for _, lines in group)
                 merged = sort_lists(lists, f"shard-{number}", scratch.create, scratch.reader)
-                blocks = cut_blocks(merged, options.block_lines)
-                entry = write_shard_files(blocks, number, folder, options.compressor)
-                self.stdout.write(json.dumps(entry).encode() + b"\n")
+                blocks = cut_blocks(merged, build.block_lines)
+                self.stdout.write(format_entry(write_shard_files(blocks, number, folder, build.compressor)))
 
 
-if __name__ == "__main__":  # mrjob starts each task by this file
+if __name__ == "__main__":  # mrjob starts each task with this file
     ZipNumClusterJob.run()

@@ -5,7 +5,7 @@
 
 #include "record.h"
 
-/* Parts of a line, to be joined: 34 of a key at the most, 18 of the rest; 61 for languages. */
+/* Parts of a line, to be joined: at most 34 for the key and 18 for the rest. Lists of languages have at most 61. */
 typedef struct {
     Text parts[64];
     int count;
@@ -47,7 +47,7 @@ static int comes_before(Text one, Text other)
 
 enum { MAX_ARGUMENTS = 16 };
 
-/* Add `?` and the sorted arguments; 0 where there are too many. */
+/* Add `?` and the sorted arguments; 0 if there are too many. */
 static int add_query(Line *line, Text query)
 {
     Text sorted[MAX_ARGUMENTS];
@@ -57,10 +57,10 @@ static int add_query(Line *line, Text query)
         stop = stop ? stop : query.end;
         if (count == MAX_ARGUMENTS)
             return 0;
-        int place = count++;
-        for (; place && comes_before((Text){at, stop}, sorted[place - 1]); place--)
-            sorted[place] = sorted[place - 1];
-        sorted[place] = (Text){at, stop};
+        int i = count++;
+        for (; i && comes_before((Text){at, stop}, sorted[i - 1]); i--)
+            sorted[i] = sorted[i - 1];
+        sorted[i] = (Text){at, stop};
     }
     for (int i = 0; i < count; i++) {
         add(line, i ? LITERAL("&") : LITERAL("?"));
@@ -69,7 +69,7 @@ static int add_query(Line *line, Text query)
     return 1;
 }
 
-/* Whether the rules of SURT do no more to a query than lower case and sorting: it has no session id. */
+/* Whether SURT only lowers and sorts this query: it has no session id and nothing to escape. */
 static int is_common_query(Text query)
 {
     for (const byte *at = query.at; at < query.end; at++) {
@@ -81,7 +81,7 @@ static int is_common_query(Text query)
     return 1;
 }
 
-/* Add what follows the origin in a key, `/path?query`, yet in its own case; 0 where more is to be done to it. */
+/* Add what follows the origin in a key, `/path?query`, before it is lowered; 0 if the key needs more than that. */
 static int add_rest(Line *line, Text rest)
 {
     const byte *mark = memchr(rest.at, '?', SIZE(rest));
@@ -103,7 +103,7 @@ static void add_value(Line *line, Text label, Text value)
     }
 }
 
-/* A record that gives a line: its fields, its HTTP head, its place in decimal. */
+/* A record that gets a line: its fields, its HTTP head, its byte range in decimal. */
 typedef struct {
     Text fields[FIELDS];
     Head head;
@@ -111,7 +111,7 @@ typedef struct {
     char offset[24], length[24];
 } Response;
 
-/* The line up to the end of its filename; `line` has the key: that of the origin, then the rest in its own case. */
+/* The line up to the end of its filename. `line` has the key: the origin's key, then the rest, not yet lowered. */
 static PyObject *start_of_line(Line *line, const Response *response, Text digest, Text filename)
 {
     size_t from = SIZE(line->parts[0]), key_size = line->size;
@@ -131,7 +131,7 @@ static PyObject *start_of_line(Line *line, const Response *response, Text digest
     return start;
 }
 
-/* The line from behind its notes on. */
+/* The part of the line that follows the notes. */
 static PyObject *end_of_line(const Response *response)
 {
     Line line = {.count = 0};
@@ -141,7 +141,7 @@ static PyObject *end_of_line(const Response *response)
     return join(&line);
 }
 
-/* The codes of all `"code-iso-639-3":"spa"` in a line of JSON, to be joined by commas; 0 where they are not written so. */
+/* The codes of all `"code-iso-639-3":"spa"` in a line of JSON, separated by commas; 0 for another notation. */
 static int find_languages(Text json, Line *languages)
 {
     static const char label[] = "\"code-iso-639-3\"";

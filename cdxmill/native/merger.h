@@ -1,31 +1,31 @@
-/* Sorted texts -> one, block by block. No line becomes an object: that takes longer than all else here. */
+/* Merges sorted texts block by block. No line becomes a Python object: that would take longer than all the rest. */
 
 #ifndef CDXMILL_MERGER_H
 #define CDXMILL_MERGER_H
 
 #include "text.h"
 
-/* A sorted text that comes in pieces, and the line of it that is next. */
+/* A sorted text that is read in pieces, and its next line. */
 typedef struct {
-    PyObject *pieces, *piece;  /* an iterator of bytes, NULL at its end, and what it gave last */
+    PyObject *pieces, *piece;  /* an iterator of bytes (NULL at its end) and its latest piece */
     PyObject *low_key, *high_key;
-    Text low, high;            /* lines below `low` and from `high` on are not wanted; .at is NULL for no bound */
-    Text rest, line;           /* what is left of the piece; .at of the line is NULL at the end of the text */
+    Text low, high;            /* lines < low and lines >= high are skipped; .at is NULL for no bound */
+    Text rest, line;           /* the unread part of the piece; .at of the line is NULL at the end of the text */
     byte *begun;               /* a line that begins in one piece and ends in another */
     size_t begun_size, begun_room;
 } Source;
 
-/* A tree of losers: each place has the source that lost there, the one that won it all is `first`. */
+/* A tree of losers: each node has the source that lost there; the overall winner is `first`. */
 typedef struct {
     PyObject_HEAD
     Source *sources;
     int *losers;
     int count, first;
-    int is_busy;               /* a call is under way or has failed: what is held fits no other call */
-    PyObject *last;            /* the last line of the block before, b"" at first */
+    int is_busy;               /* a call is running or has failed, so the state is not valid for another call */
+    PyObject *last;            /* the last line of the previous block, b"" at first */
 } Merger;
 
-/* A block under way: `text` is a bytearray, `size` of its bytes are written, the last line begins at `last`. */
+/* The block that is being written: `size` bytes of the bytearray `text` are used, the last line begins at `last`. */
 typedef struct {
     PyObject *text;
     size_t size, last;
@@ -34,7 +34,7 @@ typedef struct {
 
 static PyObject *StoppedError; /* of cdxmill.errors */
 
-/* Below 0, 0 or above, as bytes are sorted. */
+/* < 0, 0 or > 0, in the order of bytes. */
 static int compare(Text one, Text other)
 {
     size_t a = SIZE(one), b = SIZE(other), both = a < b ? a : b;
@@ -42,7 +42,7 @@ static int compare(Text one, Text other)
     return order ? order : (a > b) - (a < b);
 }
 
-/* Make room for `size` bytes at `*memory`, `room` of which are there; -1 on errors. */
+/* Make room for `size` bytes at `*memory`, which has room for `*room`; -1 on errors. */
 static int grow(byte **memory, size_t *room, size_t size)
 {
     if (size <= *room)
@@ -68,7 +68,7 @@ static int keep(Source *source, Text part)
     return 0;
 }
 
-/* 1, 0 at the end of the text, -1 on errors. */
+/* Read the next piece: 1, 0 at the end of the text, -1 on errors. */
 static int next_piece(Source *source)
 {
     PyObject *piece = source->pieces ? PyIter_Next(source->pieces) : NULL;
@@ -86,7 +86,7 @@ static const byte *line_end(Text rest)
     return SIZE(rest) ? memchr(rest.at, '\n', SIZE(rest)) : NULL;
 }
 
-/* Go on to the next line, whatever it is: 1, 0 where there is none, -1 on errors. */
+/* Move to the next line of any kind: 1, 0 at the end of the text, -1 on errors. */
 static int next_line(Source *source)
 {
     Text *rest = &source->rest;
@@ -115,7 +115,7 @@ static void end_source(Source *source)
     Py_CLEAR(source->piece);
 }
 
-/* Go on to the next line that is wanted: of runs all are but those out of bounds. 0, or -1 on errors. */
+/* Move to the next capture line within the bounds. Empty lines and CDX headers are skipped. 0, or -1 on errors. */
 static int next_capture(Source *source)
 {
     int found;
@@ -129,31 +129,31 @@ static int next_capture(Source *source)
     return found < 0 ? -1 : 0;
 }
 
-/* Whether the line of `one` is to be written before that of `other`. */
+/* Whether the line of `one` has to be written before the line of `other`. */
 static int comes_first(const Source *one, const Source *other)
 {
     return one->line.at && (!other->line.at || compare(one->line, other->line) < 0);
 }
 
-/* The source that wins below a place of the tree; those that lose stay there. */
-static int play(Merger *merger, int place)
+/* The winning source below a node of the tree; the losers stay in the nodes. */
+static int play(Merger *merger, int node)
 {
-    if (place >= merger->count)
-        return place - merger->count;
-    int one = play(merger, 2 * place), other = play(merger, 2 * place + 1);
+    if (node >= merger->count)
+        return node - merger->count;
+    int one = play(merger, 2 * node), other = play(merger, 2 * node + 1);
     int wins = comes_first(&merger->sources[other], &merger->sources[one]);
-    merger->losers[place] = wins ? one : other;
+    merger->losers[node] = wins ? one : other;
     return wins ? other : one;
 }
 
-/* The first source has another line: play again where it has won. */
+/* Repeat the matches of the first source, which has a new line. */
 static void replay(Merger *merger)
 {
     int first = merger->first;
-    for (int place = (first + merger->count) / 2; place > 0; place /= 2) {
-        int loser = merger->losers[place];
+    for (int node = (first + merger->count) / 2; node > 0; node /= 2) {
+        int loser = merger->losers[node];
         if (comes_first(&merger->sources[loser], &merger->sources[first])) {
-            merger->losers[place] = first;
+            merger->losers[node] = first;
             first = loser;
         }
     }
@@ -182,7 +182,7 @@ static int add_line(Block *block, Text line)
     return 0;
 }
 
-/* Write the first line of all where it is not the same as the last, and go on behind it; -1 on errors. */
+/* Write the smallest line unless it equals the last one, and move its source to the next line; -1 on errors. */
 static int merge_line(Merger *merger, Block *block)
 {
     Source *source = &merger->sources[merger->first];
@@ -214,7 +214,7 @@ static int fill_block(Merger *merger, Block *block, Py_ssize_t lines)
     return keep_last(merger, block) < 0 ? -1 : PyByteArray_Resize(block->text, (Py_ssize_t)block->size);
 }
 
-PyDoc_STRVAR(fill_doc, "fill(text, lines): put the next lines in place of what is in `text`; how many, 0 at the end.");
+PyDoc_STRVAR(fill_doc, "fill(text, lines): replace the content of `text` with the next lines; return how many.");
 
 static PyObject *fill(Merger *merger, PyObject *args)
 {
@@ -223,7 +223,7 @@ static PyObject *fill(Merger *merger, PyObject *args)
     if (!PyArg_ParseTuple(args, "O!n", &PyByteArray_Type, &block.text, &lines))
         return NULL;
     if (merger->is_busy || lines < 1)
-        return PyErr_Format(PyExc_ValueError, "a merge that failed or is under way, or a block without lines");
+        return PyErr_Format(PyExc_ValueError, "the merge has failed or is running, or `lines` is less than 1");
     merger->is_busy = 1;
     if (fill_block(merger, &block, lines) < 0)
         return NULL;
@@ -231,7 +231,7 @@ static PyObject *fill(Merger *merger, PyObject *args)
     return PyLong_FromSsize_t(block.lines);
 }
 
-/* A line of Python's as a bound; -1 on errors. */
+/* Take a bytes object or None as a bound; -1 on errors. */
 static int set_bound(Text *bound, PyObject **key, PyObject *given)
 {
     *key = Py_NewRef(given);
@@ -242,7 +242,7 @@ static int set_bound(Text *bound, PyObject **key, PyObject *given)
     return 0;
 }
 
-/* (pieces, low, high) -> a source that stands at its first line; -1 on errors. */
+/* (pieces, low, high) -> a source at its first line; -1 on errors. */
 static int begin_source(Source *source, PyObject *given)
 {
     PyObject *pieces, *low, *high;
@@ -292,7 +292,7 @@ static PyObject *new_merger(PyTypeObject *type, PyObject *args, PyObject *names)
     if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &given))
         return NULL;
     Merger *merger = (Merger *)type->tp_alloc(type, 0);
-    PyObject *sources = merger ? PyList_AsTuple(given) : NULL; /* which no iterator can change */
+    PyObject *sources = merger ? PyList_AsTuple(given) : NULL; /* a copy that the iterators cannot change */
     if (merger && (!sources || begin_merger(merger, sources) < 0))
         Py_CLEAR(merger);
     Py_XDECREF(sources);

@@ -1,4 +1,4 @@
-/* The module _native: what is worth compiling, for modules in Python that can do without it. */
+/* The module _native: the compiled steps. The Python modules that use it work without it, too. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -6,7 +6,7 @@
 #include "common_line.h"
 #include "merger.h"
 
-#ifndef SOURCES /* CRC-32 of all files of this folder: setup.py knows it */
+#ifndef SOURCES /* CRC-32 of all files of this folder; setup.py defines it */
 #define SOURCES 0u
 #endif
 

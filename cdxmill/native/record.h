@@ -1,12 +1,12 @@
-/* What a record of the common kind has: WARC header, HTTP head, date. Each function gives 0 or NULL where it is
-   in any way unusual; what is usual is read as warc_header.py, http_head.py and timestamp.py read it. */
+/* The parts of a record of the common kind: WARC header, HTTP head, date. Each function returns 0 or NULL for
+   anything unusual, and otherwise reads exactly as warc_header.py, http_head.py and timestamp.py do. */
 
 #ifndef CDXMILL_RECORD_H
 #define CDXMILL_RECORD_H
 
 #include "text.h"
 
-static const size_t MAX_HEADER = 1 << 16; /* longer ones are no common ones */
+static const size_t MAX_HEADER = 1 << 16; /* longer headers are left to Python */
 
 enum { TYPE, URL, DATE, ID, LENGTH, CONTENT_TYPE, CONCURRENT_TO, DIGEST, DETECTED, TRUNCATED, FIELDS };
 
@@ -27,7 +27,7 @@ static const struct {
     [TRUNCATED] = NAME("warc-truncated"),
 };
 
-/* Keep the value of a field that is asked for; 0 where it is there already or has to be stripped or recoded. */
+/* Keep the value of a field that a line needs; 0 for a second value, and for one to be stripped or recoded. */
 static int keep_field(Text name, Text value, Text *fields)
 {
     for (int field = 0; field < FIELDS; field++) {
@@ -41,7 +41,7 @@ static int keep_field(Text name, Text value, Text *fields)
     return 1;
 }
 
-/* Where the first field begins; NULL where no version line stands at the start. */
+/* Where the first field begins; NULL if `data` does not start with a known version line. */
 static const byte *behind_version(Text data)
 {
     static const char *const VERSIONS[] = {"WARC/1.0\r\n", "WARC/1.1\r\n", "WARC/0.18\r\n", "WARC/0.17\r\n"};
@@ -51,7 +51,7 @@ static const byte *behind_version(Text data)
     return at;
 }
 
-/* Read a WARC header, `name: value` CRLF throughout; where the block begins, NULL where it is not like that. */
+/* Read a WARC header whose lines are all `name: value` CRLF; returns where the block begins, NULL for other headers. */
 static const byte *parse_header(Text data, Text *fields)
 {
     const byte *at = behind_version(data), *end = SIZE(data) > MAX_HEADER ? data.at + MAX_HEADER : data.end;
@@ -69,7 +69,7 @@ static const byte *parse_header(Text data, Text *fields)
     return at && end - at >= 2 && at[1] == '\n' ? at + 2 : NULL;
 }
 
-/* Whether the content is the header, a block of Content-Length bytes and two line ends, and no byte more. */
+/* Whether the content is exactly the header, a block of Content-Length bytes and two line ends. */
 static int is_whole(Text data, const byte *block, Text length)
 {
     if (SIZE(length) > 18 || !are_digits(length))
@@ -80,7 +80,7 @@ static int is_whole(Text data, const byte *block, Text length)
     return data.end - block >= 4 && size == data.end - block - 4 && !memcmp(data.end - 4, "\r\n\r\n", 4);
 }
 
-/* `mime` and `location`: `at` is NULL where there is none. */
+/* `at` of `mime` and `location` is NULL if the head has no such field. */
 typedef struct {
     Text status, mime, location;
     const byte *payload;
@@ -103,7 +103,7 @@ static int parse_status_line(Text block, Head *head, const byte **next)
     return at[4] == ' ' || (at[4] == '\r' && stop == at + 5);
 }
 
-/* The media type of a Content-Type; 0 where none stands there, or one that has to be escaped. */
+/* The media type of a Content-Type; 0 if it is empty or needs escapes. */
 static int parse_mime(Text value, Head *head)
 {
     const byte *stop = value.at;
@@ -113,15 +113,15 @@ static int parse_mime(Text value, Head *head)
     return stop > value.at && consists_of(head->mime, in_json);
 }
 
-/* Where a redirect leads; 0 where that is no whole URL, or one that has to be escaped. */
+/* The target of a redirect; 0 if it is not an absolute URL or needs escapes. */
 static int parse_location(Text value, Head *head)
 {
     head->location = value;
     return (STARTS(value, "http://") || STARTS(value, "https://")) && consists_of(value, in_json);
 }
 
-/* The value of the field `name` where `line` is one, without white space around it; `at` is NULL where it is none.
-   0 where it cannot be told at first sight. */
+/* The stripped value if `line` is the field `name`, else a text whose `at` is NULL.
+   Returns 0 if it takes more to tell. */
 static int value_of(Text line, const char *name, size_t size, Text *value)
 {
     *value = (Text){NULL, NULL};
@@ -138,7 +138,7 @@ static int value_of(Text line, const char *name, size_t size, Text *value)
     return 1;
 }
 
-/* Take in a line of the head: the first Content-Type, the first Location of a redirect. */
+/* Read a line of the head: keep the first Content-Type, and the first Location of a redirect. */
 static int take_line(Text line, Head *head)
 {
     Text value;
@@ -153,7 +153,7 @@ static int take_line(Text line, Head *head)
     return 1;
 }
 
-/* Read the head of an HTTP response without folded lines; 0 where it is not like that. */
+/* Read the head of an HTTP response; 0 if it has folded lines or is unusual otherwise. */
 static int parse_http(Text block, Head *head)
 {
     const byte *at;
@@ -171,8 +171,8 @@ static int parse_http(Text block, Head *head)
     return 1;
 }
 
-/* The 14 digits of `2013-12-26T10:11:12Z` or `2013-12-26T10:11:12.123Z`; 0 where a date is written otherwise, or may
-   not exist. */
+/* The 14 digits of `2013-12-26T10:11:12Z` or `2013-12-26T10:11:12.123Z`; 0 for other notations and for days that
+   may not exist. */
 static int parse_date(Text date, byte *digits)
 {
     static const char form[] = "dddd-dd-ddTdd:dd:dd";

@@ -1,4 +1,4 @@
-/* Bytes of somebody else's memory, and what they consist of. */
+/* Ranges of bytes in memory that others own, and tests of them. */
 
 #ifndef CDXMILL_TEXT_H
 #define CDXMILL_TEXT_H
@@ -24,11 +24,11 @@ static Text text_of(PyObject *bytes)
     return (Text){at, at + PyBytes_GET_SIZE(bytes)};
 }
 
-/* Tables of bytes, filled once. */
-static byte is_name[256];  /* may stand in a field's name: visible, no colon */
-static byte is_value[256]; /* may stand in a value: visible ASCII or space */
-static byte in_json[256];  /* may stand in a JSON string, a URL and a key as it is: visible, not < " \ */
-static byte in_key[256];   /* lower case; 0 for what the rules of SURT touch */
+/* Tables of byte classes, filled once. */
+static byte is_name[256];  /* allowed in a field's name: visible, no colon */
+static byte is_value[256]; /* allowed in a value: visible ASCII or space */
+static byte in_json[256];  /* needs no escape in a JSON string, a URL or a key: visible, not < " \ */
+static byte in_key[256];   /* the byte in lower case; 0 for bytes that SURT changes otherwise */
 
 static byte lower(byte c)
 {
@@ -59,7 +59,7 @@ static int is_space(byte c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Whether `text` is `name`, which is in lower case, in any case. */
+/* Whether `text` equals `name` (in lower case), ignoring case. */
 static int is_named(Text text, const char *name, size_t size)
 {
     if (SIZE(text) != size)
@@ -78,7 +78,7 @@ static int are_digits(Text text)
     return SIZE(text) > 0;
 }
 
-/* Behind `label`, at which `at` stands; NULL where it does not. */
+/* The position after `label` if the bytes at `at` start with it, else NULL. */
 static const byte *over(const byte *at, const byte *end, const char *label)
 {
     size_t size = strlen(label);

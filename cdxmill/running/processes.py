@@ -1,8 +1,8 @@
-"""Tasks over processes: results as they come, clean ends, and how many bytes were read so far.
+"""Tasks in several processes: results as they come, a clean end, and a count of the bytes read.
 
-No lock is shared and no thread runs, so that a process can be killed at any moment
-without another waiting for it. multiprocessing and ctypes are imported when processes are
-forked: a command that needs none starts faster.
+No lock is shared and no thread runs, so a process can be killed at any moment and no other
+process waits for it. multiprocessing and ctypes are imported only when processes are forked:
+a command that needs none starts faster.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 TICK = 0.5
-"""Seconds between two looks at the progress."""
+"""Seconds between two updates of the progress."""
 _PR_SET_PDEATHSIG = 1
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Counter:
-    """Bytes read in a step: a place for each process, which alone writes there."""
+    """Bytes read in a step: one slot per process, and only that process writes to it."""
 
     def __init__(self) -> None:
         self.read: Any = [0]
-        self.place = 0
+        self.slot = 0
 
 
 _counter = _Counter()
@@ -46,17 +46,17 @@ class _Worker(NamedTuple):
 
 
 def bytes_done() -> int:
-    """Bytes that all processes have read so far in this step, as they told by `count_bytes`."""
+    """Bytes that all processes have read so far in this step, as counted by `count_bytes`."""
     return sum(_counter.read)
 
 
 def count_bytes(size: int) -> None:
-    """Tell that `size` more bytes of the inputs are read."""
-    _counter.read[_counter.place] += size
+    """Count `size` more bytes of the inputs as read."""
+    _counter.read[_counter.slot] += size
 
 
 def processes_by_default() -> int:
-    """As many as this process may use cores."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -66,7 +66,7 @@ def run_tasks(
     """(index of the task, result) for every task, in the order in which they end.
 
     `tick` is called about twice a second. With one process nothing is forked. Errors of a
-    task are raised here; a worker that dies is a StoppedError.
+    task are raised here. Raises StoppedError if a worker dies.
     """
     _counter.read = [0]
     _keep_freed_memory()
@@ -79,9 +79,9 @@ def run_tasks(
     _counter.read = _shared_numbers(count)
     workers: list[_Worker] = []
     try:
-        for place in range(count):
+        for slot in range(count):
             with _signals_held():
-                workers.append(_start(work, place))
+                workers.append(_start(work, slot))
         yield from _results(workers, tasks, tick)
     finally:
         for worker in workers:
@@ -91,9 +91,9 @@ def run_tasks(
 
 
 def _keep_freed_memory() -> None:
-    """Have the C library keep what is freed, up to 32 MiB (twice this block), for what comes next.
+    """Have the C library keep freed memory for later use, up to 32 MiB (twice the size of this block).
 
-    By itself it gives blocks of a megabyte back to the system, and to get them again costs up to a tenth of all time.
+    By default it returns blocks of a megabyte to the system; getting them again takes up to a tenth of all time.
     """
     bytes(16 << 20)
 
@@ -107,7 +107,7 @@ def _shared_numbers(count: int) -> Any:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Signals to stop wait: while a process is forked, what they raise would be lost in a hook."""
+    """Hold back the signals that stop a run: during a fork, what their handlers raise would be lost."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     try:
         yield
@@ -115,33 +115,33 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(work: Callable[[Task], Result], place: int) -> _Worker:
+def _start(work: Callable[[Task], Result], slot: int) -> _Worker:
     from multiprocessing import get_context
 
     context = get_context("fork")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, work, place), daemon=True)
+    process = context.Process(target=_serve, args=(theirs, work, slot), daemon=True)
     process.start()
     theirs.close()  # so that the pipe ends when the process does
     return _Worker(process, ours)
 
 
-def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], place: int) -> None:
-    """A worker's life: it leaves Ctrl-C to its parent, and does not outlive it."""
+def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], slot: int) -> None:
+    """What a worker does: one task after another. Its parent handles Ctrl-C; it ends when the parent does."""
     import ctypes
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    _counter.place = place
+    _counter.slot = slot
     while True:
         task = connection.recv()
         answer: tuple[bool, Any]
         try:
             answer = True, work(task)
         except Exception as error:
-            error.add_note(traceback.format_exc())  # its own traceback stays here
+            error.add_note(traceback.format_exc())  # the traceback itself cannot be sent
             answer = False, error
         connection.send(answer)
 
@@ -160,16 +160,16 @@ def _results(
         tick()
         for connection in [connection for connection in busy if connection in ready]:
             index = busy.pop(connection)
-            is_well, result = _receive(connection, f"task {index + 1} of {len(tasks)}")
+            is_done, result = _receive(connection, f"task {index + 1} of {len(tasks)}")
             if (following := _next(connection, coming)) >= 0:
                 busy[connection] = following
-            if not is_well:
+            if not is_done:
                 raise result
             yield index, result
 
 
 def _next(connection: Connection[Any, Any], coming: Iterator[tuple[int, Task]]) -> int:
-    """Send the next task; its index, or -1 where there is none. A dead worker is noticed on reading."""
+    """Send the next task; its index, or -1 if none is left. A dead worker is noticed when its result is read."""
     index, task = next(coming, (-1, None))
     if index >= 0:
         with suppress(BrokenPipeError):

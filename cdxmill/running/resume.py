@@ -1,4 +1,4 @@
-"""A work folder that a killed run leaves behind and the same run, started again, goes on from."""
+"""The work folder: what a killed run leaves behind, and where the same run, started again, continues."""
 
 from __future__ import annotations
 
@@ -8,42 +8,30 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from cdxmill.errors import InputError
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.storage.choose import ask_all, is_remote, status
-from cdxmill.storage.entry import Entry
 from cdxmill.storage.local import write_atomic
 from cdxmill.storage.scratch import Scratch
 
 
 class Numbered(Protocol):
-    """A task whose result is kept under its number: a run that goes on may give them in another order."""
+    """A task whose result is kept under its number: the next run may have the tasks in another order."""
 
     @property
     def number(self) -> int:
-        """Its own among the tasks of a step."""
+        """The task's number, unique in its step."""
 
 
 Task = TypeVar("Task", bound=Numbered)
 
 
-def fingerprint(paths: Sequence[str], settings: object) -> str:
-    """Changes when a file's path, size or time changes, or any of the settings."""
-    stats = ask_all(_state, paths)
-    return hashlib.sha256(repr((stats, settings)).encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _state(path: str) -> tuple[str, Entry | None]:
-    name = path if is_remote(path) else str(Path(path).absolute())
-    try:
-        return name, status(path)
-    except InputError:
-        return name, None
+def fingerprint(*parts: object) -> str:
+    """Changes when one of the parts does: of them, what `repr` shows counts."""
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class WorkFolder:
-    """Results of tasks, by name, as JSON; emptied where it was another job's."""
+    """Results of tasks, by name, as JSON. If another job has left it, it is emptied first."""
 
     def __init__(self, folder: Path, job: str) -> None:
         self.scratch = Scratch(folder)
@@ -71,16 +59,16 @@ class WorkFolder:
         tasks: Sequence[Task],
         processes: int,
         progress: Progress,
-        is_there: Callable[[Any], bool],
+        is_valid: Callable[[Any], bool],
     ) -> Iterator[Any]:
-        """The results of all tasks in their order of ending; those of an earlier run come first.
+        """The results of all tasks, as JSON holds them, in the order in which they end.
 
-        `is_there` tells whether what a result speaks of still is.
+        Those of an earlier run come first, unless `is_valid` finds that their files are missing.
         """
         left: list[Task] = []
         for task in tasks:
             result = self.load(f"{step}-{task.number:05d}")
-            if result is None or not is_there(result):
+            if result is None or not is_valid(result):
                 left.append(task)
             else:
                 progress.advance()

@@ -1,1 +1,1 @@
-"""A question about URLs -> the lines of a cluster."""
+"""A query about URLs -> the lines of a cluster."""

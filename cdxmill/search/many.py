@@ -1,176 +1,128 @@
-"""Many URLs at once: asked in the order of their keys, so that each block is read once; answered in the order given.
+"""Many URLs -> their answers, in the order of the URLs. Each block is read once.
 
-URLs --100,000 at a time, sorted by key--> blocks of all --read ahead where a read costs a request--> answers
+URLs     -> batches of 100,000, each sorted by key
+batch    -> the blocks of all its URLs              over a network: read ahead, see search/read_ahead
+blocks   -> answers in key order -> answers in the order of the URLs
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby, islice
 from typing import NamedTuple
 
-from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.formats.zipnum_index import BlockRef
-from cdxmill.search.question import ONLY_THE_URL, Asking, Opened, Question
-from cdxmill.stages.zipnum.block_text import ReadShard
+from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.search.read_ahead import READS, ReadAhead
 from cdxmill.stages.zipnum.find_lines import BlockReader, joined, wanted_blocks
-from cdxmill.storage.choose import PathOrUrl
 
-AT_ONCE = 100_000
+BATCH = 100_000
 """URLs that are sorted together."""
 _KEPT = 64 << 20
-"""Bytes of answers that wait for their turn; those beyond are asked for again when it has come."""
-_AT_A_TIME = 8
-"""Reads under way at once, of up to 8 MiB each."""
+"""Bytes of answers that are kept until their turn. Answers beyond this are looked up again."""
 
-Lists = Iterator[list[bytes]]
+Lists = Iterable[list[bytes]]
 
 
 class Answer(NamedTuple):
-    """What a URL has: its lines in lists, to be taken before the next answer; or why it cannot be asked."""
+    """The answer for one URL: its lines in lists, or the error if the URL cannot be looked up.
+
+    Read `lists` before you ask for the next answer.
+    """
 
     url: str
-    lists: Iterable[list[bytes]]
+    lists: Lists
     error: UsageError | None = None
 
 
-class _Asked(NamedTuple):
-    keys: KeyRange
-    place: int
+class _Keys(NamedTuple):
+    """The key range of a URL, and the position of the URL in its batch."""
+
+    range: KeyRange
+    position: int
 
 
-def lookup_many(
-    cluster: PathOrUrl, urls: Iterable[str], question: Question = ONLY_THE_URL
-) -> Iterator[Answer]:
-    """The answers for `urls` in their order. A URL without a key has an error in place of lines.
-
-    Raises UsageError where the question cannot be answered or no cluster is there, InputError where the cluster
-    cannot be read or is damaged.
-    """
-    asking = Asking(question)
-    with open_cluster(cluster, question.shard_rule) as reader:
-        opened = Opened(reader)
-        coming = iter(urls)
-        while some := list(islice(coming, AT_ONCE)):
-            yield from _answers(opened, asking, some)
+def answer_many(cluster: OpenCluster, prepared: PreparedQuery, urls: Iterable[str]) -> Iterator[Answer]:
+    """The answers for `urls`, in their order. A URL without a key gets an error. Raises InputError, UsageError."""
+    remaining = iter(urls)
+    while batch := list(islice(remaining, BATCH)):
+        yield from _answer_batch(cluster, prepared, batch)
 
 
-def _answers(cluster: Opened, asking: Asking, urls: list[str]) -> Iterator[Answer]:
+def _answer_batch(cluster: OpenCluster, prepared: PreparedQuery, urls: list[str]) -> Iterator[Answer]:
+    keys: list[_Keys] = []
     errors: dict[int, UsageError] = {}
-    asked: list[_Asked] = []
-    for place, url in enumerate(urls):
+    for position, url in enumerate(urls):
         try:
-            asked.append(_Asked(asking.keys(url), place))
+            keys.append(_Keys(prepared.keys(url), position))
         except UsageError as error:
-            errors[place] = error
-    keys = {one.place: one.keys for one in asked}
-    if any(one.keys.key is None for one in asked):
-        found: Iterator[Iterable[list[bytes]]] = (asking.answer(cluster, one.keys) for one in asked)
-    elif asked == sorted(asked):
-        found = _in_order(cluster, asking, asked)
-    else:
-        found = _sorted_back(cluster, asking, sorted(asked), keys)
-    for place, url in enumerate(urls):
-        wrong = errors.get(place)
-        yield Answer(url, next(found)) if wrong is None else Answer(url, (), wrong)
+            errors[position] = error
+    found = _in_given_order(cluster, prepared, keys)
+    for position, url in enumerate(urls):
+        if position in errors:
+            yield Answer(url, (), errors[position])
+        else:
+            yield Answer(url, next(found))
 
 
-def _sorted_back(
-    cluster: Opened, asking: Asking, asked: list[_Asked], keys: dict[int, KeyRange]
-) -> Iterator[Iterable[list[bytes]]]:
-    """The answers of questions that are sorted by key, in the order of their places."""
+def _in_given_order(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[Lists]:
+    """The answers in the order of the URLs, by the cheapest way."""
+    if not all(one.range.is_one_url for one in keys):
+        return (prepared.answer(cluster, one.range) for one in keys)
+    in_key_order = sorted(keys)
+    if in_key_order == keys:
+        return _in_key_order(cluster, prepared, keys)
+    return _put_back(cluster, prepared, keys, in_key_order)
+
+
+def _put_back(
+    cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys], in_key_order: list[_Keys]
+) -> Iterator[Lists]:
+    """Look up in key order, then give the answers in the order of the URLs."""
     kept: dict[int, list[list[bytes]]] = {}
     size = 0
-    for one, lists in zip(asked, _in_order(cluster, asking, asked), strict=True):
+    for one, lists in zip(in_key_order, _in_key_order(cluster, prepared, in_key_order), strict=True):
         answer = list(lists)
         size += sum(sum(map(len, lines)) for lines in answer)
         if size < _KEPT:
-            kept[one.place] = answer
-    for place in sorted(keys):
-        yield kept[place] if place in kept else asking.answer(cluster, keys[place])
+            kept[one.position] = answer
+    for one in keys:
+        yield kept[one.position] if one.position in kept else prepared.answer(cluster, one.range)
 
 
-def _in_order(cluster: Opened, asking: Asking, asked: list[_Asked]) -> Iterator[Iterable[list[bytes]]]:
-    """The answers of questions that are sorted by key."""
-    if not cluster.join:
-        last: tuple[KeyRange, list[list[bytes]]] | None = None
-        for one in asked:
-            if last is None or last[0] != one.keys:
-                last = one.keys, list(asking.answer(cluster, one.keys))
-            yield last[1]
+def _in_key_order(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[Lists]:
+    """The answers for keys that are sorted."""
+    if cluster.join:
+        yield from _with_read_ahead(cluster, prepared, keys)
         return
-    with _read_ahead(cluster, asking, asked) as ahead:
-        for one in asked:
-            yield asking.answer(ahead, one.keys)
+    for key_range, same in groupby(keys, key=lambda one: one.range):
+        answer = list(prepared.answer(cluster, key_range))
+        for _ in same:
+            yield answer
 
 
-@contextmanager
-def _read_ahead(cluster: Opened, asking: Asking, asked: list[_Asked]) -> Iterator[Opened]:
-    """The cluster, with the blocks of all questions read before they are needed, neighbours in one read."""
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        runs = joined(_blocks_of(cluster, asking, asked))
-        ahead = Opened(cluster.reader)
-        ahead.join = False
-        ahead.blocks = BlockReader(_Ahead(runs, cluster.reader.read, pool.submit).read)
+def _with_read_ahead(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[Lists]:
+    """The answers for keys that are sorted. Blocks are read before they are needed, neighbors in one read."""
+    with ThreadPoolExecutor(READS) as pool:
+        runs = joined(_blocks_of(cluster, prepared, keys))
+        ahead = ReadAhead(runs, cluster.reader.read, pool.submit)
+        reading_ahead = OpenCluster(cluster.reader, BlockReader(ahead.read), join=False)
         try:
-            yield ahead
+            for one in keys:
+                yield prepared.answer(reading_ahead, one.range)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _blocks_of(cluster: Opened, asking: Asking, asked: list[_Asked]) -> Iterator[BlockRef]:
-    """The blocks of all questions, each once."""
+def _blocks_of(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[BlockRef]:
+    """The blocks of all keys, each block once."""
     last: BlockRef | None = None
-    for one in asked:
-        low, high, _ = asking.narrowed(one.keys)
+    for one in keys:
+        low, high, _ = prepared.narrowed(one.range)
         for block in wanted_blocks(cluster.reader.index, low, high):
             if last is None or (block.key, block.shard, block.offset) > (last.key, last.shard, last.offset):
                 yield block
                 last = block
-
-
-class _Run(NamedTuple):
-    shard: bytes
-    start: int
-    size: int
-    data: Future[bytes]
-
-
-class _Ahead:
-    """Reads of blocks in ascending order, answered from reads that are under way."""
-
-    def __init__(
-        self, runs: Iterator[list[BlockRef]], read: ReadShard, submit: Callable[..., Future[bytes]]
-    ) -> None:
-        self._runs, self._direct, self._submit = runs, read, submit
-        self._coming: deque[_Run] = deque()
-        self._last: _Run | None = None
-
-    def read(self, shard: bytes, offset: int, size: int) -> bytes:
-        """The `size` bytes at `offset` of a shard."""
-        while self._last is None or not _holds(self._last, shard, offset, size):
-            self._fill()
-            if not any(_holds(run, shard, offset, size) for run in self._coming):
-                return self._direct(shard, offset, size)  # was there before: an answer over many blocks
-            self._last = self._coming.popleft()
-        start = offset - self._last.start
-        return self._last.data.result()[start : start + size]
-
-    def _fill(self) -> None:
-        while len(self._coming) < _AT_A_TIME:
-            run = next(self._runs, None)
-            if run is None:
-                return
-            start, size = run[0].offset, run[-1].offset + run[-1].length - run[0].offset
-            self._coming.append(
-                _Run(run[0].shard, start, size, self._submit(self._direct, run[0].shard, start, size))
-            )
-
-
-def _holds(run: _Run, shard: bytes, offset: int, size: int) -> bool:
-    return run.shard == shard and run.start <= offset and offset + size <= run.start + run.size

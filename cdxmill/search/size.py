@@ -1,19 +1,20 @@
-"""How much an answer is: pages as pywb counts them, and an estimate from the index alone."""
+"""The size of an answer: pages as pywb counts them, and an estimate from the index alone."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from typing import NamedTuple
 
+from cdxmill.cluster.reader import ClusterReader
 from cdxmill.errors import UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.formats.zipnum_index import number_of
-from cdxmill.search.question import Asking, Opened
+from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.zipnum.find_lines import find_lines, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 
 _USUAL_LINES = 3000
-"""Lines in a block of published clusters."""
+"""Lines in a full block of published clusters."""
 
 
 class Pages(NamedTuple):
@@ -25,7 +26,7 @@ class Pages(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """About how many lines, at least and at most; None where the index does not bound them."""
+    """The estimated number of lines, with its bounds. `most` is None if the cluster does not record its block size."""
 
     lines: int
     least: int
@@ -33,44 +34,56 @@ class Estimate(NamedTuple):
     blocks: int
 
 
-def count_pages(cluster: Opened, keys: KeyRange, size: int) -> Pages:
-    """Pages of `size` blocks for a range of keys; where one block may have it, that is looked into, as in pywb."""
+class _FullBlock(NamedTuple):
+    """The number of lines in a full block. It is recorded in the cluster, or assumed."""
+
+    lines: int
+    is_recorded: bool
+
+
+def count_pages(cluster: OpenCluster, keys: KeyRange, size: int) -> Pages:
+    """The number of pages of `size` blocks. If only one block may have lines, it is read, as in pywb."""
     if size < 1:
-        raise UsageError(f"--page-size is 1 or more, not {size}")
+        raise UsageError(f"invalid --page-size {size}: expected at least 1")
     index = cluster.reader.index
-    blocks = _count_blocks(index, keys)
+    low, high, _ = keys
+    blocks = _count_blocks(index, low, high)
     if blocks == 1:
-        found = find_lines(wanted_blocks(index, *keys[:2]), cluster.blocks, *keys[:2], cluster.join)
+        found = find_lines(wanted_blocks(index, low, high), cluster.blocks, low, high, cluster.join)
         blocks = int(next(found, None) is not None)
     return Pages(-(-blocks // size), size, blocks)
 
 
-def _count_blocks(index: SecondaryIndex, keys: KeyRange) -> int:
-    """By the numbers of the index's lines where it has them, else by counting."""
-    first = next(wanted_blocks(index, *keys[:2]), None)
-    if first is None:
+def _count_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> int:
+    """The difference of the block numbers. If the index has none, the blocks are counted."""
+    if next(wanted_blocks(index, low, high), None) is None:
         return 0
-    begin, end = (number_of(index.last_before(key) or b"") for key in (keys.low, keys.high))
+    begin, end = (number_of(index.last_before(key) or b"") for key in (low, high))
     if begin is not None and end is not None and end >= begin:
         return end - begin + 1
-    return sum(1 for _ in wanted_blocks(index, *keys[:2]))
+    return sum(1 for _ in wanted_blocks(index, low, high))
 
 
-def estimate(cluster: Opened, asking: Asking, keys: KeyRange) -> Estimate:
-    """The number of lines in a range of keys; no block is read.
+def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> Estimate:
+    """The number of lines in a key range. No block is read.
 
-    A block that begins before the range counts for half, as does the last one that begins in it; all
-    others lie in it whole. Least and most are sure as far as all blocks but each shard's last are full.
+    The block before the range may reach into it, and the last block may reach beyond it. Each counts as half a
+    block. All blocks between count whole. The bounds hold if all blocks are full but the last one of each shard.
     """
-    low, high, _ = asking.narrowed(keys)
+    low, high, _ = prepared.narrowed(keys)
     blocks = list(wanted_blocks(cluster.reader.index, low, high))
     if not blocks:
         return Estimate(0, 0, 0, 0)
-    told = cluster.reader.block_lines()
-    full = told or _USUAL_LINES
+    full = _full_block(cluster.reader)
     begun = sum(block.key >= low for block in blocks)
-    whole = [here.shard == behind.shard for here, behind in pairwise(blocks) if here.key >= low]
-    least = sum(full if is_full else 1 for is_full in whole) + (begun > 0)
-    most = len(blocks) * full if told else None
-    middle = len(whole) * full + (full // 2) * (len(blocks) - len(whole))
-    return Estimate(max(least if told else begun, middle), least if told else begun, most, len(blocks))
+    whole = [block.shard == following.shard for block, following in pairwise(blocks) if block.key >= low]
+    middle = len(whole) * full.lines + (full.lines // 2) * (len(blocks) - len(whole))
+    if not full.is_recorded:
+        return Estimate(max(begun, middle), begun, None, len(blocks))
+    least = sum(full.lines if is_full else 1 for is_full in whole) + (begun > 0)
+    return Estimate(max(least, middle), least, len(blocks) * full.lines, len(blocks))
+
+
+def _full_block(reader: ClusterReader) -> _FullBlock:
+    recorded = reader.block_lines()
+    return _FullBlock(recorded, True) if recorded else _FullBlock(_USUAL_LINES, False)

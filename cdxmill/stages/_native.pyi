@@ -1,7 +1,6 @@
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal
 
-from cdxmill.capture import CommonLine, CrawlNotes
+from cdxmill.capture import CommonLine, CrawlNotes, Outcome
 
 sources: int
 
@@ -11,7 +10,7 @@ def read(
     offset: int,
     length: int,
     /,
-) -> CommonLine | CrawlNotes | Literal[False] | None: ...
+) -> CommonLine | CrawlNotes | Outcome: ...
 
 class Merger:
     def __new__(cls, texts: list[tuple[Iterator[bytes], bytes | None, bytes | None]], /) -> Merger: ...

@@ -1,57 +1,61 @@
-"""One gzip member, inflated piece by piece in bounded memory, with every check of RFC 1952."""
+"""One gzip member, inflated piece by piece in bounded memory, with all checks of RFC 1952."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from cdxmill.formats.gzip_member import MAX_HEADER, TRAILER_SIZE, header_size
 from cdxmill.stages.window import Window
 
 _PIECE = 1 << 15
 _FIRST = 1 << 9
-"""Compressed bytes that give the content's first ones: deflate's longest tables are smaller."""
+"""Compressed bytes that are enough for the first bytes of content: deflate's longest tables are smaller."""
 
 
 class MemberError(ValueError):
-    """A compressed member is damaged.
+    """A compressed member is corrupt.
 
-    `reached` is the offset up to which it was read. `cut` where the file ends inside it.
-    `ended` where the damage shows only at its very end, which then is at `reached`.
+    `reached` is the offset up to which it was read. `truncated`: the file ends inside the member.
+    `ended`: the member was read to its end, which is at `reached`, and only then found corrupt.
     """
 
-    def __init__(self, reason: str, reached: int, cut: bool = False, ended: bool = False) -> None:
+    def __init__(self, reason: str, reached: int, truncated: bool = False, ended: bool = False) -> None:
         super().__init__(reason)
-        self.reached, self.cut, self.ended = reached, cut, ended
+        self.reached, self.truncated, self.ended = reached, truncated, ended
 
 
 class Pieces:
-    """An iterator of pieces; once it is at its end, `end` is the offset behind the member."""
+    """An iterator over pieces of content. After the last piece, `end` is the offset behind the member.
 
-    def __init__(self, offset: int) -> None:
-        self.end = offset
-        self.pieces: Iterator[bytes] = iter(())
+    `pieces` yields the content and returns that offset.
+    """
+
+    def __init__(self, pieces: Generator[bytes, None, int]) -> None:
+        self.end = -1
+        self._pieces = self._until_end(pieces)
+
+    def _until_end(self, pieces: Generator[bytes, None, int]) -> Iterator[bytes]:
+        self.end = yield from pieces
 
     def __iter__(self) -> Iterator[bytes]:
         return self
 
     def __next__(self) -> bytes:
-        return next(self.pieces)
+        return next(self._pieces)
 
 
 def inflate(window: Window, offset: int) -> Pieces:
     """The content of the gzip member at `offset`.
 
-    Pieces are of at most 128 KiB whatever the ratio of compression. Iterating raises
-    MemberError where the member is cut or damaged.
+    A piece has at most 128 KiB, whatever the compression ratio. Iterating raises
+    MemberError if the member is truncated or corrupt.
     """
-    pieces = Pieces(offset)
-    pieces.pieces = _inflate(window, offset, pieces)
-    return pieces
+    return Pieces(_inflate(window, offset))
 
 
 def inflate_start(window: Window, offset: int, size: int) -> bytes:
-    """The first `size` bytes of the content, unchecked; b"" where no member starts at `offset`."""
+    """The first `size` bytes of the content, unchecked; b"" if no member starts at `offset`."""
     try:
         head = window.get(offset, _FIRST + size)
         start = header_size(head) or _skip_header(window, offset)
@@ -61,8 +65,8 @@ def inflate_start(window: Window, offset: int, size: int) -> bytes:
         return b""
 
 
-def _inflate(window: Window, offset: int, pieces: Pieces) -> Iterator[bytes]:
-    from isal import isal_zlib  # slow to import, and most members are read the quick way
+def _inflate(window: Window, offset: int) -> Generator[bytes, None, int]:
+    from isal import isal_zlib  # slow to import, and most members are read another way
 
     pos = offset + _skip_header(window, offset)
     inflater = isal_zlib.decompressobj(wbits=-zlib.MAX_WBITS)
@@ -72,20 +76,20 @@ def _inflate(window: Window, offset: int, pieces: Pieces) -> Iterator[bytes]:
             data = window.get(pos, _PIECE)
             pos += len(data)
             if not data:
-                raise MemberError("the file ends inside a gzip member", pos, cut=True)
+                raise MemberError("the file is truncated inside a gzip member", pos, truncated=True)
         try:
             piece = inflater.decompress(data, _PIECE * 4)
         except isal_zlib.IsalError as error:  # type: ignore[misc]
-            raise MemberError(f"the gzip data are damaged ({_what(error)})", pos) from None
+            raise MemberError(f"corrupt gzip data ({_reason(error)})", pos) from None
         data = inflater.unconsumed_tail
         crc, size = isal_zlib.crc32(piece, crc), size + len(piece)
         if piece:
             yield piece
-    pieces.end = _check_trailer(window, pos - len(inflater.unused_data), crc, size)
+    return _check_trailer(window, pos - len(inflater.unused_data), crc, size)
 
 
-def _what(error: Exception) -> str:
-    """What isal says, `Error -1 Invalid deflate block found`, without the number."""
+def _reason(error: Exception) -> str:
+    """The text of isal's message, `Error -1 Invalid deflate block found`, without the number."""
     return str(error).lower().split(maxsplit=2)[-1]
 
 
@@ -98,17 +102,18 @@ def _skip_header(window: Window, offset: int) -> int:
     if size is not None:
         return size
     if len(head) < MAX_HEADER:
-        raise MemberError("the file ends inside a gzip header", offset + len(head), cut=True)
-    raise MemberError("the gzip header is longer than 128 KiB", offset + len(head))
+        reached = offset + len(head)
+        raise MemberError("the file is truncated inside a gzip header", reached, truncated=True)
+    raise MemberError("gzip header longer than 128 KiB", offset + len(head))
 
 
 def _check_trailer(window: Window, pos: int, crc: int, size: int) -> int:
     trailer = window.get(pos, TRAILER_SIZE)
     end = pos + len(trailer)
     if len(trailer) < TRAILER_SIZE:
-        raise MemberError("the file ends inside a gzip trailer", end, cut=True)
+        raise MemberError("the file is truncated inside a gzip trailer", end, truncated=True)
     if int.from_bytes(trailer[:4], "little") != crc:
-        raise MemberError("the gzip checksum does not fit (CRC32)", end, ended=True)
+        raise MemberError("gzip CRC32 mismatch", end, ended=True)
     if int.from_bytes(trailer[4:], "little") != size & 0xFFFFFFFF:
-        raise MemberError("the gzip length does not fit (ISIZE)", end, ended=True)
+        raise MemberError("gzip length mismatch (ISIZE)", end, ended=True)
     return end

@@ -1,13 +1,13 @@
-"""What was compiled of `cdxmill/native`, where that could be done; whoever uses it can do without it."""
+"""The compiled part of cdxmill. Both names are None where it was not compiled; all callers work without it."""
 
 from __future__ import annotations
 
-SOURCES = 2451704666
-"""CRC-32 of cdxmill/native, one file behind the other: what was compiled from others is not used. A test holds it."""
+SOURCES = 3359864519
+"""CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
     from cdxmill.stages import _native
-except (ImportError, AttributeError):  # no compiler was there, or this is a node of a cluster
+except (ImportError, AttributeError):  # it was not compiled: no compiler, or a node of a cluster
     _IS_USABLE = False
 else:
     _IS_USABLE = _native.sources == SOURCES

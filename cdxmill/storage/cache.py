@@ -1,12 +1,13 @@
-"""Secondary indexes behind a network: read by pages, each fetched once, ever, as long as the file stays as it is.
+"""Secondary indexes on a server: read in pages, and each page is fetched once as long as the file does not change.
 
     $CDXMILL_CACHE, $XDG_CACHE_HOME/cdxmill, ~/.cache/cdxmill
       <SHA-256 of the URL>/
-        <SHA-256 of ETag, time and size>/     another state of the file: another folder, the old one is removed
-          17                                  bytes 17 * 64 KiB and on
+        <SHA-256 of ETag, time and size>/     one version of the file; the folders of others are deleted
+          17                                  the 64 KiB from byte 17 * 64 KiB on
 
-Opening a file costs one request, which tells whether it has changed. Pages are written as all files are,
-whole or not at all, so processes share them. What cannot be kept is fetched again; CDXMILL_CACHE=off keeps nothing.
+Opening a file costs one request, which shows whether the file has changed. A page is renamed to its name when it
+is complete, so processes can share the cache. If a page cannot be kept, it is fetched again. CDXMILL_CACHE=off
+keeps no pages on disk.
 """
 
 from __future__ import annotations
@@ -15,28 +16,31 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
+from cachetools import LRUCache
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError
 from cdxmill.storage import choose
+from cdxmill.storage.connections import give_back
 from cdxmill.storage.http import HttpRanges, first_answer
 from cdxmill.storage.http_file import HttpFile
 from cdxmill.storage.local import write_atomic
 
 PAGE = 1 << 16
-"""Bytes: a request takes as long for 64 KiB as for less."""
+"""Bytes. A request for 64 KiB takes no longer than one for less."""
 _HTTP = ("http://", "https://")
 _IN_MEMORY = 256
-"""Pages that a process holds: 16 MiB."""
+"""Pages in memory per file: 16 MiB."""
 ReadAt = Callable[[int, int], bytes]
 
 
 class Ranges(NamedTuple):
-    """`read_at(offset, size)` over a file, and its size in bytes, None where it cannot be told."""
+    """`read_at(offset, size)` of a file, and its size in bytes; None if the size is unknown."""
 
     read_at: ReadAt
     size: int | None
@@ -44,7 +48,7 @@ class Ranges(NamedTuple):
 
 @contextmanager
 def open_cached(url: str) -> Iterator[Ranges]:
-    """The file at a URL, read through the cache. Raises InputError, at once or from `read_at`."""
+    """Open the file at a URL, read through the cache. Raises InputError, here or from `read_at`."""
     with _open(url) as (ranges, version):
         if ranges.size is None:
             yield ranges
@@ -54,13 +58,13 @@ def open_cached(url: str) -> Iterator[Ranges]:
 
 @contextmanager
 def open_known(url: str) -> Iterator[ReadAt]:
-    """As `choose.open_ranges`, for a file that is taken to be there: a web server is not asked for it first."""
+    """Open a file as `choose.open_ranges` does, but without a first request that asks whether it exists."""
     if not url.lower().startswith(_HTTP):
         with choose.open_ranges(url) as read_at:
             yield read_at
         return
     with ExitStack() as files:
-        ranges = _KnownRanges(files.enter_context(closing(HttpFile(url))))
+        ranges = _KnownRanges(HttpFile(url))
         whole: list[ReadAt] = []
 
         def read_known(offset: int, size: int) -> bytes:
@@ -75,45 +79,44 @@ def open_known(url: str) -> Iterator[ReadAt]:
 
 
 class _NoRanges(Exception):
-    """The server answers with the whole file."""
+    """The server sends the whole file instead of a range."""
 
 
 class _KnownRanges(HttpRanges):
-    """Ranges of a file that was not asked for before."""
+    """Ranges of a file. The first read finds out whether the server supports ranges."""
 
-    _has_come = False
+    _has_range = False
 
     def _promised(self, answer: BaseHTTPResponse, first: int, last: int) -> int:
-        if answer.status == 200 and not self._has_come:
+        if answer.status == 200 and not self._has_range:
             raise _NoRanges
-        self._has_come = True
+        self._has_range = True
         return super()._promised(answer, first, last)
 
 
 @contextmanager
 def _open(url: str) -> Iterator[tuple[Ranges, str]]:
-    """The file, and what tells this state of it from others, "" where nothing does."""
+    """Open a file; with it a text that differs for each version of the file, "" if the server gives none."""
     if not url.lower().startswith(_HTTP):
         with choose.open_ranges(url) as read_at:
             entry = choose.status(url)
             version = f"{entry.modified} {entry.size}" if entry is not None else ""
             yield Ranges(read_at, entry.size if entry is not None else None), version
         return
-    with closing(HttpFile(url)) as file:
-        answer = first_answer(file)
-        knows_ranges = answer.status != 200
-        told = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
-        if knows_ranges:
-            answer.drain_conn()
-            yield Ranges(HttpRanges(file).read_at, file.size), told and f"{told} {file.size}"
-            return
-        answer.close()
-    with choose.open_ranges(url) as read_at:  # comes whole, once
+    file = HttpFile(url)
+    answer = first_answer(file)
+    if answer.status != 200:
+        give_back(answer)
+        version = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
+        yield Ranges(HttpRanges(file).read_at, file.size), version and f"{version} {file.size}"
+        return
+    answer.close()
+    with choose.open_ranges(url) as read_at:  # fetches the whole file, once
         yield Ranges(read_at, file.size), ""
 
 
 def _folder(url: str, version: str) -> Path | None:
-    """Where the pages of this state of a file are kept; those of other states are removed."""
+    """The folder for the pages of this version of a file. The folders of other versions are deleted."""
     top = _top()
     if top is None or not version:
         return None
@@ -126,11 +129,11 @@ def _folder(url: str, version: str) -> Path | None:
 
 
 def _top() -> Path | None:
-    named = os.environ.get("CDXMILL_CACHE")
-    if named is not None:
-        return None if named in ("", "off") else Path(named)
+    setting = os.environ.get("CDXMILL_CACHE")
+    if setting is not None:
+        return None if setting in ("", "off") else Path(setting)
     home = os.environ.get("XDG_CACHE_HOME")
-    with suppress(RuntimeError):  # no home at all
+    with suppress(RuntimeError):  # the user has no home folder
         return (Path(home) if home else Path.home() / ".cache") / "cdxmill"
     return None
 
@@ -140,14 +143,15 @@ def _name(text: str) -> str:
 
 
 class _Pages:
-    """A file of `size` bytes by pages: from memory, from `folder`, else by `read_at`."""
+    """The pages of a file of `size` bytes: from memory, from `folder`, or by `read_at`. Threads may share it."""
 
     def __init__(self, read_at: ReadAt, size: int, folder: Path | None) -> None:
         self._read_at, self._size, self._folder = read_at, size, folder
-        self._held: dict[int, bytes] = {}
+        self._recent: LRUCache[int, bytes] = LRUCache(_IN_MEMORY)
+        self._lock = Lock()
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """The `size` bytes at `offset`; pages that are not there yet and lie side by side are one request."""
+        """The `size` bytes at `offset`. All pages that are missing are fetched in one request."""
         end = min(offset + size, self._size)
         if end <= offset:
             return b""
@@ -155,40 +159,52 @@ class _Pages:
         pages = {number: self._known(number) for number in range(first, last + 1)}
         missing = [number for number, page in pages.items() if page is None]
         if missing:
-            self._fetch(missing[0], missing[-1], pages)
+            pages |= self._fetch(missing[0], missing[-1])
         data = b"".join(page for page in pages.values() if page is not None)
         return data[offset - first * PAGE : end - first * PAGE]
 
     def _known(self, number: int) -> bytes | None:
-        page = self._held.get(number)
-        if page is None and self._folder is not None:
-            with suppress(OSError):
-                page = (self._folder / str(number)).read_bytes()
-            if page is not None and len(page) != min(PAGE, self._size - number * PAGE):
-                page = None
-            if page is not None:
-                self._hold(number, page)
+        with self._lock:
+            page = self._recent.get(number)
+        if page is None and (page := self._stored(number)) is not None:
+            with self._lock:
+                self._recent[number] = page
         return page
 
-    def _fetch(self, first: int, last: int, pages: dict[int, bytes | None]) -> None:
+    def _stored(self, number: int) -> bytes | None:
+        """A page on disk; None if it is missing or truncated."""
+        folder = self._folder  # another thread may give it up
+        if folder is None:
+            return None
+        try:
+            page = (folder / str(number)).read_bytes()
+        except OSError:
+            return None
+        return page if len(page) == self._length(number) else None
+
+    def _fetch(self, first: int, last: int) -> dict[int, bytes]:
         wanted = min((last + 1) * PAGE, self._size) - first * PAGE
         data = self._read_at(first * PAGE, wanted)
-        for number in range(first, last + 1):
-            start = (number - first) * PAGE
-            pages[number] = page = data[start : start + PAGE]
-            self._hold(number, page)
-            self._keep(number, page)
+        pages = {
+            number: data[(number - first) * PAGE : (number - first + 1) * PAGE]
+            for number in range(first, last + 1)
+        }
+        for number, page in pages.items():
+            with self._lock:
+                self._recent[number] = page
+            self._store(number, page)
+        return pages
 
-    def _hold(self, number: int, page: bytes) -> None:
-        if len(self._held) >= _IN_MEMORY:
-            self._held.pop(next(iter(self._held)))
-        self._held[number] = page
-
-    def _keep(self, number: int, page: bytes) -> None:
-        if self._folder is None or len(page) != min(PAGE, self._size - number * PAGE):
+    def _store(self, number: int, page: bytes) -> None:
+        folder = self._folder
+        if folder is None or len(page) != self._length(number):
             return
         try:
-            with write_atomic(self._folder / str(number)) as file:
+            with write_atomic(folder / str(number)) as file:
                 file.write(page)
-        except (CdxmillError, OSError):  # a cache that is full or read-only is none
+        except (CdxmillError, OSError):  # full or read-only: read on without a cache on disk
             self._folder = None
+
+    def _length(self, number: int) -> int:
+        """Bytes of a page: less than PAGE for the last one."""
+        return min(PAGE, self._size - number * PAGE)

@@ -12,12 +12,12 @@ from typing import IO, Any, NamedTuple
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import InputError, StoppedError
+from cdxmill.errors import AbsentError, InputError, StoppedError
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.local import TEMPORARY, spooled
 from cdxmill.storage.patience import Tries, TryAgain
-from cdxmill.storage.webhdfs import Absent, WebHdfs, persistently
+from cdxmill.storage.webhdfs import WebHdfs, persistently
 
 _PIECE = 1 << 16
 
@@ -60,7 +60,7 @@ def status(url: str) -> Entry | None:
     client, path = _place(url)
     try:
         return _entry(client.ask(url, "GET", path, "GETFILESTATUS")["FileStatus"])
-    except Absent:
+    except AbsentError:
         return None
 
 
@@ -69,7 +69,7 @@ def list_folder(url: str) -> dict[str, Entry]:
     client, path = _place(url)
     try:
         found = client.ask(url, "GET", path, "LISTSTATUS")["FileStatuses"]["FileStatus"]
-    except Absent:
+    except AbsentError:
         return {}
     return {one["pathSuffix"]: _entry(one) for one in found if one["pathSuffix"]}
 
@@ -183,7 +183,7 @@ def _put(url: str, file: IO[bytes]) -> None:
 def _rename(client: WebHdfs, url: str, temporary: str, path: str) -> None:
     try:
         answer = client.ask(url, "PUT", temporary, "RENAME", destination=path, renameoptions="OVERWRITE")
-    except Absent:  # done by a try whose answer was lost
+    except AbsentError:  # done by a try whose answer was lost
         answer = {"boolean": status(url) is not None}
     if not answer.get("boolean", True):
         raise InputError(

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
+from cdxmill.storage.connections import give_back
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import HttpFile, range_of
@@ -32,34 +33,34 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     `read_at`, where the file is refused, where the server does not answer for about a minute,
     and where the file changes meanwhile; StoppedError where the temporary file cannot be written.
     """
-    with closing(HttpFile(url)) as file:
-        first = first_answer(file)
-        if first.status == 200:
-            with closing(_Whole(file, first)) as whole:
-                yield whole.read_at
-        else:
-            first.drain_conn()  # a byte, or a page that says there is none: the connection can be kept
-            yield HttpRanges(file).read_at
+    file = HttpFile(url)
+    first = first_answer(file)
+    if first.status == 200:
+        with closing(_Whole(file, first)) as whole:
+            yield whole.read_at
+    else:
+        give_back(first)
+        yield HttpRanges(file).read_at
 
 
 def file_size(url: str) -> int:
     """Bytes of the file at `url`; 0 where it cannot be told. Asks once: it is for progress only."""
+    file = HttpFile(url)
     try:
-        with closing(HttpFile(url)) as file:
-            file.ask(0, 0).close()
-            return file.size or 0
+        give_back(file.ask(0, 0))
     except (InputError, TryAgain):
         return 0
+    return file.size or 0
 
 
 def status(url: str) -> Entry | None:
     """Size of the file at `url`, 0 where it cannot be told; None where none can be read. Its time is not told."""
+    file = HttpFile(url)
     try:
-        with closing(HttpFile(url)) as file:
-            first_answer(file).close()
-            return Entry(file.size or 0, 0)
+        give_back(first_answer(file))
     except InputError:
         return None
+    return Entry(file.size or 0, 0)
 
 
 def first_answer(file: HttpFile) -> BaseHTTPResponse:
@@ -99,6 +100,7 @@ class HttpRanges:
         """Append what comes of the range to `data`; False where the file has ended before it."""
         with closing(self._file.ask(first, last)) as answer:
             if answer.status == 416:
+                give_back(answer)
                 return False
             missing = self._promised(answer, first, last)
             for piece in _pieces(self._file.url, answer):

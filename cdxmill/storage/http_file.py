@@ -5,20 +5,20 @@ from __future__ import annotations
 import email.utils
 import re
 import time
-from typing import Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
+from typing import NamedTuple
+from urllib.parse import urljoin
 
 import urllib3
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
+from cdxmill.storage.connections import connections, give_back
 from cdxmill.storage.http_faults import REDIRECTS, faults
 from cdxmill.storage.patience import TryAgain
+from cdxmill.storage.statuses import BUSY, error_type
 
 TIMEOUT = urllib3.Timeout(connect=20, read=60)
 """Seconds; a server that says nothing for so long is asked again."""
-_TROUBLES = frozenset((429, 500, 502, 503, 504))
 _HINTS = {401: "check its rights", 403: "check its rights", 404: "check the URL", 410: "check the URL"}
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)$")
 _HEADERS = {
@@ -50,12 +50,6 @@ class HttpFile:
         self.url = self._location = url
         self.size: int | None = None
         self._version: Version | None = None
-        with faults(url):
-            self._pool = _pool(url)
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._pool.clear()
 
     def ask(self, first: int | None = None, last: int | None = None) -> BaseHTTPResponse:
         """An answer whose body is still to read: 206, 416, or 200 where ranges are unknown to the server.
@@ -66,12 +60,13 @@ class HttpFile:
         headers = _HEADERS if first is None else {**_HEADERS, "Range": f"bytes={first}-{last}"}
         try:
             with faults(self.url):
-                answer = self._pool.request(
+                answer = connections(self.url).request(
                     "GET",
                     self._location,
                     headers=headers,
                     preload_content=False,
                     decode_content=False,
+                    timeout=TIMEOUT,
                     retries=urllib3.Retry(
                         connect=0,
                         read=0,
@@ -95,13 +90,14 @@ class HttpFile:
 
     def _check(self, answer: BaseHTTPResponse) -> None:
         status = answer.status
-        if status in _TROUBLES:
+        if status in BUSY:
             raise TryAgain(str(status), _retry_after(answer))
         if status not in (200, 206, 416):
             if self._location != self.url:  # where we were sent once may not be the place any more
                 raise TryAgain(str(status))
+            give_back(answer)
             told = f"{status} {answer.reason or ''}".strip()
-            raise InputError(self.url, f"cannot be read ({told})", _HINTS.get(status, ""))
+            raise error_type(status)(self.url, f"cannot be read ({told})", _HINTS.get(status, ""))
         size = _size(answer)
         version = Version(answer.headers.get("ETag"), answer.headers.get("Last-Modified"), size)
         if status == 416:  # says little of the file, and its headers may be those of an error page
@@ -142,15 +138,3 @@ def _final_url(url: str, answer: BaseHTTPResponse) -> str:
     for step in answer.retries.history if answer.retries is not None else ():
         url = urljoin(url, step.redirect_location or "")
     return url
-
-
-def _pool(url: str) -> urllib3.PoolManager:
-    """Connections as the environment wants them (HTTP_PROXY, NO_PROXY); few: a redirect's, the file's."""
-    parts = urlsplit(url)
-    options: dict[str, Any] = {"num_pools": 2, "maxsize": 1, "timeout": TIMEOUT}
-    proxy = getproxies().get(parts.scheme)
-    if not proxy or proxy_bypass(parts.netloc):
-        return urllib3.PoolManager(**options)
-    secret = urllib3.util.parse_url(proxy).auth
-    headers = urllib3.make_headers(proxy_basic_auth=secret) if secret else None
-    return urllib3.ProxyManager(proxy, proxy_headers=headers, **options)

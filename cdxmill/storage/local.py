@@ -12,12 +12,18 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import IO
 
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.storage.entry import Entry
 
 TEMPORARY = ".tmp"
 _ATTEMPT = "mapreduce_task_attempt_id"
 """Hadoop may have two machines at the same file of a shared folder: each writes under a name of its own."""
+
+_ERRORS = {
+    errno.ENOENT: (AbsentError, "check the path"),
+    errno.EACCES: (RefusedError, "check the rights of the file"),
+    errno.EISDIR: (InputError, "name a file, or a folder with archives"),
+}
 
 
 @contextmanager
@@ -56,14 +62,8 @@ def _read_fully(handle: int, offset: int, size: int) -> bytes:
 
 
 def _input_error(path: str, error: OSError) -> InputError:
-    hints = {
-        errno.ENOENT: "check the path",
-        errno.EACCES: "check the rights of the file",
-        errno.EISDIR: "name a file, or a folder with archives",
-    }
-    return InputError(
-        path, f"cannot be read ({os.strerror(error.errno or 0)})", hints.get(error.errno or 0, "")
-    )
+    kind, hint = _ERRORS.get(error.errno or 0, (InputError, ""))
+    return kind(path, f"cannot be read ({os.strerror(error.errno or 0)})", hint)
 
 
 @contextmanager

@@ -8,10 +8,11 @@ from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import IO, Any
 
-from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.local import spooled
 from cdxmill.storage.patience import TRIES, Tries, TryAgain
+from cdxmill.storage.statuses import error_type
 
 INSTALL = "s3:// needs boto3: pip install 'cdxmill[s3]'"
 _PIECE = 1 << 16
@@ -56,14 +57,11 @@ def write_atomic(url: str) -> Iterator[IO[bytes]]:
 def status(url: str) -> Entry | None:
     """Size and time of the object at `url`; None where there is none. Raises InputError."""
     place = _place(url)
-    with _faults(url):
-        client = _client(os.getpid())
-        try:
-            head = client.head_object(**place)
-        except client.exceptions.ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] == 404:
-                return None
-            raise
+    try:
+        with _faults(url):
+            head = _client(os.getpid()).head_object(**place)
+    except AbsentError:
+        return None
     return Entry(head["ContentLength"], head["LastModified"].timestamp())
 
 
@@ -227,4 +225,6 @@ def _refused(url: str, response: dict[str, Any], doing: str) -> InputError:
     name = (
         error.get("Message", "") if name == str(status) else name
     )  # answers to HEAD have no body to name it
-    return InputError(url, f"cannot be {doing} ({f'{status} {name}'.strip()})", _HINTS.get(status, ""))
+    return error_type(status)(
+        url, f"cannot be {doing} ({f'{status} {name}'.strip()})", _HINTS.get(status, "")
+    )

@@ -16,15 +16,15 @@ from urllib.parse import quote, urlencode
 import urllib3
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import AbsentError, InputError, UsageError
 from cdxmill.storage.hdfs_site import web_addresses
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import TIMEOUT
 from cdxmill.storage.patience import Tries, TryAgain
+from cdxmill.storage.statuses import BUSY, error_type
 
 Result = TypeVar("Result")
 
-_TROUBLES = frozenset((429, 500, 502, 503, 504))
 _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
 """What a name node says that is not, or not yet, the one to ask."""
 _HINTS = {401: "check its rights", 403: "check its rights", 404: "check the path"}
@@ -34,10 +34,6 @@ _HEADERS = {
     "Content-Type": "application/octet-stream",
     "User-Agent": "cdxmill",
 }
-
-
-class Absent(InputError):
-    """There is no such file."""
 
 
 class WebHdfs:
@@ -54,7 +50,7 @@ class WebHdfs:
         return persistently(url, lambda: self.ask_once(url, method, path, op, **parameters))
 
     def ask_once(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
-        """As `ask`, in one try. Raises TryAgain where no name node answers, Absent, InputError."""
+        """As `ask`, in one try. Raises TryAgain where no name node answers, InputError."""
         answer = self._ask_names(url, method, path, op, parameters)
         with faults(url):
             data = answer.data
@@ -164,12 +160,12 @@ def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
         name, message = str(told["exception"]), str(told["message"]).partition("\n")[0][:200]
     except (ValueError, LookupError, TypeError):
         name, message = "", ""
-    if name in _WAITING or answer.status in _TROUBLES:
+    if name in _WAITING or answer.status in BUSY:
         return TryAgain(f"{name or answer.status}: {address}")
     if not name:
         reason = f"{address} is no WebHDFS ({answer.status} {answer.reason or ''})".replace(" )", ")")
         return InputError(url, reason, _ADDRESS_HINT)
     if name == "FileNotFoundException":
-        return Absent(url, "cannot be read (no such file)", _HINTS[404])
+        return AbsentError(url, "cannot be read (no such file)", _HINTS[404])
     reason = f"is refused ({answer.status} {name}: {message})"
-    return InputError(url, reason, _HINTS.get(answer.status, ""))
+    return error_type(answer.status)(url, reason, _HINTS.get(answer.status, ""))

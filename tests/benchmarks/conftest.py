@@ -1,4 +1,4 @@
-"""bench/ is not installed: it is found from the checkout, whoever starts pytest."""
+"""bench/ is not installed, so the checkout is added to the search path."""
 
 import sys
 from pathlib import Path

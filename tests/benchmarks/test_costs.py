@@ -1,4 +1,4 @@
-"""docs/costs.md: its results are those of its formulae over its inputs, and its inputs those of docs/emr.md."""
+"""docs/costs.md: the results follow from the formulas and inputs, and docs/emr.md has the same inputs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/costs.md").read_text()
 
 
-def test_the_results_are_those_of_the_formulae() -> None:
+def test_the_results_follow_from_the_formulas() -> None:
     assert compute(PAGE) == PAGE
 
 
-def test_another_input_gives_other_results() -> None:
+def test_changed_inputs_change_the_results() -> None:
     changed = compute(PAGE.replace("| `archives` | archives | 90000 |", "| `archives` | archives | 45000 |"))
     assert "| 125 |" in changed
     assert len(re.findall(r"` \| [\d.]+ \|$", PAGE, re.M)) > 14
 
 
-def test_both_pages_say_the_same_of_a_crawl() -> None:
+def test_both_pages_have_the_same_inputs() -> None:
     emr = (ROOT / "docs/emr.md").read_text()
     for said in (
         "90,000 archives of 1 GB, 3 billion captures",

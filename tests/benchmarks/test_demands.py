@@ -1,4 +1,4 @@
-"""The table of demands says what was measured, and the plot draws it."""
+"""The table of demands shows the measurements, and the plot draws them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows(measured: dict[str, dict[str, Costs]]) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in demands.passage(measured).rows}
 
 
-def test_ratios_are_of_the_same_run_and_their_median_is_judged() -> None:
+def test_ratios_are_of_the_same_run_and_their_median_counts() -> None:
     measured = {
         "web": {
             "cdxmill": costs(1, 2, 4),
@@ -32,20 +32,25 @@ def test_ratios_are_of_the_same_run_and_their_median_is_judged() -> None:
         }
     }
     found = rows(measured)
-    assert found["index: rate over pywb cdx-indexer"] == ["at least 4", "4.00", "4.00-5.00", "yes"]
-    assert found["index: rate over cdxj-indexer"] == ["at least 4", "2.00", "2.00-2.00", "NO"]
-    assert found["index: CPU over FastWARC iteration with HTTP"] == ["at most 1.6", "2.00", "2.00-2.00", "NO"]
-    assert found["index: rate over jwarc"] == ["at least 4", "-", "-", "not measured"]
+    assert found["index: rate relative to pywb cdx-indexer"] == ["at least 4", "4.00", "4.00-5.00", "yes"]
+    assert found["index: rate relative to cdxj-indexer"] == ["at least 4", "2.00", "2.00-2.00", "NO"]
+    assert found["index: CPU relative to FastWARC iteration with HTTP"] == [
+        "at most 1.6",
+        "2.00",
+        "2.00-2.00",
+        "NO",
+    ]
+    assert found["index: rate relative to jwarc"] == ["at least 4", "-", "-", "not measured"]
     assert not any("zipnum" in name for name in found)
 
 
-def test_a_demand_may_be_a_number_and_its_peer_the_only_other_tool() -> None:
+def test_a_demand_may_be_a_number_or_name_the_only_other_tool() -> None:
     found = rows({"zipnum": {"cdxmill": costs(1)}, "pipeline": {"cdxmill": costs(2), "shell": costs(11)}})
     assert found["zipnum: peak memory, GiB"] == ["at most 1.5", "1.00", "1.00-1.00", "yes"]
-    assert found["build: rate over the shell's pipeline"] == ["at least 5", "5.50", "5.50-5.50", "yes"]
+    assert found["build: rate relative to the shell pipeline"] == ["at least 5", "5.50", "5.50-5.50", "yes"]
 
 
-def test_a_summary_runs_only_what_demands_are_about() -> None:
+def test_a_summary_runs_only_the_tools_of_demands() -> None:
     tools = [Tool(name, lambda _: []) for name in ("cdxmill", "warcio index", FASTWARC)]
     section = Section("web", "", "", 1, [], tools)
     assert [tool.name for tool in demands.without_others(section).tools] == ["cdxmill", FASTWARC]
@@ -53,7 +58,7 @@ def test_a_summary_runs_only_what_demands_are_about() -> None:
     assert demands.without_others(section._replace(name="pipeline")).tools == tools
 
 
-def test_the_plot_has_a_bar_for_each_tool_the_fastest_last() -> None:
+def test_the_plot_has_one_bar_per_tool_with_the_fastest_last() -> None:
     tools = {"cdxmill": costs(2), "a <peer> & more": costs(4), FASTWARC: costs(1), "warcio index": costs(3)}
     measured: dict[str, Any] = {"web": {"size": 100e6, "tools": tools}, "other": {}}
     svg = ElementTree.fromstring(plot.draw(measured))
@@ -65,7 +70,7 @@ def test_the_plot_has_a_bar_for_each_tool_the_fastest_last() -> None:
     assert "prefers-color-scheme: dark" in plot.draw(measured)
 
 
-def test_tables_go_between_the_marks_of_a_page_or_into_a_file_of_their_own(tmp_path: Path) -> None:
+def test_tables_are_written_between_the_marks_of_a_page_or_to_a_new_file(tmp_path: Path) -> None:
     page, fresh = tmp_path / "page.md", tmp_path / "fresh.md"
     page.write_text(f"before\n\n{MARKS[0]}\n\nold\n\n{MARKS[1]}\n\nbehind\n")
     for path in (page, fresh):
@@ -75,6 +80,6 @@ def test_tables_go_between_the_marks_of_a_page_or_into_a_file_of_their_own(tmp_p
     assert all(mark in (ROOT / "docs/benchmarks.md").read_text() for mark in MARKS)
 
 
-def test_the_page_shows_a_plot_that_is_there() -> None:
+def test_the_plot_of_the_page_exists() -> None:
     assert "(docs/benchmarks.svg)" in (ROOT / "README.md").read_text()
     assert ElementTree.parse(ROOT / "docs/benchmarks.svg").getroot().tag.endswith("svg")

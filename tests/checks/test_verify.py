@@ -1,4 +1,4 @@
-"""`cdxmill verify`: a good cluster passes; every kind of damage is found, and told with its place."""
+"""`cdxmill verify`: a valid cluster passes. Every kind of damage is found and reported with its path and offset."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def foreign(cluster: Path) -> Path:
-    """As others publish them: cluster.idx and the shards alone."""
+    """A cluster as others publish it: only cluster.idx and the shards."""
     for name in ("cluster.json", "cluster.summary", "cluster.loc", "splits.txt", "splits.seq"):
         (cluster / name).unlink()
     for part in cluster.glob("part-*"):
@@ -48,7 +48,7 @@ def blocks_of(cluster: Path, number: int = 1) -> list[list[bytes]]:
 
 
 def rewrite(cluster: Path, blocks: list[list[bytes]], number: int = 1) -> None:
-    """Write a shard of any blocks, with the part and the index that fit it."""
+    """Write a shard of any blocks, with a part and an index that match it."""
     name, offset, part = f"cdx-{number:05d}.gz", 0, b""
     with (cluster / name).open("wb") as file:
         for lines in blocks:
@@ -120,7 +120,7 @@ def test_a_job_s_unfinished_cluster_of_shards_and_parts_passes(cluster: Path) ->
 
 
 def each_changed_byte(cluster: Path, tries: int, seed: int) -> Iterator[tuple[Path, int, bytes]]:
-    """A bit flipped at random places of every file; the file is as it was when the next one comes."""
+    """Flip a bit at random offsets of every file, one at a time. Each file is restored before the next one."""
     source = random.Random(seed)
     for path in sorted(cluster.iterdir()):
         data = path.read_bytes()
@@ -151,7 +151,7 @@ def test_without_it_every_byte_is_found_that_alters_a_line_an_offset_or_the_orde
 
 
 def lines_or_none(cluster: Path) -> list[bytes] | None:
-    """What Python's own reader takes the shards for: a gzip header has bytes that say nothing of the content."""
+    """The shards as Python's own reader reads them. Some bytes of a gzip header do not affect the content."""
     try:
         return shards_of(cluster)
     except (OSError, EOFError, zlib.error):
@@ -224,7 +224,7 @@ def test_swapped_shards_with_an_index_that_fits_are_found(foreign: Path) -> None
     one, other = blocks_of(foreign, 1), blocks_of(foreign, 2)
     rewrite(foreign, other, 1)
     rewrite(foreign, one, 2)
-    assert any("cdx-00002.gz@0: begins with" in line for line in found(foreign))
+    assert any("cdx-00002.gz@0: starts with" in line for line in found(foreign))
 
 
 def changed_lines(change: Callable[[list[list[bytes]]], None], cluster: Path) -> None:
@@ -277,16 +277,16 @@ def empty_line(blocks: list[list[bytes]]) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (swap_blocks, "block 3: begins with out of order"),
+        (swap_blocks, "block 3: line 1 is out of order"),
         (swap_lines, "block 2: line 9 is out of order"),
-        (repeat_line, "line 5 is the same line as the one before it"),
-        (repeat_last_line_of_block, "block 2: begins with the same line as the one before it"),
-        (drop_line, "block 2: has 39 lines, not 40"),
-        (drop_line_of_first, "lines, not 39"),
-        (add_line, "block 2: has 41 lines, not 40"),
-        (lengthen_last, "not 40 or fewer"),
-        (repeat_block, "block 3: begins with out of order"),
-        (empty_line, "block 1: begins with an empty line"),
+        (repeat_line, "line 5 repeats the previous line"),
+        (repeat_last_line_of_block, "block 2: line 1 repeats the previous line"),
+        (drop_line, "block 2: has 39 lines, expected 40"),
+        (drop_line_of_first, "lines, expected 39"),
+        (add_line, "block 2: has 41 lines, expected 40"),
+        (lengthen_last, "expected at most 40"),
+        (repeat_block, "block 3: line 1 is out of order"),
+        (empty_line, "block 1: line 1 is empty"),
     ],
 )
 def test_lines_that_were_changed_with_all_indexes_made_anew_are_found(

@@ -1,4 +1,4 @@
-"""`cdxmill verify`: cluster.loc and cluster.json that are not of the shards are found."""
+"""`cdxmill verify` finds a cluster.loc or cluster.json that does not match the shards."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "cdx-00000.gz is not in it"),
-        (b"cdx-00000.gz\n", "line 1 is no shard with its locations"),
+        (b"", "cdx-00000.gz is missing"),
+        (b"cdx-00000.gz\n", "line 1 is not a shard with its locations"),
         (b"cdx-00000.gz\tcdx-00000.gz\n" * 2, "names a shard twice"),
-        (b"cdx-00009.gz\tcdx-00000.gz\n", "names cdx-00009.gz, which is no shard of this cluster"),
-        (b"cdx-00000.gz\tcdx-00000.gz\tabsent/cdx-00000.gz\n", "no file can be read there"),
+        (b"cdx-00009.gz\tcdx-00000.gz\n", "names cdx-00009.gz, which is not a shard of this cluster"),
+        (b"cdx-00000.gz\tcdx-00000.gz\tabsent/cdx-00000.gz\n", "the file is missing or unreadable"),
         (b"cdx-00000.gz\tcdx-00001.gz\n", "cdx-00000.gz is not at"),
     ],
 )
@@ -36,12 +36,15 @@ def test_locations_that_are_not_those_of_the_shards_are_found(
     assert any(reason in line for line in found(cluster))
 
 
-def test_locations_can_be_held_against_what_they_should_be(cluster: Path) -> None:
+def test_locations_are_compared_with_the_option_location(cluster: Path) -> None:
     base = "https://index.example.org/C"
     located = [f"{path.name}\t{base}/{path.name}\n" for path in shard_files(cluster)]
     (cluster / "cluster.loc").write_text("".join(located))
     assert found(cluster, location=base) == []
-    assert any("is not at" in line for line in found(cluster, location="https://other.example.org"))
+    assert any(
+        ", not https://other.example.org/cdx-00000.gz" in line
+        for line in found(cluster, location="https://other.example.org")
+    )
 
 
 def test_shards_elsewhere_are_found_by_a_rule_as_lookups_find_them(
@@ -55,7 +58,7 @@ def test_shards_elsewhere_are_found_by_a_rule_as_lookups_find_them(
     assert run_cdxmill("verify", cluster).returncode == 1
     assert run_cdxmill("verify", cluster, "--shard-index-loc", "/C/$", "/there/").returncode == 0
     done = run_cdxmill("verify", cluster, "--shard-index-loc", "(", "x")
-    assert (done.returncode, b"no regular expression" in done.stderr) == (2, True)
+    assert (done.returncode, b"not a regular expression" in done.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("ending", [".gz", ".cdx.gz"])
@@ -101,12 +104,12 @@ def test_a_changed_manifest_is_found(change: Callable[[dict[str, object]], objec
     assert found(cluster)
 
 
-def test_of_a_cluster_that_was_moved_only_so_many_places_are_told(tmp_path: Path) -> None:
+def test_of_a_moved_cluster_the_first_20_locations_are_reported(tmp_path: Path) -> None:
     path = write_gzip(tmp_path / "a.cdxj.gz", [b"com,a)/ 2020 {}"])
     options = ZipnumOptions(shards=31, points=tuple(b"%02d" % number for number in range(30)), quiet=True)
     build_cluster([str(path)], tmp_path / "C", options, Told())
     (tmp_path / "C").rename(tmp_path / "moved")
     told = found(tmp_path / "moved")
     assert len(told) == 21
-    assert "no file can be read there (where the cluster was moved, publish it to itself)" in told[0]
-    assert told[-1].endswith("cluster.loc: 11 more things are wrong with it")
+    assert "the file is missing or unreadable; if the cluster was moved, publish it to itself" in told[0]
+    assert told[-1].endswith("cluster.loc: 11 more faults")

@@ -1,4 +1,4 @@
-"""`cdxmill verify --against` and `--archives`: lines are held against the inputs, and against the records."""
+"""`cdxmill verify --against` and `--archives`: lines are compared with the inputs, and with the records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_lines_are_compared_with_the_inputs(made: Path, cluster: Path) -> None:
     told = found(cluster, against=[str(given)], processes=2)
     assert told == [
         f"{cluster}: 2 lines of the inputs missing, the first: {b'com,aaa)/ 2020 {}'!r}",
-        f"{cluster}: 5 lines not of the inputs, the first: {lines[0]!r}",
+        f"{cluster}: 5 lines not in the inputs, the first: {lines[0]!r}",
     ]
 
 
@@ -48,9 +48,9 @@ hostile = st.binary(min_size=1, max_size=12).filter(lambda line: b"\n" not in li
 @settings(max_examples=40, deadline=None)
 @given(st.lists(hostile, max_size=30), st.integers(1, 4), st.sampled_from([1, 2, 3000]))
 def test_clusters_of_hostile_lines_pass(lines: list[bytes], shards: int, numlines: int) -> None:
-    with TemporaryDirectory() as place:
-        path = write_plain(Path(place, "a.cdxj"), [b"com,example)/ 2020 {}", *lines])
-        folder = Path(place, "C")
+    with TemporaryDirectory() as scratch:
+        path = write_plain(Path(scratch, "a.cdxj"), [b"com,example)/ 2020 {}", *lines])
+        folder = Path(scratch, "C")
         build_cluster(
             [str(path)], folder, ZipnumOptions(shards=shards, block_lines=numlines, quiet=True), Told()
         )
@@ -63,8 +63,8 @@ def test_a_damaged_input_is_told(made: Path, cluster: Path) -> None:
     data = (made / "inputs/0.cdxj.gz").read_bytes()
     (cluster.parent / "cut.cdxj.gz").write_bytes(data[:-9])
     told = found(cluster, against=[str(cluster.parent / "cut.cdxj.gz")])
-    assert "none of its lines are compared" in told[0]
-    assert "900 lines not of the inputs" in told[1]
+    assert "none of its lines were compared" in told[0]
+    assert "900 lines not in the inputs" in told[1]
 
 
 def test_a_damaged_cluster_is_not_compared(made: Path, cluster: Path, run_cdxmill: RunCdxmill) -> None:
@@ -103,16 +103,16 @@ def test_archives_that_have_other_records_are_told(of_archives: Path) -> None:
     (warcs / "iana.warc.gz").unlink()
     told = found(of_archives, archives=str(warcs))
     assert any("iana.warc.gz: cannot be read" in line for line in told)
-    assert any("more lines do not lead to their records" in line for line in told)
+    assert any("more lines do not match their records" in line for line in told)
 
 
-@pytest.mark.parametrize("place", ["absent", "C/cluster.loc/x"])
-def test_a_place_without_archives_is_wrong_usage(
-    place: str, of_archives: Path, run_cdxmill: RunCdxmill
+@pytest.mark.parametrize("path", ["absent", "C/cluster.loc/x"])
+def test_a_path_without_archives_is_wrong_usage(
+    path: str, of_archives: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    done = run_cdxmill("verify", "-q", of_archives, "--archives", of_archives.parent / place)
+    done = run_cdxmill("verify", "-q", of_archives, "--archives", of_archives.parent / path)
     assert done.returncode == 2
-    assert b"neither a folder of archives nor a path index" in done.stderr
+    assert b"neither a directory of archives nor a path index" in done.stderr
 
 
 @pytest.mark.parametrize("options", [["--sample", "3"], ["--convert"], ["--sample", "0", "--archives", "."]])

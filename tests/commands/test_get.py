@@ -225,7 +225,7 @@ def test_a_revisit_gives_the_payload_of_what_it_repeats(dated: Path) -> None:
         get_capture(*revisit, GetOptions(archives=str(dated / "warcs"), form="headers"))
     )
     (row,) = [row for row in rows(dated / "C") if row["mime"] == "warc/revisit"]
-    with pytest.raises(InputError, match="is a revisit: the payload is in the record that it repeats"):
+    with pytest.raises(InputError, match="is a revisit; its payload is in another record"):
         b"".join(get_record(Wanted(row["filename"], int(row["offset"]), None), options))
 
 
@@ -266,7 +266,7 @@ def test_a_record_that_is_not_the_one_of_the_line_is_told(
     done = run_cdxmill("get", tmp_path / "C", fields["url"], "--archives", dated / "warcs")
     assert (done.returncode, done.stdout) == (1, b"")
     (line,) = done.stderr.splitlines()
-    assert b"d.warc.gz@0: the record there " in line
+    assert b"d.warc.gz@0: the record " in line
 
 
 def test_of_an_archive_behind_http_only_the_record_is_asked_for(made: Path) -> None:
@@ -296,7 +296,7 @@ def test_of_an_archive_behind_http_only_the_record_is_asked_for(made: Path) -> N
         (["absent", "http://a.com/"], "absent"),
         (
             ["C", "http://example.com/page", "--archives", "absent"],
-            "neither a folder of archives nor a path index",
+            "neither a directory of archives nor a path index",
         ),
         (["d.warc.gz", "--offset", "-1"], "--offset"),
     ],
@@ -318,7 +318,7 @@ def test_wrong_usage_is_told_in_one_line(
         (["absent.warc.gz", "--offset", "0"], "absent.warc.gz: cannot be read"),
         (
             ["warcs/d.warc.gz", "--offset", "999999"],
-            "warcs/d.warc.gz@999999: no record: the file ends before it",
+            "warcs/d.warc.gz@999999: no record: the file ends before this offset",
         ),
         (["warcs/d.warc.gz", "--offset", "3"], "warcs/d.warc.gz@3: no record: "),
     ],

@@ -114,7 +114,7 @@ def test_an_index_is_not_put_beside_other_shards(
     (target / "cdx-00001.gz").write_bytes(b"of another")
     done = run_cdxmill("publish", "-q", "--index-only", cluster, target)
     assert done.returncode == 2
-    assert b"holds other shards, which readers would take" in done.stderr
+    assert b"has other shards, which readers would use" in done.stderr
     assert files_of(target) == {"cdx-00001.gz": b"of another"}
 
 
@@ -175,7 +175,7 @@ def test_shards_of_another_cluster_with_the_same_sizes_are_replaced(
     manifest["shards"][1]["sha256"] = hashlib.sha256(other).hexdigest()
     del manifest["sha256"]
     manifest["sha256"] = hashlib.sha256(json.dumps(manifest, indent=1).encode()).hexdigest()
-    (target / "cluster.json").write_text(json.dumps(manifest))
+    (target / "cluster.json").write_text(json.dumps(manifest, indent=1) + "\n")
     assert run_cdxmill("publish", cluster, target).stderr.endswith(b", 1 copied\n")
     assert files_of(target) == wanted
 
@@ -194,7 +194,7 @@ def test_a_killed_run_leaves_no_finished_cluster_and_the_next_goes_on(
     done = run_cdxmill("publish", "-p", "1", cluster, target)
     assert done.returncode == 1
     assert (
-        f"{shard}: its content is not that of cluster.json; build the cluster again\n".encode() in done.stderr
+        f"{shard}: its contents do not match cluster.json; build the cluster again\n".encode() in done.stderr
     )
     left = files_of(target)
     assert left.keys() == {
@@ -227,7 +227,7 @@ def test_an_unfinished_cluster_is_refused_unless_asked_for(
     done = run_cdxmill("publish", cluster, target)
     assert (done.returncode, done.stderr.decode()) == (
         2,
-        f"cdxmill: {cluster}: no finished cluster (no cluster.json); finish it, or say --unfinished\n",
+        f"cdxmill: {cluster}: not a finished cluster (no cluster.json); finish it, or use --unfinished\n",
     )
     assert not target.exists()
     for place in (target, cluster):
@@ -262,26 +262,26 @@ def edit_part(change: Callable[[bytes], bytes]) -> Damage:
 
 
 DAMAGE: dict[str, tuple[Damage, str]] = {
-    "a shard that is absent": (lambda folder: (folder / "cdx-00002.gz").unlink(), "cdx-00002.gz is absent"),
-    "a part that is absent": (lambda folder: (folder / "part-00003").unlink(), "part-00003 is absent"),
+    "a shard that is absent": (lambda folder: (folder / "cdx-00002.gz").unlink(), "cdx-00002.gz is missing"),
+    "a part that is absent": (lambda folder: (folder / "part-00003").unlink(), "part-00003 is missing"),
     "a shard that is cut": (cut_shard, "cdx-00002.gz has "),
-    "lines out of order": (swap_lines, "line 1: the block does not begin where the last one ends"),
-    "parts out of order": (swap_parts, "line 1: not of cdx-00001.gz"),
+    "lines out of order": (swap_lines, "line 1: the block does not start where the previous one ends"),
+    "parts out of order": (swap_parts, "line 1: not a block of cdx-00001.gz"),
     "a part without its last line": (
         edit_part(lambda part: part[: part.rindex(b"\n", 0, -1) + 1]),
         "its blocks have ",
     ),
-    "a part that is cut": (edit_part(lambda part: part[:-1]), "the last line is cut"),
-    "a part that is empty": (edit_part(lambda part: b""), "it has 0 lines, but cluster.json says "),
+    "a part that is cut": (edit_part(lambda part: part[:-1]), "the last line is truncated"),
+    "a part that is empty": (edit_part(lambda part: b""), "it has 0 lines, but cluster.json has "),
     "a key of another shard": (
         edit_part(lambda part: b"zz,zz)/ 2020" + part[part.index(b"\t") :]),
-        "line 2: not in order",
+        "line 2: out of order",
     ),
-    "a fifth column": (edit_part(lambda part: part.replace(b"\n", b"\t1\n", 1)), "line 1: has not four columns"),
+    "a fifth column": (edit_part(lambda part: part.replace(b"\n", b"\t1\n", 1)), "line 1: expected 4 columns"),
     "no index line": (edit_part(lambda part: b"\n" + part), "line 1: not a line of a ZipNum index"),
     "a manifest that is none": (
         lambda folder: (folder / "cluster.json").write_bytes(b"{"),
-        "cluster.json: is damaged (",
+        "cluster.json: is corrupt (",
     ),
 }  # fmt: skip
 
@@ -300,7 +300,7 @@ def test_a_damaged_cluster_is_told_and_nothing_is_touched(
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith(f"cdxmill: {cluster}")
     assert told in line
-    assert line.endswith("; build the cluster again")
+    assert line.endswith(("; build the cluster again", "; build or publish the cluster again"))
     assert files_of(target) == before
 
 
@@ -310,7 +310,7 @@ def test_keys_out_of_order_between_shards_are_told(
     rows = (cluster / "part-00002").read_bytes().splitlines(keepends=True)
     (cluster / "part-00002").write_bytes(b"aa)/ 2020" + rows[0][rows[0].index(b"\t") :] + b"".join(rows[1:]))
     done = run_cdxmill("publish", cluster, tmp_path / "indexes")
-    assert (done.returncode, b"part-00002: line 1: not in order" in done.stderr) == (1, True)
+    assert (done.returncode, b"part-00002: line 1: out of order" in done.stderr) == (1, True)
 
 
 def test_shards_without_lines_are_published(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
@@ -326,7 +326,10 @@ def test_shards_without_lines_are_published(run_cdxmill: RunCdxmill, tmp_path: P
 @pytest.mark.parametrize("name", ["absent", "empty"])
 def test_what_is_no_cluster_is_told(name: str, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for options, told in (([], "no finished cluster"), (["--unfinished"], "no cluster (no cdx-00000.gz)")):
+    for options, told in (
+        ([], "not a finished cluster"),
+        (["--unfinished"], "not a ZipNum cluster (no cdx-00000.gz)"),
+    ):
         done = run_cdxmill("publish", *options, tmp_path / name, tmp_path / "D")
         assert done.returncode == 2
         assert done.stderr.startswith(f"cdxmill: {tmp_path / name}: {told}".encode())

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from cdxmill.commands import zipnum
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
-from cdxmill.inputs import cdx_files, sorting
+from cdxmill.inputs import grouping, sort_tasks, sorting
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines import line_lists
 from cdxmill.stages.lines.sort_lines import LineSorter
@@ -58,15 +58,15 @@ def runs_on_disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         assert sorted(names) == sorted(run.name for run in runs)
         return cut_runs(runs, points, open_run)
 
-    monkeypatch.setattr(zipnum, "LineSorter", partial(LineSorter, chunk=2000))
+    monkeypatch.setattr(sort_tasks, "LineSorter", partial(LineSorter, chunk=2000))
     monkeypatch.setattr(sorting, "MOST_RUNS", 20)
     monkeypatch.setattr(zipnum, "cut_runs", noting)
-    monkeypatch.setattr(cdx_files, "_LEAST", 1)
+    monkeypatch.setattr(grouping, "_LEAST", 1)
     monkeypatch.setattr(line_lists, "BATCH", 500)
     return names
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(files, st.integers(1, 6), st.sampled_from([1, 2, 3000]))
 def test_hostile_lines_of_any_files_come_out_as_sort_prints_them(
     inputs: list[tuple[bytes, int]], shards: int, numlines: int

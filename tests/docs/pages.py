@@ -1,4 +1,4 @@
-"""The pages of the documentation, and the examples in them."""
+"""The pages of the documentation and their examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _END = f"status=$?; echo; echo {_MARK}; (exit $status)"
 
 
 class Example(NamedTuple):
-    """A command of a page as a person types it, and what the page says it prints."""
+    """A command of a page as a person types it, and the output that the page shows."""
 
     command: str
     output: str
@@ -32,12 +32,12 @@ def page_name(page: Path) -> str:
 
 
 def fences(page: Path, language: str) -> list[str]:
-    """The fenced blocks of a language."""
+    """The fenced blocks of a page in one language."""
     return [text for kind, text in _FENCE.findall(page.read_text()) if kind == language]
 
 
 def examples(text: str) -> Iterator[Example]:
-    """The commands of a block, each behind `$ `, further lines of it behind `> `.
+    """The commands of a block: each starts with `$ `, its further lines with `> `.
 
     >>> list(examples("$ echo a\\n> b\\na b\\n$ true\\n"))
     [Example(command='echo a\\nb', output='a b\\n'), Example(command='true', output='')]
@@ -58,7 +58,7 @@ def examples(text: str) -> Iterator[Example]:
 
 
 def page_examples(page: Path) -> list[Example]:
-    """All examples of a page that are run: those of its `console` blocks."""
+    """All examples of a page that the tests run: those in `console` blocks."""
     return [example for text in fences(page, "console") for example in examples(text)]
 
 
@@ -67,7 +67,7 @@ def _text(lines: list[str]) -> str:
 
 
 def shows(shown: str, printed: str) -> bool:
-    """Whether a page shows what was printed; `...` stands for text of a line, or alone for any lines.
+    """Whether a page shows what was printed. `...` matches any text in a line; alone, it matches any lines.
 
     >>> shows("a ... d\\n...\\nz\\n", "a b c d\\n1\\n2\\nz\\n"), shows("a\\n", "a b\\n")
     (True, False)
@@ -80,15 +80,15 @@ def shows(shown: str, printed: str) -> bool:
 
 
 def environment() -> dict[str, str]:
-    """The commands of this environment first, and terminals of 80 columns."""
+    """The environment of an example: the commands of this Python first, a terminal of 80 columns."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
 
 
 def run_examples(commands: list[str], folder: Path) -> list[str]:
-    """What the commands print, one after the other in one shell that starts in `folder`.
+    """Run the commands in one shell that starts in `folder`; return what each prints.
 
-    `.venv` is there as in a checkout that is set up.
+    The folder gets a `.venv`, as in a checkout after bin/setup-env.
     """
     (folder / ".venv").symlink_to(sys.prefix)
     script = "".join(f"{command}\n{_END}\n" for command in commands)

@@ -1,4 +1,4 @@
-"""What the pages say that a command prints is what it prints."""
+"""The commands of the pages print what the pages show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/migrating.md has every option of both peers, and what it names instead works."""
+"""docs/migrating.md has every option of both peers, and the cdxmill commands in it work."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PEERS = ("cdx-indexer", "cdxj-indexer")
 NONE = "none"
 
 _CODE = re.compile(r"`([^`]+)`")
-# In both helps an option's names stand two spaces in, its text further right: `  -d, --dir-root DIR   text`.
+# In both help texts, the names of an option are indented by two spaces: `  -d, --dir-root DIR   text`.
 _NAMES = re.compile(r"^  (-.*?)(?:  |$)", re.M)
 _NAME = re.compile(r"(?<![\w-])--?\w[\w-]*")
 
 
 def table(peer: str) -> list[tuple[str, str, str]]:
-    """The rows of a peer's table: its option, the counterpart, the note."""
+    """The rows of a peer's table: option, counterpart, note."""
     _, _, rest = (DOCS / "migrating.md").read_text().partition(f"\n| {peer} | cdxmill | note |\n")
     rows = rest.partition("\n\n")[0].splitlines()[1:]
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
@@ -31,7 +31,7 @@ def table(peer: str) -> list[tuple[str, str, str]]:
 
 
 def options_in_help(peer: str) -> set[str]:
-    """Every name of every option, and of the arguments."""
+    """The names of all options and arguments."""
     words = [str(Path(sys.executable).parent / peer), "--help"]
     text = subprocess.run(words, env=environment(), capture_output=True, text=True, check=True).stdout
     return {name for names in _NAMES.findall(text) for name in _NAME.findall(names)} | {"inputs"}
@@ -48,7 +48,7 @@ COUNTERPARTS = sorted(
 )
 
 
-def test_the_helps_are_read_whole() -> None:
+def test_all_options_are_found_in_the_helps() -> None:
     assert options_in_help("cdx-indexer") >= {"-s", "--sort", "-d", "--dir-root", "-mj", "--minimal-cdxj"}
     assert options_in_help("cdxj-indexer") >= {"-rf", "--replace-fields", "--records", "-11", "-c"}
 
@@ -67,7 +67,7 @@ def test_an_option_has_a_counterpart_or_a_reason(peer: str) -> None:
 
 @pytest.fixture
 def folder(pywb_warcs: Path, tmp_path: Path) -> Path:
-    """The archives that the tables name."""
+    """A folder with the archives of the tables."""
     (tmp_path / "warcs").mkdir()
     shutil.copy(pywb_warcs / "example.warc.gz", tmp_path / "a.warc.gz")
     shutil.copy(pywb_warcs / "iana.warc.gz", tmp_path / "warcs")
@@ -83,7 +83,7 @@ def test_a_counterpart_runs(command: str, folder: Path) -> None:
 
 
 def captures(command: str, folder: Path) -> set[tuple[str, ...]]:
-    """The records that have a line, by key, timestamp, offset and file."""
+    """Key, timestamp, offset and file of each line."""
     done = subprocess.run(
         shlex.split(command), cwd=folder, env=environment(), capture_output=True, text=True, check=True
     )

@@ -1,4 +1,4 @@
-"""The pages hold together, and with the code that they are about."""
+"""The pages agree with each other and with the code."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from ..second_opinion.rules import RULES
 from .cli_reference import PAGE, commands, options, with_help
 from .pages import DOCS, PAGES, ROOT, fences, page_name
 
-# `[text](target)`, but no image and nothing inside code.
+# `[text](target)`; no images, nothing inside code.
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"```.*?^```|`[^`\n]*`", re.M | re.S)
-# Paths of somebody's machine; what a reader is meant to have is /data, /path/to or the like.
+# Paths of one machine. Examples use /data or /path/to.
 _OWN_PATH = re.compile(r"(?<![\w.])/(?:work|home|root|Users|tmp)/\S*")
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=page_name)
 
 
 def prose(page: Path) -> str:
-    """A page without its code."""
+    """The text of a page without its code."""
     return _CODE.sub("", page.read_text())
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link may point to in a page: its headings, as GitHub names them."""
+    """The anchors of a page: its headings, as GitHub names them."""
     headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?^```", "", page.read_text(), flags=re.M | re.S), re.M)
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.strip().replace(" ", "-") for heading in plain}
 
 
 @every_page
-def test_links_lead_somewhere(page: Path) -> None:
+def test_the_targets_of_links_exist(page: Path) -> None:
     broken = []
     for link in _LINK.findall(prose(page)):
         target, _, anchor = link.partition("#")
@@ -47,7 +47,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @every_page
-def test_no_page_has_a_path_of_somebody_s_machine(page: Path) -> None:
+def test_no_page_has_a_path_of_one_machine(page: Path) -> None:
     assert _OWN_PATH.findall(page.read_text()) == []
 
 
@@ -65,13 +65,13 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 
 @every_page
-def test_the_shell_commands_of_a_page_are_shell(page: Path) -> None:
+def test_the_shell_commands_of_a_page_parse(page: Path) -> None:
     for text in fences(page, "sh"):
         done = subprocess.run(["bash", "-n", "-c", text], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
 
 
-def test_the_command_page_has_every_help_as_it_is() -> None:
+def test_the_command_page_has_every_help_unchanged() -> None:
     text = PAGE.read_text()
     for name in commands():
         assert f"\n## {name}\n" in text
@@ -102,7 +102,15 @@ def test_the_design_page_names_every_folder_of_the_package_and_no_other() -> Non
     assert sorted(listed) == sorted(folders - {"."} - {name for name in folders if "__pycache__" in name})
 
 
-def test_every_format_that_a_module_points_to_has_its_page() -> None:
+def test_the_files_that_the_design_page_names_exist() -> None:
+    named = re.findall(r"`((?:[a-z_]+/)+\w+\.py)`", (DOCS / "design.md").read_text())
+    assert len(named) > 30
+    assert [
+        name for name in named if not any((top / name).exists() for top in (ROOT, ROOT / "cdxmill"))
+    ] == []
+
+
+def test_every_page_that_a_module_names_exists() -> None:
     sources = [path.read_text() for path in (ROOT / "cdxmill").rglob("*.py")]
     pages = {page for text in sources for page in re.findall(r"docs/[\w/-]+\.md", text)}
     assert pages

@@ -26,5 +26,5 @@ def test_all_six_values_come_back_from_the_json(values: list[str]) -> None:
 @pytest.mark.parametrize("count", [0, 1, 5, 7, 11])
 def test_another_number_of_fields_is_refused_with_the_line(count: int) -> None:
     line = " ".join(["com,a)/"] * count)
-    with pytest.raises(ValueError, match="fields, not 6"):
+    with pytest.raises(ValueError, match="fields, expected 6"):
         convert_line(line.encode())

@@ -75,18 +75,62 @@ def test_the_key_is_the_first_two_fields_of_a_line(line: bytes) -> None:
     assert key_of(line) == b" ".join(line.split(b" ")[:2])
 
 
-paths = st.binary(min_size=1).map(os.fsdecode).filter(lambda path: not set(path) & set("\t\n\r"))
+paths = (
+    st.binary(min_size=1)
+    .map(os.fsdecode)
+    .filter(lambda path: not set(path) & set("\t\n") and not path.endswith("\r"))
+)
 
 
 @given(st.dictionaries(st.integers(0, 99_999).map(shard_name), paths))
 def test_locations_come_back(locations: dict[str, str]) -> None:
     data = b"".join(format_location(shard, location) for shard, location in locations.items())
-    assert parse_locations(data) == {shard.encode(): [path] for shard, path in locations.items()}
+    rows = [(shard, [path]) for shard, path in locations.items()]
+    assert parse_locations(data) == (rows, [])
+
+
+@given(st.binary() | st.text("ab\t\r\n", max_size=30).map(str.encode))
+def test_every_line_of_any_locations_is_a_row_or_a_fault(data: bytes) -> None:
+    rows, faults = parse_locations(data)
+    assert len(rows) <= len(data.split(b"\n"))
+    assert len(rows) + len(faults) >= data.count(b"\n")
+    assert all(row.shard and row.locations and all(row.locations) for row in rows)
+    assert bool(faults) == (data != b"" and not all(_is_sound(line) for line in _lines(data)))
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Lines without LF and one CR; for a truncated last line, an empty one that is never sound."""
+    lines = data.split(b"\n")
+    lines[-1:] = [] if not lines[-1] else [b""]
+    return [line.removesuffix(b"\r") for line in lines]
+
+
+def _is_sound(line: bytes) -> bool:
+    return b"\t" in line and all(line.split(b"\t"))
 
 
 def test_a_shard_may_have_several_locations() -> None:
     data = b"cdx-00000.gz\t/a/cdx-00000.gz\thttp://b/cdx-00000.gz\n\ncdx-00001.gz\n"
-    assert parse_locations(data) == {b"cdx-00000.gz": ["/a/cdx-00000.gz", "http://b/cdx-00000.gz"]}
+    rows, faults = parse_locations(data)
+    assert rows == [("cdx-00000.gz", ["/a/cdx-00000.gz", "http://b/cdx-00000.gz"])]
+    assert [fault.split(",")[0] for fault in faults] == [
+        "line 2 is not a shard with its locations",
+        "line 3 is not a shard with its locations",
+    ]
+
+
+@pytest.mark.parametrize("byte", [b"\x0b", b"\x0c", b"\x1c", b"\x85", b"\r"])
+def test_only_a_line_feed_ends_a_line_of_locations(byte: bytes) -> None:
+    rows, faults = parse_locations(b"cdx-00000.gz\t/a%bb\n" % byte)
+    assert (rows, faults) == ([("cdx-00000.gz", [os.fsdecode(b"/a%bb" % byte)])], [])
+
+
+def test_locations_of_a_file_with_crlf_have_no_cr() -> None:
+    assert parse_locations(b"a\t/a\r\nb\t/b\r\n") == ([("a", ["/a"]), ("b", ["/b"])], [])
+
+
+def test_a_truncated_last_line_of_locations_is_a_fault_and_still_a_row() -> None:
+    assert parse_locations(b"a\t/a\nb\t/b") == ([("a", ["/a"]), ("b", ["/b"])], ["line 2 is truncated"])
 
 
 def test_names_have_five_digits_and_more_where_they_must() -> None:

@@ -42,9 +42,9 @@ def test_a_frame_ends_where_it_was_written_to(before: bytes, frame: bytes, behin
 
 @given(frames(), st.data())
 def test_a_cut_frame_is_told_as_cut(frame: bytes, data: st.DataObject) -> None:
-    with pytest.raises(FrameError, match=r"ends inside") as error:
+    with pytest.raises(FrameError, match=r"truncated inside") as error:
         frame_end(reader(frame[: data.draw(st.integers(4, len(frame) - 1))]), 0)
-    assert error.value.cut
+    assert error.value.truncated
 
 
 @given(st.binary(max_size=60))

@@ -44,7 +44,7 @@ def test_what_failed_is_an_output_line_and_the_launchers_status_says_so(indexed:
     absent, broken, cut = sorted(indexed.job.stdout.decode().splitlines())
     assert absent.startswith(f"{ROOT}/{BAD[0]}\tcannot be read (")
     assert broken.startswith(f"{ROOT}/{BAD[1]}\tat 0: no WARC or ARC record starts here")
-    assert cut == f"{ROOT}/{BAD[2]}\tat 1864: the file ends inside a gzip member"
+    assert cut == f"{ROOT}/{BAD[2]}\tat 1864: the file is truncated inside a gzip member"
     assert f"\n{SOUND} of {SOUND + 3} archives indexed, 3 with failures\n" in indexed.job.stderr
 
 

@@ -45,11 +45,11 @@ def test_from_archives_in_hdfs_to_a_published_cluster(
     assert done.returncode == 1, said  # one archive is absent, and told
     assert f"{PLACE}/warcs/absent.warc.gz\t".encode() in done.stdout
     assert "2 of 3 archives indexed, 1 with failures" in said
-    assert said.splitlines()[-1].startswith("run_index_hadoop.sh: done but for what is named above")
+    assert said.splitlines()[-1].startswith("run_index_hadoop.sh: done, but some inputs failed")
 
     again = hadoop.run(*launcher, env=env, check=False)
     assert again.returncode == 2
-    assert f"{PLACE}/2026-44/indexes holds a finished cluster" in again.stderr.decode()
+    assert f"{PLACE}/2026-44/indexes: holds a finished cluster" in again.stderr.decode()
 
     hadoop.run(ROOT / "bin/publish_index.sh", "2026-44", "november", env=env)
     metadata = hadoop.run("hadoop", "fs", "-cat", f"{PLACE}/2026-44/metadata.yaml").stdout

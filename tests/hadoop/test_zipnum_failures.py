@@ -130,7 +130,7 @@ def test_a_python_that_is_too_old_is_told_of_with_what_to_do(jobs: Jobs, tmp_pat
     job = jobs.run("samplecdxjob", "-q", *once, "--python-bin", old, (tmp_path / "a.cdx").as_uri())
     assert (job.status, job.stdout, job.stderr.count("\n")) == (3, b"", 1), job.stderr
     assert job.stderr.startswith("the job failed: cdxmill: this node has Python 3.8 at ")
-    assert "name another with --python-bin; `yarn logs" in job.stderr
+    assert "give another with --python-bin; `yarn logs" in job.stderr
 
 
 @pytest.fixture(scope="module")
@@ -150,22 +150,22 @@ NEW = ("--zipnum-dir", "/new")
     ("splits", "options", "status", "reason"),
     [
         (b"b 2020\na 2020\n", NEW, 2, "splits.txt: split points must increase, but number 2"),
-        (b"b 2020\n", (*NEW, "--shards", "3"), 2, "gives 2 shards, but --shards says 3"),
-        (b"b 2020\n", ("--zipnum-dir", "/foreign"), 2, "/foreign holds other files (of-others.txt): name"),
+        (b"b 2020\n", (*NEW, "--shards", "3"), 2, "gives 2 shards, but --shards is 3"),
+        (b"b 2020\n", ("--zipnum-dir", "/foreign"), 2, "/foreign: holds other files (of-others.txt); choose"),
         (
             b"b 2020\n",
             ("--zipnum-dir", "s3://no-such-bucket/x"),
             3,
-            "The specified bucket does not exist); see",
+            "The specified bucket does not exist); correct",
         ),
-        (b"b 2020\n", (*NEW, "absent.cdx"), 2, "absent.cdx: no such file; on Hadoop name"),
+        (b"b 2020\n", (*NEW, "absent.cdx"), 2, "absent.cdx: no such file; for a file in HDFS"),
         (
             b"b 2020\n",
             (*NEW, "hdfs:///hidden"),
             2,
-            ".crawl/a.cdx.gz: Hadoop passes over names that begin with .",
+            ".crawl/a.cdx.gz: Hadoop skips names that begin with .",
         ),
-        (b"b 2020\n", (*NEW, "hdfs:///foreign"), 2, "hdfs:///foreign: no CDX file is there"),
+        (b"b 2020\n", (*NEW, "hdfs:///foreign"), 2, "hdfs:///foreign: no CDX file found"),
     ],
 )
 def test_what_cannot_become_a_cluster_is_told_before_any_job(

@@ -178,6 +178,7 @@ def test_a_finished_cluster_is_not_touched(again: Ended, hard: Hard, jobs: Jobs)
     third = jobs.run("zipnumclusterjob", *command(hard))
     assert third.status == 2
     assert (
-        third.last_line == "hdfs:///clusters/hard holds a finished cluster: name another folder, or delete it"
+        third.last_line
+        == "hdfs:///clusters/hard: holds a finished cluster; choose another directory, or delete it"
     )
     assert jobs.listed(CLUSTER) == before

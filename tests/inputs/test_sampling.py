@@ -16,7 +16,7 @@ import pytest
 from cdxmill.commands.sample import choose_files, sample_files
 from cdxmill.errors import UsageError
 from cdxmill.formats.split_points import parse_sequence_file, parse_text
-from cdxmill.inputs import cdx_files, sampling
+from cdxmill.inputs import cdx_files, grouping, sampling
 from cdxmill.inputs.sampling import SAMPLES_PER_SHARD
 from cdxmill.inputs.split_files import read_splits
 from cdxmill.running.failures import Failures
@@ -39,7 +39,7 @@ def splits(paths: list[Path], shards: int, seed: int = 0, processes: int = 1) ->
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Files of very different sizes, each a task of its own."""
-    monkeypatch.setattr(cdx_files, "_LEAST", 1)
+    monkeypatch.setattr(grouping, "_LEAST", 1)
     lines = many_lines(12_000)
     bounds = [0, 9000, 9100, 11_900, 12_000]
     return [write_gzip(tmp_path / f"{low}.cdx.gz", lines[low:high], 3) for low, high in pairwise(bounds)]

@@ -14,7 +14,7 @@ import pytest
 from cdxmill.commands import zipnum
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import StoppedError
-from cdxmill.inputs import cdx_files
+from cdxmill.inputs import grouping, sorting
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines import sorted_file
 from cdxmill.stages.lines.sorted_runs import OpenRun, Run, Slice, cut_runs
@@ -25,8 +25,8 @@ from ..material.clusters import check_cluster, published
 
 @pytest.fixture(autouse=True)
 def _all_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cdx_files, "LEAST_SORTED", 1)
-    monkeypatch.setattr(cdx_files, "_LEAST", 1)
+    monkeypatch.setattr(sorting, "LEAST_SORTED", 1)
+    monkeypatch.setattr(grouping, "_LEAST", 1)
     monkeypatch.setattr(sorted_file, "APART", 1000)
 
 
@@ -73,7 +73,7 @@ def test_sorted_files_give_the_cluster_that_spilled_ones_give(
     build(inputs, tmp_path / "C", processes=processes)
     assert sorted(sources) == [f"{number}.cdx.gz" for number in range(4)]
     check_cluster(tmp_path / "C", sort_unique(inputs), 100)
-    monkeypatch.setattr(cdx_files, "LEAST_SORTED", 1 << 40)
+    monkeypatch.setattr(sorting, "LEAST_SORTED", 1 << 40)
     build(inputs, tmp_path / "spilled")
     assert published(tmp_path / "C") == published(tmp_path / "spilled")
 

@@ -68,7 +68,7 @@ def test_a_file_with_a_line_that_cannot_be_converted_is_named(
     done = run_cdxmill("zipnum", "-q", "-o", tmp_path / "C", "-s", "1", "--convert", bad, good)
     assert done.returncode == 1
     (line,) = done.stderr.decode().splitlines()
-    assert line.startswith(f"{bad}: a line has 7 fields, not 6")
+    assert line.startswith(f"{bad}: invalid line with 7 fields, expected 6")
 
 
 @pytest.mark.parametrize(

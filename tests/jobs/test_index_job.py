@@ -92,11 +92,11 @@ def test_what_fails_is_an_output_line_and_a_message_and_the_rest_is_indexed(inde
         absent == f"{indexes.prefix}crawl/absent, or not.warc.gz\tcannot be read (No such file or directory)"
     )
     assert cut.startswith(f"{indexes.prefix}crawl/cut.warc.gz\tat ")
-    assert "the file ends inside a gzip" in cut
+    assert "the file is truncated inside a gzip" in cut
     told_absent, told_cut = sorted(indexes.stderr)
     assert told_absent.startswith(f"{indexes.prefix}crawl/absent, or not.warc.gz: cannot be read (")
     assert told_cut.startswith(f"{indexes.prefix}crawl/cut.warc.gz@")
-    assert told_cut.endswith("; the file is cut: fetch it again")
+    assert told_cut.endswith("; fetch the file again")
     lines = [gzip.decompress(path.read_bytes()).count(b"\n") for path in indexes.built.rglob("*.cdx.gz")]
     assert min(lines) > 0
 
@@ -139,7 +139,7 @@ def test_wrong_usage_is_told_before_any_work(
     reason: str,
 ) -> None:
     from cdxmill.jobs.index_job import IndexWARCJob
-    from cdxmill.jobs.launch import launch
+    from cdxmill.jobs.run_job import launch
 
     monkeypatch.chdir(tmp_path)
     Path("m.txt").write_text(listed)

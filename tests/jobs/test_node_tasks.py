@@ -70,8 +70,9 @@ def test_a_shard_is_the_same_from_every_python(
     assert (folder / "cdx-00001.gz").read_bytes() == (tmp_path / "ours/cdx-00000.gz").read_bytes()
     part = (tmp_path / "ours/part-00000").read_bytes().replace(b"cdx-00000.gz", b"cdx-00001.gz")
     assert (folder / "part-00001").read_bytes() == part
-    entry, version, duplicates = json.loads((folder / "_report-00001").read_bytes())
-    assert (entry[2], version, duplicates) == (500, Compressor().version(), 3)
+    report = json.loads((folder / "_report-00001").read_bytes())
+    assert report["shard"]["lines"] == 500
+    assert (report["compressor_version"], report["duplicate_lines"]) == (Compressor().version(), 3)
     assert sorted(path.name for path in folder.iterdir()) == ["_report-00001", "cdx-00001.gz", "part-00001"]
 
 

@@ -158,7 +158,7 @@ def test_no_lines_give_no_split_points(tmp_path: Path, run_job: RunJob) -> None:
 def test_seqfileutils_converts_either_way_and_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cdxmill.jobs.split_files import main
+    from cdxmill.jobs.seqfileutils import main
 
     text, seq, back = (str(tmp_path / name) for name in ("splits.txt", "splits.seq", "back.txt"))
     points = b"com,a)/ 2020\ncom,b)/ 2021 {whole line}\n\xff\t1\n"
@@ -173,7 +173,7 @@ def test_seqfileutils_converts_either_way_and_counts(
 def test_seqfileutils_refuses_split_points_that_do_not_increase(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cdxmill.jobs.split_files import main
+    from cdxmill.jobs.seqfileutils import main
 
     (tmp_path / "splits.txt").write_bytes(b"b\na\n")
     assert main(["--copyfrom", str(tmp_path / "splits.txt"), str(tmp_path / "splits.seq")]) == 2

@@ -172,8 +172,14 @@ def test_convert_numlines_and_compressor_are_obeyed_and_what_lies_there_is_repla
         (["--splitfile", "splits.txt", "--zipnum-dir", "c", "a.cdx", "b.cdx"], "one kind of lines"),
         (["--splitfile", "splits.txt", "--zipnum-dir", "c", "--numlines", "0", "a.cdx"], "--numlines"),
         (["--splitfile", "splits.txt", "--zipnum-dir", "c", "--level", "13", "a.cdx"], "level 13"),
-        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "-r", "hadoop", "a.cdx"], "no Hadoop is here"),
-        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "-r", "spark", "a.cdx"], "not spark"),
+        (
+            ["--splitfile", "splits.txt", "--zipnum-dir", "c", "-r", "hadoop", "a.cdx"],
+            "no hadoop command found",
+        ),
+        (
+            ["--splitfile", "splits.txt", "--zipnum-dir", "c", "-r", "spark", "a.cdx"],
+            "unsupported runner spark",
+        ),
     ],
 )
 def test_wrong_usage_is_told_in_one_line_before_any_work(
@@ -183,7 +189,7 @@ def test_wrong_usage_is_told_in_one_line_before_any_work(
     arguments: list[str],
     reason: str,
 ) -> None:
-    from cdxmill.jobs.launch import launch
+    from cdxmill.jobs.run_job import launch
     from cdxmill.jobs.zipnum_job import ZipNumClusterJob
 
     monkeypatch.chdir(tmp_path)

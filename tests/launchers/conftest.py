@@ -66,8 +66,8 @@ def write_settings(path: Path, settings: dict[str, object]) -> Path:
     return path
 
 
-class SeekPoints(NamedTuple):
-    """Where things are that a whole run reads and writes."""
+class RunPaths(NamedTuple):
+    """The paths that a whole run reads and writes."""
 
     folder: Path
 
@@ -87,14 +87,14 @@ class SeekPoints(NamedTuple):
 
 
 @pytest.fixture
-def places(tmp_path: Path, pywb_warcs: Path) -> SeekPoints:
+def places(tmp_path: Path, pywb_warcs: Path) -> RunPaths:
     """A manifest of two small archives that are whole."""
     names = ("iana.warc.gz", "dupes.warc.gz")
     (tmp_path / "warcs").mkdir()
     for name in names:
         shutil.copy(pywb_warcs / name, tmp_path / "warcs")
     (tmp_path / "warcs.txt").write_text("".join(f"{name}\n" for name in names))
-    return SeekPoints(tmp_path)
+    return RunPaths(tmp_path)
 
 
 def commands(done: Finished) -> list[list[str]]:

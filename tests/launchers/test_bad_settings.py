@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Finished, Launch, SeekPoints
+from .conftest import Finished, Launch, RunPaths
 
 EVERY = {
     "RUNNER": "hadoop",
@@ -43,7 +43,7 @@ def test_a_variable_that_is_not_set(name: str, variable: str, value: str | None,
     settings = {key: text for key, text in EVERY.items() if key != variable}
     if value is not None:
         settings[variable] = value
-    assert f"{name}: {variable} is not set: fill it in" in refusal(launch(name, **settings))
+    assert f"{name}: {variable} is not set; set it in index_env.sh" in refusal(launch(name, **settings))
 
 
 @pytest.mark.parametrize("name", NEEDED)
@@ -55,46 +55,50 @@ def test_an_index_env_that_is_no_shell(launch: Launch, tmp_path: Path) -> None:
     (tmp_path / "broken.sh").write_text('export WARC_CDX="\n')
     done = launch("runsample.sh", env={"INDEX_ENV": str(tmp_path / "broken.sh")})
     assert done.returncode == 2
-    assert "broken.sh is no shell script" in done.stderr.splitlines()[-1]
+    assert "broken.sh is not a valid shell script" in done.stderr.splitlines()[-1]
 
 
 def test_no_runner(launch: Launch) -> None:
     settings = {key: text for key, text in EVERY.items() if key != "RUNNER"}
-    assert "RUNNER is not set: say hadoop, emr or local" in refusal(launch("runsample.sh", **settings))
+    assert "RUNNER is not set; set it to hadoop, emr or local" in refusal(launch("runsample.sh", **settings))
 
 
 def test_a_runner_that_there_is_not(launch: Launch) -> None:
-    assert "RUNNER is hadoop, emr or local, not spark" in refusal(
+    assert "invalid RUNNER spark: expected hadoop, emr or local" in refusal(
         launch("runsample.sh", "-r", "spark", **EVERY)
     )
     assert "-r needs a value" in refusal(launch("runsample.sh", "-r", **EVERY))
 
 
 def test_no_hadoop(launch: Launch) -> None:
-    assert "there is no Hadoop: set HADOOP_HOME" in refusal(launch("runsample.sh", env=BARE_PATH, **EVERY))
+    assert "no hadoop command found; set HADOOP_HOME" in refusal(
+        launch("runsample.sh", env=BARE_PATH, **EVERY)
+    )
 
 
 def test_a_hadoop_home_without_hadoop(launch: Launch, tmp_path: Path) -> None:
     said = refusal(launch("runsample.sh", env=BARE_PATH, HADOOP_HOME=tmp_path, **EVERY))
-    assert f"HADOOP_HOME: there is no {tmp_path}/bin/hadoop" in said
+    assert f"HADOOP_HOME: {tmp_path}/bin/hadoop: no such file" in said
 
 
 def test_no_aws_credentials(launch: Launch, tmp_path: Path) -> None:
     (tmp_path / "mrjob.conf").write_text("runners: {emr: {}}\n")
     own = {"RUNNER": "emr", "MRJOB_CONF": tmp_path / "mrjob.conf"}
     said = refusal(launch("runsample.sh", **{**EVERY, **own}))
-    assert "there are no AWS credentials: run aws configure" in said
+    assert "no AWS credentials found; run aws configure" in said
 
 
-def test_a_manifest_that_is_absent(launch: Launch, places: SeekPoints) -> None:
+def test_a_manifest_that_is_absent(launch: Launch, places: RunPaths) -> None:
     settings = {**places.settings, "WARC_MANIFEST": places.folder / "none.txt"}
     said = refusal(launch("runindexwarcs.sh", **settings))
-    assert f"WARC_MANIFEST: there is no {places.folder}/none.txt" in said
+    assert f"WARC_MANIFEST: {places.folder}/none.txt: no such file" in said
 
 
-def test_settings_of_mrjob_that_are_absent(launch: Launch, places: SeekPoints) -> None:
+def test_settings_of_mrjob_that_are_absent(launch: Launch, places: RunPaths) -> None:
     settings = {**places.settings, "MRJOB_CONF": places.folder / "none.conf"}
-    assert "MRJOB_CONF: there is no " in refusal(launch("runsample.sh", **settings))
+    assert f"MRJOB_CONF: {places.folder}/none.conf: no such file" in refusal(
+        launch("runsample.sh", **settings)
+    )
 
 
 def test_a_python_without_cdxmill(launch: Launch, tmp_path: Path) -> None:
@@ -103,19 +107,19 @@ def test_a_python_without_cdxmill(launch: Launch, tmp_path: Path) -> None:
     python.write_text("#!/bin/sh\nexit 1\n")
     python.chmod(0o755)
     said = refusal(launch("runsample.sh", env={"CDXMILL_VENV": str(tmp_path)}, **EVERY))
-    assert f"{python} cannot import cdxmill: run bin/setup-env s3, or pip install -r requirements.txt" in said
+    assert f"{python} cannot import cdxmill; run bin/setup-env s3, or pip install -r requirements.txt" in said
 
 
 def test_a_year_and_week_without_a_manifest(launch: Launch) -> None:
-    assert "MANIFEST is missing behind 2026-44" in refusal(launch("run_index_hadoop.sh", "2026-44", **EVERY))
+    assert "MANIFEST is missing after 2026-44" in refusal(launch("run_index_hadoop.sh", "2026-44", **EVERY))
 
 
 def test_a_cluster_of_another_crawl_is_not_overwritten(launch: Launch) -> None:
     said = refusal(launch("run_index_hadoop.sh", "2026-44", "", **EVERY))
-    assert "ZIPNUM_CLUSTER_DIR=s3://bucket/cluster is not that of 2026-44" in said
+    assert "ZIPNUM_CLUSTER_DIR=s3://bucket/cluster does not contain 2026-44" in said
 
 
-def test_a_split_file_to_reuse_that_is_absent(launch: Launch, places: SeekPoints) -> None:
+def test_a_split_file_to_reuse_that_is_absent(launch: Launch, places: RunPaths) -> None:
     settings = {**places.settings, "ZIPNUM_CLUSTER_DIR": places.folder / "2026-44"}
     said = refusal(launch("run_index_hadoop.sh", "2026-44", "", places.folder / "none.seq", **settings))
-    assert f"there is no split file {places.folder}/none.seq" in said
+    assert f"{places.folder}/none.seq: no such split file" in said

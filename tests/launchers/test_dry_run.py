@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from .conftest import ROOT, Launch, SeekPoints, commands
+from .conftest import ROOT, Launch, RunPaths, commands
 
 PYTHON = str(Path(sys.prefix) / "bin/python")
 SETTINGS = {
@@ -118,7 +118,7 @@ def test_publishing(launch: Launch) -> None:
     assert commands(done) == [[*publish, "--location", "https://a/", place, "s3://site/1"]]
 
 
-def test_it_is_the_same_from_anywhere(places: SeekPoints, launch: Launch) -> None:
+def test_it_is_the_same_from_anywhere(places: RunPaths, launch: Launch) -> None:
     project = places.folder / "project"
     for name in ("bin", "conf", "jobs"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -173,7 +173,7 @@ def test_all_steps_from_archives_in_s3(
 
     again = run_step("runzipcluster.sh", WARC_CDX=f"{cdx}/*.cdx.gz")
     assert again.returncode == 2
-    assert f"s3://{BUCKET}/cluster holds a finished cluster" in again.stderr
+    assert f"s3://{BUCKET}/cluster: holds a finished cluster" in again.stderr
     assert len(emr.steps) == 3
 
 
@@ -182,7 +182,7 @@ def test_a_finished_cluster_is_told_of_before_the_first_step(emr: Emr, run_step:
     done = run_step("run_index_hadoop.sh")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert "holds a finished cluster: name another folder in ZIPNUM_CLUSTER_DIR, or delete it" in line
+    assert "holds a finished cluster; choose another directory for ZIPNUM_CLUSTER_DIR, or delete it" in line
     assert emr.clusters() == []
 
 
@@ -206,7 +206,7 @@ def test_a_bucket_that_is_absent_is_told_before_a_cluster_starts(
         done = run_step(name, WARC_CDX=place)
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
-        assert f"there is no CDX file at {place}: see to WARC_CDX" in line
+        assert f"{place}: no CDX file found; check WARC_CDX" in line
     done = run_step("runindexwarcs.sh", WARC_MANIFEST=place.replace("*", "1"))
     assert done.returncode == 2
     assert "the manifest s3://" in done.stderr.splitlines()[1]
@@ -216,4 +216,4 @@ def test_a_bucket_that_is_absent_is_told_before_a_cluster_starts(
 def test_a_bucket_s_name_that_nobody_has_filled_in(emr: Emr, run_step: RunStep) -> None:
     done = run_step("runsample.sh", MRJOB_CONF=SAMPLE)
     assert done.returncode == 2
-    assert "has s3://my-bucket, which is not yours: cp conf/mrjob-emr.conf mrjob.conf" in done.stderr
+    assert "still has s3://my-bucket; copy conf/mrjob-emr.conf to mrjob.conf" in done.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, Finished, Launch, SeekPoints, clean_environment, commands
+from .conftest import ROOT, Finished, Launch, RunPaths, clean_environment, commands
 
 SCRIPTS = {
     *("runindexwarcs.sh", "runsample.sh", "runzipcluster.sh", "run_index_hadoop.sh", "publish_index.sh"),
@@ -107,7 +107,7 @@ def test_what_the_page_names_instead_is_there() -> None:
 
 
 @pytest.fixture
-def old(places: SeekPoints) -> SeekPoints:
+def old(places: RunPaths) -> RunPaths:
     """A folder with a mrjob.conf, and CDX files of six fields as old clusters have them."""
     (places.folder / "mrjob.conf").write_text("runners:\n  local:\n    cleanup: [ALL]\n")
     (places.folder / "six").mkdir()
@@ -132,7 +132,7 @@ KEYS = ("--cmdenv", "AWS_ACCESS_KEY_ID=id", "--cmdenv", "AWS_SECRET_ACCESS_KEY=s
 MEMORY = ("--jobconf", "mapreduce.map.memory.mb=640", "--jobconf", "mapreduce.map.java.opts=-Xmx512m")
 
 
-def test_the_jobs_as_the_known_launchers_call_them(old: SeekPoints) -> None:
+def test_the_jobs_as_the_known_launchers_call_them(old: RunPaths) -> None:
     def job(name: str, options: str, *more: str) -> None:
         done = run(f"jobs/{name}.py", *shlex.split(options), *more, cwd=old.folder)
         assert (done.returncode, done.stdout) == (0, "2\n" if "--count" in options else ""), done.stderr
@@ -159,7 +159,7 @@ def test_the_jobs_as_the_known_launchers_call_them(old: SeekPoints) -> None:
     assert rows == sorted(rows)
 
 
-def test_lines_of_six_fields_are_converted(old: SeekPoints) -> None:
+def test_lines_of_six_fields_are_converted(old: RunPaths) -> None:
     done = run("jobs/samplecdxjob.py", "-r", "local", "--shards", "2", "six/*.cdx", cwd=old.folder)
     assert done.returncode == 0, done.stderr
     (old.folder / "splits.txt").write_text(done.stdout)
@@ -168,7 +168,7 @@ def test_lines_of_six_fields_are_converted(old: SeekPoints) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_local_cluster(old: SeekPoints) -> None:
+def test_a_local_cluster(old: RunPaths) -> None:
     options = ("out", "-s", "3", "-l", "2", "-p", "--convert", "six/a.cdx", "six/b.cdx")
     assert run("bin/build_local_zipnum.py", *options, cwd=old.folder).returncode == 0
     names = {path.name for path in (old.folder / "out").iterdir()}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT, Launch, SeekPoints, clean_environment, write_settings
+from .conftest import ROOT, Launch, RunPaths, clean_environment, write_settings
 
 STEPS = ("runindexwarcs.sh", "runsample.sh", "runzipcluster.sh")
 
@@ -28,7 +28,7 @@ def last_line(stderr: str) -> str:
     return stderr.splitlines()[-1]
 
 
-def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, places: SeekPoints) -> None:
+def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, places: RunPaths) -> None:
     by_steps = [launch(name, **places.settings) for name in STEPS]
     assert [last_line(done.stderr) for done in by_steps] == [
         "runindexwarcs.sh: done (exit status 0); next: bin/runsample.sh",
@@ -45,19 +45,19 @@ def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, plac
     assert shards(places.folder / "cluster.2") == cluster
 
 
-def test_what_is_done_is_left_as_it_is(launch: Launch, places: SeekPoints) -> None:
+def test_what_is_done_is_left_as_it_is(launch: Launch, places: RunPaths) -> None:
     assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
     made = [*(places.folder / "cdx").rglob("*.cdx.gz"), places.folder / "splits.seq"]
     before = [path.stat().st_mtime_ns for path in made]
     done = launch("run_index_hadoop.sh", **places.settings)
     assert done.returncode == 0
-    assert f"sample: left out, for {places.folder}/splits.seq is there" in done.stderr
+    assert f"sample: skipped, because {places.folder}/splits.seq exists" in done.stderr
     assert [path.stat().st_mtime_ns for path in made] == before
     assert launch("run_index_hadoop.sh", "--no-skip-existing", **places.settings).returncode == 0
     assert all(path.stat().st_mtime_ns > old for path, old in zip(made, before, strict=True))
 
 
-def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: SeekPoints) -> None:
+def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: RunPaths) -> None:
     assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
     settings = {name: value for name, value in places.settings.items() if name != "SHARDS"}
     settings["ZIPNUM_CLUSTER_DIR"] = places.folder / "2026-44"
@@ -67,13 +67,13 @@ def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: SeekPoi
     assert shards(places.folder / "2026-44") == shards(places.folder / "cluster")
 
 
-def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, places: SeekPoints) -> None:
+def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, places: RunPaths) -> None:
     with (places.folder / "warcs.txt").open("a") as manifest:
         manifest.write("absent.warc.gz\n")
     step = launch("runindexwarcs.sh", **places.settings)
     assert step.returncode == 1
     assert "absent.warc.gz" in step.stderr
-    assert "done but for what is named above (exit status 1)" in last_line(step.stderr)
+    assert "done, but some inputs failed (exit status 1)" in last_line(step.stderr)
     everything = launch("run_index_hadoop.sh", **places.settings)
     assert everything.returncode == 1
     assert "absent.warc.gz" in everything.stderr
@@ -81,18 +81,18 @@ def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, place
     assert len(lines) > 10
 
 
-def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, places: SeekPoints) -> None:
+def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, places: RunPaths) -> None:
     assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
     done = launch("runzipcluster.sh", "--shards", "3", **places.settings)
     assert done.returncode == 2
-    assert "gives 2 shards, but --shards says 3" in done.stderr
+    assert "gives 2 shards, but --shards is 3" in done.stderr
     (places.folder / "splits.txt").write_text("b\na\n")
     done = launch("runzipcluster.sh", **{**places.settings, "SPLIT_FILE": places.folder / "splits.txt"})
     assert done.returncode == 2
     assert "splits.txt" in done.stderr
 
 
-def test_a_cluster_is_published_where_it_is_and_elsewhere(launch: Launch, places: SeekPoints) -> None:
+def test_a_cluster_is_published_where_it_is_and_elsewhere(launch: Launch, places: RunPaths) -> None:
     unfinished = launch("publish_index.sh", **places.settings)
     assert unfinished.returncode in (1, 2)
     assert f"{places.folder}/cluster" in unfinished.stderr
@@ -125,14 +125,17 @@ def pretender(tmp_path: Path) -> Path:
     ("status", "said"),
     [
         (0, "done (exit status 0); next: bin/runzipcluster.sh"),
-        (1, "done but for what is named above (exit status 1); next: see to it and run this again, or "),
-        (2, "stopped (exit status 2): the reason stands above"),
-        (3, "stopped (exit status 3): the reason stands above, and docs/launchers.md says what to do"),
-        (130, "stopped by a signal (exit status 130); run it again to go on"),
+        (
+            1,
+            "done, but some inputs failed (exit status 1), see above; next: correct them and run this again, or ",
+        ),
+        (2, "stopped (exit status 2); see the message above"),
+        (3, "stopped (exit status 3); see the message above and docs/launchers.md"),
+        (130, "stopped by a signal (exit status 130); run it again to continue"),
     ],
 )
 def test_the_exit_status_is_that_of_the_job(
-    status: int, said: str, launch: Launch, places: SeekPoints, pretender: Path
+    status: int, said: str, launch: Launch, places: RunPaths, pretender: Path
 ) -> None:
     env = {"CDXMILL_VENV": str(pretender), "JOB": f"exit {status}"}
     done = launch("runsample.sh", env=env, **places.settings)
@@ -141,7 +144,7 @@ def test_the_exit_status_is_that_of_the_job(
 
 
 def test_a_step_that_stopped_stops_the_steps_behind_it(
-    launch: Launch, places: SeekPoints, pretender: Path
+    launch: Launch, places: RunPaths, pretender: Path
 ) -> None:
     job = 'echo "$1" >&2; [[ "$1" != *dosample* ]] || exit 3'
     done = launch("run_index_hadoop.sh", env={"CDXMILL_VENV": str(pretender), "JOB": job}, **places.settings)
@@ -150,7 +153,7 @@ def test_a_step_that_stopped_stops_the_steps_behind_it(
     assert "zipnumclusterjob.py" not in done.stderr
 
 
-def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: SeekPoints) -> None:
+def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: RunPaths) -> None:
     hadoop = places.folder / "hadoop"
     (hadoop / "bin").mkdir(parents=True)
     (hadoop / "hadoop-streaming-3.4.2.jar").touch()
@@ -181,7 +184,7 @@ except KeyboardInterrupt:
 """
 
 
-def environment_of(places: SeekPoints, pretender: Path, job: str) -> dict[str, str]:
+def environment_of(places: RunPaths, pretender: Path, job: str) -> dict[str, str]:
     """The environment of a launcher that is not waited for."""
     own = write_settings(places.folder / "own.sh", places.settings)
     return {**clean_environment(), "INDEX_ENV": str(own), "CDXMILL_VENV": str(pretender), "JOB": job}
@@ -190,7 +193,7 @@ def environment_of(places: SeekPoints, pretender: Path, job: str) -> dict[str, s
 @pytest.mark.parametrize(
     ("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
 )
-def test_a_signal_ends_the_job_first(sent: int, status: int, places: SeekPoints, pretender: Path) -> None:
+def test_a_signal_ends_the_job_first(sent: int, status: int, places: RunPaths, pretender: Path) -> None:
     started = subprocess.Popen(
         [ROOT / "bin/runsample.sh"],
         env=environment_of(places, pretender, JOB_THAT_WAITS),
@@ -204,12 +207,13 @@ def test_a_signal_ends_the_job_first(sent: int, status: int, places: SeekPoints,
     output, said = started.communicate()
     assert output == ("" if status == 130 else "ending\n")
     assert (
-        last_line(said) == f"runsample.sh: stopped by a signal (exit status {status}); run it again to go on"
+        last_line(said)
+        == f"runsample.sh: stopped by a signal (exit status {status}); run it again to continue"
     )
     assert started.returncode == status
 
 
-def test_in_the_background(launch: Launch, places: SeekPoints) -> None:
+def test_in_the_background(launch: Launch, places: RunPaths) -> None:
     done = launch("run_index_hadoop.sh", "--background", "--no-skip-existing", **places.settings)
     assert done.returncode == 0, done.stderr
     found = re.fullmatch(r"run_index_hadoop.sh: started as process \d+; .* go to (.*\.log)\n", done.stderr)
@@ -222,7 +226,7 @@ def test_in_the_background(launch: Launch, places: SeekPoints) -> None:
     assert len(shards(places.folder / "cluster")) == 2
 
 
-def test_what_is_wrong_is_said_before_it_goes_to_the_background(launch: Launch, places: SeekPoints) -> None:
+def test_what_is_wrong_is_said_before_it_goes_to_the_background(launch: Launch, places: RunPaths) -> None:
     done = launch("runsample.sh", "--background", **{**places.settings, "SPLIT_FILE": ""})
     assert done.returncode == 2
     assert "SPLIT_FILE is not set" in done.stderr

@@ -62,5 +62,5 @@ def test_a_launcher_can_be_started_and_says_how(name: str, launch: Launch) -> No
     done = launch(name, "--help")
     assert done.returncode == 0
     assert f"bin/{name} [" in done.stdout
-    assert "Exit status: 0 well, 1 " in done.stdout
+    assert "Exit status: 0 success, 1 " in done.stdout
     assert "set -e" not in done.stdout

@@ -1,4 +1,4 @@
-"""CDX files to build clusters of, and what others make of them."""
+"""CDX files for the tests, and their sorted lines by `sort`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 
 
 def cdxj(key: str, timestamp: int = 20200101000000, rest: str = "{}") -> bytes:
-    """A line of CDXJ."""
+    """A CDXJ line."""
     return f"{key} {timestamp} {rest}".encode()
 
 
 def many_lines(count: int, seed: int = 1, hosts: int = 50) -> list[bytes]:
-    """Lines of a skewed set of hosts, in no order, about 110 bytes each."""
+    """Unsorted lines of about 110 bytes. A few hosts have most of them."""
     source = random.Random(seed)
     lines = []
     for _ in range(count):
@@ -39,7 +39,7 @@ def write_plain(path: Path, lines: Iterable[bytes]) -> Path:
 
 
 def write_gzip(path: Path, lines: Sequence[bytes], members: int = 1) -> Path:
-    """Of as many members as asked for, cut anywhere."""
+    """Write a gzip file with the given number of members, divided anywhere."""
     text = as_text(lines)
     size = max(1, len(text) // members)
     starts = [size * number for number in range(members)]
@@ -54,7 +54,7 @@ def content_of(path: Path) -> bytes:
 
 
 def sort_unique(paths: Iterable[Path]) -> bytes:
-    """What `LC_ALL=C sort -u` prints of all lines, header lines and empty lines left out."""
+    """The output of `LC_ALL=C sort -u` for all lines, without header lines and empty lines."""
     lines = [line for path in paths for line in content_of(path).split(b"\n")]
     wanted = as_text(line for line in lines if line and not line.startswith(b" CDX"))
     environment = {**os.environ, "LC_ALL": "C"}

@@ -1,4 +1,4 @@
-"""A finished cluster as others see it: its files, their bytes, and whether all of them fit together."""
+"""A finished cluster as a reader sees it: its files, their bytes, and checks that all of them agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = {"cluster.idx", "cluster.summary", "cluster.loc", "cluster.json", "split
 
 
 class Row(NamedTuple):
-    """A line of a part."""
+    """One line of a part."""
 
     key: bytes
     shard: bytes
@@ -28,7 +28,7 @@ def shards_of(folder: Path) -> list[bytes]:
 
 
 def published(folder: Path) -> dict[str, bytes]:
-    """All files of a cluster by name, but cluster.loc, which tells where it lies."""
+    """All files of a cluster by name, without cluster.loc, which depends on the folder."""
     return {
         path.name: path.read_bytes()
         for path in folder.iterdir()
@@ -42,7 +42,7 @@ def rows_of(part: bytes) -> list[Row]:
 
 
 def check_cluster(folder: Path, lines: bytes, numlines: int = 3000, location: str | None = None) -> None:
-    """Fails unless `folder` is a whole cluster of exactly these sorted lines."""
+    """Fail unless `folder` is a complete cluster of exactly these sorted lines."""
     texts = shards_of(folder)
     assert b"".join(texts) == lines
     numbers = range(len(texts))

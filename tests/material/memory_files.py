@@ -1,4 +1,4 @@
-"""Files in memory for stages, which never open paths."""
+"""Files in memory, for stages, which never open paths."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import IO
 
 
 class MemoryFiles(dict[str, bytes]):
-    """Named bytes that are created and read by range, as scratch space is."""
+    """Files in memory that are created by name and read by range, like scratch files."""
 
     @contextmanager
     def create(self, name: str) -> Iterator[IO[bytes]]:

@@ -1,4 +1,4 @@
-"""Payloads as servers send them, with the fields of the HTTP head that say how, and what they mean."""
+"""Payloads as servers send them, with their HTTP header fields and the decoded payload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running `cdxmill` in a process group of its own, to stop it half-way."""
+"""Run `cdxmill` in its own process group, so that tests can stop it halfway."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 30.0
 
 
 class Started:
-    """A run that goes on; its standard error is kept."""
+    """Start a command; its standard error is captured."""
 
     def __init__(self, *args: str | Path) -> None:
         self._process = subprocess.Popen(
@@ -27,7 +27,7 @@ class Started:
         )
 
     def wait_for(self, folder: Path, pattern: str) -> None:
-        """Until a file of such a name stands in the folder."""
+        """Wait until a file that matches the pattern exists in the folder."""
         start = time.monotonic()
         while not any(folder.glob(pattern)):
             if self._process.poll() is not None or time.monotonic() - start > PATIENCE:
@@ -40,13 +40,13 @@ class Started:
         self._process.communicate(timeout=PATIENCE)
 
     def send(self, number: signal.Signals, to_all: bool) -> tuple[int, list[str]]:
-        """Send a signal to the group, as a terminal does, or to the command alone; its status and messages."""
+        """Send a signal to the group, as a terminal does, or only to the command; return its status and messages."""
         (os.killpg if to_all else os.kill)(self._process.pid, number)
         _, stderr = self._process.communicate(timeout=PATIENCE)
         return self._process.returncode, stderr.decode().splitlines()
 
     def is_anyone_left(self) -> bool:
-        """Whether a process of the group still lives, a while after the command has ended."""
+        """Whether a process of the group is still alive some time after the command has ended."""
         for _ in range(100):
             try:
                 os.killpg(self._process.pid, 0)
@@ -57,7 +57,7 @@ class Started:
 
 
 def stopped_at(folder: Path, pattern: str, args: Sequence[str | Path]) -> None:
-    """Run until such a file stands in the folder, then kill -9."""
+    """Run the command until a file that matches the pattern exists in the folder, then kill -9."""
     run = Started(*args)
     run.wait_for(folder, pattern)
     run.kill_all()

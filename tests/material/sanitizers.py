@@ -1,4 +1,4 @@
-"""Runs code against the compiled part with the sanitizers of gcc in it: they end it at the first byte read or written out of place."""
+"""Run code with the compiled part under the sanitizers of gcc, which stop it at the first invalid read or write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOURCES = Path(native.__file__).parents[1] / "native"
 
 
 def run_sanitized(code: str, folder: Path, *arguments: str) -> None:
-    """Compile the sources to `folder`, run Python's `code`, which can import _native, and hold that it ends well."""
+    """Compile the sources to `folder` and run the Python `code`, which can import _native. Fail if it fails."""
     sanitize = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared", "-fPIC"]
     include = f"-I{sysconfig.get_paths()['include']}"
     command = ["gcc", "-Wall", "-Wextra", "-Werror", *sanitize, include, str(SOURCES / "native.c")]

@@ -14,7 +14,7 @@ import pytest
 
 from cdxmill.commands import zipnum
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
-from cdxmill.inputs import cdx_files
+from cdxmill.inputs import grouping
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkFolder
@@ -125,8 +125,8 @@ class Counted:
 
 @pytest.fixture
 def sorts(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    monkeypatch.setattr(cdx_files, "_LEAST", 1)
-    return Counted(monkeypatch, "sort_files")
+    monkeypatch.setattr(grouping, "_LEAST", 1)
+    return Counted(monkeypatch, "sort_group")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cdxmill.commands.lookup import lookup
-from cdxmill.search.question import Question
+from cdxmill.search.query import Query
 
 if TYPE_CHECKING:
     from tests.conftest import BuildCluster
@@ -55,7 +55,7 @@ def folder(
 @pytest.mark.parametrize("params", PARAMS, ids=str)
 def test_answers_are_those_of_pywb(folder: Path, output: str, params: dict[str, Any]) -> None:
     fields = params.get("fields")
-    question = Question(
+    query = Query(
         first=params.get("from"),
         filters=tuple(params.get("filter", ())),
         collapse=params.get("collapseTime"),
@@ -65,5 +65,5 @@ def test_answers_are_those_of_pywb(folder: Path, output: str, params: dict[str, 
         fields=tuple(fields.split(",")) if fields else None,
         output=output,
     )
-    ours = b"".join(line + b"\n" for line in lookup(folder, "*.org", question))
+    ours = b"".join(line + b"\n" for line in lookup(folder, "*.org", query))
     assert ours == by_pywb(folder, output, params) != b""

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.lookup import lookup
+from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.formats.surt import surt
-from cdxmill.search.many import lookup_many
-from cdxmill.search.question import Question
+from cdxmill.search.query import Query
 
 from .conftest import ALL, PAGES, line_of, lines_of
 
@@ -154,10 +153,9 @@ def test_answers_that_do_not_fit_into_memory_are_asked_for_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cdxmill.search.many._KEPT", 1000)
-    monkeypatch.setattr("cdxmill.search.many.AT_ONCE", 70)
+    monkeypatch.setattr("cdxmill.search.many.BATCH", 70)
     answers = [
-        [line for lines in answer.lists for line in lines]
-        for answer in lookup_many(folder, urls(), Question())
+        [line for lines in answer.lists for line in lines] for answer in lookup_many(folder, urls(), Query())
     ]
     assert answers == [list(lookup(folder, url)) for url in urls()]
 
@@ -178,30 +176,30 @@ def test_a_url_without_a_key_is_told_and_the_others_are_answered(
     [
         (["http://a.com:port/"], "not a URL that can be looked up"),
         (["*"], "not a URL that can be looked up"),
-        (["a.com", "--match-type", "none"], "match type is one of"),
-        (["a.com", "--match-type", "range"], "two URLs with a space between"),
-        (["a.com b.com c.com", "--match-type", "range"], "two URLs with a space between"),
+        (["a.com", "--match-type", "none"], "invalid match type"),
+        (["a.com", "--match-type", "range"], "two URLs separated by a space"),
+        (["a.com b.com c.com", "--match-type", "range"], "two URLs separated by a space"),
         (["b.com a.com", "--match-type", "range"], "ends before it begins"),
-        (["a.com", "--from", "yesterday"], "not a timestamp"),
-        (["a.com", "--to", "2020-01-01"], "not a timestamp"),
-        (["a.com", "--from", "202013"], "not a timestamp"),
-        (["a.com", "--to", "20200132"], "not a timestamp"),
-        (["a.com", "--to", "20200101246060"], "not a timestamp"),
-        (["a.com", "--to", "\u0662\u0660\u0662\u0660"], "not a timestamp"),
+        (["a.com", "--from", "yesterday"], "invalid timestamp"),
+        (["a.com", "--to", "2020-01-01"], "invalid timestamp"),
+        (["a.com", "--from", "202013"], "invalid timestamp"),
+        (["a.com", "--to", "20200132"], "invalid timestamp"),
+        (["a.com", "--to", "20200101246060"], "invalid timestamp"),
+        (["a.com", "--to", "\u0662\u0660\u0662\u0660"], "invalid timestamp"),
         (["a.com", "--from", "2021", "--to", "2020"], "ends before it begins"),
-        (["a.com", "--closest", "x"], "not a timestamp"),
+        (["a.com", "--closest", "x"], "invalid timestamp"),
         (["a.com", "--sort", "closest"], "needs --closest"),
-        (["a.com", "--sort", "up"], "--sort is one of"),
-        (["a.com", "--filter", "~status:["], "no regular expression"),
-        (["a.com", "--filter", "!="], "says nothing"),
+        (["a.com", "--sort", "up"], "invalid --sort"),
+        (["a.com", "--filter", "~status:["], "not a regular expression"),
+        (["a.com", "--filter", "!="], "it is empty"),
         (["a.com", "--collapse", "urlkey:x"], "collapse"),
-        (["a.com", "--output", "xml"], "--output is one of"),
+        (["a.com", "--output", "xml"], "invalid --output"),
         (["a.com", "--limit", "0"], "--limit"),
         (["a.com", "--limit", "many"], "--limit"),
-        (["a.com", "--page", "7"], "there is no page 7"),
+        (["a.com", "--page", "7"], "page 7 does not exist"),
         (["a.com", "--count", "--estimate"], "cannot be used together"),
         (["a.com", "--estimate", "--filter", "=status:200"], "--estimate cannot be used with"),
-        (["a.com", "--shard-index-loc", "(", "x"], "no regular expression"),
+        (["a.com", "--shard-index-loc", "(", "x"], "regular expression"),
         (["a.com", "--input", "x"], "give either a URL or --input FILE"),
         ([], "give either a URL or --input FILE"),
     ],

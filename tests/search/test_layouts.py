@@ -11,7 +11,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
-from cdxmill.search.question import Question
+from cdxmill.search.query import Query
 
 from .conftest import ALL, line_of
 
@@ -104,7 +104,7 @@ def test_a_rule_says_where_shards_are(folder: Path, tmp_path: Path, rule: tuple[
         shard.rename(there / shard.name)
     if rule[0] == "().*":  # matches nothing and stays before the folder, as in pywb
         rule = ("^.*$", rule[1])
-    found = lookup(folder, "*.com", Question(shard_rule=(rule[0], rule[1].format(there))))
+    found = lookup(folder, "*.com", Query(shard_rule=(rule[0], rule[1].format(there))))
     assert list(found) == WANTED
 
 
@@ -128,14 +128,14 @@ def test_a_cluster_without_its_index_is_told(folder: Path, capfd: pytest.Capture
     for path in folder.glob("cluster.*"):
         path.unlink()
     status, line = told(capfd, folder, "http://b.com/page/0001")
-    assert (status, "it has no cluster.idx; cdxmill publish --unfinished" in line) == (1, True)
+    assert (status, "has no cluster.idx; create it with cdxmill publish --unfinished" in line) == (1, True)
 
 
 def test_an_index_that_is_cut_within_a_line_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     index = (folder / "cluster.idx").read_bytes()
     (folder / "cluster.idx").write_bytes(index[: index.rindex(b"cdx-") + 5])
     status, line = told(capfd, folder, "http://c.org/page/0399")
-    assert (status, "the index is damaged" in line) == (1, True)
+    assert (status, "the index is corrupt" in line) == (1, True)
 
 
 @pytest.mark.parametrize("left", [0, 1, 79])
@@ -145,7 +145,7 @@ def test_an_index_that_lacks_lines_is_told_by_the_manifest(
     lines = (folder / "cluster.idx").read_bytes().splitlines(keepends=True)
     (folder / "cluster.idx").write_bytes(b"".join(lines[:left]))
     status, line = told(capfd, folder, "http://c.org/page/0399")
-    assert (status, f"the index has {left} blocks, cluster.json {len(lines)}" in line) == (1, True)
+    assert (status, f"the index has {left} blocks, but cluster.json has {len(lines)}" in line) == (1, True)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"format": 1}', b"\xff"])

@@ -164,7 +164,7 @@ def test_a_damaged_block_is_told_in_one_line(small: Path, run_cdxmill: RunCdxmil
     data[30] ^= 1
     shard.write_bytes(data)
     line = told(run_cdxmill, small, "http://a.com/*", 1)
-    assert "cdx-00000.gz@0: the block is damaged" in line
+    assert "cdx-00000.gz@0: the block is corrupt" in line
     assert run_cdxmill("lookup", small, "http://z.org/*").returncode == 0
 
 

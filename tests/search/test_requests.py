@@ -10,11 +10,10 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.cluster.reader import open_cluster
-from cdxmill.commands.lookup import lookup
+from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_index import BlockRef, parse_index_line
-from cdxmill.search.many import lookup_many
-from cdxmill.search.question import Asking, Opened, Question
+from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 
 from ..storage.range_server import RangeServer
 from .conftest import ALL, PAGES, Remote, line_of, lines_of
@@ -63,7 +62,7 @@ def test_a_long_answer_is_one_read_for_each_shard_that_it_lies_in(remote: Remote
 
 @pytest.mark.parametrize("sort", ["default", "newest"])
 def test_a_limit_reads_no_more_than_two_blocks(remote: Remote, folder: Path, sort: str) -> None:
-    found = list(lookup(remote.url, "c.org/*", Question(limit=3, sort=sort)))
+    found = list(lookup(remote.url, "c.org/*", Query(limit=3, sort=sort)))
     assert found == (lines_of("c.org")[:3] if sort == "default" else lines_of("c.org")[:-4:-1])
     (read,) = remote.reads()
     first, last = read.rpartition("=")[2].split("-")
@@ -71,7 +70,7 @@ def test_a_limit_reads_no_more_than_two_blocks(remote: Remote, folder: Path, sor
 
 
 def test_an_answer_read_backwards_is_the_answer_turned_round(remote: Remote, folder: Path) -> None:
-    assert list(lookup(remote.url, "*.com", Question(sort="reverse"))) == list(lookup(folder, "*.com"))[::-1]
+    assert list(lookup(remote.url, "*.com", Query(sort="reverse"))) == list(lookup(folder, "*.com"))[::-1]
 
 
 def test_an_absent_url_reads_one_block(remote: Remote) -> None:
@@ -138,7 +137,7 @@ def test_many_urls_read_each_block_once_in_any_order(remote: Remote, folder: Pat
     pages = [(host, page) for host in ("a.com", "b.com") for page in range(PAGES)]
     random.Random(1).shuffle(pages)
     urls = [f"http://{host}/page/{page:04d}" for host, page in pages] + ["http://c.net/"]
-    answers = lookup_many(remote.url, urls, Question(match_type="exact"))
+    answers = lookup_many(remote.url, urls, Query(match_type="exact"))
     found = [(answer.url, [line for lines in answer.lists for line in lines]) for answer in answers]
     assert found == [
         *((url, [line_of(*page), line_of(*page, 2)]) for url, page in zip(urls, pages, strict=False)),
@@ -223,22 +222,22 @@ def test_a_replica_that_dies_on_the_way_is_followed_by_the_next(remote: Remote) 
     for folder in ("one", "two"):
         remote.server.add(f"/{folder}/cdx-00000.gz", body)
     remote.server.add("/c/cluster.loc", ("\t".join(["cdx-00000.gz", *places]) + "\n").encode())
-    asking = Asking(Question(match_type="exact"))
+    prepared = PreparedQuery(Query(match_type="exact"))
     with open_cluster(remote.url) as reader:
-        opened = Opened(reader)
+        opened = OpenCluster.of(reader)
         for number, dead in ((1, "one"), (101, ""), (201, "two")):
-            lists = asking.answer(opened, asking.keys(f"http://a.com/page/{number:04d}"))
+            lists = prepared.answer(opened, prepared.keys(f"http://a.com/page/{number:04d}"))
             assert [line for lines in lists for line in lines] == lines_of("a.com")[2 * number :][:2]
             if dead:
                 remote.server.files[f"/{dead}/cdx-00000.gz"].statuses = [503] * 99
         with pytest.raises(InputError, match="did not answer"):
-            list(asking.answer(opened, asking.keys("http://a.com/page/0301")))
+            list(prepared.answer(opened, prepared.keys("http://a.com/page/0301")))
 
 
 def test_shards_are_found_by_a_rule_as_pywb_has_it(remote: Remote) -> None:
     for name in ("cdx-00000.gz", "cdx-00001.gz", "cdx-00002.gz"):
         remote.server.files[f"/shards/{name}"] = remote.server.files.pop(f"/c/{name}")
     rule = ("/c/$", "/shards/")
-    assert list(lookup(remote.url, "*.com", Question(shard_rule=rule))) == [
+    assert list(lookup(remote.url, "*.com", Query(shard_rule=rule))) == [
         line for line in ALL if line.startswith(b"com,")
     ]

@@ -1,4 +1,4 @@
-"""The archives that the second opinions are asked about: the samples, and pywb's own."""
+"""The archives of the comparison: the samples, and those that come with pywb."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import NamedTuple
 SAMPLES = Path(os.environ.get("CDXMILL_SAMPLES", "../shared/samples")).resolve()
 
 NAMED_AS = (".arc", ".warc", ".arc.gz", ".warc.gz", ".warc.bz2", ".warc.in")
-"""Files so called are asked about whatever they hold: an indexer is given them by their name."""
+"""Files with these endings are compared whatever they contain, because an indexer finds them by name."""
 
 
 class Archive(NamedTuple):
-    """A file, and a short name for it that is the same on every machine."""
+    """A file, with a short name that is the same on every machine."""
 
     name: str
     path: Path
 
 
 def sample_archives() -> list[Archive]:
-    """Every sample that INDEX.tsv takes for WARC or ARC, and those that are named so."""
+    """Every sample that is WARC or ARC by INDEX.tsv or by its name."""
     index = SAMPLES / "INDEX.tsv"
     if not index.exists():
         return []

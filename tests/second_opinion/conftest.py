@@ -1,4 +1,4 @@
-"""One survey for all tests here, and its counts in the summary of the test run."""
+"""One survey for all tests of this folder. Its counts are in the summary of the test run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _summary(outcome: Survey) -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show what was compared and what was set aside, damage by damage."""
+    """Print the counts of compared and excluded records, and all reports of damage."""
     if SUMMARY:
         terminalreporter.section("second opinion")
         for line in SUMMARY if terminalreporter.verbosity >= 0 else SUMMARY[:30]:

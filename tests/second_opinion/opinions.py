@@ -1,4 +1,4 @@
-"""What the two peers say of the archives; where one stumbles it is asked again, record by record."""
+"""The answers of both peers for the archives. If a peer fails on an archive, it is asked again record by record."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .peers import Row
 
 PEERS = ("pywb", "cdxj")
 LOST = "Record not followed by newline"
-"""warcio's warning that it has lost its way; what the peers print from there on may be garbage."""
+"""warcio's warning that it has lost its position. What the peers print after it may be garbage."""
 
 
 class Opinion(NamedTuple):
-    """One peer on one archive: its rows by offset, and the offsets it can say nothing of."""
+    """The answer of one peer for one archive: its rows by offset, and the offsets of records it cannot read."""
 
     rows: dict[int, Row]
     unknown: set[int]
@@ -27,11 +27,11 @@ class Opinion(NamedTuple):
     last: int
 
     def covers(self, offset: int) -> bool:
-        """Whether the peer's run over the whole file is to be trusted there."""
+        """Whether the peer's run over the whole file is reliable at this offset."""
         return not self.stumbles or offset <= self.last
 
     def hear(self, offset: int, answer: dict[str, Any]) -> None:
-        """Put what the peer says of one record on its own in the place of what it missed."""
+        """Replace the answer for a record by the answer for that record alone."""
         self.rows.pop(offset, None)
         for row in answer["rows"][:1]:
             self.rows[offset] = {**row, "offset": str(offset)}
@@ -43,7 +43,7 @@ Opinions = dict[str, Opinion]
 
 
 def ask_peers(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
-    """Both peers' answers by path, from a process of their own."""
+    """The answers of both peers by path, from a separate process."""
     script = Path(__file__).with_name("peers.py")
     names = "".join(f"{path}\n" for path in paths)
     run = subprocess.run([sys.executable, script], input=names, capture_output=True, text=True, check=True)
@@ -52,7 +52,7 @@ def ask_peers(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
 
 
 def gather(archives: list[Archive], ours: dict[str, Ours], folder: Path) -> dict[str, Opinions]:
-    """The peers' opinions by archive's name; `folder` is for records cut out of their files."""
+    """The peers' opinions by the name of the archive. `folder` gets the records that are read alone."""
     whole = ask_peers(archive.path for archive in archives)
     opinions = {
         archive.name: {peer: _opinion(whole[str(archive.path)][peer]) for peer in PEERS}
@@ -81,7 +81,7 @@ def _opinion(answer: dict[str, Any]) -> Opinion:
 
 
 def cut(path: Path, offset: int, length: int) -> bytes:
-    """That range of a file."""
+    """A range of a file."""
     with path.open("rb") as file:
         file.seek(offset)
         return file.read(length)

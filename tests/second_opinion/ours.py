@@ -1,4 +1,4 @@
-"""What `cdxmill index` says of the archives: its lines, and the damage it names on stderr."""
+"""The answers of `cdxmill index` for the archives: its lines, and its reports on stderr."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .peers import Row, normalised
 
 REPORT = re.compile(r"(?P<folder>\d{4})/(?P<file>.*?)(?:@(?P<offset>\d+))?: (?P<reason>.*)")
 
-NO_ARCHIVE = "no WARC or ARC record is in the file"
+NO_ARCHIVE = "no WARC or ARC record found"
 SKIPPED = re.compile(r"(\d+) bytes skipped")
 
 
 class Report(NamedTuple):
-    """One line of stderr about an archive; `offset` is None where it is about the whole file."""
+    """One line of stderr about an archive. `offset` is None if it is about the whole file."""
 
     offset: int | None
     reason: str
 
     @property
     def is_note(self) -> bool:
-        """Whether it is something odd that cost no line."""
+        """Whether it is a note, which costs no line."""
         return self.reason.startswith("note: ")
 
     def covers(self, offset: int) -> bool:
@@ -41,7 +41,7 @@ class Report(NamedTuple):
 
 
 class Ours(NamedTuple):
-    """Rows by offset, and what was reported."""
+    """Rows by offset, and the reports."""
 
     rows: dict[int, Row]
     reports: list[Report]
@@ -56,10 +56,10 @@ class Run(NamedTuple):
 
 
 def index_all(archives: list[Archive], folder: Path) -> Run:
-    """Index every archive in one call of the command, each in a folder of its own.
+    """Index all archives in one call of the command. Each archive is in its own numbered folder.
 
-    The folders are numbered: many samples have the same name, and the numbers tie outputs
-    and messages to the archives without knowing how cdxmill names its outputs.
+    Many samples have the same name. The number of the folder tells to which archive an output or a
+    message belongs.
     """
     for number, archive in enumerate(archives):
         place = folder / "in" / f"{number:04d}"

@@ -1,8 +1,8 @@
-"""What pywb's cdx-indexer and cdxj-indexer say of an archive, row by row.
+"""The rows of pywb's cdx-indexer and of cdxj-indexer for an archive.
 
-Run as a script it is given archives on standard input, one path a line, and prints one JSON
-document a line: {"path": ..., "pywb": {...}, "cdxj": {...}}. It is a program of its own because
-both peers are GPL or write to stderr and warn as they please: none of that enters the tests' process.
+As a script, it reads paths of archives from standard input, one per line, and prints one JSON document
+per line: {"path": ..., "pywb": {...}, "cdxj": {...}}. It is a separate program, because the peers are
+GPL, print warnings and write to stderr. None of that may enter the process of the tests.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 FIELDS = ("urlkey", "timestamp", "url", "mime", "status", "digest", "offset", "length")
 
 LINE = re.compile(r'(.*?) (\S*) (\{".*\})', re.S)
-"""A CDXJ line; the peers write keys with spaces in them, so the timestamp is found from the right."""
+"""A CDXJ line. The peers write keys with spaces, so the timestamp is the last word before the JSON."""
 
 Row = dict[str, str]
 
 
 def normalised(line: str) -> Row:
-    """The eight compared fields of one CDXJ line; `sha1:` dropped, absent = `-` = `unk` = ''."""
+    """The eight compared fields of a CDXJ line, without `sha1:`. Absent, `-` and `unk` become ''."""
     match = LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"not a CDXJ line: {line!r}")
@@ -36,7 +36,7 @@ def normalised(line: str) -> Row:
 
 
 def run_pywb(path: str) -> str:
-    """What `cdx-indexer -j FILE` prints, as far as it gets."""
+    """The output of `cdx-indexer -j FILE`, up to an error."""
     from pywb.indexer.cdxindexer import write_cdx_index
 
     out = io.BytesIO()
@@ -49,7 +49,7 @@ def run_pywb(path: str) -> str:
 
 
 def run_cdxj(path: str) -> str:
-    """What `cdxj-indexer FILE` prints, as far as it gets."""
+    """The output of `cdxj-indexer FILE`, up to an error."""
     from cdxj_indexer.main import CDXJIndexer
 
     out = io.StringIO()
@@ -61,11 +61,11 @@ def run_cdxj(path: str) -> str:
 
 
 PRINTED: list[str] = []
-"""The output of the last run, also where it ended in an exception."""
+"""The output of the last run, even if it ended with an exception."""
 
 
 def opinion(run: Callable[[str], str], path: str) -> dict[str, Any]:
-    """Rows, the exception that ended the run (or ''), and what went to stderr."""
+    """The rows, the exception that ended the run (or ''), and stderr."""
     stderr, error = io.StringIO(), ""
     with contextlib.redirect_stderr(stderr):
         try:

@@ -1,8 +1,7 @@
-"""Where pywb's cdx-indexer and cdxj-indexer differ: which of the two cdxmill follows, and why.
+"""The differences between pywb's cdx-indexer and cdxj-indexer: which of the two cdxmill follows, and why.
 
-A rule decides one field of one record from what the two wrote there. The field `line` stands
-for having an index line at all. No rule may be made for one file, and none may lie idle:
-test_against_peers counts.
+A rule decides one field of one record by the values of both peers. The field `line` means that the
+record has an index line. Each rule must decide records of more than one file: test_against_peers checks.
 """
 
 from __future__ import annotations
@@ -40,37 +39,37 @@ RULES = (
         "no-head-no-status",
         ("status",),
         "cdxj",
-        "RFC 9112, 4: a status stands in an HTTP status line; pywb writes 200 where a block has none",
+        "RFC 9112, 4: the status is in the HTTP status line; pywb writes 200 for a block without one",
         lambda record, pywb, cdxj: not record.has_head and not cdxj and pywb == "200",
     ),
     Rule(
         "next-source",
         ("mime", "digest"),
         "pywb",
-        "where a header is absent or empty the next source counts: for the type of what is no HTTP "
-        "message the record's Content-Type (WARC 1.1, 5.6), for the digest the payload itself (5.9)",
+        "if a header is absent or empty, the next source counts: for the type of a block that is no HTTP "
+        "message, the record's Content-Type (WARC 1.1, 5.6); for the digest, the payload itself (5.9)",
         lambda record, pywb, cdxj: not record.is_arc and not cdxj,
     ),
     Rule(
         "arc-line-type",
         ("mime",),
         "pywb",
-        "ARC 1.0: the header line names the media type; it counts where the HTTP head names none",
+        "ARC 1.0: the header line names the media type; it counts if the HTTP head names none",
         lambda record, pywb, cdxj: record.is_arc and not record.head_type and not cdxj and "/" in pywb,
     ),
     Rule(
         "arc-line-unchecked",
         ("mime", "url"),
         "cdxj",
-        "pywb copies the ARC line as it stands: but a URL holds no space (RFC 3986, 2.1), and a media type "
-        "is type/subtype (RFC 9110, 8.3.1; `html`, `no-type` are not): the HTTP head's counts, or none",
+        "pywb copies the ARC line unchanged; but a URL has no spaces (RFC 3986, 2.1), and a media type "
+        "is type/subtype (RFC 9110, 8.3.1; `html`, `no-type` are not), so that of the HTTP head counts, or none",
         lambda record, pywb, cdxj: record.is_arc and (" " in pywb if "://" in pywb else "/" not in pywb),
     ),
     Rule(
         "crawler-notes",
         ("line",),
         "pywb",
-        "text/anvl metadata are Heritrix' notes on a capture (its application/warc-fields), no capture",
+        "text/anvl metadata are notes of Heritrix on a capture, as application/warc-fields are; they are no capture",
         lambda record, pywb, cdxj: record.type == "metadata" and record.content_type == "text/anvl",
     ),
     Rule(
@@ -84,14 +83,14 @@ RULES = (
         "not-a-capture",
         ("line",),
         "cdxj",
-        "WARC 1.1, 5.5 and 7: unknown types are to be skipped; a continuation is part of another record",
+        "WARC 1.1, 5.5 and 7: unknown types are skipped; a continuation is part of another record",
         lambda record, pywb, cdxj: record.type.lower() not in CAPTURES,
     ),
     Rule(
         "conversion",
         ("line",),
         "pywb",
-        "WARC 1.1, 6.8: a conversion holds a resource's content (WET files are made of them)",
+        "WARC 1.1, 6.8: a conversion holds a resource's content (WET files consist of them)",
         lambda record, pywb, cdxj: record.type == "conversion",
     ),
 )

@@ -1,4 +1,4 @@
-"""One record as warcio sees it: what the rules and the reading back look at."""
+"""A record as warcio reads it, for the rules and for the read-back tests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from warcio.exceptions import ArchiveLoadFailed
 
 
 class Seen(NamedTuple):
-    """A record: its kind, its own header fields, and its HTTP head's type where it has a head.
+    """A record: its type, its header fields, and the Content-Type of its HTTP head, if it has a head.
 
-    `has_head` is warcio's judgement: the block of a message record of an http(s) URL, with
-    more in its head than one word. `head_type` is None where the head names no Content-Type.
+    `has_head` is decided by warcio: the block belongs to a message record of an http(s) URL, and its head
+    has more than one word. `head_type` is None if the head has no Content-Type.
     """
 
     is_arc: bool
@@ -36,14 +36,14 @@ class ReadError(Exception):
 
 
 def seen_at(path: Path, offset: int) -> Seen:
-    """The record that starts at `offset` of a file, whatever follows it."""
+    """The record that starts at `offset` of a file. Anything may follow it."""
     with path.open("rb") as file, contextlib.redirect_stderr(io.StringIO()):
         file.seek(offset)
         return _seen(next(iter(ArchiveIterator(file))))
 
 
 def seen_alone(data: bytes) -> Seen:
-    """The one record that `data` is: whole, followed by nothing but line ends. Raises ReadError."""
+    """The record in `data`, which must be exactly one record with line ends after it. Raises ReadError."""
     if data.startswith(b"\x1f\x8b"):
         _check_member(data)
     stderr = io.StringIO()
@@ -57,7 +57,7 @@ def seen_alone(data: bytes) -> Seen:
 
 
 def _check_member(data: bytes) -> None:
-    """warcio does not look at a gzip member's trailer; zlib does."""
+    """Check the trailer of a gzip member with zlib, because warcio does not."""
     inflater = zlib.decompressobj(31)
     try:
         inflater.decompress(data)
@@ -71,8 +71,10 @@ NEXT_RECORD = re.compile(rb"[ \t\r\n]*(?:\Z|WARC/\d|\x1f\x8b|[a-z]+:[^\n]* \d{14
 
 
 def is_sound(path: Path, offset: int, length: int) -> bool:
-    """Whether that range is a record beyond doubt: whole, with a length and a date that are
-    numbers, and with another record or the file's end behind it."""
+    """Whether a range is certainly a record.
+
+    It is complete, its length and date are numbers, and another record or the end of the file follows.
+    """
     data = path.read_bytes()[offset:]
     try:
         record = seen_alone(data[:length])

@@ -1,4 +1,4 @@
-"""cdxmill beside the two peers, field by field; the tests look at the outcome."""
+"""Compare cdxmill with both peers, field by field. The tests check the result."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .seen import seen_at
 COMPARED = tuple(name for name in FIELDS if name != "offset")
 
 DAMAGE = "cdxmill reports damage"
-INSIDE = "a peer that lost its way read on inside a record"
-NO_OPINION = "both peers die of the record"
+INSIDE = "a peer lost its position and continued inside a record"
+NO_OPINION = "both peers crash on the record"
 
 
 class Difference(NamedTuple):
     """A field in which the three do not all agree.
 
-    `rule` is '' where no rule decides it; it is explained where ours is the value the rule calls right.
+    `rule` is '' if no rule decides it. It is `explained` if ours is the value that the rule selects.
     """
 
     offset: int
@@ -35,7 +35,7 @@ class Difference(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """A record that is not compared, and why; `length` is what a peer, or cdxmill, says it has."""
+    """A record that is not compared, with the reason. `length` is its length by a peer or by cdxmill."""
 
     offset: int
     length: int
@@ -43,7 +43,7 @@ class Aside(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """All about one archive; `compared` counts records."""
+    """The result for one archive. `compared` is the number of compared records."""
 
     differences: list[Difference]
     aside: list[Aside]
@@ -58,7 +58,7 @@ class Survey(NamedTuple):
 
 
 def survey(archives: list[Archive], folder: Path) -> Survey:
-    """Index all archives three times and compare. Everything is written below `folder`."""
+    """Index all archives with all three and compare. Everything is written below `folder`."""
     run = index_all(archives, folder)
     (folder / "slices").mkdir()
     opinions = gather(archives, run.answers, folder / "slices")
@@ -70,13 +70,13 @@ def survey(archives: list[Archive], folder: Path) -> Survey:
 
 
 class Comparison:
-    """One archive's three answers."""
+    """The three answers for one archive."""
 
     def __init__(self, archive: Archive, ours: Ours, opinions: Opinions) -> None:
         self.archive, self.ours, self.opinions = archive, ours, opinions
 
     def verdict(self) -> Verdict:
-        """Every record that any of the three has a line for: compared, or set aside as damage."""
+        """Compare each record for which at least one of the three has a line, or exclude it."""
         rows = [self.ours.rows, *(opinion.rows for opinion in self.opinions.values())]
         differences, aside, compared = [], [], 0
         for offset in sorted(set().union(*rows)):
@@ -89,7 +89,7 @@ class Comparison:
         return Verdict(differences, aside, compared)
 
     def _set_aside(self, offset: int) -> str:
-        """Why this offset is not compared, '' where it is."""
+        """Why this offset is not compared; '' if it is."""
         if offset in self.ours.rows:
             unknown = all(offset in opinion.unknown for opinion in self.opinions.values())
             return NO_OPINION if unknown else ""
@@ -113,7 +113,7 @@ class Comparison:
         return [self._judge(offset, *value) for value in values if len(set(value[1:])) > 1]
 
     def _answers(self, offset: int) -> list[Row | None]:
-        """pywb's and cdxj-indexer's rows; where one dies of the record the other speaks for both."""
+        """The rows of pywb and cdxj-indexer. If one of them crashes on the record, the other counts for both."""
         known = [self.opinions[peer].rows.get(offset) for peer in PEERS]
         for number, peer in enumerate(PEERS):
             if offset in self.opinions[peer].unknown:

@@ -1,6 +1,6 @@
-"""Field by field, over all samples, cdxmill says what pywb and cdxj-indexer say.
+"""For all samples, the fields of cdxmill's lines equal those of pywb and cdxj-indexer.
 
-Where the two agree cdxmill agrees; where they differ it equals one of them by a named rule.
+If the two agree, cdxmill agrees with them. If they differ, it agrees with one of them by a named rule.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ def test_cdxmill_agrees_with_both_peers_or_with_one_by_rule(archive: Archive, su
     assert unexplained == []
 
 
-def test_the_exit_status_tells_that_damage_was_found(surveyed: Survey) -> None:
+def test_the_exit_status_is_1_if_damage_was_found(surveyed: Survey) -> None:
     reports = [report for ours in surveyed.run.answers.values() for report in ours.reports]
     assert surveyed.run.status == int(not all(report.is_note for report in reports))
 
 
-def test_every_message_of_cdxmill_names_the_file_it_is_about(surveyed: Survey) -> None:
+def test_every_message_of_cdxmill_names_its_file(surveyed: Survey) -> None:
     assert surveyed.run.strange == []
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)
-def test_what_is_called_damaged_is_no_sound_record(archive: Archive, surveyed: Survey) -> None:
+def test_no_sound_record_is_reported_as_damage(archive: Archive, surveyed: Survey) -> None:
     aside = [one for one in surveyed.verdicts[archive.name].aside if one.reason == DAMAGE]
     assert [one for one in aside if is_sound(archive.path, one.offset, one.length)] == []
 

@@ -1,4 +1,4 @@
-"""Each line's byte range, handed to warcio, is exactly the record that the line is about."""
+"""warcio reads the byte range of each line: it is exactly the record of that line."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def test_a_range_holds_exactly_the_record_of_its_line(archive: Archive, surveyed
 
 
 def _name(record: Seen) -> tuple[str, ...]:
-    """What tells a record from others: its WARC-Record-ID; in ARC its URL and date."""
+    """The identity of a record: its WARC-Record-ID; in ARC its URL and date."""
     return (record.url, record.date) if record.is_arc else (record.identity,)
 
 
-def test_the_samples_lead_to_thousands_of_lines(surveyed: Survey) -> None:
+def test_the_samples_give_thousands_of_lines(surveyed: Survey) -> None:
     lines = sum(len(ours.rows) for ours in surveyed.run.answers.values())
     assert lines > (4000 if len(ARCHIVES) > 100 else 100)
 
@@ -47,7 +47,7 @@ MEMBER = gzip.compress(RECORD + b"\r\n\r\n")
 
 
 @pytest.mark.parametrize("whole", [RECORD, MEMBER], ids=["plain", "gz"])
-def test_a_range_that_is_cut_or_too_long_would_be_noticed(whole: bytes) -> None:
+def test_a_truncated_or_too_long_range_is_detected(whole: bytes) -> None:
     assert seen_alone(whole).identity == "<urn:uuid:1>"
     for data in (whole[:-1], whole[1:], whole + b"\r\n", whole + b"\r\n\r\n" + whole, whole + whole, b""):
         with pytest.raises((ReadError, ArchiveLoadFailed)):

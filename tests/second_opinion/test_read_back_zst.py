@@ -1,7 +1,7 @@
-"""Ranges of zst archives, read back by python-zstandard: with and without a dictionary frame.
+"""python-zstandard reads the byte range of each line of zst archives, with and without a dictionary.
 
-The archives are pywb's gz ones written anew, one zstd frame for each gzip member, as IIPC's
-"WARC zstd" 1.0 asks; their lines must be the gz ones' but for offset and length.
+The archives are pywb's gz archives, written again with one zstd frame per gzip member, as IIPC's
+"WARC zstd" 1.0 requires. Their lines must equal those of the gz archives, except offset and length.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def trained() -> zstandard.ZstdCompressionDict:
 
 
 def write_zst(path: Path, records: list[bytes], dictionary: zstandard.ZstdCompressionDict | None) -> None:
-    """A zst archive of one frame a record; the dictionary, where there is one, comes first."""
+    """A zst archive with one frame per record. The dictionary, if any, comes first."""
     compressor = zstandard.ZstdCompressor(dict_data=dictionary, write_checksum=True, write_content_size=True)
     frames = [compressor.compress(record) for record in records]
     if dictionary is not None:
@@ -67,7 +67,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return archives, answers, expected, zstandard.ZstdDecompressor(dict_data=dictionary)
 
 
-def test_zst_and_gz_give_the_same_lines_but_for_offset_and_length(made: Made) -> None:
+def test_zst_and_gz_give_the_same_lines_except_offset_and_length(made: Made) -> None:
     archives, answers, expected, _ = made
     for archive in archives:
         mine, theirs = (

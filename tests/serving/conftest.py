@@ -38,7 +38,7 @@ FROM_SAMPLES = [
 
 
 class Answer(NamedTuple):
-    """A response as it came over the wire: redirects are not followed."""
+    """A response as it was received; redirects are not followed."""
 
     status: int
     headers: dict[str, str]
@@ -46,10 +46,10 @@ class Answer(NamedTuple):
 
 
 def enter_private_network() -> None:
-    """Gives the calling thread, and what it starts, a network of nothing but loopback.
+    """Give the calling thread, and the processes it starts, a network with only a loopback device.
 
-    What is served there can only come from the archives. Needs root (or CAP_SYS_ADMIN);
-    without it the thread stays on the machine's own loopback.
+    So everything that is served comes from the archives. This needs root (or CAP_SYS_ADMIN);
+    without it the thread stays in the machine's network.
     """
     if os.geteuid() != 0 or ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
         return
@@ -58,7 +58,7 @@ def enter_private_network() -> None:
 
 
 class Wayback:
-    """A running `wayback`; all that touches its network happens in one thread."""
+    """A running `wayback`. One thread starts it and sends all requests, because the network belongs to that thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -67,11 +67,11 @@ class Wayback:
         self._process = self._network.submit(self._start).result()
 
     def get(self, path: str) -> Answer:
-        """Requests a path of the server, which starts with a slash."""
+        """Request a path of the server. It starts with a slash."""
         return self._network.submit(self._get, path).result()
 
     def cdx(self, collection: str = "web", **params: object) -> bytes:
-        """A collection's answer to a CDX API query, without the names of pywb's sources."""
+        """The answer of a collection to a query of the CDX API, without the names of pywb's sources."""
         answer = self.get(f"/{collection}/cdx?" + urlencode({**params, "nosource": "true"}, doseq=True))
         assert answer.status == 200, answer
         return answer.body
@@ -124,14 +124,14 @@ def served_archives(samples: Path, pywb_archives: list[Path]) -> list[Path]:
 def cluster(
     build_cluster: BuildCluster, served_archives: list[Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Cluster:
-    """Small blocks, so that there are pages to turn; 4 shards."""
+    """A cluster of small blocks, which give several pages, in 4 shards."""
     return build_cluster(
         tmp_path_factory.mktemp("served") / "cluster", served_archives, 4, "--numlines", "10"
     )
 
 
 def fill_in(sample: str, index_folder: Path, archives: list[Path]) -> str:
-    """The sample config with its two paths replaced; archives lie in several folders here."""
+    """The sample configuration with its two paths replaced. The archives are in several folders."""
     folders = sorted({path.parent for path in archives})
     archive_paths = "".join(f"      - '{folder}/'\n" for folder in folders)
     return sample.replace("/data/cluster", str(index_folder)).replace(
@@ -140,7 +140,7 @@ def fill_in(sample: str, index_folder: Path, archives: list[Path]) -> str:
 
 
 def spelled_out(sample: str) -> str:
-    """The collection that stands in the sample as a comment, as YAML."""
+    """The collection in a comment of the sample configuration, as YAML."""
     _, _, commented = sample.partition("  # web:\n")
     return "".join(line.removeprefix("  # ") for line in commented.splitlines(keepends=True))
 

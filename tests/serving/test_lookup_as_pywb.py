@@ -1,6 +1,6 @@
-"""`cdxmill lookup` gives what the running pywb server gives, for hundreds of random questions.
+"""`cdxmill lookup` gives the answers of a running pywb server, for hundreds of random questions.
 
-Words and answers are compared as they come: query parameters here, options there, the bytes of the answer.
+The query parameters of pywb become options of the command. The bytes of the answers are compared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import UsageError
-from cdxmill.search.question import Asking, Question
+from cdxmill.search.query import PreparedQuery, Query
 
 if TYPE_CHECKING:
     from tests.conftest import Cluster
@@ -68,7 +68,7 @@ FIELDS = ["urlkey", "timestamp", "url", "mime", "status", "digest", "length", "o
 
 
 def url_of(source: Random, lines: list[bytes]) -> str:
-    """The URL of a line, or one that is near it."""
+    """The URL of a line, or a similar one."""
     url: str = json.loads(source.choice(lines).split(b" ", 2)[2])["url"]
     scheme, colon, rest = url.partition("://")
     if not colon:  # dns:
@@ -89,7 +89,7 @@ def url_of(source: Random, lines: list[bytes]) -> str:
 
 
 def scope_of(source: Random, url: str) -> dict[str, Any]:
-    """URL and match type, in one of the ways to say it."""
+    """URL and match type; the match type is given as a parameter or by a `*`."""
     host = url.partition("://")[2].partition("/")[0] or url.partition("/")[0]
     host = host or url
     below = host.split(".", source.randrange(max(1, host.count(".") + 1)))[-1]
@@ -115,7 +115,7 @@ def sometimes(source: Random, chance: float, made: dict[str, Any]) -> dict[str, 
 
 
 def questions(lines: list[bytes]) -> Iterator[dict[str, Any]]:
-    """Query parameters of pywb."""
+    """Random query parameters for pywb."""
     source = Random(20)
     for _ in range(QUESTIONS):
         yield {
@@ -134,9 +134,9 @@ def questions(lines: list[bytes]) -> Iterator[dict[str, Any]]:
         }
 
 
-def question_of(asked: dict[str, Any]) -> Question:
+def query_of(asked: dict[str, Any]) -> Query:
     fields = asked.get("fl")
-    return Question(
+    return Query(
         match_type=asked.get("matchType"),
         first=asked.get("from"),
         last=asked.get("to"),
@@ -152,9 +152,9 @@ def question_of(asked: dict[str, Any]) -> Question:
 
 
 def is_possible(asked: dict[str, Any]) -> bool:
-    """Some random times end before they begin: an error here, an empty answer there."""
+    """Whether `from` is not after `to`. Otherwise the command reports an error, and the answer of pywb is empty."""
     try:
-        Asking(question_of(asked))
+        PreparedQuery(query_of(asked))
     except UsageError as error:
         assert "ends before it begins" in str(error)
         return False
@@ -168,14 +168,14 @@ def test_hundreds_of_random_questions_have_the_same_answers(wayback: Wayback, cl
         if not is_possible(asked):
             assert theirs == b""
             continue
-        ours = b"".join(line + b"\n" for line in lookup(cluster.folder, asked["url"], question_of(asked)))
+        ours = b"".join(line + b"\n" for line in lookup(cluster.folder, asked["url"], query_of(asked)))
         assert ours == theirs, json.dumps(asked)
         answered += bool(ours)
     assert answered > QUESTIONS // 4
 
 
 @pytest.mark.parametrize("page_size", [1, 2, 7, 10])
-def test_pages_are_as_many_and_hold_the_same(
+def test_pages_have_the_same_number_and_content(
     wayback: Wayback, cluster: Cluster, page_size: int, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     source = Random(page_size)
@@ -195,7 +195,7 @@ def test_pages_are_as_many_and_hold_the_same(
             assert capfdbinary.readouterr().out == wayback.cdx(**params, page=page), asked
 
 
-def test_the_words_of_the_command_are_those_of_the_server(
+def test_the_command_accepts_the_parameter_names_of_the_server(
     wayback: Wayback, cluster: Cluster, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     options = ["--filter", "=status:200", "--filter", "!~mime:image/.*", "--from", "2013", "--to", "2014"]

@@ -1,7 +1,7 @@
 """OpenWayback 2.4 reads and replays a cluster of CDX lines with 11 fields, by its own classes.
 
-What an answer should be is worked out here from the cluster's decompressed lines; what a page should be
-is read by warcio from the line's range of the archive. The configurations are those of conf/openwayback.
+The expected answers are computed from the decompressed lines of the cluster. warcio reads the expected pages
+from the byte ranges of the lines. The configurations are those of conf/openwayback.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("openwayback")
 
-# Not only ASCII: the digests of two records are a byte each.
+# Not only ASCII: the digests of two records are one byte long.
 ODD = "hrbrmstr+warc/inst/extdata/20160901-00000.warc.gz"
 PLACES = ["path", "file", "http"]
 # The lines from the first on that are less than the second.
@@ -49,7 +49,7 @@ EVERYTHING = (b"", b"")
 
 @pytest.fixture(scope="session")
 def network() -> Iterator[Executor]:
-    """A thread whose network, and that of what it starts, is nothing but loopback."""
+    """A thread that has, with the processes it starts, a network with only a loopback device."""
     with ThreadPoolExecutor(1, initializer=enter_private_network) as thread:
         yield thread
 
@@ -63,7 +63,7 @@ def archives(served_archives: list[Path], samples: Path) -> list[Path]:
 def cdx11(
     build_cluster: BuildCluster, archives: list[Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Cluster:
-    """Small blocks, so that there are pages to turn; 4 shards, located by absolute paths."""
+    """A cluster of small blocks, which give several pages, in 4 shards at absolute paths."""
     folder = tmp_path_factory.mktemp("cdx11") / "cluster"
     return build_cluster(folder, archives, 4, "--numlines", "10", "--cdx11")
 
@@ -82,7 +82,7 @@ def places(
     run_cdxmill: RunCdxmill,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
-    """The cluster; a copy located by file URIs; one of its lines by `cdxmill zipnum`, of shards on the web."""
+    """The cluster, a copy with file URIs, and a cluster of the same lines by `cdxmill zipnum` with http URLs."""
     folder = tmp_path_factory.mktemp("places")
     moved = shutil.copytree(cdx11.folder, folder / "file")
     with_locations(moved, moved.as_uri())
@@ -97,7 +97,7 @@ def places(
 
 
 def with_locations(cluster: Path, *bases: str) -> Path:
-    """The cluster's loc file, rewritten with a location of each shard below each base."""
+    """Rewrite the cluster's loc file: one location per shard and base."""
     names = sorted(shard.name for shard in cluster.glob("cdx-*.gz"))
     rows = ["\t".join([name, *(f"{base}/{name}" for base in bases)]) for name in names]
     (cluster / "cluster.loc").write_text("".join(f"{row}\n" for row in rows))
@@ -112,7 +112,7 @@ def openwayback(
     network: Executor,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[OpenWayback]:
-    """The CDX server on paths, the replay on file URIs, by the sample configurations."""
+    """The sample configurations: the CDX server with paths, the replay with file URIs."""
     folder = tmp_path_factory.mktemp("openwayback")
     webapp, collection = write_configurations(folder, places["path"], places["file"], archives)
     server = OpenWayback(class_path(root), webapp, collection, folder / "openwayback.log", network)
@@ -123,21 +123,21 @@ def openwayback(
 
 
 def fields(line: bytes) -> dict[str, str]:
-    """A line's fields by those names of CDXJ that are used here."""
+    """The fields of a line that the tests use, by their CDXJ names."""
     _, timestamp, url, mime, status, _, _, _, length, offset, filename = line.decode().split(" ")
     found = {"timestamp": timestamp, "url": url, "mime": mime, "status": status}
     return {**found, "length": length, "offset": offset, "filename": filename}
 
 
 def read(openwayback: OpenWayback, folder: Path, span: Span, **properties: object) -> Answer:
-    """What OpenWayback's reader gives of the cluster in `folder`; None takes a property away."""
+    """The lines that OpenWayback's reader finds in the cluster in `folder`. A value of None removes a property."""
     files = {"summaryFile": folder / "cluster.summary", "locFile": folder / "cluster.loc"}
     asked = {**READER, **files, **properties, "start": span[0], "end": span[1]}
     return openwayback.get("/lines", **{name: value for name, value in asked.items() if value is not None})
 
 
 def spans(cluster: Cluster) -> dict[str, Span]:
-    """Ranges of all kinds; `end` is never empty, for that means the end of the cluster."""
+    """Ranges of all kinds. `end` is never empty, because that means the end of the cluster."""
     starts = [row[0] for row in cluster.index_rows()]
     shards = [row[1] for row in cluster.index_rows()]
     lines = cluster.lines()
@@ -159,7 +159,7 @@ def inside(cluster: Cluster, span: Span) -> list[bytes]:
     return [line for line in cluster.lines() if span[0] <= line < span[1]]
 
 
-def test_the_cluster_is_of_cdx_lines_in_many_blocks_and_4_shards(cdx11: Cluster) -> None:
+def test_the_cluster_has_cdx_lines_in_many_blocks_and_4_shards(cdx11: Cluster) -> None:
     assert cdx11.status == 0, cdx11.stderr
     assert {len(line.split(b" ")) for line in cdx11.lines()} == {11}
     rows = cdx11.index_rows()
@@ -184,7 +184,7 @@ def test_a_range_is_exactly_the_cluster_s_lines(
         assert (answer.status, answer.body) == (200, text(inside(cdx11, span))), name
 
 
-def test_over_http_it_fetches_the_ranges_of_the_blocks(
+def test_http_shards_are_read_in_ranges_of_blocks(
     openwayback: OpenWayback, cdx11: Cluster, places: dict[str, Path], shard_server: RangeServer
 ) -> None:
     span = spans(cdx11)["blocks and shards"]
@@ -212,7 +212,7 @@ def test_replicas_over_http_are_tried_with_cache_remote_loc(
 
 
 @pytest.mark.parametrize("base", ["https://127.0.0.1/cluster", "s3://bucket/cluster", "/nowhere", "cluster"])
-def test_a_location_that_it_cannot_read_is_an_error(openwayback: OpenWayback, copy: Path, base: str) -> None:
+def test_an_unreadable_location_is_an_error(openwayback: OpenWayback, copy: Path, base: str) -> None:
     answer = read(openwayback, with_locations(copy, base), EVERYTHING)
     assert (answer.status, b"No such file" in answer.body) == (500, True)
 
@@ -234,10 +234,10 @@ def test_a_cluster_may_be_tiny(
     assert (answer.status, answer.body) == (200, text(lines))
 
 
-def test_the_sample_s_setting_lets_it_read_a_long_last_key(
+def test_the_sample_configuration_allows_a_long_last_key(
     openwayback: OpenWayback, cdx11: Cluster, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
-    """OpenWayback's own search ends with an error where the summary's last line is longer than 8192 bytes."""
+    """By default, OpenWayback's search fails if the last line of the summary is longer than 8192 bytes."""
     key, rest = cdx11.lines()[-1].split(b" ", 1)
     lines = [*cdx11.lines(), b"%b%b %b" % (key, b"x" * 30000, rest)]
     (tmp_path / "long.cdx").write_bytes(text(lines))
@@ -250,7 +250,7 @@ def test_the_sample_s_setting_lets_it_read_a_long_last_key(
 
 
 def ask(openwayback: OpenWayback, query: Query, **params: object) -> bytes:
-    """The CDX server's answer, unpacked; packed it is in UTF-8."""
+    """The decompressed answer of the CDX server. A compressed answer is in UTF-8."""
     packed = openwayback.cdx(url=query.url, matchType=query.match_type, gzip="true", **params)
     return gzip.decompress(packed)
 
@@ -262,7 +262,7 @@ def test_an_answer_is_exactly_the_cluster_s_lines(
     assert ask(openwayback, query) == text(expected(cdx11, query))
 
 
-def test_stars_stand_for_prefix_and_domain(openwayback: OpenWayback, cdx11: Cluster) -> None:
+def test_a_star_asks_for_a_prefix_or_a_domain(openwayback: OpenWayback, cdx11: Cluster) -> None:
     assert openwayback.cdx(url="*.archive.org") == text(
         expected(cdx11, domain("archive.org", b"org,archive"))
     )
@@ -277,12 +277,12 @@ def test_every_line_is_found_by_its_own_url(openwayback: OpenWayback, cdx11: Clu
             assert ask(openwayback, exact(url, key)) == text(lines)
 
 
-def test_a_url_that_is_not_there_has_an_empty_answer(openwayback: OpenWayback) -> None:
+def test_an_absent_url_has_an_empty_answer(openwayback: OpenWayback) -> None:
     assert openwayback.cdx(url="http://www.iana.org/never-was-there") == b""
     assert openwayback.cdx(url="nowhere.invalid", matchType="domain") == b""
 
 
-def test_an_answer_that_is_not_packed_is_in_latin_1(openwayback: OpenWayback, cdx11: Cluster) -> None:
+def test_an_uncompressed_answer_is_in_latin_1(openwayback: OpenWayback, cdx11: Cluster) -> None:
     query = exact("https://rapid7.com/", b"com,rapid7)/")
     lines = text(expected(cdx11, query))
     assert not lines.isascii()
@@ -291,7 +291,7 @@ def test_an_answer_that_is_not_packed_is_in_latin_1(openwayback: OpenWayback, cd
 
 @pytest.mark.parametrize("page_size", [1, 2, 7])
 @every_paged_query
-def test_the_pages_are_as_many_as_the_blocks_make_and_add_up_to_the_answer(
+def test_the_number_of_pages_follows_from_the_blocks_and_the_pages_add_up_to_the_answer(
     openwayback: OpenWayback, cdx11: Cluster, query: Query, page_size: int
 ) -> None:
     pages = int(ask(openwayback, query, showNumPages="true", pageSize=page_size))
@@ -328,7 +328,7 @@ def test_limit_takes_the_first_lines(openwayback: OpenWayback, cdx11: Cluster, l
     assert ask(openwayback, query, limit=-limit - 1) == text(expected(cdx11, query)[-limit - 1 :])
 
 
-def test_an_exact_answer_can_be_turned_around(openwayback: OpenWayback, cdx11: Cluster) -> None:
+def test_an_exact_answer_can_be_reversed(openwayback: OpenWayback, cdx11: Cluster) -> None:
     query = exact("http://www.archive.org/", b"org,archive)/")
     lines = expected(cdx11, query)[::-1]
     assert len(lines) > 1
@@ -363,7 +363,7 @@ def captures(cluster: Cluster) -> Iterator[list[dict[str, str]]]:
             yield same
 
 
-def test_every_page_replays_as_it_lies_in_its_archive(
+def test_every_page_replays_as_stored_in_its_archive(
     openwayback: OpenWayback, cdx11: Cluster, served_archives: list[Path]
 ) -> None:
     paths = {path.name: path for path in served_archives}

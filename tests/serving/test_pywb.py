@@ -1,7 +1,7 @@
-"""pywb 2.10 serves a cluster: its CDX API answers and replayed pages, held against the files themselves.
+"""pywb 2.10 serves a cluster: its CDX API and its replayed pages agree with the files.
 
-What an answer should be is worked out here from the cluster's decompressed lines by looking at each
-line's key; what a page should be is read by warcio from the line's range of the archive.
+The expected answers are computed from the keys of the cluster's decompressed lines. warcio reads the
+expected pages from the byte ranges of the lines.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ COLLECTIONS = ["web", "index-moved", "shards-moved"]
 
 
 class Query(NamedTuple):
-    """A question to the CDX API, and which url keys belong to its answer."""
+    """A question to the CDX API, and the url keys of its answer."""
 
     url: str
     match_type: str
     wants: Callable[[bytes], bool]
-    start: bytes  # the first key that could be wanted
-    end: bytes  # a key right of all that are
+    start: bytes  # the smallest key that may match
+    end: bytes  # a key greater than all that match
 
 
 def exact(url: str, key: bytes) -> Query:
@@ -84,18 +84,18 @@ def text(lines: Iterable[bytes]) -> bytes:
 
 
 def ask(wayback: Wayback, query: Query, collection: str = "web", **params: object) -> bytes:
-    """An answer; without a page size of its own, on a page that has room for all of the cluster."""
+    """An answer. Unless a page size is given, the page has room for the whole cluster."""
     question = {"url": query.url, "matchType": query.match_type, "pageSize": 1000, **params}
     return wayback.cdx(collection, **question)
 
 
 def fields(line: bytes) -> dict[str, str]:
-    """A line's JSON, and its timestamp."""
+    """The JSON of a line with its timestamp."""
     _, timestamp, block = line.split(b" ", 2)
     return {**json.loads(block), "timestamp": timestamp.decode()}
 
 
-def test_the_cluster_is_of_whole_archives_and_of_many_blocks_in_4_shards(cluster: Cluster) -> None:
+def test_the_cluster_has_all_archives_in_many_blocks_and_4_shards(cluster: Cluster) -> None:
     assert cluster.status == 0, cluster.stderr
     rows = cluster.index_rows()
     assert len({shard for _, shard, *_ in rows}) == 4
@@ -117,13 +117,13 @@ def test_every_line_is_found_by_its_own_url(wayback: Wayback, cluster: Cluster) 
         assert ask(wayback, query) == text(lines)
 
 
-def test_a_url_that_is_not_there_has_an_empty_answer(wayback: Wayback) -> None:
+def test_an_absent_url_has_an_empty_answer(wayback: Wayback) -> None:
     assert wayback.cdx(url="http://www.iana.org/never-was-there") == b""
     assert wayback.cdx(url="nowhere.invalid", matchType="domain") == b""
 
 
 def blocks_of(cluster: Cluster, query: Query) -> int:
-    """How many blocks can hold the query's lines: from the last that starts before them to the end."""
+    """The number of blocks that may hold the lines of the query: from the last one that starts before them."""
     starts = [row[0] for row in cluster.index_rows()]
     before = sum(start < query.start for start in starts)
     until = sum(start < query.end for start in starts)
@@ -132,7 +132,7 @@ def blocks_of(cluster: Cluster, query: Query) -> int:
 
 @pytest.mark.parametrize("page_size", [1, 2, 7])
 @every_paged_query
-def test_the_pages_are_as_many_as_the_blocks_make_and_add_up_to_the_answer(
+def test_the_number_of_pages_follows_from_the_blocks_and_the_pages_add_up_to_the_answer(
     wayback: Wayback, cluster: Cluster, query: Query, page_size: int
 ) -> None:
     blocks = blocks_of(cluster, query)
@@ -143,9 +143,7 @@ def test_the_pages_are_as_many_as_the_blocks_make_and_add_up_to_the_answer(
     assert max(page.count(b"\n") for page in pages) <= 10 * page_size
 
 
-def test_an_answer_nobody_asked_to_page_is_the_first_page_of_10_blocks(
-    wayback: Wayback, cluster: Cluster
-) -> None:
+def test_without_page_the_answer_is_the_first_page_of_10_blocks(wayback: Wayback, cluster: Cluster) -> None:
     query = domain("archive.org", b"org,archive")
     assert blocks_of(cluster, query) > 10
     assert wayback.cdx(url="archive.org", matchType="domain") == ask(wayback, query, pageSize=10)
@@ -166,7 +164,7 @@ def test_limit_takes_the_first_lines(wayback: Wayback, cluster: Cluster, limit: 
     assert ask(wayback, query, limit=limit) == text(expected(cluster, query)[:limit])
 
 
-def test_sort_reverse_turns_the_lines_around(wayback: Wayback, cluster: Cluster) -> None:
+def test_sort_reverse_reverses_the_lines(wayback: Wayback, cluster: Cluster) -> None:
     query = host("www.iana.org", b"org,iana")
     assert ask(wayback, query, sort="reverse") == text(reversed(expected(cluster, query)))
 
@@ -202,7 +200,7 @@ def test_from_and_to_bound_the_timestamps(wayback: Wayback, cluster: Cluster) ->
 
 
 def archived_payload(archive: Path, line: dict[str, str]) -> bytes:
-    """The payload by warcio, of nothing but the line's range; transfer and content coding taken off."""
+    """The payload that warcio reads from the line's range, with transfer and content coding undone."""
     with archive.open("rb") as file:
         file.seek(int(line["offset"]))
         record = next(ArchiveIterator(io.BytesIO(file.read(int(line["length"])))))
@@ -218,7 +216,7 @@ def replayed_payload(answer: Answer) -> bytes:
 
 
 def replay(wayback: Wayback, line: dict[str, str]) -> Answer:
-    """The capture's page; pywb sends on from http://host to http://host/."""
+    """The page of a capture. pywb redirects from http://host to http://host/."""
     page = f"/web/{line['timestamp']}id_/"
     answer = wayback.get(page + line["url"])
     if answer.status != 307:
@@ -236,7 +234,7 @@ def captures(cluster: Cluster) -> Iterator[list[dict[str, str]]]:
             yield same
 
 
-def test_every_page_replays_as_it_lies_in_its_archive(
+def test_every_page_replays_as_stored_in_its_archive(
     wayback: Wayback, cluster: Cluster, served_archives: list[Path]
 ) -> None:
     archives = {path.name: path for path in served_archives}
@@ -262,7 +260,7 @@ def test_a_revisit_replays_the_original_s_payload(
     assert replayed_payload(answer) == archived_payload(pywb_warcs / "iana.warc.gz", original)
 
 
-def test_a_redirect_replays_as_one(wayback: Wayback, cluster: Cluster) -> None:
+def test_a_redirect_replays_as_a_redirect(wayback: Wayback, cluster: Cluster) -> None:
     key = b"org,iana)/domains/example "
     line = next(fields(line) for line in cluster.lines() if line.startswith(key))
     answer = replay(wayback, line)

@@ -89,7 +89,7 @@ def test_a_cut_member_says_that_it_is_cut(content: bytes, data: st.DataObject) -
     size = data.draw(st.integers(1, len(member) - 1))
     with pytest.raises(MemberError) as error:
         b"".join(inflate(window_of(member[:size], 50), 0))
-    assert error.value.cut
+    assert error.value.truncated
     assert error.value.reached == size
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from moto.server import ThreadedMotoServer
 
-from cdxmill.storage import hdfs, patience, s3
+from cdxmill.storage import connections, hdfs, patience, s3
 
 from .range_server import RangeServer, Served, serving
 from .web_file import BODY, A
@@ -26,11 +26,11 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
     for name in ("HADOOP_CONF_DIR", "HADOOP_USER_NAME", "CDXMILL_WEBHDFS"):
         monkeypatch.delenv(name, raising=False)
-    s3._client.cache_clear()
-    hdfs._client.cache_clear()
+    for made in (s3._client, hdfs._client, connections._manager):
+        made.cache_clear()
     yield
-    s3._client.cache_clear()
-    hdfs._client.cache_clear()
+    for made in (s3._client, hdfs._client, connections._manager):
+        made.cache_clear()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from cdxmill.errors import InputError, StoppedError
+from cdxmill.errors import AbsentError, InputError, StoppedError
 from cdxmill.storage.choose import (
     exists,
     is_newer,
@@ -83,7 +83,7 @@ def _check_empty(open_ranges: OpenRanges, file_size: FileSize, place: str) -> No
 
 
 def _check_absent(open_ranges: OpenRanges, file_size: FileSize, place: str) -> None:
-    with pytest.raises(InputError) as caught, open_ranges(place) as read_at:
+    with pytest.raises(AbsentError) as caught, open_ranges(place) as read_at:
         read_at(0, 1)
     assert caught.value.path.endswith("absent.warc.gz"), "the file is named"
     assert "\n" not in str(caught.value)
@@ -148,7 +148,7 @@ def _check_removal(place: str) -> None:
     remove(place)
     remove(place)
     assert status(place) is None
-    with pytest.raises(InputError), open_ranges(place) as read_at:
+    with pytest.raises(AbsentError), open_ranges(place) as read_at:
         read_at(0, 1)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import unquote
 
 
@@ -25,6 +27,8 @@ class Served:
     statuses: list[int] = field(default_factory=list)
     """Answered instead of the file, one a request, until there are none left."""
     retry_after: str | None = None
+    page: bytes = b""
+    """Sent in chunks as the body of such an answer."""
     cuts: list[int] = field(default_factory=list)
     """Bytes of the body after which the connection is cut, one a request."""
     drops: int = 0
@@ -42,9 +46,27 @@ class Served:
 
 
 class QuietServer(ThreadingHTTPServer):
-    """Says nothing of readers that hang up, as those do that time out or have read enough."""
+    """Prints nothing when readers hang up, and closes all connections at its end: readers keep theirs open."""
 
     daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._open: set[Any] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        super().server_close()
+        for request in list(self._open):
+            with suppress(OSError):
+                request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         if not isinstance(sys.exception(), ConnectionError):
@@ -61,6 +83,7 @@ class RangeServer(QuietServer):
         self.request_headers: list[dict[str, str]] = []
         """Their names in lower case."""
         self.connections = 0
+        """Connections that were ever made."""
 
     @property
     def url(self) -> str:
@@ -102,17 +125,19 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return None
         if file.statuses:
-            return self._refuse(file.statuses.pop(0), file.retry_after)
+            return self._refuse(file.statuses.pop(0), file.retry_after, file.page)
         if file.moved_to is not None:
             return self._redirect(file.moved_to)
         return self._give(file)
 
-    def _refuse(self, status: int, retry_after: str | None = None) -> None:
+    def _refuse(self, status: int, retry_after: str | None = None, page: bytes = b"") -> None:
         self.send_response(status)
         if retry_after is not None:
             self.send_header("Retry-After", retry_after)
-        self.send_header("Content-Length", "0")
+        self.send_header(*(("Transfer-Encoding", "chunked") if page else ("Content-Length", "0")))
         self.end_headers()
+        if page:
+            self.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(page), page))
 
     def _redirect(self, place: str) -> None:
         self.send_response(302)

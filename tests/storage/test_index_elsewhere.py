@@ -83,7 +83,7 @@ def test_a_damaged_archive_has_its_failures_beside_its_output_until_it_is_whole(
     output = f"{cut}".lstrip("/").replace(".warc.gz", ".cdx.gz")
     missing = f"{absent}".lstrip("/").replace(".warc.gz", ".cdx.gz")
     assert listed[failures_beside(output)] == (
-        f"{cut}\t1864\tthe file ends inside a gzip member\tthe file is cut: fetch it again\n".encode()
+        f"{cut}\t1864\tthe file is truncated inside a gzip member\tfetch the file again\n".encode()
     )
     assert listed[failures_beside(missing)] == (
         f"{absent}\t\tcannot be read (No such file or directory)\tcheck the path\n".encode()

@@ -161,4 +161,4 @@ def test_a_cluster_is_looked_up_on_a_web_server(
     for file in server.files.values():
         file.tells_length = file.tells_total = file.knows_ranges = False
     done = run_cdxmill("lookup", f"{server.url}/c", PAGES)
-    assert (done.returncode, b"the server does not tell the size" in done.stderr) == (1, True)
+    assert (done.returncode, b"the server does not report the file size" in done.stderr) == (1, True)

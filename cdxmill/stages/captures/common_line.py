@@ -1,9 +1,8 @@
-"""The quick way to a CDXJ line: for records as crawlers write nearly all of them, compiled.
+"""The compiled reader: a record of the common kind -> its CDXJ line.
 
-`native/common_line.h` takes such a record's content to its line in one go. It is no second truth: what it
-does not know at first sight it leaves to the modules that know every case (take_record,
-make_captures, surt, cdxj), and tests hold that it gives the bytes that these give. Where it was not
-compiled, these do all, a third slower.
+`native/common_line.h` does this in one call. The Python modules (take_record, make_captures, surt,
+cdxj) are the reference: whatever is unusual is left to them, and tests check that both give the
+same bytes. If nothing was compiled, the Python modules do all the work, which takes a third longer.
 """
 
 from __future__ import annotations
@@ -13,14 +12,15 @@ from functools import partial
 from cdxmill.formats.cdxj import quote
 from cdxmill.formats.surt import origin_keys
 from cdxmill.stages import native
-from cdxmill.stages.captures.make_captures import CaptureOptions
-from cdxmill.stages.records.take_record import ReadCommon, base32, sha1
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.records.payload_digest import base32, sha1
+from cdxmill.stages.records.take_record import ReadCommon
 
 
 def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon | None:
-    """A reader for an archive that `filename` stands for in every line.
+    """A reader for the archive whose lines have the field `filename`.
 
-    None where it was not compiled, and where `options` ask for lines that it does not make.
+    None if nothing was compiled, or if `options` ask for lines that it does not make.
     """
     usual = options.lineless and {b"response", b"revisit"} <= (options.records or set())
     if native.read is None or not usual or options.minimal or options.unsurt:

@@ -1,7 +1,7 @@
-"""Lines that were found -> those that are asked for, in the order that is asked for.
+"""Found lines -> the lines to print, in the order that was asked for.
 
-The steps and their order are those of pywb's CDX server: revisits, filters, time, collapse, then closest,
-newest or the first ones. Lines flow in lists, a list a block.
+The steps and their order are those of pywb's CDX server: revisits, filters, time range, collapse, then the order and
+the limit. Lines flow in lists, one list per block.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ Lists = Iterable[list[bytes]]
 
 
 def resolve_revisits(lists: Lists) -> Iterator[list[bytes]]:
-    """Lines as CDXJ, a revisit's with mime and status of its original; all with the fields of `ORIGINAL`, `-` where none."""
+    """All lines as CDXJ with the fields of `ORIGINAL`. A revisit gets mime and status of its original.
+
+    The original is the first capture with the same digest before the revisit. Without one, the fields are `-`.
+    """
     originals: dict[object, Fields] = {}
     for lines in lists:
         yield [_resolved(parse_fields(line), originals) for line in lines]
@@ -54,14 +57,14 @@ def keep_passing(lists: Lists, filters: Sequence[Passes]) -> Iterator[list[bytes
 
 
 def keep_within(lists: Lists, times: TimeRange) -> Iterator[list[bytes]]:
-    """The lines whose timestamps are within `times`, compared as text, as pywb does."""
+    """The lines whose timestamps are within `times`, compared as text, as in pywb."""
     first, last = times.first, times.last or b"\xff"
     for lines in lists:
         yield [line for line in lines if first <= timestamp_of_line(line) <= last]
 
 
 def collapse(lists: Lists, tokens: Callable[[bytes], object]) -> Iterator[list[bytes]]:
-    """Of neighbours with the same token the first."""
+    """The first of consecutive lines with the same token."""
     last: object = None
     for lines in lists:
         kept = []
@@ -74,8 +77,11 @@ def collapse(lists: Lists, tokens: Callable[[bytes], object]) -> Iterator[list[b
 
 
 def collapse_token(text: str) -> Callable[[bytes], object]:
-    """What neighbours must differ in: `N`: the first N digits of the time, or the status, as pywb's collapseTime;
-    `FIELD` or `FIELD:N`: the field, or its first N characters. Raises ValueError.
+    """A function from a line to its token. Consecutive lines with the same token are collapsed. Raises ValueError.
+
+    N           the first N digits of the timestamp, and the status, as pywb's collapseTime
+    FIELD       the field
+    FIELD:N     the first N characters of the field
 
     >>> collapse_token("4")(b'com,a)/ 2020 {"status": "200"}')
     (b'2020', '200')
@@ -85,16 +91,14 @@ def collapse_token(text: str) -> Callable[[bytes], object]:
         return lambda line: (timestamp_of_line(line)[:digits], status(line))
     name, colon, size = text.partition(":")
     if not name or (colon and not (size.isascii() and size.isdigit())):
-        raise ValueError(
-            f"collapse {text!r} is none: write a number of digits of the time, FIELD, or FIELD:N"
-        )
+        raise ValueError(f"invalid collapse {text!r}: expected N (digits of the timestamp), FIELD or FIELD:N")
     read = field_reader(name)
     most = int(size) if colon else None
     return lambda line: read(line)[:most]
 
 
 def take_first(lists: Lists, limit: int) -> Iterator[list[bytes]]:
-    """The first `limit` lines; nothing is read behind them."""
+    """The first `limit` lines. Reading stops there."""
     left = limit
     for lines in lists:
         yield lines[:left]
@@ -103,8 +107,8 @@ def take_first(lists: Lists, limit: int) -> Iterator[list[bytes]]:
             return
 
 
-def turn_round(lists: Lists, limit: int | None) -> Iterator[list[bytes]]:
-    """The last `limit` lines, or all, the last first."""
+def reverse_lines(lists: Lists, limit: int | None) -> Iterator[list[bytes]]:
+    """The last `limit` lines, or all lines, in reverse order."""
     kept: deque[bytes] = deque(maxlen=limit)
     for lines in lists:
         kept.extend(lines)
@@ -113,24 +117,24 @@ def turn_round(lists: Lists, limit: int | None) -> Iterator[list[bytes]]:
 
 
 def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[bytes]]:
-    """The lines by how far their times are from `moment`, `limit` of them at most; of equal ones the first first."""
+    """The `limit` lines nearest to the timestamp `moment`, or all lines, the nearest first. Ties keep their order."""
     wanted = seconds(moment)
     distances: list[float] = []
     kept: list[bytes] = []
     for lines in lists:
         for line in lines:
             distance = abs(wanted - seconds(timestamp_of_line(line).decode("ascii", "replace")))
-            place = bisect_right(distances, distance)
-            if limit is None or place < limit:
-                distances.insert(place, distance)
-                kept.insert(place, line)
+            position = bisect_right(distances, distance)
+            if limit is None or position < limit:
+                distances.insert(position, distance)
+                kept.insert(position, line)
                 if limit is not None:
                     del distances[limit:], kept[limit:]
     yield kept
 
 
 def seconds(timestamp: str) -> float:
-    """Seconds since 1970 of a timestamp; missing parts are at their greatest, odd ones clamped. Raises ValueError.
+    """A timestamp as seconds since 1970. Missing parts get their greatest value; others are clamped. Raises ValueError.
 
     >>> seconds("20131226095010"), seconds("2014")
     (1388051410.0, 1420070399.0)
@@ -139,5 +143,5 @@ def seconds(timestamp: str) -> float:
 
     digits = timestamp_of(timestamp[:14].encode())
     if digits is None:
-        raise ValueError(f"not a timestamp: {timestamp!r}")
+        raise ValueError(f"invalid timestamp {timestamp!r}: expected 4 to 14 digits, YYYYMMDDhhmmss")
     return datetime.strptime(digits.decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()

@@ -139,21 +139,37 @@ class Reservoir:
         return [(-priority, key) for priority, key in self._heap]
 
 
-def add_pieces(pieces: Iterable[bytes], reservoir: Reservoir) -> None:
-    """Let all lines of a text pass `reservoir` that comes in `pieces`, cut anywhere."""
-    begun = [b"\n"]  # the line end before a line, and what there is of the line
-    for piece in pieces:
+class TextSampler:
+    """Lets all lines of a text pass a reservoir; the text comes in pieces that are cut anywhere."""
+
+    def __init__(self, reservoir: Reservoir) -> None:
+        self._reservoir = reservoir
+        self._begun = [b"\n"]  # the line end before a line, and what has come of the line
+
+    def add(self, piece: bytes) -> None:
+        """The next piece of the text."""
         first, last = piece.find(b"\n"), piece.rfind(b"\n")
         if first < 0:
-            begun.append(piece)
-            continue
-        line = b"".join((*begun, piece[: first + 1]))
-        reservoir.add_text(line, 0, len(line) - 1)
-        reservoir.add_text(piece, first, last)
-        begun = [piece[last:]]
-    line = b"".join(begun)
-    if len(line) > 1:
-        reservoir.add_text(line + b"\n", 0, len(line))
+            self._begun.append(piece)
+            return
+        line = b"".join((*self._begun, piece[: first + 1]))
+        self._reservoir.add_text(line, 0, len(line) - 1)
+        self._reservoir.add_text(piece, first, last)
+        self._begun = [piece[last:]]
+
+    def end(self) -> None:
+        """The text is complete: its last line may have no LF."""
+        line = b"".join(self._begun)
+        if len(line) > 1:
+            self._reservoir.add_text(line + b"\n", 0, len(line))
+
+
+def add_pieces(pieces: Iterable[bytes], reservoir: Reservoir) -> None:
+    """Let all lines of a text pass `reservoir`; the text comes in `pieces` that are cut anywhere."""
+    sampler = TextSampler(reservoir)
+    for piece in pieces:
+        sampler.add(piece)
+    sampler.end()
 
 
 def merge_samples(samples: Iterable[Sample], size: int) -> Sample:

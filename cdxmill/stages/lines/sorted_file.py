@@ -1,12 +1,12 @@
-"""A gzip CDX file that is sorted already: a run as it is, to be read again in place of being spilled.
+"""A gzip CDX file that is already sorted: it serves as a run as it is, and is read again instead of spilled.
 
-A place in such a file is a number: the offset of a gzip member, times SPAN, and the bytes of the
-member's content before the place.
+A position in such a file is one number: the offset of a gzip member times SPAN, plus the number of bytes
+of the member's content before the position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from stringzilla import split
@@ -16,7 +16,7 @@ from cdxmill.stages.window import ReadAt, Window
 
 SPAN = 1 << 40
 APART = 1 << 16
-"""Plain bytes between two places that are noted, at the least."""
+"""Plain bytes between two seek points, at least."""
 
 _AHEAD = 1 << 17
 _FIRST_CAPTURE = b" CDY"
@@ -24,19 +24,19 @@ _FIRST_CAPTURE = b" CDY"
 
 
 class SeekPoints(NamedTuple):
-    """`firsts`: (place, the line that starts there); `stop`: the place of the file's end; how many lines."""
+    """`firsts`: (position, the line that starts there); `stop`: the position of the file's end; the number of lines."""
 
     firsts: list[tuple[int, bytes]]
     stop: int
     lines: int
 
 
-def note_seek_points(window: Window, most: int) -> Generator[bytes, None, SeekPoints | None]:
-    """The file's content, in pieces, and at last places of lines in it.
+def note_seek_points(window: Window, most: int, take: Callable[[bytes], object]) -> SeekPoints | None:
+    """Pass the file's content to `take`, in pieces, and note positions of lines in it.
 
-    None as soon as the lines turn out not to be sorted, or not to be captures alone, or a gzip member
-    to have more than `most` plain bytes: who reads from a place inflates its member from the start.
-    Raises MemberError where gzip data are damaged or cut.
+    None as soon as the lines are seen not to be sorted, or not to be captures only, or a gzip member
+    has more than `most` plain bytes: to read from a position, its member is inflated from the start.
+    Raises MemberError if the gzip data are corrupt or truncated.
     """
     firsts: list[tuple[int, bytes]] = []
     pos = have = noted = 0
@@ -44,7 +44,7 @@ def note_seek_points(window: Window, most: int) -> Generator[bytes, None, SeekPo
     while window.get(pos, 1):
         member, size = inflate(window, pos), 0
         for piece in member:
-            yield piece
+            take(piece)
             if firsts and not size and have >= noted + APART and (found := order.next_line(piece)):
                 firsts.append((pos * SPAN + found[0], found[1]))
                 noted = have
@@ -60,7 +60,10 @@ def note_seek_points(window: Window, most: int) -> Generator[bytes, None, SeekPo
 
 
 class _Order:
-    """Whether the lines of a text that comes in pieces are sorted captures. No line is made an object: that takes longest."""
+    """Checks that the lines of a text, which comes in pieces, are sorted captures.
+
+    No line becomes an object: that would take most of the time.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -70,36 +73,36 @@ class _Order:
         self._numbers: tuple[int, ...] = ()
 
     def next_line(self, piece: bytes) -> tuple[int, bytes] | None:
-        """Where in the next piece the first line begins that ends there, too, and that line."""
+        """The first line that is whole in the next piece, and where in the piece it begins."""
         start = piece.find(b"\n") + 1 if self._begun else 0
         end = piece.find(b"\n", start) if start or not self._begun else -1
         return (start, piece[start:end]) if end >= 0 else None
 
     def take(self, piece: bytes) -> bool:
-        """Whether the lines that end in the next piece are in order."""
+        """Check the lines that end in the next piece: whether they are in order."""
         first, last = piece.find(b"\n"), piece.rfind(b"\n")
         if last < 0:
             self._begun.append(piece)
             return True
         line = b"".join((*self._begun, piece[:first]))
         self._begun = [piece[last + 1 :]] if last + 1 < len(piece) else []
-        return self._goes_on(line, line, 1) and (first == last or self._are_sorted(piece[first + 1 : last]))
+        return self._follows(line, line, 1) and (first == last or self._are_sorted(piece[first + 1 : last]))
 
     def end(self) -> bool:
-        """Whether also the last line is in order where that has no LF; False where there is none at all."""
+        """Check the last line if it has no LF: whether all are in order. False if there is no line at all."""
         line = b"".join(self._begun)
-        return (not self._begun or self._goes_on(line, line, 1)) and self.count > 0
+        return (not self._begun or self._follows(line, line, 1)) and self.count > 0
 
     def _are_sorted(self, text: bytes) -> bool:
-        """Sorting leaves sorted lines, equal ones too, where they are."""
+        """Whether the lines of `text` are in order: sorting does not move sorted lines, not even equal ones."""
         lines = split(text, b"\n")
         count = len(lines)
         if len(self._numbers) < count:
             self._numbers = tuple(range(2 * count))
         first, last = bytes(lines[0]), bytes(lines[-1])
-        return lines.argsort() == self._numbers[:count] and self._goes_on(first, last, count)
+        return lines.argsort() == self._numbers[:count] and self._follows(first, last, count)
 
-    def _goes_on(self, first: bytes, last: bytes, count: int) -> bool:
+    def _follows(self, first: bytes, last: bytes, count: int) -> bool:
         if first < self._last:
             return False
         self.first = self.first or first
@@ -108,9 +111,9 @@ class _Order:
 
 
 def read_between(read_at: ReadAt, start: int, stop: int) -> Iterator[bytes]:
-    """The file's content between two places, in pieces.
+    """The file's content between two positions, in pieces.
 
-    Raises MemberError where the file is not the one that the places were noted in.
+    Raises MemberError if the file is not the one that the positions were noted in.
     """
     window = Window(read_at, _AHEAD)
     (pos, skip), (last, most) = divmod(start, SPAN), divmod(stop, SPAN)

@@ -1,7 +1,7 @@
-"""A payload as it was sent -> as it was meant: transfer and content encodings undone (RFC 9110, RFC 9112).
+"""A payload as it was sent -> the payload with transfer and content encodings undone (RFC 9110, RFC 9112).
 
-Many archives hold payloads that were decoded before they were written, with the HTTP head left
-as it was: what does not begin as its encoding would is passed on as it is.
+Many crawlers decode payloads before they write them, but do not change the HTTP head. So a payload that does not begin
+like its encoding is returned unchanged.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from cdxmill.formats.warc_header import parse_fields
 
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE = 1 << 12
-"""Bytes that the line before a chunk has at most."""
+"""Maximum bytes of the line before a chunk."""
 _PIECE = 1 << 18
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NOTHING = ("", "identity", "none")
 
 _ZSTD_WINDOW = 8 << 20
-"""Bytes that HTTP allows (RFC 9659)."""
+"""Bytes. HTTP allows no larger window (RFC 9659)."""
 
 Pieces = Iterator[bytes]
 Stream = Generator[bytes, None, Pieces]
-"""Pieces, and in the end those that are not part of it."""
+"""The pieces of a stream. The return value is the rest of the input."""
 
 
 class PayloadError(ValueError):
-    """The payload cannot be decoded; the text says why. What came before it is right."""
+    """The payload cannot be decoded. The pieces before the error are correct."""
 
 
 class _Inflater(Protocol):
@@ -40,7 +40,7 @@ class _Inflater(Protocol):
 
 
 def decode_payload(http_head: bytes, payload: Pieces) -> Pieces:
-    """`payload` decoded as the HTTP head in front of it says. Raises PayloadError, at once or on the way."""
+    """`payload`, decoded as its HTTP head says. Raises PayloadError, at once or during iteration."""
     fields, _ = parse_fields(http_head, http_head.find(b"\n") + 1)
     transfer, content = (
         _codings(fields.get(name, b"")) for name in (b"transfer-encoding", b"content-encoding")
@@ -66,12 +66,12 @@ def _decoder(coding: str) -> Callable[[Pieces], Pieces]:
         "zstd": unzstd,
     }
     if coding not in decoders:
-        raise PayloadError(f"the content encoding {coding[:40]!r} is not known; leave out --decode")
+        raise PayloadError(f"unknown content encoding {coding[:40]!r}; omit --decode")
     return decoders[coding]
 
 
 def dechunk(pieces: Pieces) -> Pieces:
-    """A chunked body without its chunks' lines.
+    """A chunked body without the lines between the chunks.
 
     >>> b"".join(dechunk(iter([b"3\\r\\nab", b"c\\r\\n0\\r\\n\\r\\n"]))), b"".join(dechunk(iter([b"<p>"])))
     (b'abc', b'<p>')
@@ -85,21 +85,21 @@ def dechunk(pieces: Pieces) -> Pieces:
     while size := int(match[1], 16):
         yield from body.take(size)
         if body.line() not in (b"\r\n", b"\n"):
-            raise PayloadError("the chunked payload is damaged: a chunk does not end where it says")
+            raise PayloadError("the chunked payload is corrupt (a chunk does not end after its length)")
         match = _CHUNK.fullmatch(body.line())
         if match is None:
-            raise PayloadError("the chunked payload is cut or damaged")
+            raise PayloadError("the chunked payload is truncated or corrupt")
 
 
 class _Body:
-    """Pieces by lines and by numbers of bytes."""
+    """Pieces, read by line and by size."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
         self._data = b""
 
     def line(self) -> bytes:
-        """Up to and with the next LF; what there is where none comes soon."""
+        """The bytes up to and including the next LF. Without a near LF, the bytes read so far."""
         while (end := self._data.find(b"\n")) < 0 and len(self._data) < _LINE:
             piece = next(self._pieces, None)
             if piece is None:
@@ -116,7 +116,9 @@ class _Body:
                 if not self._data and (more := next(self._pieces, b"")):
                     self._data = more
                 if not self._data:
-                    raise PayloadError(f"the chunked payload is cut: {size} bytes of a chunk are missing")
+                    raise PayloadError(
+                        f"the chunked payload is truncated ({size} bytes of a chunk are missing)"
+                    )
             piece, self._data = self._data[:size], self._data[size:]
             size -= len(piece)
             yield piece
@@ -127,17 +129,17 @@ class _Body:
 
 
 def gunzip(pieces: Pieces) -> Pieces:
-    """The content of gzip members; as it is what is no gzip."""
+    """The content of gzip members. Anything else is returned unchanged."""
     return _members(pieces, _GZIP, lambda rest: _zlib_stream(rest, zlib.MAX_WBITS | 16))
 
 
 def unzstd(pieces: Pieces) -> Pieces:
-    """The content of zstd frames; as it is what is none."""
+    """The content of zstd frames. Anything else is returned unchanged."""
     return _members(pieces, _ZSTD, _zstd_frame)
 
 
 def inflate(pieces: Pieces) -> Pieces:
-    """The content of zlib data, or of bare deflate data, which many servers send for it."""
+    """The content of zlib data, or of raw deflate data, which many servers send instead."""
     start, pieces = _start(pieces, 2)
     if len(start) < 2:
         return pieces
@@ -146,7 +148,7 @@ def inflate(pieces: Pieces) -> Pieces:
 
 
 def _members(pieces: Pieces, magic: bytes, inflate_one: Callable[[Pieces], Stream]) -> Pieces:
-    """One stream after the other; bytes behind the last are left out, as browsers do."""
+    """The content of consecutive streams. Bytes after the last one are skipped, as in browsers."""
     start, pieces = _start(pieces, len(magic))
     if not start.startswith(magic):
         yield from pieces
@@ -156,7 +158,7 @@ def _members(pieces: Pieces, magic: bytes, inflate_one: Callable[[Pieces], Strea
 
 
 def _zlib_stream(pieces: Pieces, wbits: int) -> Stream:
-    """The content of one stream; what follows it is handed back."""
+    """The content of one stream."""
     inflater = zlib.decompressobj(wbits)
     try:
         for piece in pieces:
@@ -168,9 +170,9 @@ def _zlib_stream(pieces: Pieces, wbits: int) -> Stream:
                 return chain((inflater.unused_data,), pieces)
         yield inflater.flush()
     except zlib.error as error:
-        raise PayloadError(f"the payload is damaged ({error})") from None
+        raise PayloadError(f"the payload is corrupt ({error})") from None
     if not inflater.eof:
-        raise PayloadError("the payload is cut within its compressed data")
+        raise PayloadError("the payload is truncated within its compressed data")
     return pieces
 
 
@@ -182,16 +184,16 @@ def _zstd_frame(pieces: Pieces) -> Stream:
             if inflater.eof:
                 return chain((inflater.unused_data,), pieces)
     except zstandard.ZstdError as error:
-        raise PayloadError(f"the payload is damaged ({error})") from None
-    raise PayloadError("the payload is cut within its compressed data")
+        raise PayloadError(f"the payload is corrupt ({error})") from None
+    raise PayloadError("the payload is truncated within its compressed data")
 
 
 def unbrotli(pieces: Pieces) -> Pieces:
-    """The content of brotli data, which nothing tells but that it can be decoded; else as it is."""
+    """The content of brotli data. Data that cannot be decoded as brotli is returned unchanged."""
     try:
         import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
-        raise PayloadError("brotli is not installed (pip install brotli)") from None
+        raise PayloadError("brotli is not installed; run pip install brotli") from None
     inflater = brotli.Decompressor()
     step: _Inflater = getattr(inflater, "process", None) or inflater.decompress  # brotli, brotlipy
     first = next((piece for piece in pieces if piece), b"")
@@ -207,11 +209,11 @@ def _unbrotli(pieces: Pieces, step: _Inflater, error: type[Exception]) -> Pieces
         for piece in pieces:
             yield step(piece)
     except error:
-        raise PayloadError("the payload is damaged (brotli)") from None
+        raise PayloadError("the payload is corrupt (brotli)") from None
 
 
 def _start(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:
-    """The first bytes, `size` or more where there are as many, and all pieces."""
+    """At least `size` first bytes, if there are that many, and all pieces."""
     data = b""
     for piece in pieces:
         data += piece

@@ -1,15 +1,16 @@
-"""A record's byte range in an archive -> the record, read as the indexer reads it.
+"""The byte range of a record in an archive -> the record, parsed and checked like in `index`.
 
     gzip, plain    [ range ]
-    zst            [ the file's dictionary, if it has one ][ range ]
+    zst            [ the dictionary of the file, if it has one ][ range ]
 
-Only that is read: a range that holds more or less than one record shows.
+No other bytes are read. So a range with more or less than one record is detected.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from functools import cached_property
 
 import zstandard
 
@@ -22,62 +23,60 @@ from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, inflater_with
 from cdxmill.stages.window import ReadAt, Window
 
 _HELD = 16 << 20
-"""A range of so many bytes is kept: it is looked at twice."""
+"""Maximum bytes of a range that is kept in memory, because it is read twice."""
 _HEAD = 1 << 17
-"""A dictionary is read at once: zstd trains ones of 110 KiB."""
+"""Bytes of the first read of a dictionary. zstd trains dictionaries of 110 KiB."""
 _PIECE = 1 << 18
 
 
 class NoRecord(ValueError):
-    """The range is not exactly one record; the text says why."""
+    """The range is not exactly one record. The text is the reason."""
 
 
 class Archive:
-    """An archive that `read_at(offset, size)` gives, of which single records are read."""
+    """An archive, read by `read_at(offset, size)`, from which single records are fetched."""
 
     def __init__(self, read_at: ReadAt) -> None:
         self._read_at = read_at
-        self._dictionary: bytes | None = None
 
     def record(self, offset: int, length: int | None) -> FetchedRecord:
-        """The record at `offset`, which takes `length` bytes; without a length the one that begins there.
+        """The record at `offset`, exactly `length` bytes long. Without a length, the record that begins there.
 
-        Raises NoRecord, and what `read_at` raises.
+        Raises NoRecord, and the errors of `read_at`.
         """
         part = _Range(self._read_at, offset, length)
         start = part.read_at(0, 4)
         if not start:
-            raise NoRecord("the file ends before it")
-        before = self._dictionary_frame() if start == MAGIC else b""
+            raise NoRecord("the file ends before this offset")
+        before = self._dictionary if start == MAGIC else b""
         record = _only_record(before, part, length is None)
         part.limit(record.length)
         return FetchedRecord(record, part, before)
 
-    def _dictionary_frame(self) -> bytes:
-        """The skippable frame that the file begins with, if it holds a dictionary."""
-        if self._dictionary is None:
-            window = Window(self._read_at, _HEAD)
-            self._dictionary = b""
-            if window.get(0, 4) == DICTIONARY_MAGIC:
-                try:
-                    end = frame_end(window.get, 0)
-                except FrameError as error:
-                    raise NoRecord(f"the dictionary cannot be read: {error}") from None
-                if end > MAX_DICTIONARY:
-                    raise NoRecord(f"the dictionary is larger than {MAX_DICTIONARY >> 20} MiB")
-                self._dictionary = window.get(0, end)
-        return self._dictionary
+    @cached_property
+    def _dictionary(self) -> bytes:
+        """The skippable frame with the dictionary, at the start of the file. b"" if there is none."""
+        window = Window(self._read_at, _HEAD)
+        if window.get(0, 4) != DICTIONARY_MAGIC:
+            return b""
+        try:
+            end = frame_end(window.get, 0)
+        except FrameError as error:
+            raise NoRecord(f"the dictionary cannot be read: {error}") from None
+        if end > MAX_DICTIONARY:
+            raise NoRecord(f"the dictionary is larger than {MAX_DICTIONARY >> 20} MiB")
+        return window.get(0, end)
 
 
 class FetchedRecord:
-    """One whole record. `record` is what the indexer has of it, `content()` all of its bytes, decompressed."""
+    """One whole record. `record` is its parsed form, `content()` all of its bytes, decompressed."""
 
     def __init__(self, record: Record, part: _Range, dictionary: bytes) -> None:
         self.record = record
         self._part, self._dictionary = part, dictionary
 
     def content(self) -> Iterator[bytes]:
-        """The record from its first byte to the closing line ends, in pieces. Raises NoRecord."""
+        """The bytes of the record, including the closing line ends, in pieces. Raises NoRecord."""
         start = self._part.read_at(0, 4)
         try:
             if start.startswith(gzip_member.MAGIC):
@@ -90,7 +89,7 @@ class FetchedRecord:
                 ) as reader:
                     while piece := reader.read(_PIECE):
                         yield piece
-            else:  # the range of a record in a plain file ends before its closing line ends
+            else:  # in a plain file, the range ends before the closing line ends
                 yield from self._part.pieces()
                 yield b"\n" if self.record.is_arc else b"\r\n\r\n"
         except (MemberError, zstandard.ZstdError) as error:
@@ -98,7 +97,7 @@ class FetchedRecord:
 
 
 class _Range:
-    """Bytes of a file as if they were all of it."""
+    """A range of a file, read like a file of its own."""
 
     def __init__(self, read_at: ReadAt, start: int, length: int | None) -> None:
         self._read_at, self._start, self._length = read_at, start, length
@@ -107,13 +106,13 @@ class _Range:
             self._held = read_at(start, length)
 
     def limit(self, length: int) -> None:
-        """From now on it ends there."""
+        """Cut the range to `length` bytes."""
         self._length = length
         if self._held is not None:
             self._held = self._held[:length]
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """Fewer bytes only at the end."""
+        """The `size` bytes at `offset`, fewer only at the end."""
         if self._held is not None:
             return self._held[offset : offset + size]
         if self._length is not None:
@@ -121,7 +120,7 @@ class _Range:
         return self._read_at(self._start + offset, size) if size else b""
 
     def pieces(self) -> Iterator[bytes]:
-        """From start to end."""
+        """All bytes of the range."""
         pos = 0
         while piece := self.read_at(pos, _PIECE):
             yield piece
@@ -129,7 +128,7 @@ class _Range:
 
 
 class _File(io.RawIOBase):
-    """A range as a file."""
+    """A range as a file object."""
 
     def __init__(self, part: _Range) -> None:
         self._part, self._pos = part, 0
@@ -140,8 +139,8 @@ class _File(io.RawIOBase):
         return data
 
 
-def _only_record(before: bytes, part: _Range, may_go_on: bool) -> Record:
-    """The record that the range begins with; nothing else may follow, unless it `may_go_on`."""
+def _only_record(before: bytes, part: _Range, may_be_followed: bool) -> Record:
+    """The record at the start of the range. Nothing may follow it, unless it `may_be_followed` by other records."""
 
     def read_at(offset: int, size: int) -> bytes:
         if offset >= len(before):
@@ -152,11 +151,11 @@ def _only_record(before: bytes, part: _Range, may_go_on: bool) -> Record:
     items = read_records(read_at)
     first = next(items, None)
     if not isinstance(first, Record):
-        reason = first.reason if isinstance(first, Damage | Note) else "no record is there"
+        reason = first.reason if isinstance(first, Damage | Note) else "no record found"
         raise NoRecord(reason)
     if first.offset != len(before):
-        raise NoRecord("no record starts there")
-    if not may_go_on and (more := next(items, None)) is not None:
+        raise NoRecord("no record starts at this offset")
+    if not may_be_followed and (more := next(items, None)) is not None:
         reason = more.reason if isinstance(more, Damage) else "another record follows"
-        raise NoRecord(f"more than one record is there ({reason})")
+        raise NoRecord(f"the range has more than one record ({reason})")
     return first

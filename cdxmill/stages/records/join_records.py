@@ -1,4 +1,4 @@
-"""What a neighbouring record adds to a capture: its request's query, its crawl's findings."""
+"""What a related record adds to a capture: the query of its request, the notes of its crawler."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cdxmill.formats.http_head import parse_http_head
 Notes = tuple[bytes | None, bytes | None]
 """A capture's charset and languages."""
 Asked = tuple[bytes, bytes, bytes]
-"""A capture's key, method and request body, where its request has more than the URL tells."""
+"""A capture's key, method and request body, if the request adds something to the URL."""
 _LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
 
 _USUAL_NOTES = re.compile(
     rb"(?:fetchTimeMs: [0-9]++\r\n)?charset-detected: ([!-~]++)\r\nlanguages-cld2: (\{[^\r]*+)\r\n"
 )
-"""Nearly all that a crawl has: one match takes half the time of two searches."""
+"""The usual form of a crawler's notes. One match takes half the time of two searches."""
 
 
 def belongs_to(request: Record, record: Record) -> bool:
-    """Whether one of the two names the other as concurrent, and they are of one URL."""
+    """Whether one of the two records names the other in WARC-Concurrent-To and both have the same URL."""
     a, b = request.headers, record.headers
     concurrent = a.get(b"warc-concurrent-to")
     if concurrent is None or concurrent != b.get(b"warc-record-id"):
@@ -32,7 +32,7 @@ def belongs_to(request: Record, record: Record) -> bool:
 
 
 def crawl_notes(block: bytes | bytearray) -> Notes:
-    """Charset and languages, as Common Crawl's crawler notes them; None for what `block` says nothing of."""
+    """Charset and languages, as Common Crawl's crawler writes them; None for what `block` does not mention."""
     usual = _USUAL_NOTES.match(block)
     if usual is not None:
         charset, found = usual.groups()
@@ -43,7 +43,7 @@ def crawl_notes(block: bytes | bytearray) -> Notes:
 
 
 def _note(block: bytes | bytearray, name: bytes) -> bytes | None:
-    """What follows `name` at the start of a line; None where that is nothing."""
+    """The text after `name` at the start of a line; None if it is missing or empty."""
     start = block.find(name)
     if start < 0 or (start and block[start - 1] != 10):
         return None
@@ -53,8 +53,8 @@ def _note(block: bytes | bytearray, name: bytes) -> bytes | None:
 
 
 def asked_by(request: Record, url: bytes, urlkey: Callable[[bytes], bytes]) -> Asked | None:
-    """The key that `url` has together with the request's method and body; None where these add nothing."""
-    from cdxmill.formats.request_query import append_query  # brings json and base64, seldom asked for
+    """The key of `url` together with the request's method and body; None if these add nothing to it."""
+    from cdxmill.formats.request_query import append_query  # imports json and base64, and is seldom needed
 
     block = bytes(request.block)
     method = block.split(b" ", 1)[0].decode("latin-1").upper()

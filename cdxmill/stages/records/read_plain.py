@@ -1,6 +1,6 @@
-"""Records of an uncompressed archive: each ends where its Content-Length says.
+"""Records of an uncompressed archive. A record ends where its Content-Length says.
 
-The closing line ends are not part of a record's range, as in pywb and cdxj-indexer.
+As in pywb and cdxj-indexer, the closing line ends are not part of a record's range.
 """
 
 from __future__ import annotations
@@ -11,22 +11,18 @@ from collections.abc import Iterator
 from cdxmill.capture import Damage, Headers, Record
 from cdxmill.formats.arc_header import KNOWN_SCHEME
 from cdxmill.formats.arc_header import SEARCH as ARC_SEARCH
-from cdxmill.stages.records.resync import Resync
-from cdxmill.stages.records.take_record import (
-    BLOCK_HEAD,
-    LEAVE,
-    NO_ARCHIVE,
+from cdxmill.stages.records.parse_header import content_length, read_header, starts_record
+from cdxmill.stages.records.payload_digest import RecordBlockReader, wants_digest
+from cdxmill.stages.records.record_errors import (
+    FETCH_AGAIN,
+    FETCH_IF_MISSING,
+    NOT_AN_ARCHIVE,
     NotARecord,
-    RecordBlockReader,
     RecordError,
-    content_length,
-    read_header,
-    starts_record,
-    wants_digest,
 )
+from cdxmill.stages.records.resync import RECORD_START, Probe, Resync
+from cdxmill.stages.records.take_record import BLOCK_HEAD
 from cdxmill.stages.window import Window
-
-CUT = "the file is cut or this length is wrong: fetch it again"
 
 _PIECE = 1 << 20
 _BLANK = 1 << 10
@@ -38,14 +34,14 @@ PLAIN_START = re.compile(
 
 
 def read_plain(window: Window) -> Iterator[Record | Damage]:
-    """Every record of the file in `window`; what gets no record is told as Damage."""
-    resync = Resync(window, PLAIN_START, lambda pos: looked_at_header(window, pos))
+    """Every record of the file in `window`. What cannot be read as a record is reported as Damage."""
+    resync = Resync(window, PLAIN_START, lambda pos: probe_header(window, pos))
     pos = _skip_blank(window, 0)
     while window.get(pos, 1):
         try:
             record = _record_at(window, pos, resync)
         except RecordError as error:
-            end = resync.behind(pos, looked_at_header(window, pos))
+            end = resync.behind(pos, probe_header(window, pos).cost)
             yield _damage(pos, end, error)
             pos = end
         else:
@@ -53,21 +49,21 @@ def read_plain(window: Window) -> Iterator[Record | Damage]:
             pos = _skip_blank(window, pos + record.length)
 
 
-def looked_at_header(window: Window, pos: int) -> int:
-    """0 where a whole record header stands at `pos`; else the bytes that were looked at."""
-    looked = 0
+def probe_header(window: Window, pos: int) -> Probe:
+    """Whether a complete record header starts at `pos`."""
+    cost = 0
 
     def read(size: int) -> bytes:
-        nonlocal looked
+        nonlocal cost
         data = window.get(pos, size)
-        looked = len(data)
+        cost = len(data)
         return data
 
     try:
         read_header(read)
     except RecordError:
-        return looked or 1
-    return 0
+        return Probe(False, cost or 1)
+    return RECORD_START
 
 
 def _skip_blank(window: Window, pos: int) -> int:
@@ -85,16 +81,25 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
     end = pos + start + size
     if size and not window.peek(end - 1, 1):
         have = window.end() - pos - start
-        raise RecordError(f"Content-Length is {size}, but the file ends {have} bytes into the block", CUT)
+        reason = f"truncated file or wrong Content-Length: {size} bytes expected, {have} found"
+        raise RecordError(reason, FETCH_AGAIN)
     if not _is_followed(window, end, is_arc):
-        # garbage, or the length is wrong: closing line ends show which, if no record starts before them;
-        # ARC's single line end would show nothing, for every line of a text ends in one
+        # Either garbage follows, or Content-Length is wrong. If the block is closed by line ends and no record
+        # starts inside it, the length is right. ARC's single line end proves nothing: every line of a text has one.
         is_closed = not is_arc and window.peek(end, 4) == b"\r\n\r\n"
         if not is_closed or resync.first(pos + start) < end:
-            raise RecordError("Content-Length is wrong: no record follows the block")
+            raise RecordError("wrong Content-Length (no record follows the block)")
     block = window.get(pos + start, min(size, BLOCK_HEAD))
     digest = _digest(window, pos + start, headers, block, size) if wants_digest(headers) else None
-    return Record(pos, start + size, headers, block, size, digest, is_arc)
+    return Record(
+        offset=pos,
+        length=start + size,
+        headers=headers,
+        block=block,
+        size=size,
+        payload_digest=digest,
+        is_arc=is_arc,
+    )
 
 
 def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int) -> bytes | None:
@@ -106,7 +111,7 @@ def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int)
 
 
 def _is_followed(window: Window, end: int, is_arc: bool) -> bool:
-    """Whether another record, or the file's end, follows a block that ends at `end`."""
+    """Whether another record, or the end of the file, follows a block that ends at `end`."""
     head = window.peek(end, _BLANK)
     rest = head.lstrip(_LINE_ENDS)
     following, is_all = end + len(head) - len(rest), len(head) < _BLANK
@@ -115,14 +120,14 @@ def _is_followed(window: Window, end: int, is_arc: bool) -> bool:
     if is_arc:
         is_url = KNOWN_SCHEME.match(rest) is not None
         if not is_url and window.peek(following - 1, 1) != b"\n":
-            return False  # inside a line: a header line from its second letter on would look like one
+            return False  # inside a line: the rest of a header line looks like a header line, too
         if is_url and is_all and b"\n" not in rest:
-            return True  # the file is cut in a header line
+            return True  # the file is truncated inside a header line
     return starts_record(lambda size: window.peek(following, size))
 
 
 def _damage(pos: int, end: int, error: RecordError) -> Damage:
     hint = error.hint
     if isinstance(error, NotARecord):
-        hint = LEAVE if pos else NO_ARCHIVE
+        hint = FETCH_IF_MISSING if pos else NOT_AN_ARCHIVE
     return Damage(pos, f"{error.reason}; {end - pos} bytes skipped", hint)

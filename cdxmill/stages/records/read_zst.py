@@ -1,53 +1,58 @@
-"""Records of a Zstandard archive (IIPC WARC-Zstd 1.0): one or more frames a record.
+"""Records of a Zstandard archive (IIPC WARC-Zstd 1.0). Each record has one or more frames.
 
-The first frame may be a skippable one that holds the dictionary, raw or itself a frame.
+The first frame may be a skippable one that contains a dictionary, as it is or as a frame.
 """
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
 
 import zstandard
 
 from cdxmill.capture import Damage, Record
 from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC, MAGIC, FrameError, frame_end, is_skippable
 from cdxmill.stages.inflate import MemberError, Pieces
-from cdxmill.stages.records.resync import Resync
-from cdxmill.stages.records.take_record import (
-    NO_ARCHIVE,
+from cdxmill.stages.records.record_errors import (
+    FETCH_AGAIN,
+    NOT_AN_ARCHIVE,
+    RECOMPRESS_FRAMES,
     BlankContent,
     NotARecord,
     RecordError,
     SeveralRecords,
-    check_rest,
-    starts_record,
-    take_block,
 )
+from cdxmill.stages.records.resync import Probe, Resync, probe_content
+from cdxmill.stages.records.take_record import check_rest, take_block
+from cdxmill.stages.records.window_file import WindowFile
 from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, inflater_with
 from cdxmill.stages.window import Window
 
 ZSTD_START = re.compile(re.escape(MAGIC))
-REFETCH = "fetch the file again if you can"
-CUT = "the file is cut: fetch it again"
-RECOMPRESS = "compress it again with one frame a record, then index that"
 
 _PIECE = 1 << 18
 _INPUT = 1 << 16
 
 
+class Found(NamedTuple):
+    """What a record's frames contain (None if nothing), and the offset of the next frame."""
+
+    item: Record | Damage | None
+    next: int
+
+
 def read_zst(window: Window) -> Iterator[Record | Damage]:
-    """Every record of the file in `window`; what gets no record is told as Damage."""
+    """Every record of the file in `window`. What cannot be read as a record is reported as Damage."""
     frames = Frames(window)
     try:
         end = frames.read_dictionary()
     except MemberError as error:
-        yield Damage(0, f"the dictionary cannot be read: {error}", "fetch the file again")
+        yield Damage(0, f"cannot read the zstd dictionary ({error})", FETCH_AGAIN)
         return
     pos = frames.after_dictionary(end)
     if pos > end:
-        yield Damage(0, f"no frame follows the dictionary; {pos} bytes skipped", REFETCH)
+        yield Damage(0, f"no zstd frame follows the dictionary; {pos} bytes skipped", FETCH_AGAIN)
     while window.get(pos, 1):
         found, pos = frames.take(pos)
         if found is not None:
@@ -55,98 +60,93 @@ def read_zst(window: Window) -> Iterator[Record | Damage]:
 
 
 class Frames:
-    """The frames of a file, decompressed with the file's own dictionary."""
+    """The frames of a file, decompressed with the dictionary of that file."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._inflater = inflater_with(b"")
-        self._resync = Resync(window, ZSTD_START, self.looked_at)
+        self._resync = Resync(window, ZSTD_START, self.probe)
 
     def read_dictionary(self) -> int:
-        """Take the dictionary frame in, if there is one; the offset behind it. Raises MemberError."""
+        """Read the dictionary frame, if there is one; returns the offset behind it. Raises MemberError."""
         if self._window.get(0, 4) != DICTIONARY_MAGIC:
             return 0
         end = self._end(0)
         if end > MAX_DICTIONARY:
-            raise MemberError(f"it is larger than {MAX_DICTIONARY >> 20} MiB", end)
+            raise MemberError(f"larger than {MAX_DICTIONARY >> 20} MiB", end)
         try:
             self._inflater = inflater_with(self._window.get(0, end))
         except (zstandard.ZstdError, ValueError) as error:
-            raise MemberError(_what(error), end) from None
+            raise MemberError(_reason(error), end) from None
         return end
 
     def after_dictionary(self, end: int) -> int:
-        """`end`, or where the first record starts behind damage: the dictionary's length may be a lie."""
+        """`end`, or where the first record starts if no frame is at `end`: the dictionary's length may be wrong."""
         return self._resync.first(end) if end and not self._frame_follows(end) else end
 
-    def take(self, pos: int) -> tuple[Record | Damage | None, int]:
-        """What stands at `pos` (None for a frame without content), and where to go on."""
-        pieces = _Frame(pos)
-        pieces.pieces = self._record_pieces(pos, pieces)
+    def take(self, pos: int) -> Found:
+        """The record, or the damage, that starts at `pos`."""
         try:
             if is_skippable(self._window.get(pos, 4)):
-                return None, self._skippable_end(pos)
-            try:
-                record, tail = take_block(pos, pieces)
-                pieces.is_last = True
-                check_rest(tail, pieces, record.is_arc)
-            except RecordError as error:
-                pieces.is_last = isinstance(error, BlankContent)
-                for _ in pieces:
-                    pass
-                return self._refused(pos, pieces.end, error)
+                return Found(None, self._skippable_end(pos))
+            return self._take_record(pos)
         except MemberError as error:
-            return self._damaged(pos, error)
-        return record._replace(length=pieces.end - pos), pieces.end
+            return self._corrupt(pos, error)
 
-    def looked_at(self, pos: int) -> int:
-        """0 where a frame starts at `pos` whose content starts with a record; else bytes looked at."""
-        looked = 0
-
-        def read(size: int) -> bytes:
-            nonlocal looked
-            looked = size
-            return self._start(pos, size)
-
-        return 0 if starts_record(read) else looked
-
-    def _start(self, pos: int, size: int) -> bytes:
-        """The first `size` bytes of the content at `pos`; b"" where there is no frame."""
+    def _take_record(self, pos: int) -> Found:
+        content = _RecordContent(self, pos)
         try:
-            with self._reader(_Range(self._window, pos, 1 << 62), 1 << 12) as reader:
+            record, tail = take_block(pos, content)
+            check_rest(tail, content.rest_of_frame(), record.is_arc)
+        except RecordError as error:
+            for _ in content:
+                pass
+            return self._refused(pos, content.end, error)
+        return Found(record._replace(length=content.end - pos), content.end)
+
+    def probe(self, pos: int) -> Probe:
+        """Whether a frame starts at `pos` whose content starts with a record header."""
+        return probe_content(lambda size: self._first_bytes(pos, size))
+
+    def content(self, pos: int) -> Pieces:
+        """The content of the frame at `pos`. Iterating raises MemberError."""
+        return Pieces(self._inflate(pos))
+
+    def continues(self, pos: int) -> bool:
+        """Whether a frame starts at `pos` whose content starts no record: it continues the one before."""
+        if self._window.get(pos, 4) != MAGIC:
+            return False
+        return bool(self._first_bytes(pos, 1)) and not self.probe(pos).is_start
+
+    def _first_bytes(self, pos: int, size: int) -> bytes:
+        """The first `size` bytes of the content at `pos`; b"" if there is no frame."""
+        try:
+            with self._reader(WindowFile(self._window, pos, 1 << 62), 1 << 12) as reader:
                 return reader.read(size)
         except zstandard.ZstdError:
             return b""
 
-    def _record_pieces(self, pos: int, pieces: _Frame) -> Iterator[bytes]:
-        """The content of the frame at `pos`, and of those behind it that start no record."""
-        while True:
-            yield from self._frame(pos, pieces)
-            pos = pieces.end
-            if pieces.is_last or self._window.get(pos, 4) != MAGIC or not self._goes_on(pos):
-                return
-
-    def _goes_on(self, pos: int) -> bool:
-        return bool(self._start(pos, 1)) and self.looked_at(pos) > 0
-
-    def _frame(self, pos: int, pieces: _Frame) -> Iterator[bytes]:
+    def _inflate(self, pos: int) -> Generator[bytes, None, int]:
         end = self._end(pos)
         try:
-            with self._reader(_Range(self._window, pos, end), _INPUT) as reader:
+            with self._reader(WindowFile(self._window, pos, end), _INPUT) as reader:
                 while piece := reader.read(_PIECE):
                     yield piece
         except zstandard.ZstdError as error:
-            raise MemberError(f"the zstd data are damaged ({_what(error)})", end, ended=True) from None
-        pieces.end = end
+            raise MemberError(f"corrupt zstd data ({_reason(error)})", end, ended=True) from None
+        return end
 
-    def _reader(self, source: io.RawIOBase, size: int) -> zstandard.ZstdDecompressionReader:
+    def _reader(self, source: WindowFile, size: int) -> zstandard.ZstdDecompressionReader:
         return self._inflater.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
 
     def _skippable_end(self, pos: int) -> int:
-        """A length that lies would skip records: another frame, or the file's end, shows that it does not."""
+        """The end of a skippable frame, where another frame or the end of the file has to follow.
+
+        Without this check a wrong length would skip records.
+        """
         end = self._end(pos)
         if not self._frame_follows(end):
-            raise MemberError("no frame follows the skippable one", end)
+            raise MemberError("no zstd frame follows the skippable frame", end)
         return end
 
     def _frame_follows(self, pos: int) -> bool:
@@ -157,52 +157,63 @@ class Frames:
         try:
             return frame_end(self._window.peek, pos)
         except FrameError as error:
-            raise MemberError(str(error), error.reached, error.cut) from None
+            raise MemberError(str(error), error.reached, error.truncated) from None
 
-    def _refused(self, pos: int, end: int, error: RecordError) -> tuple[Damage | None, int]:
+    def _refused(self, pos: int, end: int, error: RecordError) -> Found:
         if isinstance(error, BlankContent):
-            return None, end
+            return Found(None, end)
         if isinstance(error, SeveralRecords):
-            return Damage(pos, "the frame holds more than one record", RECOMPRESS), end
-        hint = NO_ARCHIVE if isinstance(error, NotARecord) and not pos else error.hint
-        return Damage(pos, error.reason, hint), end
+            reason = "the zstd frame contains more than one record"
+            return Found(Damage(pos, reason, RECOMPRESS_FRAMES), end)
+        hint = NOT_AN_ARCHIVE if isinstance(error, NotARecord) and not pos else error.hint
+        return Found(Damage(pos, error.reason, hint), end)
 
-    def _damaged(self, pos: int, error: MemberError) -> tuple[Damage, int]:
+    def _corrupt(self, pos: int, error: MemberError) -> Found:
         end = error.reached
-        if error.ended and not (self._window.get(end, 1) and self.looked_at(end)):
+        if error.ended and (not self._window.get(end, 1) or self.probe(end).is_start):
             end = self._resync.inside(pos, end, self._behind_frame)
         else:
             end = self._resync.behind(pos, end - pos)
-        if error.cut and not self._window.get(end, 1):
-            return Damage(pos, str(error), CUT), end
-        return Damage(pos, f"{error}; {end - pos} bytes skipped", REFETCH), end
+        if error.truncated and not self._window.get(end, 1):
+            return Found(Damage(pos, str(error), FETCH_AGAIN), end)
+        return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", FETCH_AGAIN), end)
 
     def _behind_frame(self, pos: int) -> int:
-        frame = _Frame(pos)
-        for _ in self._frame(pos, frame):
+        content = self.content(pos)
+        for _ in content:
             pass
-        return frame.end
+        return content.end
 
 
-class _Frame(Pieces):
-    """`is_last` once the frame that is read now is known to be the record's last."""
+class _RecordContent:
+    """The content of the frame at `pos` and of the frames that continue its record.
 
-    is_last = False
+    `end` is the offset behind the last frame that was read to its end.
+    """
+
+    def __init__(self, frames: Frames, pos: int) -> None:
+        self.end = pos
+        self._frame = frames.content(pos)
+        self._pieces = self._all_frames(frames)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._pieces)
+
+    def _all_frames(self, frames: Frames) -> Iterator[bytes]:
+        yield from self.rest_of_frame()
+        while frames.continues(self.end):
+            self._frame = frames.content(self.end)
+            yield from self.rest_of_frame()
+
+    def rest_of_frame(self) -> Iterator[bytes]:
+        """The pieces of the current frame that were not read yet."""
+        yield from self._frame
+        self.end = self._frame.end
 
 
-class _Range(io.RawIOBase):
-    """The bytes from `pos` to `end` of a window as a file."""
-
-    def __init__(self, window: Window, pos: int, end: int) -> None:
-        self._window, self._pos, self._end = window, pos, end
-
-    def read(self, size: int = -1) -> bytes:
-        left = self._end - self._pos
-        data = self._window.get(self._pos, min(size, left) if size >= 0 else left)
-        self._pos += len(data)
-        return data
-
-
-def _what(error: Exception) -> str:
-    """What zstd says, `zstd decompress error: Data corruption detected`, in short."""
+def _reason(error: Exception) -> str:
+    """The last part of zstd's message, `zstd decompress error: Data corruption detected`."""
     return str(error).rpartition(": ")[2].lower()

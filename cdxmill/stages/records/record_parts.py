@@ -1,4 +1,4 @@
-"""The content of a record, in pieces -> its header, the HTTP head, the payload."""
+"""The content of a record, in pieces -> its header, its HTTP head and its payload."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.capture import Record
-from cdxmill.stages.records.take_record import BLOCK_HEAD, RecordError, parse_header, payload_start
+from cdxmill.stages.records.parse_header import parse_header
+from cdxmill.stages.records.payload_digest import payload_start
+from cdxmill.stages.records.record_errors import RecordError
+from cdxmill.stages.records.take_record import BLOCK_HEAD
 
 
 class RecordParts(NamedTuple):
-    """A record's own header with its blank line, the HTTP head likewise (b"" where there is none), the payload."""
+    """The header of a record, its HTTP head (b"" if there is none), both with their blank line, and the payload."""
 
     header: bytes
     http_head: bytes
@@ -19,12 +22,12 @@ class RecordParts(NamedTuple):
 
 
 def record_parts(record: Record, content: Iterator[bytes]) -> RecordParts:
-    """The parts of `record`, whose bytes are `content`. The payload is read as it is asked for."""
+    """The parts of `record`, whose bytes are `content`. The payload is read when it is iterated."""
     data, start = next(content, b""), 0
     while not start:
         try:
             _, start, _ = parse_header(data)
-        except RecordError:  # it is a sound record: its header ends further on
+        except RecordError:  # the record is valid, so its header ends in a later piece
             data += next(content)
     block = _first(chain((data[start:],), content), record.size)
     head = b""

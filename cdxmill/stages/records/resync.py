@@ -1,70 +1,96 @@
-"""Where reading goes on behind damage, in a time that does not grow with the file's square."""
+"""The search for the next record after damage, in a time that does not grow with the square of the file's size."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.records.parse_header import starts_record
 from cdxmill.stages.window import Window
 
-_LEAST = 1 << 8
-"""What a look costs at least, in bytes."""
+_MIN_COST = 1 << 8
+"""Bytes that a failed probe counts at least."""
 _FREE = 16 << 20
 _SHARE = 3
 
 
-class Resync:
-    """The search for the next record in a file, at every place that looks like a start.
+class Probe(NamedTuple):
+    """The result of a look at one offset: whether a record starts there, and if not, what the look cost.
 
-    `in_vain(offset)` is 0 where a record starts at a match of `pattern`, else the bytes
-    that were looked at to tell. A file can be made, or happen, to look like a start
-    everywhere, each with long data behind. So bytes looked at in vain are summed up; once
-    they are several times what lies behind, the search goes on behind what was looked at,
-    not at the next byte, and none is looked at often.
+    `cost` is the number of bytes that were looked at; 0 if a record starts there.
     """
 
-    def __init__(self, window: Window, pattern: re.Pattern[bytes], in_vain: Callable[[int], int]) -> None:
-        self._window, self._pattern, self._in_vain = window, pattern, in_vain
+    is_start: bool
+    cost: int
+
+
+RECORD_START = Probe(True, 0)
+
+
+def probe_content(first_bytes: Callable[[int], bytes]) -> Probe:
+    """Whether decompressed content starts with a record header; `first_bytes(size)` returns its start."""
+    cost = 0
+
+    def read(size: int) -> bytes:
+        nonlocal cost
+        cost = size
+        return first_bytes(size)
+
+    return RECORD_START if starts_record(read) else Probe(False, cost)
+
+
+class Resync:
+    """The search for the next record in a file, at each match of `pattern`.
+
+    `probe(offset)` tells whether a record starts at a match. A file can be made, or happen, to
+    have a match at every byte, each followed by long data. Therefore the costs of failed probes
+    are summed up. Once the sum is several times the number of bytes searched, the search skips
+    what a failed probe has looked at, so that no byte is looked at often.
+    """
+
+    def __init__(self, window: Window, pattern: re.Pattern[bytes], probe: Callable[[int], Probe]) -> None:
+        self._window, self._pattern, self._probe = window, pattern, probe
         self._spent = 0
 
-    def behind(self, pos: int, looked: int) -> int:
-        """Where the next record starts behind the damage at `pos`, or the file's end.
+    def behind(self, pos: int, cost: int) -> int:
+        """The offset of the first record after the damage at `pos`, or the file's size.
 
-        `looked` bytes were read at `pos` in vain.
+        `cost` is the number of bytes that were looked at to find the damage.
         """
-        return self.first(self._step(pos, looked))
+        return self.first(self._step(pos, cost))
 
     def inside(self, pos: int, end: int, behind_member: Callable[[int], int]) -> int:
-        """Where whole members begin that lead up to `end`; `end` where there are none.
+        """The offset of the first of the whole members that end at `end`; `end` if there are none.
 
-        For damage at `pos` that seems to reach to `end`: a member that broke off, and the
-        same once more, inflate together up to the end of the second. Records that are the
-        payload of another do not lead up to its end. `behind_member(offset)` is the offset
-        behind the sound member there; it raises MemberError.
+        For damage that seems to reach from `pos` to `end`. Example: a truncated member and
+        a whole copy of it inflate together, up to the end of the copy. Records that are the
+        payload of another record do not lead up to `end`. `behind_member(offset)` returns the
+        end of the valid member at `offset`, or raises MemberError.
         """
-        looked = 0
-        while (pos := self.behind(pos, looked)) < end:
+        cost = 0
+        while (pos := self.behind(pos, cost)) < end:
             reached = pos
             with contextlib.suppress(MemberError):
                 while reached < end:
                     reached = behind_member(reached)
             if reached == end:
                 return pos
-            looked = reached - pos
+            cost = reached - pos
         return end
 
     def first(self, pos: int) -> int:
-        """Where the first record starts from `pos` on, or the file's end."""
+        """The offset of the first record from `pos` on, or the file's size."""
         while (found := self._window.search(self._pattern, pos)) >= 0:
-            looked = self._in_vain(found)
-            if not looked:
+            probe = self._probe(found)
+            if probe.is_start:
                 return found
-            pos = self._step(found, looked)
+            pos = self._step(found, probe.cost)
         return self._window.end()
 
-    def _step(self, pos: int, looked: int) -> int:
-        looked = max(looked, _LEAST)
-        self._spent += looked
-        return pos + (1 if self._spent <= _FREE + _SHARE * (pos + looked) else looked)
+    def _step(self, pos: int, cost: int) -> int:
+        cost = max(cost, _MIN_COST)
+        self._spent += cost
+        return pos + (1 if self._spent <= _FREE + _SHARE * (pos + cost) else cost)

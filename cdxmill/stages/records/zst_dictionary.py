@@ -1,6 +1,6 @@
-"""What decompresses the frames of a Zstandard archive: with the dictionary of its first frame, if it has one.
+"""The decompressor for the frames of a Zstandard archive, with the dictionary in its first frame, if it has one.
 
-skippable frame   5D 2A 4D 18, length, dictionary     the dictionary as it is, or itself a frame
+skippable frame   5D 2A 4D 18, length, dictionary     the dictionary, as it is or compressed as a frame
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import zstandard
 from cdxmill.formats.zstd_frame import MAGIC
 
 MAX_DICTIONARY = 16 << 20
-"""Bytes: zstd trains dictionaries of 110 KiB; this bounds what a lying one takes."""
+"""Bytes. zstd trains dictionaries of 110 KiB; the limit bounds the memory for a wrong length."""
 _MAX_WINDOW = 128 << 20
 _HEADER = 8
 
 
 def inflater_with(frame: bytes) -> zstandard.ZstdDecompressor:
-    """A decompressor with the dictionary that the skippable `frame` holds; without one where it is b"".
+    """A decompressor with the dictionary in the skippable `frame`; without a dictionary if `frame` is b"".
 
-    Raises ZstdError or ValueError where it holds none.
+    Raises ZstdError or ValueError if the frame contains no dictionary.
     """
     if not frame:
         return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
@@ -33,5 +33,5 @@ def _unpacked(data: bytes) -> bytes:
     with inflater.stream_reader(data, read_across_frames=False) as reader:
         content = reader.read(MAX_DICTIONARY + 1)
     if len(content) > MAX_DICTIONARY:
-        raise zstandard.ZstdError(f"it is larger than {MAX_DICTIONARY >> 20} MiB")
+        raise zstandard.ZstdError(f"larger than {MAX_DICTIONARY >> 20} MiB")
     return content

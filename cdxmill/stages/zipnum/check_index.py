@@ -1,6 +1,6 @@
-"""The secondary index of a ZipNum cluster -> what it has for each shard, and what is wrong with it.
+"""The secondary index of a ZipNum cluster -> its lines for each shard, and its faults.
 
-Whether its lines are those of the blocks shows only beside the shards.
+Whether its lines match the blocks can only be checked with the shards.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.zipnum.check_shard import Fault
 
 MOST_FAULTS = 20
-"""Of one file: nobody reads more."""
+"""Faults reported per file. Nobody reads more."""
 
 
 class ShardLines(NamedTuple):
-    """The lines of an index for a shard: their byte range, and the number of the first."""
+    """The lines of an index for one shard: their byte range, and the number of the first line."""
 
     start: int
     end: int
@@ -26,9 +26,9 @@ class ShardLines(NamedTuple):
 
 
 class IndexReport(NamedTuple):
-    """What an index has: the lines of each shard by its name, in order; and what is wrong with it.
+    """The lines of each shard by its name, in order, and the faults of the index.
 
-    `numbered` where its lines have a fifth column that counts them.
+    `numbered` if its lines have a fifth column with their number.
     """
 
     shards: dict[str, ShardLines]
@@ -37,13 +37,13 @@ class IndexReport(NamedTuple):
 
 
 def scan_index(pieces: Iterable[bytes]) -> IndexReport:
-    """Read an index that comes in `pieces`. Memory is a piece, and a little for each shard."""
+    """Read an index given in `pieces`. Memory: one piece, and a little per shard."""
     scan = _Scan()
     for lines in split_lines(_watched(pieces, scan)):
         for line in lines:
             scan.take(line)
     if scan.last_byte not in (b"\n", b""):
-        scan.tell("its last line is cut")
+        scan.report("the last line is truncated")
     is_numbered = 2 * scan.numbered > scan.lines
     if is_numbered:
         scan.faults += scan.misnumbered
@@ -69,20 +69,20 @@ class _Scan:
         self._last = b""
 
     def take(self, line: bytes) -> None:
-        """The next line, without its line end."""
+        """Take the next line, without its line end."""
         start, self._pos = self._pos, self._pos + len(line) + 1
         self.lines += 1
         try:
             block = parse_index_line(line)
         except ValueError:
-            self.tell(f"line {self.lines} is no line of an index, {line[:80]!r}", start)
+            self.report(f"line {self.lines} is not an index line: {line[:80]!r}", start)
             return
         if line.endswith(b"\t%d" % self.lines) and line.count(b"\t") == 4:
             self.numbered += 1
         elif len(self.misnumbered) < MOST_FAULTS:
-            self.misnumbered.append(Fault(start, f"line {self.lines} has another number, {line[-20:]!r}"))
+            self.misnumbered.append(Fault(start, f"line {self.lines} has the wrong number: {line[-20:]!r}"))
         if block.key < self._last:
-            self.tell(f"line {self.lines} is out of order, {block.key[:80]!r}", start)
+            self.report(f"line {self.lines} is out of order: {block.key[:80]!r}", start)
         self._last = block.key
         if block.shard != self._shard:
             self._begin(block.shard, start)
@@ -91,18 +91,18 @@ class _Scan:
     def _begin(self, shard: bytes, start: int) -> None:
         self._shard, self._name = shard, shard.decode("utf-8", "surrogateescape")
         if self._name in self.shards:
-            self.tell(f"line {self.lines} goes back to {self._name}", start)
+            self.report(f"line {self.lines}: the lines of {self._name} are not consecutive", start)
         else:
             self.shards[self._name] = ShardLines(start, start, self.lines)
 
-    def tell(self, reason: str, offset: int | None = None) -> None:
-        """Something is wrong."""
+    def report(self, reason: str, offset: int | None = None) -> None:
+        """Add a fault, up to the limit."""
         if len(self.faults) < MOST_FAULTS:
             self.faults.append(Fault(offset, reason))
 
 
 def numbered(part: bytes, number: int) -> bytes:
-    """The lines of a part as an index has them: each with its number, from `number`.
+    """The lines of a part as an index has them, numbered from `number`.
 
     >>> numbered(b"a 1\\tcdx-00000.gz\\t0\\t9\\n", 7)
     b'a 1\\tcdx-00000.gz\\t0\\t9\\t7\\n'
@@ -110,18 +110,26 @@ def numbered(part: bytes, number: int) -> bytes:
     return b"".join(b"%b\t%d\n" % (line, count) for count, line in enumerate(part.split(b"\n")[:-1], number))
 
 
-def wrong_line(text: bytes, wanted: bytes, strict: bool) -> tuple[int, bytes, bytes] | None:
-    """The first line of an index that is not the wanted one: its number, what it is, what it has to be.
+class WrongLine(NamedTuple):
+    """A line of an index and the line expected there; empty if there is none. Number 0: only the end is wrong."""
 
-    The number is 0 where only the end is wrong. Unless `strict`, lines are the same if they name the same block.
+    number: int
+    found: bytes
+    wanted: bytes
+
+
+def wrong_line(text: bytes, wanted: bytes, strict: bool) -> WrongLine | None:
+    """The first line of an index that is not the wanted one.
+
+    Lines are equal if they name the same block or, if `strict`, if all their bytes are equal.
     """
     if text == wanted:
         return None
     lines = zip_longest(text.split(b"\n"), wanted.split(b"\n"), fillvalue=b"")
     for number, (have, want) in enumerate(lines, 1):
         if have != want and (strict or not _name_one_block(have, want)):
-            return number, have, want
-    return None if not strict and text.count(b"\n") == wanted.count(b"\n") else (0, b"", b"")
+            return WrongLine(number, have, want)
+    return None if not strict and text.count(b"\n") == wanted.count(b"\n") else WrongLine(0, b"", b"")
 
 
 def _name_one_block(have: bytes, want: bytes) -> bool:

@@ -1,7 +1,7 @@
-"""A shard of a ZipNum cluster -> what it holds, and what is wrong with its blocks.
+"""A shard of a ZipNum cluster -> its contents and the faults of its blocks.
 
-The shard alone is read, from its first byte to its last: what an index says serves only to
-go on behind a damaged block. Memory is one block.
+Only the shard is read, from its first byte to its last. The index serves only to continue after a corrupt block.
+Memory: one block.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from cdxmill.stages.inflate import MemberError, inflate
 from cdxmill.stages.window import ReadAt, Window
 
 MAX_BLOCK = 1 << 30
-"""Bytes of a block: readers refuse more."""
+"""Bytes of an uncompressed block. Readers refuse larger ones."""
 
 _QUICK_MEMBER, _QUICK_AHEAD = 1 << 20, 64 << 20
-"""Compressed bytes that are looked at at once, and those where an index says that a block has more."""
+"""Compressed bytes read at once: usually, and at most if the index has a longer block there."""
 _QUICK_CONTENT = 256 << 20
 
 
 class Fault(NamedTuple):
-    """Something wrong at an offset of a file; None where it is wrong as a whole."""
+    """A fault at an offset of a file, or with None a fault of the whole file."""
 
     offset: int | None
     reason: str
 
 
 class CheckedBlock(NamedTuple):
-    """A sound block: its number from 1, its range, its lines without their line ends."""
+    """A valid block: its number from 1, its byte range, its lines without line ends."""
 
     number: int
     offset: int
@@ -43,10 +43,10 @@ class CheckedBlock(NamedTuple):
 
 
 class CheckedShard(NamedTuple):
-    """What is in a shard. `part` is what its part has to be.
+    """The contents of a shard. `part` is the part that a correct cluster has for it.
 
-    `block_lines` is the number of lines of the blocks before the last, 0 where there is only one.
-    Where `faults` are told, the rest may not be all.
+    `block_lines` is the number of lines in each block before the last, 0 if there is only one block. With `faults`
+    the other values may be incomplete.
     """
 
     size: int
@@ -61,13 +61,18 @@ class CheckedShard(NamedTuple):
     faults: list[Fault]
 
 
+def unreadable_shard(reason: str) -> CheckedShard:
+    """The report of a shard that cannot be read: no contents, and one fault."""
+    return CheckedShard(0, 0, 0, "", b"", 0, 0, b"", b"", [Fault(None, reason)])
+
+
 def check_shard(
     read_at: ReadAt, name: str, lengths: Mapping[int, int], block_lines: int | None = None
 ) -> CheckedShard:
-    """Read the shard `name` and check all that can be told of it alone.
+    """Read the shard `name` and check everything that does not need another file.
 
-    `lengths` has the blocks that an index has for it, by offset; they need not be right. Blocks
-    have `block_lines` lines, those of the first where that is not known.
+    `lengths` has the length of each block by its offset, as an index has them; they may be wrong. Each block before
+    the last must have `block_lines` lines or, if that is None, as many as the first one.
     """
     hashed = _Hashed(read_at)
     walk = _Walk(name, block_lines)
@@ -80,7 +85,7 @@ def check_shard(
 
 
 def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[CheckedBlock | Fault]:
-    """The blocks of a shard in order; a Fault for each that is damaged, behind which the index shows the way."""
+    """The blocks of a shard in order, and a Fault for each corrupt one. After it, the next offset in `lengths` is tried."""
     window = Window(read_at)
     starts = sorted(lengths)
     pos = number = 0
@@ -106,14 +111,14 @@ def _as_block(
     if not lines.pop():
         if lines:
             yield CheckedBlock(number, pos, end - pos, lines)
-        elif not is_all:  # a shard without lines is an empty member
-            yield Fault(pos, f"block {number}: holds no lines")
+        elif not is_all:  # a shard without lines is one empty member
+            yield Fault(pos, f"block {number}: has no lines")
     else:
         yield Fault(pos, f"block {number}: its last line has no line end")
 
 
 def _block_at(window: Window, pos: int, length: int) -> tuple[bytes, int]:
-    """The content of the block at `pos` and the offset behind it. Raises MemberError."""
+    """The content of the block at `pos` and the offset after it. Raises MemberError."""
     buffer, index = window.at(pos, max(_QUICK_MEMBER, min(length, _QUICK_AHEAD)))
     found = inflate_next(buffer, index, _QUICK_CONTENT)
     if found is not None:
@@ -124,12 +129,12 @@ def _block_at(window: Window, pos: int, length: int) -> tuple[bytes, int]:
         pieces.append(piece)
         size += len(piece)
         if size > MAX_BLOCK:
-            raise MemberError(f"it holds more than {MAX_BLOCK >> 30} GiB, which readers refuse", pos)
+            raise MemberError(f"it has more than {MAX_BLOCK >> 30} GiB, which readers refuse", pos)
     return b"".join(pieces), member.end
 
 
 class _Hashed:
-    """Reads, with the SHA-256 and the number of all bytes as they come, each once and in order."""
+    """Reads of a file, and the SHA-256 and number of its bytes, each counted once and in order."""
 
     def __init__(self, read_at: ReadAt) -> None:
         self._read_at = read_at
@@ -145,7 +150,7 @@ class _Hashed:
 
 
 class _Walk:
-    """Takes the blocks of a shard one after the other, and sums them up."""
+    """Takes the blocks of a shard one by one and adds them up."""
 
     def __init__(self, name: str, block_lines: int | None) -> None:
         self._name = name.encode()
@@ -157,7 +162,7 @@ class _Walk:
         self.faults: list[Fault] = []
 
     def take(self, block: CheckedBlock) -> None:
-        """The next block."""
+        """Take the next block."""
         if self._before is not None:
             self._count(self._before)
         self._check_order(block)
@@ -170,31 +175,31 @@ class _Walk:
         self._before = block
 
     def _count(self, block: CheckedBlock) -> None:
-        """A block before the last has as many lines as all others."""
+        """Check the number of lines of a block that is not the last."""
         count = len(block.lines)
         self._block_lines = self._block_lines or count
         self._wanted = self._wanted or count
         if count != self._wanted:
-            self._tell(block, f"has {count} lines, not {self._wanted}")
+            self._report(block, f"has {count} lines, expected {self._wanted}")
 
     def _check_order(self, block: CheckedBlock) -> None:
         lines = block.lines
         if not lines[0]:
-            self._tell(block, "begins with an empty line")
+            self._report(block, "line 1 is empty")
         elif self._part and lines[0] <= self._last:
-            self._tell(block, f"begins with {_told(self._last, lines[0])}")
+            self._report(block, f"line 1 {_disorder(self._last, lines[0])}")
         if not all(map(lt, lines, islice(lines, 1, None))):
             number = next(number for number in range(1, len(lines)) if lines[number - 1] >= lines[number])
-            self._tell(block, f"line {number + 1} is {_told(lines[number - 1], lines[number])}")
+            self._report(block, f"line {number + 1} {_disorder(lines[number - 1], lines[number])}")
 
-    def _tell(self, block: CheckedBlock, reason: str) -> None:
+    def _report(self, block: CheckedBlock, reason: str) -> None:
         self.faults.append(Fault(block.offset, f"block {block.number}: {reason}"))
 
     def report(self, read: _Hashed) -> CheckedShard:
-        """All that was taken."""
+        """The contents of all blocks taken."""
         last_lines = len(self._before.lines) if self._before is not None else 0
         if self._before is not None and self._wanted and last_lines > self._wanted:
-            self._tell(self._before, f"has {last_lines} lines, not {self._wanted} or fewer")
+            self._report(self._before, f"has {last_lines} lines, expected at most {self._wanted}")
         return CheckedShard(
             read.size,
             self._lines,
@@ -209,8 +214,8 @@ class _Walk:
         )
 
 
-def _told(before: bytes, line: bytes) -> str:
-    """What is wrong with a line behind another."""
+def _disorder(before: bytes, line: bytes) -> str:
+    """What is wrong with a line that is not greater than the one before it."""
     if line == before:
-        return f"the same line as the one before it, {line[:80]!r}"
-    return f"out of order: {line[:80]!r} behind {before[:80]!r}"
+        return f"repeats the previous line, {line[:80]!r}"
+    return f"is out of order: {line[:80]!r} after {before[:80]!r}"

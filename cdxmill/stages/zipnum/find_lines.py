@@ -1,6 +1,6 @@
-"""A range of keys -> the lines of a ZipNum cluster that lie in it, block after block.
+"""A key range -> the lines of a ZipNum cluster in it, block by block.
 
-Blocks that lie one behind the other in a shard are read at once where a read costs a request.
+With `join`, neighboring blocks of a shard are read together. This saves requests over a network.
 """
 
 from __future__ import annotations
@@ -23,29 +23,28 @@ __all__ = [
 ]
 
 JOINED = 8 << 20
-"""Bytes of neighbouring blocks in one read, at most, unless one block has more: about 30 blocks of 3000 lines."""
-
+"""Maximum bytes of neighboring blocks in one read, about 30 blocks of 3000 lines. A larger block is read alone."""
 
 _GROUP = 32
-"""Blocks that are read together at most where an answer is read backwards: as many as `JOINED` has."""
+"""Maximum number of blocks in one read if an answer is read backwards, about as many as `JOINED` allows."""
 
 
 class BlockReader:
-    """Opens blocks; the last one stays open, for the next question may be for it, too."""
+    """Opens blocks. The last one stays open for the next search."""
 
     def __init__(self, read: ReadShard) -> None:
         self._read = read
         self._last: BlockText | None = None
 
     def text_of(self, block: BlockRef, low: bytes, read: ReadShard | None = None) -> BlockText:
-        """The text of a block, to be asked for lines from `low` on; `read` in place of the reader's own."""
+        """The text of a block, for lines >= `low`. `read` replaces the reader's own function."""
         last = self._last
         if last is None or last.block != block or not last.can_answer(low):
             last = self._last = BlockText(block, read or self._read)
         return last
 
     def read_all(self, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:
-        """The texts of blocks that lie one behind the other, all of them read at once."""
+        """The texts of neighboring blocks, read together."""
         shard, start = run[0].shard, run[0].offset
         size = run[-1].offset + run[-1].length - start
         last = self._last
@@ -62,7 +61,7 @@ class BlockReader:
 
 
 def wanted_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> Iterator[BlockRef]:
-    """The blocks that may have lines from `low` on and below `high`, in order. Raises DamagedCluster."""
+    """The blocks that may contain lines >= `low` and < `high`, in order. Raises DamagedCluster."""
     for block in index.blocks(low):
         if block.key >= high:
             return
@@ -72,9 +71,9 @@ def wanted_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> Iterator[Bl
 def find_lines(
     blocks: Iterable[BlockRef], reader: BlockReader, low: bytes, high: bytes, join: bool, few: bool = False
 ) -> Iterator[list[bytes]]:
-    """The lines from `low` on and below `high`, a list for each block that has any. Raises DamagedCluster.
+    """The lines >= `low` and < `high`, one list for each block that contains any. Raises DamagedCluster.
 
-    With `join` neighbouring blocks are read at once, with `few` at first no more than two of them.
+    With `join`, neighboring blocks are read together; with `few`, the first reads are small, see `joined`.
     """
     for text in texts(blocks, reader, low, join, few):
         lines, is_beyond = text.between(low, high)
@@ -87,7 +86,7 @@ def find_lines(
 def find_backwards(
     blocks: list[BlockRef], reader: BlockReader, low: bytes, high: bytes, join: bool
 ) -> Iterator[list[bytes]]:
-    """The lists of `find_lines`, the last one first: blocks are read from the end on, and no more than are taken."""
+    """The lists of `find_lines` in reverse order. Blocks are read from the end, only as far as lists are taken."""
     end, size = len(blocks), 2 if join else 1
     while end > 0:
         start = max(0, end - size)
@@ -108,7 +107,7 @@ def texts(
 
 
 def joined(blocks: Iterable[BlockRef], few: bool = False) -> Iterator[list[BlockRef]]:
-    """Blocks that are read at once: neighbours of one shard; with `few` 2 of them, then 4, 8 and so on.
+    """Groups of neighboring blocks of one shard, to be read together. With `few`, 2 blocks first, then 4, 8 ...
 
     >>> blocks = [BlockRef(b"k", b"a", 0, 5), BlockRef(b"l", b"a", 5, 9), BlockRef(b"m", b"b", 0, 5)]
     >>> [len(run) for run in joined(blocks)]

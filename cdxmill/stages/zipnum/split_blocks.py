@@ -1,7 +1,7 @@
 """The blocks of a cluster -> split points that divide its lines evenly.
 
-The index has a key for every block, and blocks hold one number of lines, but for the last of a
-shard. So the number of lines before a key is known to a block.
+The index has a key for every block. All blocks have the same number of lines, except the last one of a shard. So
+the number of lines before each of these keys is known.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import NamedTuple
 from cdxmill.formats.zipnum_index import BlockRef
 
 MARKS_PER_SHARD = 1000
-"""So many keys are held for each shard at the least, where there are as many: a shard is then off by 0.1 %."""
+"""Keys kept per shard, at least, if the index has that many. A shard then differs by 0.1 % from the best size."""
 
 
 class Mark(NamedTuple):
-    """A key that a block begins with, and the lines before it, in blocks."""
+    """The first key of a block, and the number of lines before it, in full blocks."""
 
     before: float
     key: bytes
 
 
 class Marks(NamedTuple):
-    """Marks in order, of `blocks` blocks that hold `total` full blocks of lines."""
+    """Marks in order, from `blocks` blocks with the lines of `total` full blocks."""
 
     marks: list[Mark]
     total: float
@@ -32,10 +32,10 @@ class Marks(NamedTuple):
 
 
 def mark_blocks(blocks: Iterable[BlockRef], last_blocks: Mapping[bytes, float], most: int) -> Marks:
-    """Marks of a whole index, `most` of them or fewer, at like distances.
+    """Up to `most` marks of a whole index, at equal distances.
 
-    `last_blocks` has what the last block of a shard holds, as a share of a full one; where it has
-    not, the bytes tell. Requires: keys are in order.
+    `last_blocks` has the lines of a shard's last block as a share of a full block. Without a value the share is
+    estimated from the size in bytes. Requires: keys are in order.
     """
     marks: list[Mark] = []
     total, count, step = 0.0, 0, 1
@@ -53,7 +53,7 @@ def mark_blocks(blocks: Iterable[BlockRef], last_blocks: Mapping[bytes, float], 
 def _with_shares(
     blocks: Iterable[BlockRef], last_blocks: Mapping[bytes, float]
 ) -> Iterator[tuple[BlockRef, float]]:
-    """Each block with what it holds: 1, and of the last block of a shard less."""
+    """Each block with its share of a full block: 1, and less for the last one of a shard."""
     before: BlockRef | None = None
     size = count = 0
     for block in blocks:
@@ -75,7 +75,7 @@ def _last_share(block: BlockRef, known: Mapping[bytes, float], size: int, count:
 
 
 def pick_marks(found: Marks, shards: int) -> list[bytes]:
-    """`shards` - 1 keys that divide the lines as evenly as can be, in order; fewer where there are fewer keys.
+    """`shards` - 1 keys that divide the lines as evenly as possible, in order; fewer if there are too few keys.
 
     >>> marks = [Mark(0, b"a"), Mark(1, b"b"), Mark(2, b"c"), Mark(3, b"d")]
     >>> pick_marks(Marks(marks, 4, 4), 2), pick_marks(Marks(marks, 4, 4), 9)

@@ -14,7 +14,7 @@ BLOCK_LINES = 3000
 
 
 class WrittenShard(NamedTuple):
-    """What a finished shard holds; `sha256` is that of the shard file."""
+    """The contents of a finished shard. `sha256` is that of the file."""
 
     lines: int
     blocks: int
@@ -25,10 +25,10 @@ class WrittenShard(NamedTuple):
 def write_shard(
     blocks: Iterable[TextBlock], name: str, shard: IO[bytes], part: IO[bytes], compressor: Compressor
 ) -> WrittenShard:
-    """Write sorted lines to `shard`, a gzip member a block, and a line a block to `part`.
+    """Write sorted lines: to `shard` one gzip member per block, to `part` one line per block.
 
-    Requires: `blocks` give sorted, distinct lines. A shard without lines is one empty gzip member,
-    its part is empty.
+    A shard without lines is one empty gzip member, and its part is empty. Requires: the lines of `blocks` are sorted
+    and distinct.
     """
     offset = count = number = 0
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""The sample configurations of conf/openwayback: their settings, and copies with paths of this machine."""
+"""The sample configurations of conf/openwayback: their settings, and copies with the paths of the tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGE_SIZE = int(settings("cdxServer")["pageSize"])
 def write_configurations(
     folder: Path, served: Path, replayed: Path, archives: Iterable[Path]
 ) -> tuple[Path, Path]:
-    """The CDX server's webapp for the cluster `served`, and the collection's file for `replayed`."""
+    """The CDX server's webapp for the cluster `served`, and the collection file for the cluster `replayed`."""
     path_index = folder / "path-index.txt"
     path_index.write_text("".join(sorted(f"{path.name}\t{path}\n" for path in archives)))
     (folder / "WEB-INF").mkdir()

@@ -1,4 +1,4 @@
-"""OpenWayback's own classes in one JVM, asked over HTTP: Maven fetches them and compiles what starts them."""
+"""OpenWayback's own classes in one JVM, used over HTTP. Maven fetches them and compiles the class that starts them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAVEN_SECONDS = 600
 def class_path(root: Path) -> str:
     """OpenWayback's jars and the classes beside this file, as `java -cp` takes them.
 
-    Maven runs only where build/openwayback does not have them yet; then it may need the network.
+    Maven runs only if build/openwayback does not have them. Then it may need the network.
     """
     build = root / "build/openwayback"
     build.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def class_path(root: Path) -> str:
 
 
 def is_fresh(build: Path) -> bool:
-    """Whether the folder has the classes of the sources as they are now, and Maven's cache all jars."""
+    """Whether the folder has the classes of the current sources, and Maven's cache has all jars."""
     made_from, jars = build / "made-from", build / "classpath"
     return (
         made_from.exists()
@@ -68,18 +68,18 @@ def _run_maven() -> None:
 
 
 class OpenWayback:
-    """A running OpenWayback.java; what touches its network happens in the one thread of `network`."""
+    """A running OpenWayback.java. One thread, that of `network`, sends all requests."""
 
     def __init__(self, classes: str, webapp: Path, collection: Path, log: Path, network: Executor) -> None:
         self._network = network
         self._log = log
-        # UTF-8, for the CDX server packs its answers in the charset of the JVM.
+        # UTF-8, because the CDX server compresses its answers in the charset of the JVM.
         command = ["java", "-Xmx256m", "-Dfile.encoding=UTF-8", "-cp", classes, "OpenWayback"]
         self._process = network.submit(self._start, [*command, webapp, collection]).result()
         self._port = self._read_port()
 
     def get(self, path: str, **params: object) -> Answer:
-        """Requests a path of the server, with a query."""
+        """Request a path of the server, with a query."""
         query = "?" + urlencode(params, doseq=True) if params else ""
         return self._network.submit(self._get, path + query).result()
 

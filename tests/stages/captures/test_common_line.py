@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdxmill.capture import CommonLine, CrawlNotes
+from cdxmill.capture import CommonLine, CrawlNotes, Outcome
 from cdxmill.stages import native
+from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.common_line import common_reader
-from cdxmill.stages.captures.index_archive import Findings, index_archive
-from cdxmill.stages.captures.make_captures import CaptureOptions
+from cdxmill.stages.captures.index_archive import ArchiveIndexer, Findings
 from tests.material.sanitizers import run_sanitized
 from tests.stages.captures.common_records import archive, contents
 
@@ -29,15 +29,10 @@ class Indexed(NamedTuple):
 
 
 def indexed(data: bytes, options: CaptureOptions = USUAL, line_format: str = "cdxj") -> Indexed:
-    findings = Findings()
-    lists = index_archive(
-        lambda offset, size: data[offset : offset + size],
-        b"a\xc3\xa9.warc.gz",
-        options,
-        line_format,
-        findings,
+    indexer = ArchiveIndexer(
+        lambda offset, size: data[offset : offset + size], b"a\xc3\xa9.warc.gz", options, line_format
     )
-    return Indexed([line for lines in lists for line in lines], findings)
+    return Indexed([line for lines in indexer for line in lines], indexer.findings)
 
 
 def in_python(data: bytes, options: CaptureOptions = USUAL, line_format: str = "cdxj") -> Indexed:
@@ -68,7 +63,7 @@ def test_most_captures_of_crawls_come_the_quick_way() -> None:
         assert isinstance(taken(content), CommonLine)
     notes, request = _metadata()
     assert taken(notes) == CrawlNotes(b"<urn:x:1>", b"UTF-8", b"eng")
-    assert taken(request) is None
+    assert taken(request) is Outcome.NO_LINE
 
 
 def taken(content: bytes) -> object:
@@ -104,7 +99,7 @@ def test_any_records_lead_to_the_same_lines(records: list[bytes]) -> None:
 
 
 def test_a_host_without_a_key_is_left_to_python() -> None:
-    assert taken(COMMON % b"http://example.com:99999/a") is False
+    assert taken(COMMON % b"http://example.com:99999/a") is Outcome.NOT_COMMON
 
 
 def test_wrong_arguments_are_refused() -> None:
@@ -125,6 +120,7 @@ COMMON = (
 _FUZZ = """
 import ctypes, random, sys
 from _native import read
+from cdxmill.capture import Outcome
 class Origins(dict):
     __missing__ = lambda self, origin: b""
 origins = Origins({b"http://example.com": b"com,example)"})
@@ -139,7 +135,7 @@ for number in range(40000):
     if not random.randrange(4):
         del data[random.randrange(len(data) + 1) :]
     exact = (ctypes.c_char * len(data)).from_buffer_copy(data)  # a bytearray has a NUL behind it
-    taken += read((origins, b"x", lambda content, start, end: b"D"), exact, 1, 2) is not False
+    taken += read((origins, b"x", lambda content, start, end: b"D"), exact, 1, 2) is not Outcome.NOT_COMMON
 assert taken > 4000, taken
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cdxmill.capture import Capture, Record
-from cdxmill.stages.captures.make_captures import CaptureOptions, make_captures
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.make_captures import make_captures
 
 URL = b"http://example.com/a"
 

@@ -95,7 +95,7 @@ def test_garbage_behind_or_between_members_is_an_error(garbage: bytes) -> None:
 
 
 def test_a_gzip_file_cut_to_its_first_byte_is_an_error() -> None:
-    with pytest.raises(MemberError, match="ends inside"):
+    with pytest.raises(MemberError, match="truncated inside"):
         lines_in(gzip.compress(b"a\n")[:1])
 
 

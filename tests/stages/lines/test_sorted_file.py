@@ -36,13 +36,11 @@ def packed(text: bytes, cuts: Sequence[int]) -> bytes:
 
 def noted(data: bytes, most: int = SOME) -> tuple[bytes, SeekPoints | None]:
     """The text that was shown, and the places."""
-    steps = note_seek_points(Window(lambda offset, size: data[offset : offset + size]), most)
-    text = b""
-    while True:
-        try:
-            text += next(steps)
-        except StopIteration as end:
-            return text, end.value
+    pieces: list[bytes] = []
+    seek_points = note_seek_points(
+        Window(lambda offset, size: data[offset : offset + size]), most, pieces.append
+    )
+    return b"".join(pieces), seek_points
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -100,7 +100,7 @@ def test_a_damaged_block_is_named_with_shard_and_offset(flip: int) -> None:
     data[flip + (len(data) if flip < 0 else second)] ^= 0xFF
     shards.shard = bytes(data)
     if flip != 4:  # the time in a gzip header means nothing
-        assert f"cdx-00000.gz@{second}: the block is damaged" in damaged(shards)
+        assert f"cdx-00000.gz@{second}: the block is corrupt" in damaged(shards)
 
 
 def test_a_damaged_block_stays_one_when_it_is_asked_again() -> None:
@@ -109,14 +109,14 @@ def test_a_damaged_block_stays_one_when_it_is_asked_again() -> None:
     shards.shard = shards.shard[:-8] + b"\0" * 8
     reader = BlockReader(shards.read)
     for _ in range(3):
-        with pytest.raises(DamagedCluster, match="the block is damaged"):
+        with pytest.raises(DamagedCluster, match="the block is corrupt"):
             list(find_lines(wanted_blocks(index, b"a", b"b"), reader, b"a", b"b", False))
 
 
 def test_a_cut_shard_is_damaged() -> None:
     shards = Shards([b"a 1 {}"])
     shards.shard = shards.shard[:-3]
-    assert "the block is damaged" in damaged(shards)
+    assert "the block is corrupt" in damaged(shards)
 
 
 def test_a_block_that_does_not_begin_with_its_key_is_damaged() -> None:
@@ -129,20 +129,20 @@ def test_a_block_that_does_not_begin_with_its_key_is_damaged() -> None:
 def test_two_members_where_one_block_should_be_are_damage() -> None:
     shards = Shards([b"a 1 {}", b"a 2 {}"])
     shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, len(shards.shard)))
-    assert "the block is damaged" in damaged(shards)
+    assert "the block is corrupt" in damaged(shards)
 
 
 @pytest.mark.parametrize("index", [b"a 1\n", b"a 1\tcdx-00000.gz\t0\n", b"\n", b"a 1\tcdx-00000.gz\tx\t5\n"])
 def test_a_damaged_index_is_told(index: bytes) -> None:
     shards = Shards([b"a 1 {}"])
     shards.index = index
-    assert "the index is damaged" in damaged(shards)
+    assert "the index is corrupt" in damaged(shards)
 
 
 def test_a_length_that_lies_is_damage_and_reads_nothing() -> None:
     shards = Shards([b"a 1 {}"])
     shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, 10**15))
-    assert "the block is damaged" in damaged(shards)
+    assert "the block is corrupt" in damaged(shards)
     assert shards.reads == []
 
 

@@ -1,36 +1,37 @@
-"""Why Hadoop did not do what it was asked, in one line: mrjob tells no more than the command it has run."""
+"""Find the reason why a step failed on Hadoop, as one line. mrjob itself reports only the command that it ran."""
 
 from __future__ import annotations
 
 import logging
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from mrjob.logs.errors import _pick_error
 from mrjob.logs.task import _interpret_task_logs
 
+from cdxmill.jobs.mrjob_types import LogInterpretation, RunnerLike
+
 _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Command Failed!")
 _CAUSE = re.compile(r"^(?:.*: )?([\w.$]+(?:Exception|Error): .*)$")
 _BETWEEN = re.compile(r":\d+\+\d+,")
-"""Ends a file's range, but for the last, in the list of a task's inputs."""
+"""Separates the files in Hadoop's list of a task's inputs: a range of bytes, then a comma."""
 _JAVA_STARTS = "Picked up JAVA_TOOL_OPTIONS"
 _KILLED = re.compile(r"Job job_\S+ failed with state KILLED due to: (.*)")
 _FILES_SHOWN = 5
 _MASTER = "_000001"
-"""Ends the id of the container that has no task."""
+"""End of the container id of the application master, which runs no task."""
 _HINTS = {
-    "subprocess failed with code 41": "the nodes' Python is older than 3.9: name another with --python-bin",
+    "subprocess failed with code 41": "the nodes' Python is older than 3.9: give another with --python-bin",
     "subprocess failed with code 42": "the nodes' Python lacks a library of cdxmill: run bootstrap.sh of this version there",
-    "Cannot run program": "name a Python that the nodes have with --python-bin",
-    "Unexpected end of input stream": "an input that ends in .gz is cut or empty",
-    "not a gzip file": "an input that ends in .gz is no gzip",
+    "Cannot run program": "give a Python that exists on the nodes with --python-bin",
+    "Unexpected end of input stream": "an input that ends in .gz is truncated or empty",
+    "not a gzip file": "an input that ends in .gz is not gzip",
 }
-"""Hadoop's words, and what they mean here."""
+"""Parts of Hadoop's messages, and what to do about them."""
 
 
 class Complaints(logging.Handler):
-    """What mrjob logs of things that go wrong, even where it is told to be quiet."""
+    """Collects the errors that mrjob logs, with --quiet too."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -41,7 +42,7 @@ class Complaints(logging.Handler):
         logger.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the line, if it tells why."""
+        """Keep the line if it may be the reason."""
         line = record.getMessage().strip().removeprefix("STDERR: ")
         if killed := _KILLED.match(line):
             self.killed = killed[1]
@@ -49,43 +50,47 @@ class Complaints(logging.Handler):
             self.lines.append(line)
 
 
-def explain(error: Exception, runner: Any, complaints: Complaints) -> str:
-    """Why a job of `runner` (None where it did not come to be) ended with `error`; where more is told."""
+def explain(error: Exception, runner: RunnerLike | None, complaints: Complaints) -> str:
+    """One line: the reason why the job failed with `error`, and where to find more.
+
+    `runner` is None if the error came before there was one.
+    """
     found = runner._log_interpretations[-1] if runner is not None and runner._log_interpretations else {}
-    application = found.get("step", {}).get("application_id") if found and runner.alias == "hadoop" else None
-    if application and not complaints.killed:
+    is_hadoop = runner is not None and runner.alias == "hadoop"
+    application = found.get("step", {}).get("application_id") if is_hadoop else None
+    if runner is not None and application and not complaints.killed:
         _read_logs(runner, found, application)
         _drop_noise(found)
     failure = _pick_error(found) or {}
     reason = complaints.killed or _reason(failure) or (complaints.lines or [str(error)])[-1]
-    told = [f"the job failed: {reason}", *(hint for words, hint in _HINTS.items() if words in reason)]
+    parts = [f"the job failed: {reason}", *(hint for words, hint in _HINTS.items() if words in reason)]
     if files := _inputs(failure):
-        told.append(f"inputs of the task: {_some(files)}")
+        parts.append(f"inputs of the task: {_some(files)}")
     if application:
-        told.append(f"`yarn logs -applicationId {application}` shows more")
-    return "; ".join(told)
+        parts.append(f"`yarn logs -applicationId {application}` shows more")
+    return "; ".join(parts)
 
 
-def _read_logs(runner: Any, found: dict[str, Any], application: str) -> None:
-    """Put in what the tasks' own logs tell, where they can be read: mrjob takes the master's for one of them."""
+def _read_logs(runner: RunnerLike, found: LogInterpretation, application: str) -> None:
+    """Add what the logs of the tasks say, if they can be read. mrjob would also read the application master's."""
     logs = runner._ls_task_logs("streaming", application_id=application)
     tasks = (log for log in logs if not log.get("container_id", "").endswith(_MASTER))
     found["task"] = _interpret_task_logs(runner.fs, tasks)
 
 
-def _drop_noise(found: dict[str, Any]) -> None:
-    """What Java says at its start is no reason."""
+def _drop_noise(found: LogInterpretation) -> None:
+    """Remove what Java prints at its start."""
     for error in found["task"].get("errors", []):
         lines = error.get("task_error", {}).get("message", "").splitlines()
-        told = [line for line in lines if not line.startswith(_JAVA_STARTS)]
-        if told:
-            error["task_error"]["message"] = "\n".join(told)
+        kept = [line for line in lines if not line.startswith(_JAVA_STARTS)]
+        if kept:
+            error["task_error"]["message"] = "\n".join(kept)
         else:
             error.pop("task_error", None)
 
 
-def _reason(failure: dict[str, Any]) -> str:
-    """What a task says last, or Java's innermost cause."""
+def _reason(failure: LogInterpretation) -> str:
+    """The last line of a task's messages, or Java's innermost cause."""
     lines: list[str] = failure.get("task_error", {}).get("message", "").strip().split("\n")
     if lines[-1]:
         return next((line for line in reversed(lines) if line.startswith("cdxmill: ")), lines[-1])
@@ -97,8 +102,8 @@ def _reason(failure: dict[str, Any]) -> str:
     return causes[-1] if causes else ""
 
 
-def _inputs(failure: dict[str, Any]) -> list[str]:
-    """The files that a task of Hadoop's own was reading."""
+def _inputs(failure: LogInterpretation) -> list[str]:
+    """The files that a task was reading when Hadoop's own reader failed."""
     if "task_error" in failure or "split" not in failure:
         return []
     paths = str(failure["split"]["path"]).removeprefix("Paths:")

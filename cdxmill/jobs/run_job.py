@@ -1,4 +1,4 @@
-"""Running a job from the command line: failures, and exit statuses as those of `cdxmill`."""
+"""Run a job as a command: print its messages, and exit with the same statuses as `cdxmill`."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ import signal
 import subprocess
 import sys
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote, unquote
 
 from mrjob.step import StepFailedException
 
 from cdxmill.errors import CdxmillError, InputError, UsageError
-from cdxmill.jobs.step_failure import Complaints, explain
+from cdxmill.jobs.hadoop_failure import Complaints, explain
+from cdxmill.jobs.mrjob_types import Counters, RunnerLike
 
 if TYPE_CHECKING:
-    from cdxmill.jobs.bulk_job import BulkJob
+    from cdxmill.jobs.stream_job import StreamJob
 
 OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _COMMAND = re.compile(r"Command '?\[.*\]'?", re.S)
-"""What mrjob tells of a command that failed; keys may be among its arguments."""
+"""A failed command in a message of mrjob. Its arguments may contain keys, so it is not printed."""
 _GROUP = "failures"
 _SAFE = "".join(character for character in map(chr, range(32, 127)) if character not in "%,")
-"""What a counter's name may hold besides: mrjob takes no comma and no line end."""
+"""Characters that are not quoted in a counter's name. mrjob allows no comma and no line end there."""
 
 
-def count_failure(job: BulkJob, path: str, reason: str, hint: str = "") -> None:
-    """Tell the launcher of an input that is no good; a counter is all that a task can send it."""
+def count_failure(job: StreamJob, path: str, reason: str, hint: str = "") -> None:
+    """Report a failed input to the launcher. A counter is the only thing that a task can send to it."""
     text = f"{path}: {reason}" + (f"; {hint}" if hint else "")
     job.increment_counter(_GROUP, quote(text, _SAFE, errors="surrogateescape"))
 
 
-def run(job: BulkJob) -> None:
-    """Run the job as a command; exits unless all went well."""
+def run(job: StreamJob) -> None:
+    """Run the job as a command. Exits unless the status is 0."""
     signal.signal(signal.SIGTERM, _terminate)
     status = launch(job)
     if status:
@@ -42,13 +43,14 @@ def run(job: BulkJob) -> None:
 
 
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    """Unwind, so that mrjob ends its tasks and removes its files."""
+    """Exit by an exception, so that mrjob ends its tasks and removes its files."""
     sys.exit(128 + number)
 
 
-def launch(job: BulkJob) -> int:
-    """Run the job, show its output and its failures; the exit status."""
-    runner, complaints = None, Complaints()
+def launch(job: StreamJob) -> int:
+    """Run the job, print its output and its failures. Returns the exit status."""
+    runner: RunnerLike | None = None
+    complaints = Complaints()
     try:
         runner = job.make_runner()
         with runner:
@@ -64,19 +66,19 @@ def launch(job: BulkJob) -> int:
         return _fail(explain(error, runner, complaints) if job.is_on_hadoop else error, STOPPED)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
-    except Exception as error:  # mrjob's and its libraries', of many kinds: none means that inputs failed
+    except Exception as error:  # of mrjob and its libraries; none of them means that inputs failed
         return _fail(f"{type(error).__name__}: {error}", STOPPED)
     return FAILED if failed else OK
 
 
-def _finish(job: BulkJob, runner: Any) -> int:
-    failed = _tell_failures(runner.counters()[0])
+def _finish(job: StreamJob, runner: RunnerLike) -> int:
+    failed = _print_failures(runner.counters()[0])
     output = b"".join(runner.cat_output())
     job.show(job.finish(output))
     return failed
 
 
-def _tell_failures(counters: dict[str, dict[str, int]]) -> int:
+def _print_failures(counters: Counters) -> int:
     failures = sorted(counters.get(_GROUP, {}))
     for failure in failures:
         print(unquote(failure, errors="surrogateescape"), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A peer that is not there is left out, and the table says why."""
+"""A peer that is not installed is skipped, and the table says why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.results import as_numbers
 from bench.running import run_section
 
 
-def test_without_java_jwarc_is_left_out_and_the_others_are_measured(
+def test_without_java_jwarc_is_skipped_and_the_others_are_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = Tool("cdxmill", lambda out: ["/bin/sh", "-c", f"echo line > {out}/o"], ("o",))
@@ -25,9 +25,9 @@ def test_without_java_jwarc_is_left_out_and_the_others_are_measured(
     assert rows[1][0] == "cdxmill"
     assert rows[1][-1] == "1"
     assert [row[1] for row in rows[2:]] == [
-        "left out: there is no java on the PATH",
+        "skipped: there is no java on the PATH",
         "failed, exit 3: why",
-        "left out: no-such-program is not installed",
+        "skipped: no-such-program is not installed",
     ]
     assert list(as_numbers(results)) == ["cdxmill"]
     assert len(as_numbers(results)["cdxmill"]["wall"]) == 2

@@ -1,6 +1,6 @@
-"""Split points: text <-> Hadoop SequenceFile.
+"""Convert split points between a text file and a Hadoop SequenceFile.
 
-python seqfileutils.py --copyfrom splits.txt splits.seq     (or the other way round)
+python seqfileutils.py --copyfrom splits.txt splits.seq     (or the reverse)
 python seqfileutils.py --count splits.seq
 """
 
@@ -17,30 +17,30 @@ from cdxmill.inputs.split_files import read_splits
 from cdxmill.storage.choose import read_bytes, write_atomic
 
 
-def write_split_files(points: Sequence[bytes], place: str) -> None:
-    """Write a SequenceFile at `place`, a path or URL, and the text beside it, ending in .txt.
+def write_split_files(points: Sequence[bytes], path: str) -> None:
+    """Write a SequenceFile at `path`, a path or URL, and a text file with the ending .txt beside it.
 
-    Where `place` itself ends in .txt it is the text, and the SequenceFile ends in .seq.
+    If `path` itself ends in .txt it is the text file, and the SequenceFile ends in .seq.
     """
-    head, slash, name = place.rpartition("/")
+    head, slash, name = path.rpartition("/")
     text = head + slash + PurePosixPath(name).with_suffix(".txt").name
     write_points(points, text, is_text=True)
-    write_points(points, place[:-4] + ".seq" if place == text else place, is_text=False)
+    write_points(points, path[:-4] + ".seq" if path == text else path, is_text=False)
 
 
-def write_points(points: Sequence[bytes], place: str, is_text: bool) -> None:
+def write_points(points: Sequence[bytes], path: str, is_text: bool) -> None:
     """Write one file of split points."""
-    with write_atomic(place) as file:
+    with write_atomic(path) as file:
         file.write(format_text(points) if is_text else format_sequence_file(points))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Convert or count; the exit status."""
-    parser = ArgumentParser(description="Converts split points, a text file <-> a Hadoop SequenceFile.")
+    """Convert or count. Returns the exit status."""
+    parser = ArgumentParser(description="Convert split points between a text file and a Hadoop SequenceFile.")
     parser.add_argument("seqfile", help="the file to write, or to count")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--copyfrom", help="split points of the other kind")
-    what.add_argument("--count", action="store_true", help="print how many split points the file has")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--copyfrom", help="a file of split points of the other kind")
+    action.add_argument("--count", action="store_true", help="print the number of split points")
     options = parser.parse_args(arguments)
     try:
         points = read_splits(options.copyfrom or options.seqfile)

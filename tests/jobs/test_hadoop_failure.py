@@ -1,4 +1,4 @@
-"""jobs/step_failure.py: of all that Hadoop and mrjob say about a job that failed, the line that tells why."""
+"""jobs/hadoop_failure.py: of all that Hadoop and mrjob say about a job that failed, the line that tells why."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def runner(client_error: str = "", logs: tuple[dict[str, Any], ...] = ()) -> Any
 
 
 def explained(found: Any, *complaints: str) -> str:
-    from cdxmill.jobs.step_failure import Complaints, explain
+    from cdxmill.jobs.hadoop_failure import Complaints, explain
 
     heard = Complaints()
     for complaint in complaints:
@@ -55,12 +55,12 @@ def explained(found: Any, *complaints: str) -> str:
     [
         (
             f"{STREAMING} 41\n\tat x",
-            "; the nodes' Python is older than 3.9: name another with --python-bin; `yarn",
+            "; the nodes' Python is older than 3.9: give another with --python-bin; `yarn",
         ),
         (f"{STREAMING} 42\n\tat x", "; the nodes' Python lacks a library of cdxmill: run bootstrap.sh"),
         (
             NO_PROGRAM,
-            '"/no/python": error=2, No such file or directory; name a Python that the nodes have with',
+            '"/no/python": error=2, No such file or directory; give a Python that exists on the nodes with',
         ),
         (
             f"{STREAMING} 1\n\tat x",
@@ -79,7 +79,7 @@ def test_the_inputs_of_a_task_that_fails_in_hadoops_reader_are_named(tmp_path: P
     log = {"path": str(tmp_path / "syslog"), "container_id": "container_1_0001_01_000002"}
     line = explained(runner(f"{STREAMING} 1", (log,)))
     assert line == (
-        "the job failed: java.io.EOFException: Unexpected end of input stream; an input that ends in .gz is cut or "
+        "the job failed: java.io.EOFException: Unexpected end of input stream; an input that ends in .gz is truncated or "
         "empty; inputs of the task: /in/0.gz, /in/1.gz, /in/2.gz, /in/3.gz, /in/4.gz and 2 more; "
         "`yarn logs -applicationId application_1_0001` shows more"
     )

@@ -1,14 +1,17 @@
-"""jobs/remote_folder.py and cdx_on_hadoop.py: what the hadoop command says is not taken for what it does not say."""
+"""jobs/hadoop_folder.py and hadoop_inputs.py: what the hadoop command says is not taken for what it does not say."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
 
 URL = "hdfs:///clusters/c"
+NO_RUNNER: Any = None
+"""For inputs of this machine no runner is asked."""
 
 
 @pytest.fixture
@@ -22,7 +25,7 @@ def hadoop(tmp_path: Path) -> Path:
 
 
 def test_a_folder_that_is_not_there_is_empty(hadoop: Path, tmp_path: Path) -> None:
-    from cdxmill.jobs.remote_folder import RemoteFolder
+    from cdxmill.jobs.hadoop_folder import RemoteFolder
 
     (tmp_path / "says").write_text(f"ls: `{URL}': No such file or directory\n")
     folder = RemoteFolder(URL, [str(hadoop)])
@@ -34,7 +37,7 @@ def test_a_folder_that_is_not_there_is_empty(hadoop: Path, tmp_path: Path) -> No
     [
         (
             "ls: Call From a/1.2.3.4 to b:9000 failed: Connection refused; For more details see:  x",
-            "refused); see",
+            "refused); correct",
         ),
         (
             "WARN x\nls: Permission denied: user=a, access=READ",
@@ -42,7 +45,7 @@ def test_a_folder_that_is_not_there_is_empty(hadoop: Path, tmp_path: Path) -> No
         ),
         (
             "ls: `s3a://b/x': NoSuchBucket: no bucket (Service: S3, Status Code: 404)",
-            "no bucket); see to that",
+            "no bucket); correct this",
         ),
     ],
 )
@@ -50,8 +53,8 @@ def test_a_folder_that_cannot_be_looked_into_is_not_taken_for_an_empty_one(
     hadoop: Path, tmp_path: Path, said: str, told: str
 ) -> None:
     """A finished cluster would be deleted."""
-    from cdxmill.jobs.remote_folder import RemoteFolder
-    from cdxmill.jobs.zipnum_hadoop import clear
+    from cdxmill.jobs.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.zipnum_on_hadoop import clear
 
     (tmp_path / "says").write_text(said + "\n")
     with pytest.raises(StoppedError) as caught:
@@ -62,22 +65,22 @@ def test_a_folder_that_cannot_be_looked_into_is_not_taken_for_an_empty_one(
 
 
 def test_inputs_of_this_machine_are_cdx_files_that_are_there(tmp_path: Path) -> None:
-    from cdxmill.jobs.cdx_on_hadoop import cdx_inputs
+    from cdxmill.jobs.hadoop_inputs import cdx_inputs
 
     (tmp_path / "below").mkdir()
     for name in ("a.cdx.gz", "b.cdxj", "below/c.cdx", "notes.txt", ".cdx.swp"):
         (tmp_path / name).touch()
     files = [str(tmp_path / name) for name in ("a.cdx.gz", "b.cdxj", "below/c.cdx")]
-    assert cdx_inputs([str(tmp_path)], None) == files
-    assert cdx_inputs([f"{tmp_path}/*.cdx*", "hdfs:///x/a.cdx.gz"], None) == [
+    assert cdx_inputs([str(tmp_path)], NO_RUNNER) == files
+    assert cdx_inputs([f"{tmp_path}/*.cdx*", "hdfs:///x/a.cdx.gz"], NO_RUNNER) == [
         *files[:2],
         "hdfs:///x/a.cdx.gz",
     ]
     (tmp_path / "empty").mkdir()
     for absent, reason in (
-        ("empty", "no CDX file is in"),
+        ("empty", "no CDX file in"),
         ("x.cdx", "no such file"),
         ("*.x", "no such file"),
     ):
         with pytest.raises(UsageError, match=reason):
-            cdx_inputs([str(tmp_path / absent)], None)
+            cdx_inputs([str(tmp_path / absent)], NO_RUNNER)

@@ -1,0 +1,111 @@
+"""cluster.loc, compared with the shards and with the files at its locations."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from cdxmill.checks.findings import Finding
+from cdxmill.cluster.files import ClusterFiles
+from cdxmill.cluster.locations import resolved
+from cdxmill.errors import InputError
+from cdxmill.formats.zipnum_index import ShardLocations
+from cdxmill.stages.zipnum.check_shard import CheckedShard
+from cdxmill.storage.choose import (
+    PathOrUrl,
+    absolute,
+    ask_all,
+    is_remote,
+    join,
+    open_ranges,
+    pieces,
+    same_place,
+    status,
+)
+
+
+class _Wrong(NamedTuple):
+    reason: str
+    hint: str = ""
+
+
+def check_locations(
+    files: ClusterFiles, reports: Mapping[str, CheckedShard], base: PathOrUrl | None, exact: bool
+) -> Iterator[Finding]:
+    """Compare cluster.loc with the shards. Without a cluster.loc there are no findings.
+
+    With a `base` the first location of every shard must be there, and no file is looked up. If `exact`, the rows must
+    be in the order of the shards, and other local files are read.
+    """
+    if files.locations_name is None:
+        return
+    path = files.path(files.locations_name)
+    yield from (Finding(path, None, reason) for reason in _wrong_rows(files, reports, exact))
+    rows = files.locations.rows
+    if base is not None:
+        yield from (Finding(path, None, reason) for reason in _elsewhere(rows, absolute(base)))
+    else:
+        yield from (Finding(path, None, *wrong) for wrong in _wrong_files(files, rows, reports, exact))
+
+
+def _wrong_rows(files: ClusterFiles, reports: Mapping[str, CheckedShard], exact: bool) -> Iterator[str]:
+    rows, faults = files.locations
+    yield from faults
+    names = [row.shard for row in rows]
+    for name in sorted(reports.keys() - set(names)):
+        yield f"{name} is missing"
+    for name in sorted(set(names) - reports.keys()):
+        yield f"names {name}, which is not a shard of this cluster"
+    if len(set(names)) < len(names):
+        yield "names a shard twice"
+    if exact and not faults and set(names) == set(reports) and names != list(reports):
+        yield "is not in the order of the shards"
+
+
+def _elsewhere(rows: list[ShardLocations], base: str) -> Iterator[str]:
+    for name, locations in rows:
+        if locations[0] != join(base, name):
+            yield f"the location of {name} is {locations[0]}, not {join(base, name)}"
+
+
+def _wrong_files(
+    files: ClusterFiles, rows: list[ShardLocations], reports: Mapping[str, CheckedShard], exact: bool
+) -> Iterator[_Wrong]:
+    """Look up the file at each location."""
+    named = [
+        (name, resolved(files.folder, location))
+        for name, locations in rows
+        if name in reports
+        for location in locations
+    ]
+    sizes = ask_all(_size, [path for _, path in named])
+    for (name, path), size in zip(named, sizes, strict=True):
+        if size is None:
+            hint = "if the cluster was moved, publish it to itself"
+            yield _Wrong(f"{name} is not at {path}: the file is missing or unreadable", hint)
+            continue
+        report = reports[name]
+        if report.faults or same_place(path, files.shard_path(name)):
+            continue
+        if size and size != report.size:
+            yield _Wrong(f"{name} is not at {path}: that file has {size} bytes, the shard {report.size}")
+        elif exact and not is_remote(path) and _sha256(path) != report.sha256:
+            yield _Wrong(f"{name} is not at {path}: that file has other contents")
+
+
+def _size(path: str) -> int | None:
+    """The size of a file; None if it is missing or unreadable."""
+    try:
+        found = status(path)
+    except InputError:
+        return None
+    return None if found is None or found.is_folder else found.size
+
+
+def _sha256(path: str) -> str:
+    digest = hashlib.sha256()
+    with open_ranges(path) as read_at:
+        for piece in pieces(read_at):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,52 @@
+"""One run of `verify`: its processes, its progress bar, and where findings are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+from cdxmill.checks.findings import Finding
+from cdxmill.running.failures import Failures
+from cdxmill.running.processes import run_tasks
+from cdxmill.running.progress import Progress
+
+
+class HasFindings(Protocol):
+    """The result of a task."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What is wrong, found by the task."""
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result", bound=HasFindings)
+
+
+class VerifyRun(NamedTuple):
+    """How tasks are run: number of processes, where failures are reported, whether to hide the progress bar."""
+
+    processes: int
+    failures: Failures
+    quiet: bool
+
+    def report(self, findings: Iterable[Finding]) -> None:
+        """Report findings to the user."""
+        for finding in findings:
+            self.failures.add(*finding)
+
+    def results(
+        self, title: str, work: Callable[[Task], Result], tasks: Sequence[Task], size: int
+    ) -> list[Result]:
+        """The result of `work` for each task, in order. Findings are reported as soon as a task ends.
+
+        `title` and `size`, the number of bytes to read, are for the progress bar.
+        """
+        results: dict[int, Result] = {}
+        with Progress(title, len(tasks), size, self.quiet) as progress:
+            self.failures.show_on(progress)
+            for number, result in run_tasks(work, tasks, self.processes, progress.tick):
+                self.report(result.findings)
+                results[number] = result
+                progress.advance()
+        return [results[number] for number in sorted(results)]

@@ -1,0 +1,103 @@
+"""A path or URL that a user gave -> the folder of a cluster and its index. All commands look here."""
+
+from __future__ import annotations
+
+import re
+
+from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name
+from cdxmill.storage.choose import exists, is_listed, is_remote, join, list_folder, status
+
+INDEXES = (INDEX, SUMMARY, "all.idx")
+"""File names of an index, in the order in which commands look for them."""
+COLLECTION_INDEXES = "indexes"
+"""The folder of the index in a collection, as pywb and Common Crawl lay it out."""
+_INDEX_ENDINGS = (".idx", ".summary")
+_SHARD = re.compile(r"cdx-\d{5,}\.gz")
+
+
+class Folder:
+    """The files of a folder at a path or URL. A server without listings is asked for each name."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path.rstrip("/") or "/"
+        can_list = not is_remote(path) or is_listed(path)
+        self._listed = set(list_folder(path)) if can_list else None
+        self._asked: dict[str, bool] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file."""
+        if self._listed is not None:
+            return name in self._listed
+        if name not in self._asked:
+            self._asked[name] = exists(self.file(name))
+        return self._asked[name]
+
+    def file(self, name: str) -> str:
+        """The path or URL of a file."""
+        return join(self.path, name)
+
+    def names(self, pattern: re.Pattern[str]) -> list[str]:
+        """The listed files whose names match; none where the server has no listings."""
+        return [name for name in self._listed or () if pattern.fullmatch(name)]
+
+
+def index_files(cluster: str) -> list[str]:
+    """The paths or URLs at which the index of a cluster may be, best first. `cluster` may be an index file."""
+    if _is_index_file(cluster):
+        return [cluster]
+    names = (*INDEXES, f"{COLLECTION_INDEXES}/{INDEX}")
+    return [join(cluster, name) for name in names]
+
+
+def find_index(cluster: str) -> str:
+    """The path or URL of a cluster's index. Raises UsageError or InputError if it has none."""
+    for path in index_files(cluster):
+        if exists(path):
+            return path
+    raise no_index(cluster)
+
+
+def no_index(cluster: str) -> CdxmillError:
+    """The error for a cluster without an index."""
+    if not is_remote(cluster) and exists(join(cluster, part_name(0))):
+        return InputError(cluster, f"has no {INDEX}", "create it with cdxmill publish --unfinished")
+    return UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX} or {SUMMARY})")
+
+
+def find_folder(cluster: str) -> tuple[Folder, str | None]:
+    """The folder of a cluster's files and the name of its index, None if it has no index.
+
+    A folder without cluster files may be a collection, which has them in `indexes`.
+    """
+    if _is_index_file(cluster):
+        path, _, name = cluster.rpartition("/")
+        folder = Folder(path or ("/" if cluster.startswith("/") else "."))
+        return folder, name if folder.has(name) else None
+    folder = Folder(cluster)
+    if not has_cluster(folder):
+        below = Folder(join(cluster, COLLECTION_INDEXES))
+        folder = below if below.has(INDEX) else folder
+    return folder, next(filter(folder.has, INDEXES), None)
+
+
+def has_cluster(folder: Folder) -> bool:
+    """Whether a folder has an index, a manifest or shards."""
+    return any(map(folder.has, (*INDEXES, MANIFEST))) or bool(folder.names(_SHARD))
+
+
+def location_names(index: str | None) -> list[str]:
+    """The names that cluster.loc may have beside an index: its usual one, or that of the index.
+
+    >>> location_names("crawl.idx"), location_names(None)
+    (['cluster.loc', 'crawl.loc'], ['cluster.loc'])
+    """
+    own = [] if index is None else [re.sub(r"\.[^./]*$", "", index) + ".loc"]
+    return list(dict.fromkeys([LOCATIONS, *own]))
+
+
+def _is_index_file(path: str) -> bool:
+    if not path.endswith(_INDEX_ENDINGS):
+        return False
+    found = None if is_remote(path) else status(path)
+    return found is None or not found.is_folder

@@ -1,0 +1,73 @@
+"""Open shards of a cluster. The most recently used ones stay open, and none is closed while it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Lock
+
+import cachetools
+
+
+class OpenShard:
+    """An open shard. `files` closes it; `holders` counts the cache and each read in progress."""
+
+    def __init__(self, path: str, read_at: Callable[[int, int], bytes], files: ExitStack) -> None:
+        self.path, self.read_at, self.files = path, read_at, files
+        self.holders = 0
+
+
+class OpenShards:
+    """Up to `most` open shards by name; the least recently used one is removed first. Threads may share it.
+
+    The last holder of a shard closes it, so a shard that is removed during a read is closed after the read.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._lock = Lock()
+        self._kept: cachetools.LRUCache[bytes, OpenShard] = cachetools.LRUCache(most)
+
+    @contextmanager
+    def borrow(self, name: bytes) -> Iterator[OpenShard | None]:
+        """The open shard of this name, None if it is not open. It stays open until the `with` ends."""
+        with self._lock:
+            shard = self._kept.get(name)
+            if shard is not None:
+                shard.holders += 1
+        try:
+            yield shard
+        finally:
+            if shard is not None:
+                with self._lock:
+                    _release(shard)
+
+    def add(self, name: bytes, shard: OpenShard) -> None:
+        """Keep a shard open. It is closed at once if another thread has already added one of this name."""
+        with self._lock:
+            shard.holders += 1
+            if name in self._kept:
+                _release(shard)
+                return
+            while len(self._kept) >= self._kept.maxsize:
+                _release(self._kept.popitem()[1])
+            self._kept[name] = shard
+
+    def remove(self, name: bytes, shard: OpenShard) -> None:
+        """Stop keeping a shard open, unless another thread has replaced it."""
+        with self._lock:
+            if self._kept.get(name) is shard:
+                del self._kept[name]
+                _release(shard)
+
+    def close(self) -> None:
+        """Stop keeping any shard open."""
+        with self._lock:
+            while self._kept:
+                _release(self._kept.popitem()[1])
+
+
+def _release(shard: OpenShard) -> None:
+    """Remove one holder. Requires: the lock is held."""
+    shard.holders -= 1
+    if not shard.holders:
+        shard.files.close()

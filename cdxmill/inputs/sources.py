@@ -1,0 +1,168 @@
+"""The inventory of the CDX inputs: what a run asks about each of them, once, before it reads them.
+
+Behind a network each question is a request. So size, time and first bytes are asked for together,
+and everything that is decided before the reading is computed from them: empty files, the kind of
+lines, the groups that tasks get, the ceiling of the sample, progress, the fingerprint of the run.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.inputs.cdx_files import read_pieces
+from cdxmill.running.failures import Failures
+from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
+from cdxmill.stages.lines.read_content import read_content
+from cdxmill.stages.window import Window
+from cdxmill.storage.choose import ask_all, is_remote, status
+from cdxmill.storage.look import look
+
+HEAD = 1 << 16
+"""Bytes at the start of each file that are read for the inventory."""
+
+_HEADS = 8
+"""Heads that are kept, those of the largest files: they show how many lines there may be."""
+
+_BATCH = 256
+"""Files that are looked at together: so many heads are in memory at a time."""
+
+_FAR, _FAR_READ = 4 << 20, 1 << 18
+"""The first capture line is searched in so many bytes of text; bytes per read where the head has none."""
+
+
+class Flavour(NamedTuple):
+    """The kind of a file's lines: CDXJ, or CDX with a number of fields."""
+
+    name: str
+    fields: int
+
+
+class Source(NamedTuple):
+    """A CDX file as it was when the run started; size and time are 0 if unknown, flavour None without a line."""
+
+    path: str
+    size: int
+    modified: float
+    flavour: Flavour | None = None
+    is_empty: bool = False
+
+    def state(self) -> tuple[str, int, float]:
+        """Changes when the file does."""
+        path = self.path if is_remote(self.path) else str(Path(self.path).absolute())
+        return path, self.size, self.modified
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The sources of a run, in their order, and the heads of the largest of them, the largest first."""
+
+    sources: Sequence[Source]
+    heads: Sequence[bytes]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files whose size is known."""
+        return sum(source.size for source in self.sources)
+
+
+def take_inventory(paths: Sequence[str], flavours: bool = False) -> Inventory:
+    """Look at each file once. Without `flavours` the kind of the lines is not determined.
+
+    Files that cannot be read are left for the reader to report.
+    """
+    sources: list[Source] = []
+    heads: list[tuple[int, str, bytes]] = []
+    flavour_of = _flavour if flavours else _no_flavour
+    for start in range(0, len(paths), _BATCH):
+        looks = ask_all(partial(_look, flavour_of), paths[start : start + _BATCH])
+        sources += [source for source, _ in looks]
+        heads += [(source.size, source.path, head) for source, head in looks]
+        heads = heapq.nlargest(_HEADS, heads)
+    return Inventory(sources, [head for _, _, head in heads])
+
+
+def _look(flavour_of: Callable[[str, bytes], Flavour | None], path: str) -> tuple[Source, bytes]:
+    entry, head = look(path, HEAD)
+    if entry is None:
+        return Source(path, 0, 0), head
+    is_empty = not entry.size and not entry.is_folder and not head
+    return Source(path, entry.size, entry.modified, flavour_of(path, head), is_empty), head
+
+
+def have_changed(sources: Sequence[Source]) -> bool:
+    """Whether the size or time of a file is another now; each is asked for again."""
+    states = ask_all(_size_and_time, [source.path for source in sources])
+    return states != [(source.size, source.modified) for source in sources]
+
+
+def _size_and_time(path: str) -> tuple[int, float]:
+    try:
+        entry = status(path)
+    except InputError:
+        entry = None
+    return (entry.size, entry.modified) if entry is not None else (0, 0)
+
+
+def note_empty(sources: Iterable[Source], failures: Failures) -> None:
+    """Print a note for each empty file: it may have been truncated."""
+    for source in sources:
+        if source.is_empty:
+            failures.note(f"{source.path}: note: the file is empty")
+
+
+def check_flavours(sources: Iterable[Source]) -> Source | None:
+    """The first source whose flavour is known: that of all. Raises UsageError where two differ."""
+    first: Source | None = None
+    for source in sources:
+        if source.flavour is None:
+            continue
+        first = first or source
+        if first.flavour is not None and first.flavour.name != source.flavour.name:
+            raise UsageError(
+                f"{first.path} is {first.flavour.name}, but {source.path} is {source.flavour.name}:"
+                " one cluster holds one kind of lines"
+            )
+    return first
+
+
+def _no_flavour(path: str, head: bytes) -> None:
+    return None
+
+
+def _flavour(path: str, head: bytes) -> Flavour | None:
+    """The flavour by the first capture line, which is searched further in the file if the head has none."""
+    is_whole = len(head) < HEAD
+    window = Window(lambda offset, size: head[offset : offset + size], HEAD)
+    line = _first_line(chain(read_content(window), (b"\n",) if is_whole else ()))
+    if line is None and not is_whole:
+        line = _first_line(chain(read_pieces(path, _FAR_READ), (b"\n",)))
+    if line is None:
+        return None
+    fields = line.split(b" ")
+    if len(fields) > 2 and fields[2].startswith(b"{"):
+        return Flavour("CDXJ", 3)
+    return Flavour(f"CDX with {len(fields)} fields", len(fields))
+
+
+def _first_line(pieces: Iterable[bytes]) -> bytes | None:
+    """The first capture line that ends in a text; None if it is far from the start, or follows damage."""
+    cutter, seen = LineCutter(), 0
+    try:
+        for piece in pieces:
+            for line in cutter.cut(piece):
+                if is_capture_line(line):
+                    return line
+            seen += len(piece)
+            if seen > _FAR:
+                return None
+    except (InputError, MemberError):
+        return None
+    return None

@@ -1,0 +1,19 @@
+"""Paths and URLs as Hadoop understands them."""
+
+from __future__ import annotations
+
+from mrjob.hadoop import fully_qualify_hdfs_path
+
+
+def is_url(path: str) -> bool:
+    """Whether `path` has a scheme.
+
+    >>> is_url("hdfs:///a"), is_url("/a")
+    (True, False)
+    """
+    return "://" in path
+
+
+def hadoop_url(path: str) -> str:
+    """The URL of a path in Hadoop's default file system; a URL as it is."""
+    return path if is_url(path) else str(fully_qualify_hdfs_path(path))

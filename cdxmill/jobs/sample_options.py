@@ -1,0 +1,49 @@
+"""The options of samplecdxjob.py and dosample.py."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+
+from cdxmill.errors import UsageError
+from cdxmill.inputs.sampling import SAMPLES_PER_SHARD
+from cdxmill.jobs.mrjob_types import AddOption
+
+
+@dataclass(frozen=True)
+class SampleJobOptions:
+    """The options of the sample job. `size` is the number of lines in the whole sample."""
+
+    inputs: tuple[str, ...]
+    shards: int
+    size: int
+    seed: int
+    splitfile: str | None
+    output_dir: str | None
+
+
+def add_options(add: AddOption) -> None:
+    """Add the options to a job."""
+    add("--shards", type=int, default=300, help="Number of shards. Default: 300.")
+    add(
+        "--scaler",
+        type=int,
+        default=SAMPLES_PER_SHARD,
+        help=f"Number of sampled lines per shard. Default: {SAMPLES_PER_SHARD}.",
+    )
+    add("--seed", type=int, default=0, help="Seed of the sample. Equal seeds give equal split points.")
+    add("--splitfile", help="Write the split points to this SequenceFile, and to a .txt file beside it.")
+
+
+def parse_options(options: Namespace) -> SampleJobOptions:
+    """The options as one typed value. Raises UsageError if one is invalid."""
+    if options.shards < 1 or options.scaler < 1:
+        raise UsageError("invalid --shards or --scaler: expected a number >= 1")
+    return SampleJobOptions(
+        inputs=tuple(options.args),
+        shards=options.shards,
+        size=options.shards * options.scaler,
+        seed=options.seed,
+        splitfile=options.splitfile,
+        output_dir=options.output_dir,
+    )

@@ -1,0 +1,150 @@
+"""The base class of the three jobs. Their tasks read and write streams of bytes, not mrjob's key-value pairs.
+
+Under mrjob's inline and local runners the tasks and the launcher share a file system. A task's
+standard input is a work list: one JSON object per line (docs/jobs.md says why). On Hadoop and EMR
+the tasks are commands, and mrjob only submits them (see `hadoop_step`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from mrjob.job import MRJob
+from mrjob.step import MRStep
+
+from cdxmill.errors import UsageError
+from cdxmill.jobs.hadoop_step import (
+    RUNNERS,
+    HadoopStep,
+    add_files,
+    check_engine,
+    needs_wheels,
+    runner_arguments,
+)
+from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
+from cdxmill.jobs.node_archive import pack_archive
+from cdxmill.jobs.node_tasks import lines_of
+from cdxmill.jobs.run_job import run
+from cdxmill.storage.local import stopping
+from cdxmill.storage.scratch import Scratch
+
+
+class WorkItem(Protocol):
+    """One line of a work list."""
+
+    def to_json(self) -> str:
+        """The line, without line end."""
+
+
+class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
+    """A job of one step, with `run_mapper` and `run_reducer` as its tasks."""
+
+    arguments: ClassVar[str]
+    """Required options and arguments, for --help."""
+
+    description: ClassVar[str]
+    """What the job does, for --help."""
+
+    def configure_args(self) -> None:
+        """Add the options that every job has."""
+        super().configure_args()
+        self.add_passthru_arg("--launched-from", help=argparse.SUPPRESS)
+
+    def _usage(self) -> str:
+        return f"%(prog)s [options] {self.arguments}\n\n{self.description}"
+
+    def steps(self) -> list[MRStep]:
+        """The tasks of the step; mrjob calls run_mapper and run_reducer."""
+        return [MRStep(mapper=self.run_mapper, reducer=self.run_reducer)]
+
+    def list_work(self) -> Iterable[WorkItem]:
+        """The work list of the mappers. Raises UsageError."""
+        raise NotImplementedError
+
+    def finish(self, output: bytes) -> bytes:
+        """Do the launcher's work after all tasks. Takes their output, returns the job's."""
+        return output
+
+    def show(self, output: bytes) -> None:
+        """Print the job's output, unless --no-cat-output says otherwise."""
+        if self._should_cat_output():
+            self.stdout.write(output)
+            self.stdout.flush()
+
+    def run_job(self) -> None:
+        """Run the whole job. Exits with the same statuses as `cdxmill`."""
+        self.set_up_logging(quiet=self.options.quiet, verbose=self.options.verbose)
+        run(self)
+
+    def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
+        """The step for Hadoop; `folder` is for files of the launcher. Raises UsageError."""
+        raise NotImplementedError
+
+    def finish_hadoop(self, runner: RunnerLike) -> int:
+        """Do the launcher's work after the step on Hadoop. Returns the number of failed inputs."""
+        raise NotImplementedError
+
+    @property
+    def is_on_hadoop(self) -> bool:
+        """Whether the job runs on Hadoop or EMR."""
+        return self.options.runner in RUNNERS
+
+    def make_runner(self) -> RunnerLike:
+        """mrjob's runner for this job. Raises UsageError."""
+        if self.options.runner not in (None, "inline", "local", *RUNNERS):
+            raise UsageError(f"unsupported runner {self.options.runner}; use -r local, inline, hadoop or emr")
+        if not self.options.args:
+            raise UsageError("no input; give at least one path or URL")
+        return self._hadoop_runner() if self.is_on_hadoop else self._local_runner()
+
+    def _local_runner(self) -> RunnerLike:
+        work = [item.to_json().encode() for item in self.list_work()]
+        width = max(map(len, work), default=0)
+        data = b"".join(item.ljust(width) + b"\n" for item in work)  # mrjob splits its input by bytes
+        arguments = self._runner_kwargs()
+        extra = [*arguments["extra_args"], "--launched-from", str(Path.cwd())]
+        own = {"input_paths": ["-"], "stdin": BytesIO(data), "extra_args": extra}
+        # without bootstrap_mrjob mrjob starts no shell, which would outlive a task that is killed
+        arguments.update(own, bootstrap_mrjob=False)
+        return self._make(arguments)
+
+    def _hadoop_runner(self) -> RunnerLike:
+        """Make two runners: the first one reads the settings that the step of the second one depends on."""
+        arguments = self._runner_kwargs()
+        first = self._make({**arguments, "input_paths": ["-"]})
+        check_engine(first)
+        self._folder = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
+        step = self.hadoop_step(first, Path(self._folder.name))
+        archive = pack_archive(Path(self._folder.name), needs_wheels(step))
+        runner = self._make(runner_arguments(step, first._python_bin(), archive, arguments))
+        add_files(runner, step)
+        return runner
+
+    def _make(self, arguments: RunnerArguments) -> RunnerLike:
+        runner: RunnerLike = self._runner_class()(**arguments)
+        return runner
+
+    def lines(self) -> Iterator[list[bytes]]:
+        """The lines on a task's standard input, in lists."""
+        return lines_of(self.stdin)
+
+    @contextmanager
+    def scratch(self, parent: str | None = None) -> Iterator[Scratch]:
+        """Scratch space for this task, in `parent` or the task's own working directory.
+
+        Changes to the launcher's working directory, so that relative paths mean the same as there.
+        """
+        own = Path.cwd()
+        os.chdir(self.options.launched_from)
+        folder = Path(parent or own)
+        with stopping(folder):
+            made = tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder)
+        with made as path:
+            yield Scratch(Path(path))

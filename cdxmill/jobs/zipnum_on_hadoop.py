@@ -1,0 +1,144 @@
+"""What the launcher of zipnumclusterjob.py does on Hadoop: checks, the step, and the files beside the shards."""
+
+from __future__ import annotations
+
+import fnmatch
+import sys
+import tempfile
+from pathlib import Path
+
+from cdxmill.cluster.write import write_cluster_files
+from cdxmill.commands.zipnum import ClusterSummary
+from cdxmill.errors import StoppedError, UsageError
+from cdxmill.formats.split_points import format_partition_file, format_text
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name, shard_name
+from cdxmill.jobs.hadoop_folder import RemoteFolder, folder_of
+from cdxmill.jobs.hadoop_step import HadoopStep
+from cdxmill.jobs.hadoop_urls import hadoop_url, is_url
+from cdxmill.jobs.mrjob_types import RunnerLike
+from cdxmill.jobs.node_tasks import REPORT, SPLITS, ReducerReport, report_name
+from cdxmill.jobs.zipnum_options import ZipnumJobOptions
+
+_OWN_FILES = (
+    *("cdx-*.gz", "part-*", f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp"),
+    *("_temporary", "_SUCCESS", "splits.*", INDEX, SUMMARY, LOCATIONS),
+)
+"""Patterns of the names that a run which failed may leave."""
+_SETTINGS = {
+    "stream.map.input.ignoreKey": "true",
+    "stream.map.output": "rawbytes",
+    "stream.reduce.input": "rawbytes",
+    "textinputformat.record.delimiter": "\n",  # a CR ends no line
+    "mapreduce.input.fileinputformat.input.dir.recursive": "true",
+}
+_DEFAULTS = {
+    "mapreduce.input.fileinputformat.split.maxsize": str(128 << 20),
+    "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
+}
+_PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
+
+
+def cluster_url(options: ZipnumJobOptions, runner: RunnerLike) -> str:
+    """The URL of the cluster's directory. A path is one of Hadoop's default file system. Raises UsageError."""
+    if not is_url(options.folder) and runner.alias == "emr":
+        raise UsageError(f"{options.folder}: not a URL; on EMR give --zipnum-dir s3://BUCKET/FOLDER")
+    return hadoop_url(options.folder).rstrip("/")
+
+
+def clear(folder: RemoteFolder) -> None:
+    """Delete what a failed run has left in `folder`. Raises UsageError if it holds anything else."""
+    names = folder.names()
+    if MANIFEST in names:
+        raise UsageError(f"{folder.url}: holds a finished cluster; choose another directory, or delete it")
+    other = [name for name in names if not any(fnmatch.fnmatchcase(name, own) for own in _OWN_FILES)]
+    if other:
+        raise UsageError(f"{folder.url}: holds other files ({other[0]}); choose an empty or new directory")
+    folder.empty(names)
+
+
+def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[str]) -> HadoopStep:
+    """The step that sends the lines to one reducer per shard; `folder` is for files of the launcher."""
+    build = options.build
+    splits, partitions = folder / SPLITS, folder / "partitions.seq"
+    splits.write_bytes(format_text(options.points))
+    partitions.write_bytes(format_partition_file(options.points))
+    packer = ["--compressor", build.compressor.library, "--level", str(build.compressor.level)]
+    shard = ["shard", "--cluster", url, "--numlines", str(build.block_lines), *packer]
+    return HadoopStep(
+        inputs=inputs,
+        mapper=["chunks", "--compressor", build.compressor.library],
+        reducer=shard + (["--convert"] if build.convert else []),
+        settings={**_SETTINGS, "mapreduce.job.reduces": str(build.shards)},
+        defaults=_DEFAULTS,
+        input_format="org.apache.hadoop.mapred.lib.CombineTextInputFormat",
+        output_format="org.apache.hadoop.mapred.lib.NullOutputFormat",
+        partitioner=_PARTITIONER if build.shards > 1 else None,
+        output_dir=None if url.startswith("file:") else url,
+        files={SPLITS: splits},
+        shared={"mapreduce.totalorderpartitioner.path": partitions},
+    )
+
+
+def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
+    """Write the files beside the shards, the manifest last. Raises StoppedError if a shard is missing."""
+    build, cluster = options.build, folder_of(url, runner)
+    with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
+        folder = Path(name)
+        cluster.get(["part-*", f"{REPORT}*"], folder)
+        reports = sorted(ReducerReport.from_json(path.read_bytes()) for path in folder.glob(f"{REPORT}*"))
+        _check(reports, options, url)
+        entries = [report.shard for report in reports]
+        location = build.location or url
+        write_cluster_files(folder, entries, options.points, build.compressor, build.block_lines, location)
+        cluster.put([folder / name for name in (INDEX, SUMMARY, LOCATIONS, "splits.txt", "splits.seq")])
+        _copy_parts(options, url, folder, runner)
+        cluster.remove([*map(report_name, range(build.shards)), *_left_behind(cluster)])
+        cluster.put([folder / MANIFEST])
+    if not options.quiet:
+        print(f"{url}: {_summary(reports)}", file=sys.stderr)
+
+
+def _copy_parts(options: ZipnumJobOptions, url: str, folder: Path, runner: RunnerLike) -> None:
+    """Copy the parts in `folder` to --output-dir too, if it is not the cluster's own directory."""
+    if options.parts_folder is None:
+        return
+    parts_url = hadoop_url(options.parts_folder).rstrip("/")
+    if parts_url != url:
+        output = folder_of(parts_url, runner)
+        output.make()
+        output.put([folder / part_name(number) for number in range(options.build.shards)])
+
+
+def _summary(reports: list[ReducerReport]) -> ClusterSummary:
+    shards = [report.shard for report in reports]
+    return ClusterSummary(
+        shards=len(shards),
+        lines=sum(shard.lines for shard in shards),
+        blocks=sum(shard.blocks for shard in shards),
+        duplicates=sum(report.duplicate_lines for report in reports),
+        bytes=sum(shard.bytes for shard in shards),
+        failed_inputs=0,
+    )
+
+
+def _left_behind(cluster: RemoteFolder) -> list[str]:
+    """Temporary files of killed attempts in a shared directory. Elsewhere Hadoop deletes its own."""
+    if not cluster.url.startswith("file:"):
+        return []
+    return [name for name in cluster.names() if name.endswith(".tmp")]
+
+
+def _check(reports: list[ReducerReport], options: ZipnumJobOptions, url: str) -> None:
+    build = options.build
+    names = [report.shard.name for report in reports]
+    if names != [shard_name(number) for number in range(build.shards)]:
+        raise StoppedError(
+            f"{url}: only {len(reports)} of {build.shards} shards were written; run the job again"
+        )
+    versions = {report.compressor_version for report in reports}
+    wanted = build.compressor.version()
+    if versions != {wanted}:
+        raise StoppedError(
+            f"{url}: shards were compressed by {', '.join(sorted(versions))}, not by {wanted} as on this machine; "
+            f"use --compressor libdeflate, or install the same library on all machines"
+        )

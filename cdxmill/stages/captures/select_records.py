@@ -1,0 +1,61 @@
+"""Which records get an index line."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cdxmill.capture import Damage, Headers, Record
+from cdxmill.formats.timestamp import timestamp_of
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.line_text import clean_url, media_type
+
+_REPAIR = "repair the record if you need its line"
+_WITHOUT_URL = frozenset((b"metadata", b"warcinfo"))
+_WITHOUT_HEAD = frozenset((b"metadata", b"resource"))
+
+
+class Dated(NamedTuple):
+    """A record that gets a line, with its URL and timestamp."""
+
+    record: Record
+    url: bytes
+    timestamp: bytes
+
+
+def select(record: Record, options: CaptureOptions) -> Dated | Damage | None:
+    """The record if it gets a line, None if it gets none by the rules, Damage if it lacks what a line needs.
+
+    The timestamp is `-` if the date is missing or invalid.
+    """
+    url = _url_to_index(record, options)
+    if not isinstance(url, bytes):
+        return url
+    return Dated(record, url, timestamp_of(record.headers.get(b"warc-date", b"")) or b"-")
+
+
+def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | None:
+    """The URL of a record that gets a line; otherwise as `select`."""
+    headers = record.headers
+    kind = headers.get(b"warc-type", b"").lower()
+    if not kind:
+        return Damage(record.offset, "missing WARC-Type", _REPAIR)
+    wanted = options.records
+    if wanted is not None and (
+        kind not in wanted or (kind in _WITHOUT_HEAD and _is_crawl_note(kind, headers))
+    ):
+        return None
+    url = clean_url(headers.get(b"warc-target-uri"))
+    if url and not (record.is_arc and kind == b"warcinfo"):
+        return url
+    if kind in _WITHOUT_URL:
+        return None
+    reason = f"missing WARC-Target-URI in a {kind.decode('latin-1')} record"
+    return Damage(record.offset, reason, _REPAIR)
+
+
+def _is_crawl_note(kind: bytes, headers: Headers) -> bool:
+    """Whether this is a note of the crawler about a capture, and not a capture itself."""
+    content_type = headers.get(b"content-type", b"")
+    return content_type == b"application/warc-fields" or (
+        kind == b"metadata" and media_type(content_type) == b"text/anvl"
+    )

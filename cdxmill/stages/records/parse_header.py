@@ -1,0 +1,100 @@
+"""The header that a record's content starts with, WARC or ARC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cdxmill.capture import Headers
+from cdxmill.formats.arc_header import MAX_LINE, parse_arc_header
+from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, UnfinishedHeader, parse_warc_header
+from cdxmill.stages.records.record_errors import (
+    FETCH_IF_MISSING,
+    TO_WARC,
+    BlankContent,
+    NotARecord,
+    RecordError,
+)
+
+NO_RECORD = "no WARC or ARC record starts here"
+
+_READ_SIZES = (1 << 12, 1 << 16, MAX_HEADER + (1 << 16))
+"""Bytes that are searched for the end of a header. The first size is enough for most."""
+_MAX_DIGITS = 18
+"""No file is larger than 10**18 bytes, and longer texts are slow to convert."""
+
+
+def parse_header(
+    data: bytes | bytearray,
+    parse_warc: Callable[[bytes | bytearray], tuple[Headers, int]] = parse_warc_header,
+) -> tuple[Headers, int, bool]:
+    """The header fields, the position of the block, and whether it is ARC. Raises RecordError."""
+    if not data.startswith(b"WARC/") and data[:5].upper() != b"WARC/":
+        return (*_parse_arc(data), True)
+    try:
+        return (*parse_warc(data), False)
+    except HeaderError as error:
+        raise RecordError(str(error), unfinished=isinstance(error, UnfinishedHeader)) from None
+
+
+def _parse_arc(data: bytes | bytearray) -> tuple[Headers, int]:
+    try:
+        arc = parse_arc_header(data)
+    except ValueError as error:
+        raise RecordError(str(error), TO_WARC) from None
+    if arc is not None:
+        return arc
+    if not data.strip(b"\r\n"):
+        raise BlankContent("no content")
+    unfinished = len(data) < MAX_LINE and b"\n" not in data
+    raise NotARecord(NO_RECORD, FETCH_IF_MISSING, unfinished)
+
+
+def read_header(read: Callable[[int], bytes]) -> tuple[Headers, int, bool]:
+    """As `parse_header`; `read(size)` returns the first bytes of the content. Reads no more than needed."""
+    for size in _READ_SIZES[:-1]:
+        data = read(size)
+        try:
+            return parse_header(data)
+        except RecordError as error:
+            if not error.unfinished or len(data) < size:
+                raise
+    return parse_header(read(_READ_SIZES[-1]))
+
+
+def starts_record(read: Callable[[int], bytes]) -> bool:
+    """Whether content starts with a record header; `read(size)` returns its first bytes."""
+    if read(5).upper() == b"WARC/":
+        return True
+    try:
+        read_header(read)
+    except (NotARecord, BlankContent):
+        return False
+    except RecordError:
+        return True
+    return True
+
+
+def content_length(headers: Headers) -> int:
+    """The size of the block in bytes. Raises RecordError if it is missing or invalid."""
+    text = headers.get(b"content-length")
+    if text is None:
+        raise RecordError("missing Content-Length")
+    if len(text) > _MAX_DIGITS or not text.isdigit():
+        text = _unusual_number(text)
+    return int(text)
+
+
+def _unusual_number(text: bytes) -> bytes:
+    digits = text.strip()
+    if not digits.isdigit():
+        raise RecordError(f"invalid Content-Length ({excerpt(text)})")
+    digits = digits.lstrip(b"0") or b"0"
+    if len(digits) > _MAX_DIGITS:
+        raise RecordError(f"Content-Length is too large ({excerpt(text)})")
+    return digits
+
+
+def excerpt(data: bytes) -> str:
+    """The first bytes of `data`, quoted for a message."""
+    text = repr(bytes(data[:24]))[1:]
+    return text + "..." if len(data) > 24 else text

@@ -1,0 +1,40 @@
+"""What is wrong with a record's content, and the hints that tell the user what to do."""
+
+from __future__ import annotations
+
+NOT_AN_ARCHIVE = "if it is an archive, fetch it again; otherwise leave it out of the input"
+FETCH_AGAIN = "fetch the file again"
+FETCH_IF_MISSING = "fetch the file again if a record is missing"
+TO_WARC = "convert the file to WARC and index that"
+REPAIR = "repair the record or fetch the file again"
+RECOMPRESS_MEMBERS = (
+    "recompress the file with one record per member (warcio recompress IN OUT) and index that"
+)
+RECOMPRESS_FRAMES = "recompress the file with one frame per record and index that"
+
+
+class RecordError(ValueError):
+    """The content is not exactly one record; `reason` and `hint` are for the user.
+
+    `unfinished` means that the header may be complete if more content is read.
+    """
+
+    def __init__(self, reason: str, hint: str = REPAIR, unfinished: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.hint, self.unfinished = reason, hint, unfinished
+
+
+class NotARecord(RecordError):
+    """The content does not start with a WARC or ARC record header."""
+
+
+class TooLong(RecordError):
+    """Content-Length is larger than the block."""
+
+
+class SeveralRecords(RecordError):
+    """One compressed unit contains more than one record."""
+
+
+class BlankContent(RecordError):
+    """The content consists of line ends. It is no record, and nothing is lost."""

@@ -1,0 +1,143 @@
+"""Threads share open shards: a shard that is read by one thread is not closed by another."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Event, Lock
+
+import pytest
+
+from cdxmill.cluster import reader as reader_module
+from cdxmill.cluster.open_shards import OpenShard, OpenShards
+from cdxmill.cluster.reader import open_cluster
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.errors import InputError
+from cdxmill.running.failures import Failures
+
+from ..material.cdx_files import write_plain
+
+SHARDS, THREADS, READS = 12, 16, 400
+
+
+class File:
+    """A file that knows whether it is open. A read of a closed file is an error."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.closed = 0
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        if not self.is_open:
+            raise AssertionError("read of a closed file")
+        return b"x" * size
+
+    def close(self) -> None:
+        self.is_open = False
+        self.closed += 1
+
+
+def opened(file: File, path: str = "a") -> OpenShard:
+    files = ExitStack()
+    files.callback(file.close)
+    return OpenShard(path, file.read_at, files)
+
+
+def test_the_least_recently_used_shard_is_closed() -> None:
+    shards = OpenShards(2)
+    files = {name: File() for name in (b"a", b"b", b"c")}
+    shards.add(b"a", opened(files[b"a"]))
+    shards.add(b"b", opened(files[b"b"]))
+    with shards.borrow(b"a") as found:
+        assert found is not None
+    shards.add(b"c", opened(files[b"c"]))
+    assert [file.is_open for file in files.values()] == [True, False, True]
+    with shards.borrow(b"b") as found:
+        assert found is None
+    shards.close()
+    assert [file.closed for file in files.values()] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("way", ["replaced", "removed", "closed"])
+def test_a_borrowed_shard_is_closed_after_its_last_reader(way: str) -> None:
+    shards, file = OpenShards(1), File()
+    shard = opened(file)
+    shards.add(b"a", shard)
+    with shards.borrow(b"a") as one, shards.borrow(b"a") as other:
+        assert one is other is shard
+        if way == "replaced":
+            shards.add(b"b", opened(File()))
+        elif way == "removed":
+            shards.remove(b"a", shard)
+        else:
+            shards.close()
+        with shards.borrow(b"a") as gone:
+            assert gone is None
+        assert file.is_open
+    assert file.closed == 1
+
+
+def test_a_shard_that_another_thread_has_added_is_closed_at_once() -> None:
+    shards, first, second = OpenShards(1), File(), File()
+    shards.add(b"a", opened(first))
+    shards.add(b"a", opened(second))
+    assert (first.closed, second.closed) == (0, 1)
+    shards.remove(b"a", opened(second))
+    assert first.is_open, "another one is kept"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """A cluster of one-line shards."""
+    lines = [b"com,host%02d)/ 2020 {}" % number for number in range(SHARDS)]
+    path = write_plain(tmp_path / "a.cdxj", lines)
+    options = ZipnumOptions(shards=SHARDS, points=tuple(lines[1:]), quiet=True)
+    build_cluster([str(path)], tmp_path / "C", options, Failures())
+    return tmp_path / "C"
+
+
+class Watched:
+    """Counts reads of closed shards. Closing a shard waits for a moment, so that another thread runs."""
+
+    def __init__(self) -> None:
+        self.lock, self.open, self.most_open, self.wrong = Lock(), 0, 0, 0
+
+    @contextmanager
+    def open_shard(self, path: str) -> Iterator[Callable[[int, int], bytes]]:
+        content, is_open, pause = Path(path).read_bytes(), [True], Event()
+        with self.lock:
+            self.open += 1
+            self.most_open = max(self.most_open, self.open)
+
+        def read_at(offset: int, size: int) -> bytes:
+            pause.wait(0.001)
+            if not is_open[0]:
+                self.wrong += 1
+                raise InputError(path, "is closed")
+            return content[offset : offset + size]
+
+        yield read_at
+        is_open[0] = False
+        with self.lock:
+            self.open -= 1
+
+
+def test_many_threads_with_few_open_shards_never_read_a_closed_one(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched()
+    monkeypatch.setattr(reader_module, "_open_shard", watched.open_shard)
+    monkeypatch.setattr(reader_module, "_MOST_OPEN", 2)
+    wanted = {path.name.encode(): path.read_bytes() for path in cluster.glob("cdx-*.gz")}
+    names = random.Random(1).choices(sorted(wanted), k=READS)
+    with open_cluster(cluster) as reader:
+        with ThreadPoolExecutor(THREADS) as pool:
+            found = list(pool.map(lambda name: reader.read(name, 0, 1 << 20), names))
+        assert watched.open == 2
+    assert found == [wanted[name] for name in names]
+    assert watched.wrong == 0
+    assert watched.open == 0
+    assert watched.most_open <= THREADS + 2

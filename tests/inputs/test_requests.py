@@ -1,0 +1,99 @@
+"""An input is asked for once before it is read: behind a network each question is a request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdxmill.commands.sample import sample_files
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.inputs import sampling
+from cdxmill.running.failures import Failures
+from cdxmill.storage import local
+
+from ..material.cdx_files import many_lines, write_gzip, write_plain
+from ..storage.range_server import RangeServer, serving
+
+FILES = 12
+
+
+@pytest.fixture
+def server() -> Iterator[RangeServer]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Files that are large enough for their lines to be guessed."""
+    monkeypatch.setattr(sampling, "_SMALL", 1)
+    lines = many_lines(6000)
+    return [write_gzip(tmp_path / f"{number}.cdx.gz", lines[number::FILES], 3) for number in range(FILES)]
+
+
+def served(server: RangeServer, paths: list[Path]) -> list[str]:
+    for path in paths:
+        server.add(f"/{path.name}", path.read_bytes())
+    return [f"{server.url}/{path.name}" for path in paths]
+
+
+def zipnum(paths: list[str], folder: Path) -> None:
+    failures = Failures()
+    build_cluster(paths, folder / "C", ZipnumOptions(shards=2, quiet=True), failures)
+    assert failures.count == 0
+
+
+def sample(paths: list[str], folder: Path) -> None:
+    failures = Failures()
+    assert len(sample_files(paths, 2, 0, 1, failures, quiet=True)) == 1
+    assert failures.count == 0
+
+
+@pytest.mark.parametrize("command", [zipnum, sample])
+def test_a_file_behind_http_is_looked_at_in_one_request_and_read_in_two(
+    command: Callable[[list[str], Path], None], server: RangeServer, paths: list[Path], tmp_path: Path
+) -> None:
+    command(served(server, paths), tmp_path)
+    assert Counter(path for _, path, _ in server.seen) == {f"/{path.name}": 3 for path in paths}
+
+
+@pytest.mark.parametrize("command", [zipnum, sample])
+def test_a_local_file_is_asked_for_once_and_opened_twice(
+    command: Callable[[list[str], Path], None],
+    paths: list[Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: Counter[str] = Counter()
+    for name in ("status", "file_size", "open_ranges"):
+        monkeypatch.setattr(local, name, counting(getattr(local, name), asked, name))
+    command(list(map(str, paths)), tmp_path)
+    inputs = {str(path) for path in paths}
+    opened = Counter({key: number for key, number in asked.items() if key.split(" ", 1)[1] in inputs})
+    assert opened == {
+        **{f"status {path}": 1 for path in inputs},
+        **{f"open_ranges {path}": 2 for path in inputs},
+    }
+
+
+def counting(function: Callable[[str], Any], asked: Counter[str], name: str) -> Callable[[str], Any]:
+    """The function; `asked` counts its calls for each path."""
+
+    def counted(path: str) -> Any:
+        asked[f"{name} {path}"] += 1
+        return function(path)
+
+    return counted
+
+
+def test_a_file_without_a_capture_line_at_its_start_is_looked_at_further(
+    server: RangeServer, tmp_path: Path
+) -> None:
+    path = write_plain(tmp_path / "a.cdx", [b""] * 500_000 + many_lines(50))
+    other = write_plain(tmp_path / "b.cdx", [b"com,a)/ 2020 http://a.com/ 17 5 a.warc.gz"])
+    with pytest.raises(Exception, match=r"a\.cdx is CDXJ, but .*b\.cdx is CDX with 6 fields"):
+        zipnum(served(server, [path, other]), tmp_path)

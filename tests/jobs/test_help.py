@@ -1,0 +1,28 @@
+"""The scripts in jobs/ show their own name and what they do."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jobs.conftest import RunJob
+
+
+@pytest.mark.parametrize(
+    ("name", "usage", "description"),
+    [
+        ("indexwarcsjob", "--cdx_bucket FOLDER MANIFEST...", "Index the WARC and ARC files"),
+        ("samplecdxjob", "CDX...", "print split points"),
+        ("dosample", "--from-cluster CLUSTER", "write split points for the ZipNum job to two files"),
+        ("zipnumclusterjob", "--splitfile FILE --zipnum-dir FOLDER CDX...", "Build a ZipNum cluster"),
+        ("seqfileutils", "(--copyfrom COPYFROM | --count) seqfile", "Convert split points"),
+    ],
+)
+def test_help_names_the_script_its_arguments_and_what_it_does(
+    name: str, usage: str, description: str, run_script: RunJob
+) -> None:
+    done = run_script(f"jobs/{name}.py", "--help")
+    text = done.stdout.decode()
+    assert done.returncode == 0
+    assert text.startswith(f"usage: {name}.py ")
+    assert usage in text.partition("\n\n")[0]
+    assert description in text

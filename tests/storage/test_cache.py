@@ -1,0 +1,60 @@
+"""Pages of a file behind a URL: kept in memory and on disk."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from cdxmill.storage import cache
+from cdxmill.storage.cache import PAGE, _Pages
+
+BODY = random.Random(8).randbytes(20 * PAGE + 100)
+
+
+class Source:
+    """BODY, and the pages that were read from it."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        self.seen += range(offset // PAGE, (offset + size - 1) // PAGE + 1)
+        return BODY[offset : offset + size]
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+def test_the_page_used_longest_ago_is_dropped_first(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_IN_MEMORY", 3)
+    pages = _Pages(source.read_at, len(BODY), None)
+    for number in (0, 1, 2, 0, 3, 0, 1):
+        assert pages.read_at(number * PAGE + 7, 5) == BODY[number * PAGE + 7 :][:5]
+    assert source.seen == [0, 1, 2, 3, 1]
+
+
+def test_missing_pages_are_one_read_and_are_kept_on_disk(source: Source, tmp_path: Path) -> None:
+    for _ in range(2):  # the second time from disk
+        pages = _Pages(source.read_at, len(BODY), tmp_path / "version")
+        assert pages.read_at(PAGE - 1, 2 * PAGE) == BODY[PAGE - 1 :][: 2 * PAGE]
+        assert pages.read_at(len(BODY) - 50, 100) == BODY[-50:]
+        assert pages.read_at(len(BODY), 100) == b""
+    assert source.seen == [0, 1, 2, 20]
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_threads_share_pages(
+    source: Source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: bool
+) -> None:
+    monkeypatch.setattr(cache, "_IN_MEMORY", 4)
+    pages = _Pages(source.read_at, len(BODY), tmp_path if on_disk else None)
+    generator = random.Random(1)
+    tasks = [(generator.randrange(len(BODY)), generator.randrange(3 * PAGE)) for _ in range(400)]
+    with ThreadPoolExecutor(8) as threads:
+        got = list(threads.map(lambda task: pages.read_at(*task), tasks))
+    assert got == [BODY[offset : offset + size] for offset, size in tasks]

@@ -1,0 +1,157 @@
+"""Files of one server share connections: a server counts how many were ever made."""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from cdxmill.commands.lookup import lookup_many
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.errors import InputError
+from cdxmill.running.failures import Failures
+from cdxmill.storage.choose import exists, file_size, open_ranges
+
+from ..conftest import RunCdxmill
+from ..material.cdx_files import write_plain
+from .range_server import RangeServer, Served
+from .web_file import BODY, A
+
+THREADS = 8
+SPARE = 2
+"""Connections beyond one per reader, as when a reader asks while another still holds all that are open."""
+
+
+def read(url: str, offset: int = 0, size: int = 100) -> bytes:
+    with open_ranges(url) as read_at:
+        return read_at(offset, size)
+
+
+def test_files_of_one_server_are_read_over_one_connection(server: RangeServer) -> None:
+    for number in range(20):
+        server.add(f"/{number}", b"%d" % number * 10)
+    for number in range(20):
+        assert read(f"{server.url}/{number}", 0, 4) == (b"%d" % number * 10)[:4]
+        assert file_size(f"{server.url}/{number}") > 0
+        assert exists(f"{server.url}/{number}")
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize("page", [b"", b"<Error>Denied</Error>" * 50])
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_a_refusal_keeps_the_connection(server: RangeServer, file: Served, status: int, page: bytes) -> None:
+    file.statuses, file.page = [status] * 5, page
+    for _ in range(5):
+        with pytest.raises(InputError):
+            read(server.url + A)
+    assert read(server.url + A) == BODY[:100]
+    assert server.connections == 1
+
+
+def test_a_long_page_of_a_refusal_is_not_read_to_its_end(server: RangeServer, file: Served) -> None:
+    file.statuses, file.page = [404] * 3, BODY
+    for _ in range(3):
+        with pytest.raises(InputError):
+            read(server.url + A)
+    assert read(server.url + A) == BODY[:100]
+    assert server.connections == 4
+
+
+def test_reads_behind_the_end_keep_the_connection(server: RangeServer, file: Served) -> None:
+    file.tells_total = False
+    with open_ranges(server.url + A) as read_at:
+        for _ in range(5):
+            assert read_at(len(BODY) + 1, 10) == b""
+    assert server.connections == 1
+
+
+def test_closing_a_file_leaves_the_connections_of_others(server: RangeServer, file: Served) -> None:
+    server.add("/other", b"0123456789")
+    with open_ranges(server.url + A) as read_at:
+        read_at(0, 10)
+        with open_ranges(f"{server.url}/other") as other:
+            assert other(1, 2) == b"12"
+        assert read_at(10, 10) == BODY[10:20]
+    assert server.connections == 1
+
+
+def test_a_connection_with_an_unread_body_is_not_used_again(server: RangeServer, file: Served) -> None:
+    server.add("/other", b"0123456789")
+    file.knows_ranges = False
+    for _ in range(3):
+        assert read(server.url + A) == BODY[:100], "the rest of a mebibyte is not read"
+        assert read(f"{server.url}/other", 2, 5) == b"23456"
+    file.knows_ranges, file.cuts = True, [1000]
+    assert read(server.url + A, 0, 5000) == BODY[:5000]
+    assert read(f"{server.url}/other", 2, 5) == b"23456"
+
+
+def test_a_connection_that_the_server_closed_is_made_again(server: RangeServer, file: Served) -> None:
+    file.headers["Connection"] = "close"
+    for _ in range(3):
+        assert read(server.url + A) == BODY[:100]
+    assert server.connections == 6, "two requests per file"
+
+
+def test_as_many_connections_as_reads_at_once(server: RangeServer) -> None:
+    files = [server.add(f"/{number}", BODY[number * 1000 :]) for number in range(4)]
+    for file in files:
+        file.stall = 0.002
+    with ExitStack() as stack, ThreadPoolExecutor(THREADS) as threads:
+        reads = [stack.enter_context(open_ranges(f"{server.url}/{number}")) for number in range(4)]
+        tasks = [(number % 4, number * 500) for number in range(200)]
+        got = list(threads.map(lambda task: reads[task[0]](task[1], 300), tasks))
+    assert got == [BODY[number * 1000 + at :][:300] for number, at in tasks]
+    assert len(server.seen) > 200
+    assert server.connections <= THREADS + SPARE
+
+
+def test_a_forked_process_has_connections_of_its_own(server: RangeServer, file: Served) -> None:
+    assert read(server.url + A) == BODY[:100]
+    with ProcessPoolExecutor(1, get_context("fork")) as workers:
+        for at in (5, 10):
+            assert workers.submit(read, server.url + A, at).result() == BODY[at : at + 100]
+            assert read(server.url + A, at) == BODY[at : at + 100]
+    assert read(server.url + A) == BODY[:100]
+    assert server.connections == 2
+
+
+@pytest.fixture
+def cluster(server: RangeServer, tmp_path: Path) -> str:
+    """The URL of a cluster with 800 blocks in 4 shards."""
+    lines = [b"com,a)/%04d 20200101000000 {}" % page for page in range(4000)]
+    path = write_plain(tmp_path / "a.cdxj", lines)
+    build_cluster([str(path)], tmp_path / "C", ZipnumOptions(shards=4, block_lines=5, quiet=True), Failures())
+    for path in (tmp_path / "C").iterdir():
+        if path.is_file():
+            server.add(f"/c/{path.name}", path.read_bytes())
+    return f"{server.url}/c"
+
+
+def test_a_lookup_of_many_urls_needs_few_connections(server: RangeServer, cluster: str) -> None:
+    """310 requests were 207 connections when each file kept one for itself."""
+    for file in server.files.values():
+        file.stall = 0.002
+    urls = [f"http://a.com/{page:04d}" for page in range(0, 4000, 25)]
+    found = [list(answer.lists) for answer in lookup_many(cluster, urls)]
+    assert sum(len(lines) for lists in found for lines in lists) == len(urls)
+    assert len(server.seen) > 150
+    assert server.connections <= THREADS + SPARE
+
+
+def test_an_index_of_many_archives_needs_a_connection_per_process(
+    server: RangeServer, pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    body = (pywb_warcs / "iana.warc.gz").read_bytes()
+    urls = [f"{server.url}/{number}.warc.gz" for number in range(12)]
+    for number in range(12):
+        server.add(f"/{number}.warc.gz", body)
+    manifest = tmp_path / "manifest"
+    manifest.write_text("\n".join(urls))
+    done = run_cdxmill("index", "-q", "-p", "2", "--manifest", manifest, "-o", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(server.seen) >= 24
+    assert server.connections <= 2 + SPARE
