@@ -21,7 +21,7 @@ from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.named import Input
 from cdxmill.jobs import index_launcher as launcher
 from cdxmill.jobs.bulk_job import BulkJob
-from cdxmill.jobs.index_task import failures_of, format_failure
+from cdxmill.jobs.index_task import format_failure
 from cdxmill.jobs.launch import count_failure
 from cdxmill.jobs.on_hadoop import HadoopStep
 from cdxmill.storage.choose import ask_all, check_writable, is_newer, is_remote, join
@@ -40,7 +40,7 @@ class IndexWARCJob(BulkJob):
         """Mappers alone."""
         return [MRStep(mapper=self.run_mapper)]
 
-    def list_work(self) -> Iterator[list[Any]]:
+    def list_work(self) -> Iterator[dict[str, Any]]:
         """Archives, each with where its CDX file goes."""
         folder, keep = launcher.cdx_folder(self.options), self.options.skip_existing
         names = launcher.names_of(self.options, self._archives())
@@ -52,9 +52,9 @@ class IndexWARCJob(BulkJob):
         for archive, name in names.items():
             output = join(folder, name)
             if not (keep and is_newer(output, archive.path)):
-                yield [archive, output]
+                yield {"archive": archive._asdict(), "output": output}
 
-    def _list_remote(self, folder: str, names: dict[Input, str]) -> Iterator[list[Any]]:
+    def _list_remote(self, folder: str, names: dict[Input, str]) -> Iterator[dict[str, Any]]:
         check_writable(folder)
         outputs = {join(folder, name): archive for archive, name in names.items()}
         done = [False] * len(outputs)
@@ -62,7 +62,7 @@ class IndexWARCJob(BulkJob):
             done = ask_all(lambda output: is_finished(output, outputs[output].path), outputs)
         for output, is_done in zip(outputs, done, strict=True):
             if not is_done:
-                yield [outputs[output], output]
+                yield {"archive": outputs[output]._asdict(), "output": output}
 
     def _archives(self) -> list[Input]:
         root = self.options.warc_bucket
@@ -96,15 +96,17 @@ class IndexWARCJob(BulkJob):
         with self.scratch(self.options.s3_local_temp_dir) as scratch:
             folder = launcher.cdx_folder(self.options)
             record = None if is_remote(folder) else Path(folder) / FAILURES
-            for number, (archive, output) in enumerate(self.work()):
+            for number, item in enumerate(self.work()):
                 place = scratch.folder / str(number)
-                self._index(IndexTask(Input(*archive), output, record, place, IndexOptions()))
+                archive, output = Input(**item["archive"]), item["output"]
+                self._index(IndexTask(archive, output, record, place, IndexOptions()))
 
     def _index(self, task: IndexTask) -> None:
         path = task.archive.path
-        for offset, reason, hint in failures_of(index_one(task)):
-            count_failure(self, path if offset is None else f"{path}@{offset}", reason, hint)
-            self.stdout.write(format_failure(path, offset, reason))
+        for failure in index_one(task).failures(path):
+            where = path if failure.offset is None else f"{path}@{failure.offset}"
+            count_failure(self, where, failure.reason, failure.hint)
+            self.stdout.write(format_failure(failure))
 
 
 if __name__ == "__main__":  # mrjob starts each task by this file

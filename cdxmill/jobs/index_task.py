@@ -17,31 +17,25 @@ from pathlib import Path
 
 from cdxmill.commands.index import IndexOptions, IndexResult, IndexTask, index_one
 from cdxmill.inputs.named import Input
+from cdxmill.running.failures import Failure
 from cdxmill.running.processes import bytes_done
 
 _TELL = 30.0
 """Seconds between two signs of life: Hadoop ends tasks that are silent for ten minutes."""
 
 
-def failures_of(result: IndexResult) -> list[tuple[int | None, str, str]]:
-    """Offset, reason and hint of all that failed in an archive."""
-    found: list[tuple[int | None, str, str]] = [
-        (damage.offset, damage.reason, damage.hint) for damage in result.findings.damage
-    ]
-    return found if result.error is None else [*found, (None, result.error.reason, result.error.hint)]
-
-
-def format_failure(path: str, offset: int | None, reason: str) -> bytes:
-    """`<path> TAB [at <offset>: ]<reason>`, as the job's output has it."""
-    where = "" if offset is None else f"at {offset}: "
+def format_failure(failure: Failure) -> bytes:
+    """`<path> TAB [at <offset>: ]<reason>`, as in the job's output."""
+    where = "" if failure.offset is None else f"at {failure.offset}: "
     line = "\t".join(
-        text.replace("\t", "%09").replace("\r", "%0D").replace("\n", "%0A") for text in (path, where + reason)
+        text.replace("\t", "%09").replace("\r", "%0D").replace("\n", "%0A")
+        for text in (failure.path, where + failure.reason)
     )
     return line.encode("utf-8", "surrogateescape") + b"\n"
 
 
 def index_archives(arguments: list[str]) -> None:
-    """Index what standard input lists, a JSON array `[archive, output]` a line."""
+    """Index what standard input lists, a JSON object with `archive` and `output` per line."""
     parser = argparse.ArgumentParser(prog="hadoop_task.py index")
     parser.add_argument("--scratch")
     options = parser.parse_args(arguments)
@@ -50,15 +44,17 @@ def index_archives(arguments: list[str]) -> None:
         _signs_of_life(),
     ):
         for number, line in enumerate(sys.stdin.buffer):
-            archive, output = json.loads(line)
-            task = IndexTask(Input(*archive), output, None, Path(folder) / str(number), IndexOptions())
+            item = json.loads(line)
+            task = IndexTask(
+                Input(**item["archive"]), item["output"], None, Path(folder) / str(number), IndexOptions()
+            )
             _tell(task.archive.path, index_one(task))
 
 
 def _tell(path: str, result: IndexResult) -> None:
-    failures = failures_of(result)
-    for offset, reason, _ in failures:
-        sys.stdout.buffer.write(format_failure(path, offset, reason))
+    failures = result.failures(path)
+    for failure in failures:
+        sys.stdout.buffer.write(format_failure(failure))
     counts = {"archives": 1, "captures": result.findings.captures, "archive bytes": result.size}
     for name, count in {**counts, "failures": len(failures), "failed archives": bool(failures)}.items():
         sys.stderr.write(f"reporter:counter:cdxmill,{name},{int(count)}\n")

@@ -150,7 +150,12 @@ def write_one_shard(options: argparse.Namespace) -> None:
     with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:
         found = write_shard(blocks, names[0], shard, part, compressor)
     entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)
-    Path(names[2]).write_text(json.dumps(ReducedShard(entry, version, counted.lines - found.lines)))
+    report = {
+        "entry": entry._asdict(),
+        "compressor": version,
+        "duplicates": counted.lines - found.lines,
+    }
+    Path(names[2]).write_text(json.dumps(report))
     destination.put(names)
     counters = {"lines": found.lines, "duplicates": counted.lines - found.lines}
     for name, value in {**counters, "blocks": found.blocks, "bytes": found.bytes}.items():

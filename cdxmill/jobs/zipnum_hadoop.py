@@ -140,7 +140,7 @@ def is_same(options: Namespace, runner: Any) -> bool:
 
 def _reports(folder: Path) -> list[ReducedShard]:
     rows = [json.loads(path.read_bytes()) for path in folder.glob(f"{REPORT}*")]
-    return [ReducedShard(ShardEntry(*entry), *rest) for entry, *rest in rows]
+    return [ReducedShard(**{**row, "entry": ShardEntry(**row["entry"])}) for row in rows]
 
 
 def _check(reports: list[ReducedShard], how: ZipnumOptions, url: str) -> None:

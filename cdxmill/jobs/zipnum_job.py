@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from cdxmill.commands.zipnum import write_shard_files
+from cdxmill.cluster.write_shards import write_shard_files
 from cdxmill.inputs.sorting import sort_files
 from cdxmill.jobs import zipnum_hadoop as on_hadoop
 from cdxmill.jobs import zipnum_launcher as launcher

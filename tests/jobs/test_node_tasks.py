@@ -70,8 +70,9 @@ def test_a_shard_is_the_same_from_every_python(
     assert (folder / "cdx-00001.gz").read_bytes() == (tmp_path / "ours/cdx-00000.gz").read_bytes()
     part = (tmp_path / "ours/part-00000").read_bytes().replace(b"cdx-00000.gz", b"cdx-00001.gz")
     assert (folder / "part-00001").read_bytes() == part
-    entry, version, duplicates = json.loads((folder / "_report-00001").read_bytes())
-    assert (entry[2], version, duplicates) == (500, Compressor().version(), 3)
+    report = json.loads((folder / "_report-00001").read_bytes())
+    assert report["entry"]["lines"] == 500
+    assert (report["compressor"], report["duplicates"]) == (Compressor().version(), 3)
     assert sorted(path.name for path in folder.iterdir()) == ["_report-00001", "cdx-00001.gz", "part-00001"]
 
 
@@ -172,7 +173,7 @@ def test_a_cut_shuffle_is_no_shard(tmp_path: Path) -> None:
             capture_output=True,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (1, b"cdxmill: what the mappers sent is cut\n")
+        assert (done.returncode, done.stderr) == (1, b"cdxmill: the output of the mappers is truncated\n")
         assert not (tmp_path / "_report-00000").exists()
 
 
