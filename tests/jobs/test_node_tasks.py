@@ -173,7 +173,7 @@ def test_a_cut_shuffle_is_no_shard(tmp_path: Path) -> None:
             capture_output=True,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (1, b"cdxmill: what the mappers sent is cut\n")
+        assert (done.returncode, done.stderr) == (1, b"cdxmill: the output of the mappers is truncated\n")
         assert not (tmp_path / "_report-00000").exists()
 
 
