@@ -1,6 +1,6 @@
 """Computes the results in docs/costs.md from its inputs.
 
-    python -m bench.costs FILE      writes the last column of its tables of formulae again
+    python -m bench.costs FILE      rewrites the last column of its tables of formulas
 
 Rows of inputs are | `name` | what | number |; rows of results are | `name` | what | `formula` | number |.
 """
