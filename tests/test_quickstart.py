@@ -110,7 +110,7 @@ def test_where_nothing_could_be_compiled_one_line_says_so_once(checkout: Checkou
     done = checkout.set_up("serve")
     assert done.returncode == 0
     assert done.stderr.splitlines()[1:] == [
-        "setup-env: no C compiler, or no headers of Python: cdxmill takes up to a third longer"
+        "setup-env: no C compiler or no Python headers found; cdxmill takes up to a third longer"
     ]
     assert checkout.set_up("serve").stderr == ""
 
@@ -208,7 +208,7 @@ def test_quickstart_without_files_goes_from_pywb_s_archives_to_a_served_cluster(
     assert prefix[1:] == ["lookup", "quickstart-cluster", "http://www.iana.org/domains/*"]
     assert "\norg,iana)/ 20140126200624 {" in done.stdout
     assert "\norg,iana)/domains/" in done.stdout
-    assert "exit status 1: what is named above was left out" in done.stdout
+    assert "exit status 1: the inputs reported above failed" in done.stdout
     assert (
         f"\nStart it:  {shlex.quote(f'{sys.prefix}/bin/wayback')} -d quickstart-cluster-pywb " in done.stdout
     )
@@ -247,7 +247,7 @@ def test_quickstart_stops_where_there_is_nothing_to_serve(root: Path, tmp_path: 
     done = quickstart(root, tmp_path, "absent.warc.gz")
     assert done.returncode == 1
     assert done.stderr.endswith(
-        "quickstart: the cluster holds no captures: there is nothing to look up or to serve\n"
+        "quickstart: the cluster has no captures; there is nothing to look up or to serve\n"
     )
 
 
