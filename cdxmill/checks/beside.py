@@ -24,7 +24,7 @@ from cdxmill.storage.choose import (
     open_ranges,
     pieces,
     read_bytes,
-    same_place,
+    same_location,
     status,
 )
 
@@ -164,7 +164,7 @@ def _wrong_place(
 ) -> str | None:
     if size is None:
         return "no file can be read there (where the cluster was moved, publish it to itself)"
-    if report is None or report.faults or same_place(place, files.shard_place(name)):
+    if report is None or report.faults or same_location(place, files.shard_place(name)):
         return None
     if size and size != report.size:
         return f"the file there has {size} bytes, the shard {report.size}"

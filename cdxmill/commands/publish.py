@@ -33,7 +33,7 @@ from cdxmill.storage.choose import (
     pieces,
     read_bytes,
     remove,
-    same_place,
+    same_location,
     write_atomic,
 )
 
@@ -81,7 +81,7 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
     check_writable(target)
     shards = find_shards(cluster, options.unfinished)
     blocks = check_parts(cluster, shards)
-    if same_place(cluster, target):
+    if same_location(cluster, target):
         copied = 0
         write_index(target, _parts(cluster, shards))
     else:
@@ -89,7 +89,7 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
     shards_at = cluster if options.index_only else target
     write_locations(target, [shard.name for shard in shards], options.location or shards_at)
     _write_metadata(target, options.title)
-    if not same_place(cluster, target):
+    if not same_location(cluster, target):
         _finish(cluster, target)
     return PublishSummary(len(shards), copied, blocks, sum(shard.bytes for shard in shards))
 
