@@ -17,7 +17,7 @@ from cdxmill.storage.choose import (
     open_ranges,
     read_bytes,
     remove,
-    same_place,
+    same_location,
     status,
     write_atomic,
 )
@@ -98,8 +98,8 @@ def check_writing(folder: str) -> None:
     _check_listing(folder)
     _check_removal(join(folder, "a.cdx.gz"))
     _check_times(folder)
-    assert same_place(folder, f"{folder}/")
-    assert not same_place(folder, join(folder, "below"))
+    assert same_location(folder, f"{folder}/")
+    assert not same_location(folder, join(folder, "below"))
 
 
 def write(place: str, body: bytes) -> None:

@@ -20,7 +20,7 @@ from cdxmill.storage.choose import (
     open_ranges,
     read_bytes,
     remove,
-    same_place,
+    same_location,
     total_size,
     write_atomic,
 )
@@ -123,7 +123,9 @@ def test_nothing_is_written_to_web_servers(url: str) -> None:
     for call in (write_atomic, list_folder, remove):
         with pytest.raises(UsageError) as caught:
             call(url)
-        assert str(caught.value).startswith(f"{url}: {url.partition(':')[0].lower()}:// has no folders")
+        assert str(caught.value).startswith(
+            f"{url}: {url.partition(':')[0].lower()}:// cannot be written or listed"
+        )
 
 
 def test_two_machines_at_one_file_of_a_shared_folder_do_not_meet(
@@ -165,7 +167,7 @@ def test_places_are_compared_however_they_are_written(
     one: str, other: str, same: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("fs_defaultFS", "hdfs://h:1")
-    assert same_place(one, other) is same_place(other, one) is same
+    assert same_location(one, other) is same_location(other, one) is same
 
 
 def test_missing_libraries_are_told_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:

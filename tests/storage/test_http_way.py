@@ -48,7 +48,7 @@ def test_a_host_that_does_not_exist_is_told_at_once(
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    assert error_of("http://archive.invalid/a.warc.gz") == "there is no such host; check the URL"
+    assert error_of("http://archive.invalid/a.warc.gz") == "unknown host; check the URL"
     assert slept == []
 
 
