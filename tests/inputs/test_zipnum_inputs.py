@@ -77,7 +77,7 @@ def test_a_file_with_a_line_that_cannot_be_converted_is_named(
         (b"a\nb\n", "2", "which gives 3 shards"),
         (b"b\na\n", None, "must increase"),
         (b"a\na\n", None, "must increase"),
-        (b"SEQ\x06", None, "cut"),
+        (b"SEQ\x06", None, "truncated"),
         (b"SEQ\x05 and so on", None, "version 6"),
     ],
 )
