@@ -26,7 +26,7 @@ FLOORS = (
     ("cluster",),
     ("search", "checks"),
     ("commands",),
-    ("jobs", "cli"),
+    ("jobs", "cli", "api"),
     ("__main__",),
 )
 BELOW = {

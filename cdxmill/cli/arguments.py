@@ -180,15 +180,12 @@ class LineArguments(RunArguments):
 
 def _record_types(text: str) -> frozenset[bytes] | None:
     """The types of --records; None for all. Raises UsageError."""
-    from cdxmill.stages.captures.capture_options import RECORD_TYPES
+    from cdxmill.stages.captures.capture_options import parse_record_types
 
-    types = frozenset(name.strip().lower().encode() for name in text.split(","))
-    if types == {b"all"}:
-        return None
-    for unknown in types - RECORD_TYPES:
-        known = b", ".join(sorted(RECORD_TYPES)).decode()
-        raise UsageError(f"invalid --records type {unknown.decode()!r}: expected all, or some of {known}")
-    return types
+    try:
+        return parse_record_types(text.split(","))
+    except ValueError as error:
+        raise UsageError(f"--records: {error}") from None
 
 
 def _local_directory(text: str) -> Path:
@@ -251,13 +248,12 @@ class ClusterArguments(RunArguments):
         )
 
     def _compressor(self) -> Compressor:
-        from cdxmill.formats.zipnum_block import LIBRARIES, Compressor
+        from cdxmill.formats.zipnum_block import checked_compressor
 
-        if self.compressor not in LIBRARIES:
-            raise UsageError(f"invalid --compressor {self.compressor!r}: expected {' or '.join(LIBRARIES)}")
-        if self.compressor == "zlib" and self.level > 9:
-            raise UsageError(f"invalid --level {self.level}: zlib supports 1 to 9")
-        return Compressor(self.compressor, self.level)
+        try:
+            return checked_compressor(self.compressor, self.level)
+        except ValueError as error:
+            raise UsageError(f"--compressor, --level: {error}") from None
 
     def _split_points(self) -> tuple[bytes, ...] | None:
         """The split points of --splits; None if they have to be found."""

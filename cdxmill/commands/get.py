@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,6 +46,18 @@ class Wanted(NamedTuple):
         return f"{self.filename}@{self.offset}"
 
 
+class FoundCapture(NamedTuple):
+    """A capture: what its index line says, and its record."""
+
+    location: RecordLocation
+    fetched: FetchedRecord
+
+    @property
+    def wanted(self) -> Wanted:
+        """The byte range of the record."""
+        return Wanted(self.location.filename, self.location.offset, self.location.length)
+
+
 def get_record(wanted: Wanted, options: GetOptions) -> Iterator[bytes]:
     """The record at an offset of an archive, in pieces. Raises InputError if it is missing or corrupt."""
     with closing(ArchiveStore(options.archives)) as archives:
@@ -61,23 +73,46 @@ def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptio
     A revisit has no payload of its own; its payload is that of the capture it refers to. Raises InputError if there
     is no capture, if the record cannot be read, or if it does not match the index line. Raises UsageError as `lookup`.
     """
+    location = find_capture(cluster, url, timestamp)
+    with closing(ArchiveStore(options.archives)) as archives:
+        found = fetch_capture(location, archives)
+        if options.form == "payload":
+            found = capture_with_payload(cluster, found, archives)
+        yield from _contents(found.wanted, found.fetched, options)
+
+
+def find_capture(cluster: str, url: str, timestamp: str | None) -> RecordLocation:
+    """The index line of the capture nearest to `timestamp`, or of the newest one. Raises InputError if there is none."""
     query = Query(match_type="exact", sort="newest", limit=1)
     if timestamp is not None:
         query = Query(match_type="exact", sort="closest", closest=timestamp, limit=1)
     line = next(iter(lookup(cluster, url, query)), None)
     if line is None:
         raise InputError(cluster, f"has no capture of {url}")
-    location = _location(cluster, line)
-    with closing(ArchiveStore(options.archives)) as archives:
-        fetched = _fetch(archives, location)
-        headers = fetched.record.headers
-        if options.form == "payload" and (reason := _why_no_payload(headers)):
-            original = _original(cluster, location, headers)
-            if original is None:
-                raise InputError(str(_wanted(location)), f"{reason}; {cluster} does not contain that record")
-            location = original
-            fetched = _fetch(archives, location)
-        yield from _contents(_wanted(location), fetched, options)
+    return _location(cluster, line)
+
+
+def fetch_capture(location: RecordLocation, archives: ArchiveStore) -> FoundCapture:
+    """The record of an index line. Raises InputError if it cannot be read or does not match the line."""
+    found = FoundCapture(location, archives.fetch(location.filename, location.offset, location.length))
+    reason = mismatch(found.fetched.record, location)
+    if reason is not None:
+        raise InputError(
+            str(found.wanted), reason, "index the archive again, or use --archives with the indexed archives"
+        )
+    return found
+
+
+def capture_with_payload(cluster: str, found: FoundCapture, archives: ArchiveStore) -> FoundCapture:
+    """The capture itself or, for a revisit, the capture it refers to. Raises InputError if that one is missing."""
+    headers = found.fetched.record.headers
+    reason = _why_no_payload(headers)
+    if reason is None:
+        return found
+    original = _original(cluster, found.location, headers)
+    if original is None:
+        raise InputError(str(found.wanted), f"{reason}; {cluster} does not contain that record")
+    return fetch_capture(original, archives)
 
 
 def _location(cluster: str, line: bytes) -> RecordLocation:
@@ -85,22 +120,6 @@ def _location(cluster: str, line: bytes) -> RecordLocation:
         return record_location(line)
     except ValueError as error:
         raise InputError(cluster, str(error)) from None
-
-
-def _wanted(location: RecordLocation) -> Wanted:
-    return Wanted(location.filename, location.offset, location.length)
-
-
-def _fetch(archives: ArchiveStore, location: RecordLocation) -> FetchedRecord:
-    """The record of an index line. Raises InputError if it does not match the line."""
-    wanted = _wanted(location)
-    fetched = archives.fetch(*wanted)
-    reason = mismatch(fetched.record, location)
-    if reason is not None:
-        raise InputError(
-            str(wanted), reason, "index the archive again, or use --archives with the indexed archives"
-        )
-    return fetched
 
 
 def _why_no_payload(headers: Headers) -> str | None:
@@ -126,7 +145,7 @@ def _original(cluster: str, revisit: RecordLocation, headers: Headers) -> Record
 
 def _contents(wanted: Wanted, fetched: FetchedRecord, options: GetOptions) -> Iterator[bytes]:
     """The part of the record that `options.form` names."""
-    try:
+    with errors_reported(wanted):
         if options.form == "record":
             yield from fetched.content()
             return
@@ -138,5 +157,12 @@ def _contents(wanted: Wanted, fetched: FetchedRecord, options: GetOptions) -> It
             yield from decode_payload(parts.http_head, parts.payload)
         else:
             yield from parts.payload
+
+
+@contextmanager
+def errors_reported(wanted: Wanted) -> Iterator[None]:
+    """Turn the errors of reading and decoding a record into InputError."""
+    try:
+        yield
     except (NoRecord, PayloadError) as error:
         raise InputError(str(wanted), str(error)) from None

@@ -50,6 +50,22 @@ class Compressor(NamedTuple):
         return bytes(deflate.gzip_decompress(data))
 
 
+def checked_compressor(library: str, level: int) -> Compressor:
+    """The compressor of this library and level. Raises ValueError if there is none or it is not installed.
+
+    >>> checked_compressor("zlib", 9)
+    Compressor(library='zlib', level=9)
+    """
+    if library not in LIBRARIES:
+        raise ValueError(f"invalid compressor {library!r}: expected {' or '.join(LIBRARIES)}")
+    highest = 9 if library == "zlib" else 12
+    if not 1 <= level <= highest:
+        raise ValueError(f"invalid level {level}: {library} has levels 1 to {highest}")
+    compressor = Compressor(library, level)
+    compressor.version()
+    return compressor
+
+
 def _libdeflate_version() -> str:
     try:
         import deflate

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cdxmill.commands.zipnum import ZipnumOptions
 from cdxmill.errors import UsageError
-from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, LIBRARIES, Compressor
+from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, LIBRARIES, checked_compressor
 from cdxmill.inputs.split_files import read_splits
 from cdxmill.jobs.mrjob_types import AddOption
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
@@ -76,10 +76,10 @@ def _build_options(options: Namespace, points: tuple[bytes, ...]) -> ZipnumOptio
         raise UsageError(f"{options.splitfile}: gives {shards} shards, but --shards is {options.shards}")
     if options.numlines < 1:
         raise UsageError(f"invalid --numlines {options.numlines}: expected a number >= 1")
-    highest = 9 if options.compressor == "zlib" else 12
-    if not 1 <= options.level <= highest:
-        raise UsageError(f"invalid --level {options.level}: {options.compressor} has levels 1 to {highest}")
-    compressor = Compressor(options.compressor, options.level)
+    try:
+        compressor = checked_compressor(options.compressor, options.level)
+    except ValueError as error:
+        raise UsageError(f"--compressor, --level: {error}") from None
     return ZipnumOptions(
         shards=shards,
         points=points,

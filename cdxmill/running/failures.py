@@ -35,9 +35,13 @@ class Failure(NamedTuple):
 
 
 class Failures:
-    """The failures of a command: each is printed on stderr, counted, and kept in `items`."""
+    """The failures of a command: each is printed on stderr, counted, and kept in `items`.
 
-    def __init__(self) -> None:
+    Without `printed` nothing is printed.
+    """
+
+    def __init__(self, *, printed: bool = True) -> None:
+        self._printed = printed
         self._progress: Progress | None = None
         self.count = 0
         self.items: list[Failure] = []
@@ -63,6 +67,8 @@ class Failures:
 
     def note(self, text: str) -> None:
         """Print a line on stderr; it does not count as a failure."""
+        if not self._printed:
+            return
         text = text.replace("\n", "\\n")
         if self._progress is not None:
             self._progress.failures = self.count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cdxmill.formats.surt import surt, unsurt
@@ -9,6 +10,21 @@ from cdxmill.stages.captures.line_text import escape_space
 
 DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))
 RECORD_TYPES = DEFAULT_RECORDS | {b"request", b"warcinfo", b"continuation"}
+
+
+def parse_record_types(names: Iterable[str]) -> frozenset[bytes] | None:
+    """The record types of these names; None if one is "all". Raises ValueError for an unknown name.
+
+    >>> sorted(parse_record_types(["response", "Revisit"])), parse_record_types(["all"])
+    ([b'response', b'revisit'], None)
+    """
+    types = frozenset(name.strip().lower().encode() for name in names)
+    if types == {b"all"}:
+        return None
+    for unknown in sorted(types - RECORD_TYPES):
+        known = b", ".join(sorted(RECORD_TYPES)).decode()
+        raise ValueError(f"invalid record type {unknown.decode()!r}: expected all, or some of {known}")
+    return types
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""What `from cdxmill import ...` gives: plain functions with keyword arguments, small typed results."""

@@ -1,0 +1,139 @@
+"""Functions about archives: `index` writes their indexes, `captures` reads their captures."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypedDict, Unpack
+
+from cdxmill.api.arguments import Path, Paths, optional_path, path_list, process_count, text_list
+from cdxmill.api.results import IndexResult
+from cdxmill.commands.index import IndexOptions, index_to_folder
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.capture_fields import parse_fields
+from cdxmill.inputs.archives import find_archives
+from cdxmill.inputs.named import Input
+from cdxmill.inputs.output_names import output_names
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
+from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer
+from cdxmill.storage.choose import open_ranges
+
+
+class Recording(TypedDict, total=False):
+    """Which records get an index line, and how: the options of `cdxmill index` with these names."""
+
+    records: str | Iterable[str]
+    post_append: bool
+    minimal: bool
+    unsurt: bool
+    keep_www: bool
+
+
+class Manifest(TypedDict, total=False):
+    """More input, and the names of archives in index lines: the options of `cdxmill index` with these names."""
+
+    manifest: Path
+    root: Path
+    dir_root: Path
+
+
+class IndexArguments(Recording, Manifest):
+    """The keyword arguments of `index` that `build` takes too."""
+
+
+def index(
+    inputs: Paths = (),
+    *,
+    output: Path,
+    line_format: str = "cdxj",
+    skip_existing: bool = False,
+    processes: int = 0,
+    **options: Unpack[IndexArguments],
+) -> IndexResult:
+    """Write one sorted .cdx.gz file per archive to the directory `output`, also an s3 or hdfs URL.
+
+    `inputs` are archives, directories, globs or URLs. `line_format` is "cdxj", "cdx11" or "cdx9". `processes` 0 means
+    one per core. Failures are in the result, and in `output`/failures.tsv. Raises UsageError for invalid
+    arguments, StoppedError if the output cannot be written.
+    """
+    failures = Failures(printed=False)
+    indexing = index_options(line_format, processes, options)
+    archives = find_inputs(inputs, options)
+    done = index_to_folder(
+        output_names(archives), os.fspath(output), replace(indexing, skip_existing=skip_existing), failures
+    )
+    return IndexResult(
+        archives=done.files,
+        skipped=done.skipped,
+        captures=done.captures,
+        bytes=done.bytes,
+        failures=failures.items,
+    )
+
+
+def captures(
+    archive: Path, *, on_failure: Callable[[Failure], None] | None = None, **options: Unpack[Recording]
+) -> Iterator[dict[str, str]]:
+    """Yield the captures of one archive as dictionaries, in the order of their records. Nothing is written.
+
+    A dictionary has the fields of the capture's CDXJ line as text: urlkey, timestamp, url, status, offset, length and
+    so on. If the archive is corrupt, InputError is raised after its last valid capture; with `on_failure` that function
+    is called for each failure instead.
+    """
+    path = os.fspath(archive)
+    with open_ranges(path) as read_at:
+        indexer = ArchiveIndexer(read_at, os.fsencode(posixpath.basename(path)), capture_options(options))
+        for lines in indexer:
+            yield from map(capture_fields, lines)
+    for damage in indexer.findings.damage:
+        if on_failure is None:
+            raise InputError(f"{path}@{damage.offset}", damage.reason, damage.hint)
+        on_failure(Failure(path, damage.offset, damage.reason, damage.hint))
+
+
+def capture_fields(line: bytes) -> dict[str, str]:
+    """The fields of a CDX or CDXJ line as text."""
+    return {name: str(value) for name, value in parse_fields(line).items()}
+
+
+def find_inputs(inputs: Paths, options: IndexArguments) -> list[Input]:
+    """The archives that the arguments stand for. Raises UsageError if none are named."""
+    named = path_list(inputs)
+    if not named and "manifest" not in options:
+        raise UsageError("no input; give archives, directories, or a manifest")
+    manifest, root = optional_path(options.get("manifest")), optional_path(options.get("root"))
+    dir_root = optional_path(options.get("dir_root"))
+    return find_archives(named, manifest, root, dir_root)
+
+
+def index_options(line_format: str, processes: int, options: IndexArguments) -> IndexOptions:
+    """How archives are indexed. Raises UsageError."""
+    if line_format not in LINE_FORMATS:
+        raise UsageError(f"invalid line_format {line_format!r}: expected {', '.join(LINE_FORMATS)}")
+    return IndexOptions(
+        captures=capture_options(options),
+        line_format=line_format,
+        processes=process_count(processes),
+        quiet=True,
+    )
+
+
+def capture_options(options: Recording) -> CaptureOptions:
+    """Which records get a line. Raises UsageError for an unknown type of record."""
+    types = options.get("records")
+    if options.get("minimal") and options.get("post_append"):
+        raise UsageError("minimal and post_append cannot be used together")
+    try:
+        records = DEFAULT_RECORDS if types is None else parse_record_types(text_list(types))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return CaptureOptions(
+        records=records,
+        post_append=options.get("post_append", False),
+        minimal=options.get("minimal", False),
+        unsurt=options.get("unsurt", False),
+        keep_www=options.get("keep_www", False),
+    )

@@ -1,0 +1,189 @@
+"""Functions that make, copy and check ZipNum clusters, and find split points for them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path as LocalPath
+from typing import TypedDict, Unpack
+
+from cdxmill.api.archives import IndexArguments, find_inputs, index_options
+from cdxmill.api.arguments import Path, Paths, optional_path, path_list, process_count
+from cdxmill.api.results import ClusterResult, SampleResult, VerifyResult
+from cdxmill.commands import build as build_command
+from cdxmill.commands import publish as publish_command
+from cdxmill.commands import verify as verify_command
+from cdxmill.commands.sample import sample_files
+from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.errors import UsageError
+from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, checked_compressor
+from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.inputs.split_files import read_splits, write_splits
+from cdxmill.running.failures import Failures
+
+
+class ClusterArguments(TypedDict, total=False):
+    """How a cluster is written: the options of `cdxmill zipnum` with these names. Either `shards` or `splits` is required."""
+
+    shards: int
+    splits: Path
+    seed: int
+    numlines: int
+    compressor: str
+    level: int
+    location: str
+    processes: int
+
+
+class BuildArguments(ClusterArguments, IndexArguments):
+    """The keyword arguments of `build`."""
+
+
+def sample(
+    cdx: Paths,
+    *,
+    shards: int,
+    output: Path | None = None,
+    seed: int = 0,
+    fraction: float = 1.0,
+    processes: int = 0,
+) -> SampleResult:
+    """Find the split points that divide the lines of CDX files into `shards` shards of about the same size.
+
+    With `output`, for example "splits.txt", they are also written there, and as a SequenceFile beside it.
+    """
+    failures = Failures(printed=False)
+    paths = find_cdx_files(path_list(cdx))
+    points = sample_files(paths, shards, seed, process_count(processes), failures, True, fraction)
+    if output is not None:
+        write_splits(points, os.fspath(output))
+    return SampleResult(points, failures.items)
+
+
+def zipnum(
+    cdx: Paths, *, output: Path, convert: bool = False, **options: Unpack[ClusterArguments]
+) -> ClusterResult:
+    """Build a ZipNum cluster in the directory `output` from CDX files: files, directories, globs or URLs.
+
+    A corrupt file adds no lines and is in the failures of the result. Raises UsageError for invalid arguments,
+    StoppedError if the cluster cannot be written.
+    """
+    failures = Failures(printed=False)
+    how = _zipnum_options(options, convert)
+    done = build_cluster(find_cdx_files(path_list(cdx)), LocalPath(output), how, failures)
+    return _cluster_result(done, failures)
+
+
+def build(
+    inputs: Paths = (), *, output: Path, line_format: str = "cdxj", **options: Unpack[BuildArguments]
+) -> ClusterResult:
+    """Index archives and build a ZipNum cluster from the indexes, in the directory `output`.
+
+    `inputs` are archives, directories, globs or URLs. The index of each archive is kept in `output`/cdx; the same call
+    indexes only what is missing there. Raises as `zipnum` does.
+    """
+    failures = Failures(printed=False)
+    indexing = index_options(line_format, options.get("processes", 0), options)
+    how = _zipnum_options(options, convert=False)
+    done = build_command.build(find_inputs(inputs, options), LocalPath(output), indexing, how, failures)
+    return _cluster_result(done.cluster, failures)
+
+
+def publish(
+    cluster: Path,
+    destination: Path,
+    *,
+    location: str | None = None,
+    title: str | None = None,
+    index_only: bool = False,
+    unfinished: bool = False,
+    processes: int = 0,
+) -> int:
+    """Check `cluster`, copy it to the directory or URL `destination`, and write its index there.
+
+    Returns the number of shards that were copied. The arguments are the options of `cdxmill publish`. Raises
+    UsageError if the cluster is not finished, InputError if it is corrupt, StoppedError if it cannot be written.
+    """
+    options = publish_command.PublishOptions(
+        location=location,
+        title=title,
+        index_only=index_only,
+        unfinished=unfinished,
+        processes=process_count(processes),
+        quiet=True,
+    )
+    return publish_command.publish(os.fspath(cluster), os.fspath(destination), options).copied
+
+
+def verify(
+    cluster: Path,
+    *,
+    against: Paths = (),
+    convert: bool = False,
+    archives: Path | None = None,
+    sample: int | None = None,
+    location: str | None = None,
+    processes: int = 0,
+) -> VerifyResult:
+    """Check that the cluster at a path or URL is complete and that its files match.
+
+    With `against`, its lines must be exactly those of these CDX files. With `archives`, the record of each line is read, or
+    of `sample` lines. Everything that is wrong is in the failures of the result. Raises UsageError if there is no cluster.
+    """
+    failures = Failures(printed=False)
+    named = path_list(against)
+    options = verify_command.VerifyOptions(
+        against=find_cdx_files(named) if named else None,
+        convert=convert,
+        archives=optional_path(archives),
+        sample=sample,
+        location=location,
+        processes=process_count(processes),
+        quiet=True,
+    )
+    done = verify_command.verify(os.fspath(cluster), options, failures)
+    return VerifyResult(
+        shards=done.shards,
+        blocks=done.blocks,
+        lines=done.lines,
+        bytes=done.size,
+        exact=done.exact,
+        records=done.records,
+        failures=failures.items,
+    )
+
+
+def _zipnum_options(options: ClusterArguments, convert: bool) -> ZipnumOptions:
+    """Raises UsageError."""
+    points = tuple(read_splits(os.fspath(options["splits"]))) if "splits" in options else None
+    shards = options.get("shards") if points is None else len(points) + 1
+    if shards is None or shards < 1 or options.get("shards", shards) != shards:
+        raise UsageError("give the number of shards as `shards`, or split points as `splits`")
+    defaults = ZipnumOptions(shards=shards)
+    try:
+        compressor = checked_compressor(
+            options.get("compressor", "libdeflate"), options.get("level", DEFAULT_LEVEL)
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return ZipnumOptions(
+        shards=shards,
+        points=points,
+        block_lines=options.get("numlines", defaults.block_lines),
+        compressor=compressor,
+        convert=convert,
+        seed=options.get("seed", 0),
+        processes=process_count(options.get("processes", 0)),
+        location=options.get("location"),
+        quiet=True,
+    )
+
+
+def _cluster_result(done: ClusterSummary, failures: Failures) -> ClusterResult:
+    return ClusterResult(
+        shards=done.shards,
+        blocks=done.blocks,
+        lines=done.lines,
+        duplicates=done.duplicates,
+        bytes=done.bytes,
+        failures=failures.items,
+    )

@@ -1,0 +1,71 @@
+"""What the functions of the public API return. `failures` has at most the first 10,000."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdxmill.running.failures import Failure
+
+
+@dataclass(frozen=True)
+class IndexResult:
+    """What `index` did. `bytes` is the size of the archives that were indexed."""
+
+    archives: int
+    skipped: int
+    captures: int
+    bytes: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class ClusterResult:
+    """A finished ZipNum cluster. `duplicates` counts the equal lines that were dropped, `bytes` all shards."""
+
+    shards: int
+    blocks: int
+    lines: int
+    duplicates: int
+    bytes: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class SampleResult:
+    """The split points that `sample` found: the keys at which the shards start, except the first."""
+
+    points: list[bytes]
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class VerifyResult:
+    """What `verify` checked. `exact` says that every byte was checked against cluster.json.
+
+    `records` is the number of records that were read from archives, None if that was not asked for.
+    The cluster is sound if `failures` is empty.
+    """
+
+    shards: int
+    blocks: int
+    lines: int
+    bytes: int
+    exact: bool
+    records: int | None
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
+class CapturedRecord:
+    """One record of an archive.
+
+    `url` and `timestamp` (14 digits) are "" if the record has none. `headers` are the record's own, by lower-case name. `http_head` is the status line and the HTTP headers, b"" if there are none.
+    """
+
+    url: str
+    timestamp: str
+    filename: str
+    offset: int
+    headers: dict[str, str]
+    http_head: bytes
+    payload: bytes

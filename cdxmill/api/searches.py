@@ -1,0 +1,188 @@
+"""Questions to a cluster: `lookup`, `lookup_many`, `get`, and `Cluster`, which answers many of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import NamedTuple, TypedDict, Unpack
+
+from cdxmill.api.archives import capture_fields
+from cdxmill.api.arguments import Path, optional_path, text_list
+from cdxmill.api.results import CapturedRecord
+from cdxmill.capture import Headers
+from cdxmill.cluster.reader import open_cluster
+from cdxmill.commands.get import Wanted, capture_with_payload, errors_reported, fetch_capture, find_capture
+from cdxmill.commands.lookup import lookup_many as lookup_many_lines
+from cdxmill.errors import UsageError
+from cdxmill.formats.timestamp import timestamp_of
+from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.search.query import PAGE_SIZE, OpenCluster, Page, PreparedQuery, Query
+from cdxmill.stages.records.decode_payload import decode_payload
+from cdxmill.stages.records.fetch_record import FetchedRecord
+from cdxmill.stages.records.record_parts import record_parts
+
+Capture = dict[str, str]
+
+
+class Filters(TypedDict, total=False):
+    """What a question may say besides the URL. docs/lookup.md describes each as an option of the command."""
+
+    match_type: str
+    from_ts: str
+    to: str
+    filter: str | Iterable[str]
+    collapse: str
+    resolve_revisits: bool
+    sort: str
+    closest: str
+    limit: int
+    page: int
+    page_size: int
+
+
+def lookup(cluster: Path, url: str, **filters: Unpack[Filters]) -> Iterator[Capture]:
+    """Yield the captures of `url` in `cluster` as dictionaries with the field names of pywb's CDX server.
+
+    `cluster` is the directory or URL of a ZipNum cluster, or of its index file. `url` is a URL, a prefix
+    (`example.com/*`) or a domain (`*.example.com`). All values are text. Raises UsageError if the question is
+    invalid or there is no cluster, InputError if the cluster cannot be read or is corrupt.
+    """
+    with Cluster(cluster) as opened:
+        yield from opened.lookup(url, **filters)
+
+
+def lookup_many(
+    cluster: Path, urls: Iterable[str], **filters: Unpack[Filters]
+) -> Iterator[tuple[str, list[Capture]]]:
+    """Yield (URL, its captures) for each of `urls`, in their order; each block of the cluster is read once.
+
+    Faster than one `lookup` per URL. Raises as `lookup` does, also for the first URL that is invalid.
+    """
+    for answer in lookup_many_lines(str(cluster), urls, _query(filters)):
+        if answer.error is not None:
+            raise answer.error
+        yield answer.url, [capture_fields(line) for lines in answer.lists for line in lines]
+
+
+class Cluster:
+    """A ZipNum cluster that is opened once and asked many questions. Use it in a `with` statement.
+
+    Raises UsageError if there is no cluster, InputError if it cannot be read or is corrupt.
+    """
+
+    def __init__(self, cluster: Path, shard_index_loc: tuple[str, str] | None = None) -> None:
+        self._path = optional_path(cluster) or ""
+        self._files = ExitStack()
+        self._opened = OpenCluster.of(self._files.enter_context(open_cluster(self._path, shard_index_loc)))
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files of the cluster."""
+        self._files.close()
+
+    def lookup(self, url: str, **filters: Unpack[Filters]) -> Iterator[Capture]:
+        """Yield the captures of `url`, as the function `lookup` does."""
+        for lines in self.lines(url, **filters):
+            yield from map(capture_fields, lines)
+
+    def lines(self, url: str, **filters: Unpack[Filters]) -> Iterator[list[bytes]]:
+        """Yield the CDX lines of `url` as they are in the cluster, in lists, without line ends.
+
+        This is the fast way: lines are neither parsed nor decoded.
+        """
+        query = PreparedQuery(_query(filters))
+        yield from query.answer(self._opened, query.keys(url))
+
+    def count(self, url: str, **filters: Unpack[Filters]) -> int:
+        """Return the number of captures of `url`."""
+        query = PreparedQuery(_query(filters))
+        return query.count(self._opened, query.keys(url))
+
+
+def get(
+    source: Path,
+    url: str | None = None,
+    timestamp: str | None = None,
+    *,
+    offset: int | None = None,
+    length: int | None = None,
+    archives: Path | None = None,
+    decode: bool = True,
+) -> CapturedRecord:
+    """Return the capture of `url` nearest to `timestamp` (without one: the newest), or the record at `offset`.
+
+    `source` is a ZipNum cluster, or with `offset` an archive. `archives` is the directory, URL prefix or path index
+    of the archives that the cluster names. With `decode` the payload is freed of chunks and of gzip, deflate,
+    br or zstd. The payload of a revisit is that of the record it refers to. The record is held in memory.
+    Raises InputError if there is no such capture or its record cannot be read, UsageError for invalid arguments.
+    """
+    if (url is None) == (offset is None):
+        raise UsageError("give either a URL or an offset")
+    with closing(ArchiveStore(optional_path(archives))) as store:
+        if url is None:
+            wanted = Wanted(os.fspath(source), offset or 0, length)
+            fetched = store.fetch(*wanted)
+            return _record(wanted, fetched, fetched, _names(fetched.record.headers), decode)
+        found = fetch_capture(find_capture(os.fspath(source), url, timestamp), store)
+        payload = capture_with_payload(os.fspath(source), found, store)
+        names = RecordNames(found.location.url, found.location.timestamp)
+        return _record(found.wanted, found.fetched, payload.fetched, names, decode)
+
+
+class RecordNames(NamedTuple):
+    """The URL and the timestamp (14 digits) of a record; "" if it has none."""
+
+    url: str
+    timestamp: str
+
+
+def _names(headers: Headers) -> RecordNames:
+    url = headers.get(b"warc-target-uri", b"").decode("utf-8", "replace")
+    return RecordNames(url, (timestamp_of(headers.get(b"warc-date", b"")) or b"").decode())
+
+
+def _record(
+    wanted: Wanted, fetched: FetchedRecord, payload: FetchedRecord, names: RecordNames, decode: bool
+) -> CapturedRecord:
+    """The record `fetched` with the payload of another one, which is the same unless it is a revisit."""
+    with errors_reported(wanted):
+        http_head = record_parts(fetched.record, fetched.content()).http_head
+        parts = record_parts(payload.record, payload.content())
+        pieces = decode_payload(parts.http_head, parts.payload) if decode else parts.payload
+        return CapturedRecord(
+            url=names.url,
+            timestamp=names.timestamp,
+            filename=wanted.filename,
+            offset=wanted.offset,
+            headers={
+                name.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+                for name, value in fetched.record.headers.items()
+            },
+            http_head=http_head,
+            payload=b"".join(pieces),
+        )
+
+
+def _query(filters: Filters) -> Query:
+    page, size = filters.get("page"), filters.get("page_size", PAGE_SIZE)
+    return Query(
+        match_type=filters.get("match_type"),
+        first=filters.get("from_ts"),
+        last=filters.get("to"),
+        filters=text_list(filters.get("filter", ())),
+        collapse=filters.get("collapse"),
+        resolve_revisits=filters.get("resolve_revisits", False),
+        sort=filters.get("sort", "default"),
+        closest=filters.get("closest"),
+        limit=filters.get("limit"),
+        page=None if page is None else Page(page, size),
+    )
