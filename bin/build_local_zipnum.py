@@ -3,8 +3,8 @@
 
     bin/build_local_zipnum.py CLUSTER -s 25 -p '/path/to/cdx/*.cdx.gz'
 
-Called as users of webarchive-indexing call theirs; the work is done by `cdxmill zipnum`,
-which has more options.
+It has the options of the script of the same name in webarchive-indexing. It calls `cdxmill zipnum`, which
+has more options.
 """
 
 from __future__ import annotations
@@ -16,24 +16,17 @@ from cdxmill.cli.main import main as cdxmill
 
 
 def main() -> int:
-    """Read the options and build; the exit status is that of `cdxmill zipnum`."""
-    parser = ArgumentParser(description="Builds a ZipNum cluster from CDX files; see cdxmill zipnum --help.")
-    parser.add_argument("output", help="folder of the cluster")
-    parser.add_argument("inputs", nargs="+", help="CDX files, folders of them, globs")
+    """Call `cdxmill zipnum` and return its exit status."""
+    parser = ArgumentParser(description="Build a ZipNum cluster from CDX files. See cdxmill zipnum --help.")
+    parser.add_argument("output", help="directory of the cluster")
+    parser.add_argument("inputs", nargs="+", help="CDX files, directories or globs")
     parser.add_argument("-s", "--shards", default=10, type=int, help="number of shards (default 10)")
-    parser.add_argument("-l", "--numlines", default=3000, type=int, help="lines a block (default 3000)")
-    parser.add_argument("-p", "--parallel", action="store_true", help="use all cores, not one")
-    parser.add_argument("--convert", action="store_true", help="turn CDX lines with 6 fields into CDXJ")
+    parser.add_argument("-l", "--numlines", default=3000, type=int, help="lines per block (default 3000)")
+    parser.add_argument("-p", "--parallel", action="store_true", help="use all cores instead of one")
+    parser.add_argument("--convert", action="store_true", help="convert CDX lines with 6 fields to CDXJ")
     options = parser.parse_args()
-    arguments = [
-        "zipnum",
-        "-o",
-        options.output,
-        "-s",
-        str(options.shards),
-        "--numlines",
-        str(options.numlines),
-    ]
+    arguments = ["zipnum", "-o", options.output, "-s", str(options.shards)]
+    arguments += ["--numlines", str(options.numlines)]
     arguments += ["-p", "0" if options.parallel else "1"]
     arguments += ["--convert"] if options.convert else []
     return cdxmill([*arguments, "--", *options.inputs])

@@ -1,4 +1,4 @@
-"""python -m cdxmill."""
+"""`python -m cdxmill`."""
 
 import sys
 

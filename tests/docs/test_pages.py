@@ -6,7 +6,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import click
 import pytest
 
 from ..second_opinion.rules import RULES
@@ -70,31 +69,6 @@ def test_the_shell_commands_of_a_page_parse(page: Path) -> None:
     for text in fences(page, "sh"):
         done = subprocess.run(["bash", "-n", "-c", text], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-
-
-def test_every_command_and_option_has_a_help_text() -> None:
-    assert [name for name, command in commands().items() if not command.help] == []
-    without = [
-        f"{name} {parameter.opts}"
-        for name, parameter in options()
-        if isinstance(parameter, click.Option) and not parameter.help
-    ]
-    assert without == []
-
-
-def test_the_help_of_a_command_explains_its_arguments() -> None:
-    unexplained = [
-        f"{name} {parameter.metavar}"
-        for name, parameter in options()
-        if isinstance(parameter, click.Argument)
-        and (parameter.metavar or "").rstrip(".") not in (commands()[name].help or "").split()
-    ]
-    assert unexplained == []
-
-
-def test_the_short_help_of_a_command_is_not_truncated() -> None:
-    short = [command.get_short_help_str(limit=66) for name, command in commands().items() if " " in name]
-    assert [text for text in short if text.endswith("...")] == []
 
 
 def test_the_command_page_has_every_help_unchanged() -> None:

@@ -74,10 +74,10 @@ def test_a_file_with_a_line_that_cannot_be_converted_is_named(
 @pytest.mark.parametrize(
     ("points", "shards", "what"),
     [
-        (b"a\nb\n", "2", "gives 3 shards, but --shards says 2"),
+        (b"a\nb\n", "2", "which gives 3 shards"),
         (b"b\na\n", None, "must increase"),
         (b"a\na\n", None, "must increase"),
-        (b"SEQ\x06", None, "cut"),
+        (b"SEQ\x06", None, "truncated"),
         (b"SEQ\x05 and so on", None, "version 6"),
     ],
 )
@@ -229,7 +229,7 @@ def test_a_cluster_that_cannot_be_written_is_told_in_one_line(
     run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     path = write_plain(tmp_path / "a.cdx", [cdxj("com,a)/")])
-    for out, status, what in ((path, 2, " is no folder"), (path / "C", 3, ": cannot be written")):
+    for out, status, what in ((path, 2, ": is not a directory"), (path / "C", 3, ": cannot be written")):
         done = run_cdxmill("zipnum", "-q", "-o", out, "-s", "1", path)
         assert done.returncode == status
         (line,) = done.stderr.decode().splitlines()

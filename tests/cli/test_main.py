@@ -1,0 +1,130 @@
+"""Exit statuses, messages in one line, and a start that imports only the called command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdxmill import __version__
+from cdxmill.cli.main import COMMANDS, main
+from cdxmill.errors import CdxmillError, InputError, StoppedError, UsageError
+
+_IMPORTED = """
+import sys
+from cdxmill.cli.main import main
+main(sys.argv[1:])
+print(*sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("cdxmill.cli.")), file=sys.stderr)
+"""
+
+
+def imported_by(*arguments: str) -> set[str]:
+    call = [sys.executable, "-c", _IMPORTED, *arguments]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_only_the_called_command_is_imported() -> None:
+    modules = {name.replace("-", "_") for name in COMMANDS}
+    assert imported_by("--version") & modules == set()
+    assert imported_by("split-points", "--help") & modules == {"split_points"}
+    assert imported_by("--help") >= modules
+
+
+def test_the_commands_import_nothing_else_until_they_run() -> None:
+    call = [sys.executable, "-X", "importtime", "-m", "cdxmill", "--help"]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    found = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    rooms = {name.split(".")[1] for name in found if name.startswith("cdxmill.")}
+    assert rooms == {"cli", "errors"}
+
+
+def test_the_version_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capfd.readouterr().out == f"cdxmill {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fly"], "No such command 'fly'"),
+        (["lookup"], "Missing argument 'CLUSTER'"),
+        (["index", "x.warc.gz"], "Missing option '--output'"),
+        (["zipnum", "x", "-o", "C", "--level", "13"], "--level"),
+        (["index", "-o", "-"], "no input"),
+        (["index", "-o", "-", "x", "--root", "y"], "--root needs --manifest"),
+        (["index", "-o", "-", "x", "--cdx11", "--cdx9"], "--cdx11 and --cdx9 cannot be used together"),
+        (["index", "-o", "-", "x", "--minimal", "--post-append"], "cannot be used together"),
+        (["index", "-o", "-", "x", "--records", "response,page"], "invalid --records type 'page'"),
+        (["zipnum", "x", "-o", "C"], "give --shards N or --splits FILE"),
+        (["zipnum", "x", "-o", "C", "-s", "1", "--compressor", "bzip2"], "expected libdeflate or zlib"),
+        (
+            ["zipnum", "x", "-o", "C", "-s", "1", "--compressor", "zlib", "--level", "10"],
+            "zlib supports 1 to 9",
+        ),
+        (["verify", "C", "--sample", "3"], "--sample needs --archives"),
+        (["verify", "C", "--convert"], "--convert needs --against"),
+        (["verify", "C", "D"], "D: unexpected argument"),
+    ],
+)
+def test_invalid_usage_is_reported_in_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").write_text("com,a)/ 2020 {}\n")
+    assert main(arguments) == 2
+    out, error = capfd.readouterr()
+    (line,) = error.splitlines()
+    assert out == ""
+    assert line.startswith("cdxmill: ")
+    assert message in line
+
+
+def test_split_points_must_match_the_number_of_shards(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "splits.txt").write_text("com,b)/ 2020\n")
+    call = ["zipnum", "x", "-o", "C", "-s", "3", "--splits", str(tmp_path / "splits.txt")]
+    assert main(call) == 2
+    assert f"--shards 3 does not match {tmp_path}/splits.txt, which gives 2 shards" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (UsageError("a"), 2, "a"),
+        (InputError("a", "b", "c"), 1, "a: b; c"),
+        (StoppedError("a\nb"), 3, "a b"),
+        (CdxmillError("a"), 3, "a"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ValueError("a"), 3, "internal error (ValueError: a); set CDXMILL_TRACEBACK=1"),
+    ],
+)
+def test_every_error_has_an_exit_status_and_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    error: BaseException,
+    status: int,
+    message: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("cdxmill.commands.lookup.lookup", fail)
+    assert main(["lookup", "C", "http://a.com/"]) == status
+    assert capfd.readouterr().err.startswith(f"cdxmill: {message}")
+
+
+def test_a_closed_pipe_ends_the_command_silently(tmp_path: Path) -> None:
+    lines = "".join(f"com,a)/{number:07d} 2020 {{}}\n" for number in range(50_000))
+    (tmp_path / "a.cdxj").write_text(lines)
+    assert main(["zipnum", "-q", "-s", "1", "-o", str(tmp_path / "C"), str(tmp_path / "a.cdxj")]) == 0
+    call = f"{sys.executable} -m cdxmill lookup {tmp_path / 'C'} 'a.com/*' | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", call], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "com,a)/0000000 2020 {}\n", "")
