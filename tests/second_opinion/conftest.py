@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from .archives import ARCHIVES
 from .survey import Survey, survey
 
+FOLDER = Path(__file__).parent
 SUMMARY: list[str] = []
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of this folder in one process, so that the survey is made once and not once per process."""
+    for item in items:
+        if item.path.is_relative_to(FOLDER):
+            item.add_marker(pytest.mark.xdist_group("second_opinion"))
 
 
 @pytest.fixture(scope="session")
