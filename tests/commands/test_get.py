@@ -1,4 +1,4 @@
-"""`cdxmill get`: the record of a line or of a place in an archive, whole, its headers or its payload."""
+"""`cdxmill get`: a record, its headers or its payload, by a URL in a cluster or an offset in an archive."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_capture_gives_its_record_headers_and_payload(name: str, made: Path) -
     assert got(made, url_of(name), form="payload", decode=True) == PAYLOADS[name]
 
 
-def test_a_place_in_an_archive_gives_its_record(made: Path, run_cdxmill: RunCdxmill) -> None:
+def test_an_offset_in_an_archive_gives_its_record(made: Path, run_cdxmill: RunCdxmill) -> None:
     (archive,) = (made / "warcs").iterdir()
     by_url = {url_of(name): record for name, record in RECORDS.items()}
     for row in rows(made / "C"):
@@ -114,7 +114,7 @@ def test_a_place_in_an_archive_gives_its_record(made: Path, run_cdxmill: RunCdxm
     assert by_url[row["url"]].endswith(done.stdout + b"\r\n\r\n")
 
 
-def test_ranges_that_are_not_one_record_are_told(made: Path) -> None:
+def test_ranges_that_are_not_one_record_are_reported(made: Path) -> None:
     (archive,) = (made / "warcs").iterdir()
     places = sorted((int(row["offset"]), int(row["length"])) for row in rows(made / "C"))
     (offset, length), (following, _) = places[2:4]
@@ -128,7 +128,7 @@ def test_ranges_that_are_not_one_record_are_told(made: Path) -> None:
             b"".join(get_record(Wanted(str(archive), *wrong), GetOptions()))
 
 
-def test_a_damaged_record_is_told_before_anything_is_printed(
+def test_a_corrupt_record_is_reported_before_anything_is_printed(
     made: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
     (archive,) = (made / "warcs").iterdir()
@@ -256,7 +256,7 @@ def test_archives_are_found_by_a_path_index_as_pywb_has_it(dated: Path, tmp_path
 @pytest.mark.parametrize(
     "changed", [{"url": "http://example.com/other"}, {"timestamp": "20240101000000"}, {"digest": "A" * 32}]
 )
-def test_a_record_that_is_not_the_one_of_the_line_is_told(
+def test_a_record_that_does_not_match_its_line_is_reported(
     changed: dict[str, str], dated: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
     fields = rows(dated / "C")[0] | changed
@@ -269,7 +269,7 @@ def test_a_record_that_is_not_the_one_of_the_line_is_told(
     assert b"d.warc.gz@0: the record " in line
 
 
-def test_of_an_archive_behind_http_only_the_record_is_asked_for(made: Path) -> None:
+def test_only_the_record_is_requested_from_an_archive_over_http(made: Path) -> None:
     (archive,) = (made / "warcs").iterdir()
     data = archive.read_bytes()
     row = rows(made / "C")[3]
@@ -301,7 +301,7 @@ def test_of_an_archive_behind_http_only_the_record_is_asked_for(made: Path) -> N
         (["d.warc.gz", "--offset", "-1"], "--offset"),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(
+def test_wrong_usage_is_reported_in_one_line(
     arguments: list[str], reason: str, dated: Path, run_cdxmill: RunCdxmill
 ) -> None:
     done = run_cdxmill("get", *arguments, cwd=dated)
@@ -323,7 +323,7 @@ def test_wrong_usage_is_told_in_one_line(
         (["warcs/d.warc.gz", "--offset", "3"], "warcs/d.warc.gz@3: no record: "),
     ],
 )
-def test_what_is_not_there_is_told_in_one_line(
+def test_missing_things_are_reported_in_one_line(
     arguments: list[str], reason: str, dated: Path, run_cdxmill: RunCdxmill
 ) -> None:
     done = run_cdxmill("get", *arguments, cwd=dated)

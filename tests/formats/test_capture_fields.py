@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.formats.capture_fields import parse_fields, parse_object
@@ -52,12 +52,14 @@ def by_cdxmill(data: bytes) -> str:
         return "too deep"
 
 
+@settings(deadline=None)
 @given(PAIRS, st.booleans())
 def test_every_object_is_read_as_json_reads_it(pairs: list[tuple[str, Any]], is_ascii: bool) -> None:
     data = written(pairs, is_ascii)
     assert by_cdxmill(data) == by_json(data)
 
 
+@settings(deadline=None)
 @given(PAIRS, st.integers(0), st.binary(max_size=3))
 def test_every_changed_object_is_read_as_json_reads_it(
     pairs: list[tuple[str, Any]], position: int, inserted: bytes

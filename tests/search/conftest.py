@@ -1,4 +1,4 @@
-"""A cluster of known lines, in a folder and behind a web server that counts."""
+"""A cluster of known lines, in a directory and on a web server that counts requests."""
 
 from __future__ import annotations
 

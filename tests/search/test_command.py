@@ -1,4 +1,4 @@
-"""The options of `cdxmill lookup`: what is printed, and what is refused in one line."""
+"""The options of `cdxmill lookup`: what they print, and how wrong ones are reported in one line."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_times_filters_and_the_newest_come_together(folder: Path, capfd: pytest.
 @pytest.mark.parametrize(
     ("collapse", "left"), [("4", 79), ("14", 800), ("urlkey", 400), ("urlkey:15", 40), ("status", 79)]
 )
-def test_neighbours_collapse(
+def test_consecutive_lines_collapse(
     folder: Path, capfd: pytest.CaptureFixture[str], collapse: str, left: int
 ) -> None:
     lines = run(capfd, folder, "a.com/*", "--collapse", collapse).splitlines()
@@ -85,7 +85,7 @@ def test_a_count_in_time_counts_what_is_found(folder: Path, capfd: pytest.Captur
 
 
 @pytest.mark.parametrize("last", ["2", "20201", "2020013", "20200231", "20200131235960", "20200131235959999"])
-def test_times_may_be_cut_anywhere_and_need_not_be_days_of_the_month(
+def test_timestamps_may_be_partial_and_need_not_be_days_of_the_month(
     folder: Path, capfd: pytest.CaptureFixture[str], last: str
 ) -> None:
     found = run(capfd, folder, "a.com/page/0010", "--from", "20200000", "--to", last)
@@ -149,7 +149,7 @@ def test_many_prefixes_are_answered_too(
     assert run(capfd, folder, "--input", "-") == text(wanted)
 
 
-def test_answers_that_do_not_fit_into_memory_are_asked_for_again(
+def test_answers_that_do_not_fit_into_memory_are_looked_up_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cdxmill.search.many._KEPT", 1000)
@@ -160,7 +160,7 @@ def test_answers_that_do_not_fit_into_memory_are_asked_for_again(
     assert answers == [list(lookup(folder, url)) for url in urls()]
 
 
-def test_a_url_without_a_key_is_told_and_the_others_are_answered(
+def test_an_invalid_url_is_reported_and_the_others_are_answered(
     folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "urls").write_text("http://a.com:port/\nhttp://a.com/page/0001\n")
@@ -204,7 +204,7 @@ def test_a_url_without_a_key_is_told_and_the_others_are_answered(
         ([], "give either a URL or --input FILE"),
     ],
 )
-def test_wrong_usage_is_told_in_one_line(
+def test_wrong_usage_is_reported_in_one_line(
     folder: Path, capfd: pytest.CaptureFixture[str], options: list[str], part: str
 ) -> None:
     assert main(["lookup", str(folder), *options]) == 2
@@ -213,7 +213,7 @@ def test_wrong_usage_is_told_in_one_line(
     assert (out, part in line) == ("", True), line
 
 
-def test_lines_that_are_neither_cdx_nor_cdxj_are_damage_where_fields_are_asked_for(
+def test_invalid_lines_are_an_error_if_their_fields_are_needed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a").write_text('com,a)/ 2020 {"status": 200\ncom,b)/ 2020 x y\n')

@@ -1,4 +1,4 @@
-"""Clusters as others lay them out are read; wrong ones are told in one line."""
+"""Clusters with other layouts can be read. Corrupt ones are reported in one line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_index_without_line_numbers_will_do(folder: Path, capfd: pytest.Captu
 
 
 @pytest.mark.parametrize("ending", [".gz", ".cdx.gz"])
-def test_shards_are_found_whose_names_the_index_cuts(folder: Path, ending: str) -> None:
+def test_shards_are_found_if_the_index_shortens_their_names(folder: Path, ending: str) -> None:
     without_extras(folder)
     index = folder / "cluster.idx"
     rename_shards(folder, index, lambda name: name.removesuffix(".gz") + ending)
@@ -64,7 +64,7 @@ def test_shards_are_found_whose_names_the_index_cuts(folder: Path, ending: str) 
     assert list(lookup(folder, "*.com")) == WANTED
 
 
-def test_shards_may_be_named_in_any_way(folder: Path) -> None:
+def test_shards_can_have_any_names(folder: Path) -> None:
     without_extras(folder)
     rename_shards(folder, folder / "cluster.idx", lambda name: f"part-r-{name[4:9]}.cdx.gz")
     assert list(lookup(folder, "*.com")) == WANTED
@@ -97,7 +97,7 @@ def test_locations_beside_an_index_of_another_name_are_read(folder: Path, tmp_pa
 
 
 @pytest.mark.parametrize("rule", [("().*", "{}/"), ("^.*", "{}/"), (".*/C/", "{}/")])
-def test_a_rule_says_where_shards_are(folder: Path, tmp_path: Path, rule: tuple[str, str]) -> None:
+def test_a_rule_locates_shards(folder: Path, tmp_path: Path, rule: tuple[str, str]) -> None:
     there = tmp_path / "there"
     there.mkdir()
     for shard in folder.glob("cdx-*.gz"):
@@ -117,21 +117,23 @@ def told(capfd: pytest.CaptureFixture[str], *call: object) -> tuple[int, str]:
     return status, line
 
 
-def test_an_index_that_is_not_sorted_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unsorted_index_is_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     lines = (folder / "cluster.idx").read_bytes().splitlines(keepends=True)
     (folder / "cluster.idx").write_bytes(b"".join(lines[30:] + lines[:30]))
     status, line = told(capfd, folder, "http://b.com/page/0001")
     assert (status, "not sorted" in line) == (1, True)
 
 
-def test_a_cluster_without_its_index_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_cluster_without_its_index_is_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for path in folder.glob("cluster.*"):
         path.unlink()
     status, line = told(capfd, folder, "http://b.com/page/0001")
     assert (status, "has no cluster.idx; create it with cdxmill publish --unfinished" in line) == (1, True)
 
 
-def test_an_index_that_is_cut_within_a_line_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_index_truncated_within_a_line_is_reported(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     index = (folder / "cluster.idx").read_bytes()
     (folder / "cluster.idx").write_bytes(index[: index.rindex(b"cdx-") + 5])
     status, line = told(capfd, folder, "http://c.org/page/0399")
@@ -139,7 +141,7 @@ def test_an_index_that_is_cut_within_a_line_is_told(folder: Path, capfd: pytest.
 
 
 @pytest.mark.parametrize("left", [0, 1, 79])
-def test_an_index_that_lacks_lines_is_told_by_the_manifest(
+def test_an_index_with_missing_lines_is_reported_if_there_is_a_manifest(
     folder: Path, left: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     lines = (folder / "cluster.idx").read_bytes().splitlines(keepends=True)
@@ -149,19 +151,19 @@ def test_an_index_that_lacks_lines_is_told_by_the_manifest(
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"format": 1}', b"\xff"])
-def test_a_manifest_that_says_nothing_is_done_without(folder: Path, content: bytes) -> None:
+def test_an_empty_manifest_is_ignored(folder: Path, content: bytes) -> None:
     (folder / "cluster.json").write_bytes(content)
     assert list(lookup(folder, "*.com")) == WANTED
 
 
-def test_an_index_of_another_build_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_index_of_another_build_is_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for number in (0, 1):
         (folder / f"cdx-0000{number}.gz").write_bytes((folder / "cdx-00002.gz").read_bytes())
     status, line = told(capfd, folder, "http://a.com/page/0000")
     assert (status, "cdx-00000.gz@" in line) == (1, True)
 
 
-def test_a_shard_that_is_cut_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_truncated_shard_is_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shard = folder / "cdx-00002.gz"
     shard.write_bytes(shard.read_bytes()[:-9])
     status, line = told(capfd, folder, "http://c.org/page/0399")
@@ -190,5 +192,5 @@ def test_the_last_line_and_the_first_are_found(folder: Path) -> None:
     assert list(lookup(folder, "http://a.com/page/0000")) == [line_of("a.com", 0), line_of("a.com", 0, 2)]
 
 
-def test_keys_beyond_all_and_before_all_find_nothing(folder: Path) -> None:
+def test_keys_after_and_before_all_others_find_nothing(folder: Path) -> None:
     assert list(lookup(folder, "http://zz.zz/")) == list(lookup(folder, "http://a.aa/")) == []

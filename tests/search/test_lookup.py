@@ -126,9 +126,7 @@ def test_the_command_prints_the_lines(small: Path, run_cdxmill: RunCdxmill) -> N
     assert run_cdxmill("lookup", small, "http://absent.example/").stdout == b""
 
 
-def test_a_cluster_that_was_moved_is_read_where_it_lies(
-    small: Path, run_cdxmill: RunCdxmill, tmp_path: Path
-) -> None:
+def test_a_moved_cluster_can_be_read(small: Path, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
     before = run_cdxmill("lookup", small, "http://a.com/*").stdout
     small.rename(tmp_path / "moved")
     assert run_cdxmill("lookup", tmp_path / "moved", "http://a.com/*").stdout == before != b""
@@ -158,7 +156,7 @@ def told(run_cdxmill: RunCdxmill, cluster: Path, url: str, status: int) -> str:
     return line
 
 
-def test_a_damaged_block_is_told_in_one_line(small: Path, run_cdxmill: RunCdxmill) -> None:
+def test_a_corrupt_block_is_reported_in_one_line(small: Path, run_cdxmill: RunCdxmill) -> None:
     shard = small / "cdx-00000.gz"
     data = bytearray(shard.read_bytes())
     data[30] ^= 1
@@ -169,7 +167,7 @@ def test_a_damaged_block_is_told_in_one_line(small: Path, run_cdxmill: RunCdxmil
 
 
 @pytest.mark.parametrize("lost", ["cdx-00000.gz", "cdx-0000*.gz"])
-def test_a_lost_shard_is_told_in_one_line(lost: str, small: Path, run_cdxmill: RunCdxmill) -> None:
+def test_a_missing_shard_is_reported_in_one_line(lost: str, small: Path, run_cdxmill: RunCdxmill) -> None:
     for path in list(small.glob(lost)):
         path.unlink()
     assert "cdx-00000.gz: cannot be read" in told(run_cdxmill, small, "http://a.com/*", 1)
@@ -185,22 +183,22 @@ def test_a_lost_shard_is_told_in_one_line(lost: str, small: Path, run_cdxmill: R
     ],
     ids=["no fields", "bytes that are no name", "no line end", "a length beyond any file"],
 )
-def test_a_damaged_index_is_told_in_one_line(index: bytes, small: Path, run_cdxmill: RunCdxmill) -> None:
+def test_a_corrupt_index_is_reported_in_one_line(index: bytes, small: Path, run_cdxmill: RunCdxmill) -> None:
     (small / "cluster.idx").write_bytes(index)
     told(run_cdxmill, small, "http://a.com/*", 1)
 
 
-def test_locations_that_cannot_be_read_are_told_in_one_line(small: Path, run_cdxmill: RunCdxmill) -> None:
+def test_unreadable_locations_are_reported_in_one_line(small: Path, run_cdxmill: RunCdxmill) -> None:
     (small / "cluster.loc").unlink()
     (small / "cluster.loc").mkdir()
     assert "cluster.loc: cannot be read" in told(run_cdxmill, small, "http://a.com/*", 1)
 
 
 @pytest.mark.parametrize("what", [".", "absent", "a.cdxj"])
-def test_what_is_no_cluster_is_told_in_one_line(what: str, small: Path, run_cdxmill: RunCdxmill) -> None:
+def test_a_missing_cluster_is_reported_in_one_line(what: str, small: Path, run_cdxmill: RunCdxmill) -> None:
     assert "not a ZipNum cluster" in told(run_cdxmill, small.parent / what, "http://a.com/*", 2)
 
 
 @pytest.mark.parametrize("url", ["", "*"])
-def test_what_is_no_url_is_told_in_one_line(url: str, small: Path, run_cdxmill: RunCdxmill) -> None:
+def test_an_invalid_url_is_reported_in_one_line(url: str, small: Path, run_cdxmill: RunCdxmill) -> None:
     assert "not a URL that can be looked up" in told(run_cdxmill, small, url, 2)

@@ -1,4 +1,4 @@
-"""Questions to a cluster behind a web server cost few requests, which are counted; troubles are never empty answers."""
+"""Lookups over HTTP need few requests, which are counted. Server errors never look like empty answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def blocks_of(folder: Path) -> list[BlockRef]:
     return [parse_index_line(line) for line in (folder / "cluster.idx").read_bytes().splitlines()]
 
 
-def test_one_question_is_one_read_of_the_index_and_one_of_the_shard(remote: Remote, cache: Path) -> None:
+def test_one_query_is_one_read_of_the_index_and_one_of_the_shard(remote: Remote, cache: Path) -> None:
     for cost in (
         3,
         2,
@@ -37,7 +37,7 @@ def test_one_question_is_one_read_of_the_index_and_one_of_the_shard(remote: Remo
         assert len(remote.reads()) == 1
 
 
-def test_an_answer_in_two_neighbouring_blocks_is_one_read(remote: Remote, folder: Path) -> None:
+def test_an_answer_in_two_neighboring_blocks_is_one_read(remote: Remote, folder: Path) -> None:
     blocks = blocks_of(folder)
     for here, behind in pairwise(blocks):
         page = int(behind.key.split(b"/page/")[1][:4])
@@ -118,7 +118,7 @@ def test_an_index_that_has_changed_is_read_anew(remote: Remote, cache: Path, fol
     assert len(list(cache.glob("*/*"))) == 1
 
 
-def test_a_damaged_cache_is_fetched_again(remote: Remote, cache: Path) -> None:
+def test_a_corrupt_cache_is_fetched_again(remote: Remote, cache: Path) -> None:
     list(lookup(remote.url, "http://a.com/page/0001"))
     (page,) = cache.glob("*/*/0")
     page.write_bytes(page.read_bytes()[:-1])
@@ -147,7 +147,7 @@ def test_many_urls_read_each_block_once_in_any_order(remote: Remote, folder: Pat
     assert len(remote.reads()) == len(shards)
 
 
-def test_cut_answers_are_continued(remote: Remote) -> None:
+def test_truncated_answers_are_continued(remote: Remote) -> None:
     for file in remote.server.files.values():
         file.cuts = [50]
     assert len(list(lookup(remote.url, "a.com/*"))) == 2 * PAGES
@@ -155,7 +155,7 @@ def test_cut_answers_are_continued(remote: Remote) -> None:
 
 @pytest.mark.parametrize("name", ["cluster.idx", "cdx-00000.gz"])
 @pytest.mark.parametrize("trouble", [429, 500, 503])
-def test_servers_in_trouble_are_asked_again(remote: Remote, name: str, trouble: int) -> None:
+def test_requests_are_repeated_if_a_server_is_in_trouble(remote: Remote, name: str, trouble: int) -> None:
     remote.server.files[f"/c/{name}"].statuses = [trouble] * 3
     assert len(list(lookup(remote.url, "http://a.com/page/0001"))) == 2
 
@@ -177,13 +177,13 @@ def test_a_machine_that_is_not_there_is_an_error() -> None:
         list(lookup("http://127.0.0.1:1/c", "http://a.com/"))
 
 
-def test_rights_that_are_missing_are_told(remote: Remote) -> None:
+def test_missing_rights_are_reported(remote: Remote) -> None:
     remote.server.files["/c/cluster.idx"].statuses = [403] * 9
     with pytest.raises(InputError, match="403"):
         list(lookup(remote.url, "http://a.com/"))
 
 
-def test_a_shard_that_is_too_short_is_damage(remote: Remote) -> None:
+def test_a_shard_that_is_too_short_is_corrupt(remote: Remote) -> None:
     shard = remote.server.files["/c/cdx-00001.gz"]
     shard.body = shard.body[: len(shard.body) // 2]
     with pytest.raises(InputError, match="the shard ends before"):

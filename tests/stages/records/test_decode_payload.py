@@ -36,7 +36,7 @@ def test_payloads_are_decoded_in_whatever_pieces_they_come(name: str, size: int)
         ("zstd", lambda data: data[:20] + b"\xff\xff\xff" + data[23:]),
     ],
 )
-def test_what_can_be_decoded_comes_and_then_the_damage_is_told(
+def test_everything_before_the_corrupt_part_is_decoded_then_it_is_reported(
     name: str, change: Callable[[bytes], bytes]
 ) -> None:
     fields, payload = ENCODED[name]
@@ -44,7 +44,7 @@ def test_what_can_be_decoded_comes_and_then_the_damage_is_told(
         decoded(fields, change(payload))
 
 
-def test_an_unknown_encoding_is_told() -> None:
+def test_an_unknown_encoding_is_reported() -> None:
     with pytest.raises(PayloadError, match="unknown content encoding 'lzma'; omit --decode"):
         decoded(b"Content-Encoding: lzma\r\n", TEXT)
 
@@ -61,7 +61,7 @@ for body in (bytes.fromhex("0b0280" + b"hello".hex() + "03"), b"<p>hello</p>"):
 
 
 @pytest.mark.parametrize("which", ["there", "absent"])
-def test_brotli_is_decoded_where_it_is_installed_and_else_told(which: str) -> None:
+def test_brotli_is_decoded_if_it_is_installed_and_reported_otherwise(which: str) -> None:
     env = {**os.environ, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [sys.executable, "-c", BROTLI, which], env=env, capture_output=True, text=True, check=False

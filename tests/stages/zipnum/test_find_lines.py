@@ -62,7 +62,7 @@ def test_a_range_gives_the_lines_in_it_and_reads_only_blocks_that_may_have_them(
 @given(
     sorted_lines, st.integers(1, 3), st.lists(st.tuples(word, word), max_size=9).map(sorted), st.booleans()
 )
-def test_one_reader_answers_many_questions(
+def test_one_reader_answers_many_queries(
     lines: list[bytes], numlines: int, questions: list[tuple[bytes, bytes]], join: bool
 ) -> None:
     shards = Shards(lines, numlines)
@@ -93,7 +93,7 @@ def damaged(shards: Shards) -> str:
 
 
 @pytest.mark.parametrize("flip", [4, 12, -1, -5])
-def test_a_damaged_block_is_named_with_shard_and_offset(flip: int) -> None:
+def test_a_corrupt_block_is_reported_with_shard_and_offset(flip: int) -> None:
     shards = Shards([b"a 1 {}", b"a 2 {}"])
     second = parse_index_line(shards.index.split(b"\n")[1]).offset
     data = bytearray(shards.shard)
@@ -103,7 +103,7 @@ def test_a_damaged_block_is_named_with_shard_and_offset(flip: int) -> None:
         assert f"cdx-00000.gz@{second}: the block is corrupt" in damaged(shards)
 
 
-def test_a_damaged_block_stays_one_when_it_is_asked_again() -> None:
+def test_a_corrupt_block_stays_corrupt_when_it_is_read_again() -> None:
     shards = Shards([b"a %d {}" % number for number in range(9)], 9)
     index = SecondaryIndex(lambda offset, size: shards.index[offset : offset + size], len(shards.index))
     shards.shard = shards.shard[:-8] + b"\0" * 8
@@ -113,33 +113,33 @@ def test_a_damaged_block_stays_one_when_it_is_asked_again() -> None:
             list(find_lines(wanted_blocks(index, b"a", b"b"), reader, b"a", b"b", False))
 
 
-def test_a_cut_shard_is_damaged() -> None:
+def test_a_truncated_shard_is_corrupt() -> None:
     shards = Shards([b"a 1 {}"])
     shards.shard = shards.shard[:-3]
     assert "the block is corrupt" in damaged(shards)
 
 
-def test_a_block_that_does_not_begin_with_its_key_is_damaged() -> None:
+def test_a_block_that_does_not_begin_with_its_key_is_corrupt() -> None:
     shards = Shards([b"a 1 {}"])
     shards.shard = gzip.compress(b"b 1 {}\n")
     shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, len(shards.shard)))
     assert "does not begin with its key" in damaged(shards)
 
 
-def test_two_members_where_one_block_should_be_are_damage() -> None:
+def test_two_members_in_place_of_one_block_are_corrupt() -> None:
     shards = Shards([b"a 1 {}", b"a 2 {}"])
     shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, len(shards.shard)))
     assert "the block is corrupt" in damaged(shards)
 
 
 @pytest.mark.parametrize("index", [b"a 1\n", b"a 1\tcdx-00000.gz\t0\n", b"\n", b"a 1\tcdx-00000.gz\tx\t5\n"])
-def test_a_damaged_index_is_told(index: bytes) -> None:
+def test_a_corrupt_index_is_reported(index: bytes) -> None:
     shards = Shards([b"a 1 {}"])
     shards.index = index
     assert "the index is corrupt" in damaged(shards)
 
 
-def test_a_length_that_lies_is_damage_and_reads_nothing() -> None:
+def test_an_impossible_length_is_corrupt_and_reads_nothing() -> None:
     shards = Shards([b"a 1 {}"])
     shards.index = format_part_line(BlockRef(b"a 1", b"cdx-00000.gz", 0, 10**15))
     assert "the block is corrupt" in damaged(shards)
