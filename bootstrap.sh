@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Makes a node ready for step 1 (bin/runindexwarcs.sh): Python 3.11 and the libraries of cdxmill, in /opt/cdxmill.
+# Prepares a node for step 1 (bin/runindexwarcs.sh): installs Python 3.11 and the libraries that cdxmill needs.
 #
 #   bootstrap.sh [FOLDER [OPTIONS OF pip install]]
 #
-# Bootstrap action of EMR 7 (Amazon Linux 2023, x86-64 and aarch64); conf/mrjob-emr.conf names it. On a Hadoop of your
-# own with dnf, run it as root on every node. cdxmill itself travels with the job; steps 2 and 3 need a bare Python 3.9.
-# Where nodes do not reach PyPI, name a mirror: bootstrap.sh /opt/cdxmill --index-url https://pypi.example.org/simple
+# FOLDER is /opt/cdxmill by default. conf/mrjob-emr.conf uses this script as a bootstrap action of EMR 7 (Amazon Linux
+# 2023, x86-64 and aarch64). On your own Hadoop, if the nodes have dnf, run it as root on every node. cdxmill itself is
+# sent with the job. Steps 2 and 3 need only Python 3.9 or later, and not this script.
+# If the nodes cannot reach PyPI, give a mirror: bootstrap.sh /opt/cdxmill --index-url https://pypi.example.org/simple
 set -euo pipefail
 
 folder=${1:-/opt/cdxmill}
 shift $(($# > 0))
 
-# Wheels for both architectures are there, so nothing is compiled. The versions are those of constraints.txt.
+# PyPI has wheels for both architectures, so nothing is compiled. The versions are those of constraints.txt.
 libraries=(boto3==1.44.5 deflate==0.8.1 isal==1.9.1 stringzilla==5.3.2 urllib3==2.8.0 zstandard==0.25.0)
 
 as_root() {

@@ -59,6 +59,7 @@ setup(
         "deflate==0.8.1",  # the newest that has wheels for the Python 3.9 of cluster nodes; same bytes everywhere
         "isal>=1.7",
         "mrjob==0.7.4",
+        "orjson>=3.10",
         "rich>=13",
         "setuptools",
         "stringzilla>=5.3",

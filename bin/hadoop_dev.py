@@ -1,13 +1,13 @@
-"""Usage: bin/hadoop-dev VERB: a whole Hadoop on this machine, in a network of its own, for tests and benchmarks.
+"""Usage: bin/hadoop-dev VERB. Runs Hadoop on this machine, in its own network, for tests and benchmarks.
 
-  up [s3]     start HDFS, YARN and the history server (and an S3 server); quick where they run already
-  status      say what runs; exit status 0 where a job can run, 1 where not
-  run CMD...  run a command where it reaches the cluster, with HADOOP_HOME and the like set
-  env         print the variables that `run` sets, as a shell reads them
-  down        stop everything, and remove what is in HDFS and S3
+  up [s3]     start HDFS, YARN and the history server (and an S3 server); quick if they run already
+  status      print what runs; exit status 0 if a job can run, else 1
+  run CMD...  run a command in the cluster's network, with HADOOP_HOME and similar variables set
+  env         print the variables that `run` sets, as shell commands
+  down        stop everything, and delete the data in HDFS and S3
 
-All state is in build/hadoop-dev, or in the folder that CDXMILL_HADOOP_DEV names: one cluster a folder.
-Exit status: 0 well, 1 failed (one line says why), 2 usage, 130 or 143 stopped; of `run`, that of the command.
+All state is in build/hadoop-dev, or in the directory CDXMILL_HADOOP_DEV: one cluster per directory.
+Exit status: 0 success, 1 failed (one line has the reason), 2 usage, 130 or 143 stopped; of `run`, that of the command.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf/hadoop-dev"
 STATE = Path(os.environ.get("CDXMILL_HADOOP_DEV") or ROOT / "build/hadoop-dev").resolve()
 HOME, LOGS = STATE / "home", STATE / "home/logs"
-WITH_S3, JAVA_HOME = STATE / "wants-s3", STATE / "java-home"  # files: S3 is to run; the Java in use
+WITH_S3, JAVA_HOME = STATE / "wants-s3", STATE / "java-home"  # files: S3 is wanted; the Java in use
 
 MARK = "HADOOP_DEV_CLUSTER", str(STATE)  # a variable that all of the cluster's processes inherit
 DAEMONS = ("namenode", "datanode", "resourcemanager", "nodemanager", "historyserver")
-PATIENCE = 180  # seconds until a job can run: 8 where nothing else is at work
+TIMEOUT = 180  # seconds until a job can run; 8 on an idle machine
 S3_VARIABLES = {
     "AWS_ENDPOINT_URL": "http://127.0.0.1:9878",
     "AWS_ACCESS_KEY_ID": "testing",
@@ -50,13 +50,13 @@ S3_VARIABLES = {
 
 
 def lay_out(java: Path, jars: Path) -> None:
-    """A fresh HADOOP_HOME, and empty folders for all data."""
+    """Create a new HADOOP_HOME, and empty directories for all data."""
     remove_data()
     shutil.rmtree(HOME, ignore_errors=True)
     for name in ("bin", "etc/hadoop", "logs", "share/hadoop/common/lib", "share/hadoop/tools/lib"):
         (HOME / name).mkdir(parents=True)
     (STATE / "tmp").mkdir()
-    for jar in jars.iterdir():  # a job of Hadoop streaming brings that jar itself
+    for jar in jars.iterdir():  # the streaming jar is sent by each job itself
         kind = "tools" if jar.name.startswith("hadoop-streaming") else "common"
         (HOME / "share/hadoop" / kind / "lib" / jar.name).symlink_to(jar)
     for name in ("hadoop", "hdfs", "yarn", "mapred"):
@@ -66,28 +66,30 @@ def lay_out(java: Path, jars: Path) -> None:
 
 
 def configure() -> None:
-    """The settings, with the paths and the memory of this machine."""
+    """Write the settings, with the paths and the memory of this machine."""
     cores = os.cpu_count() or 1
-    memory = (
-        1024 * (cores + 1) + 512
-    )  # MB: a task a core and one more, 1 GB each, beside the master of the job
+    memory = 1024 * (cores + 1) + 512  # MB: one task of 1 GB per core and one more, and the job's master
     settings = HOME / "etc/hadoop"
     for path in (*CONF.glob("*-site.xml"), CONF / "log4j.properties"):
         text = path.read_text().replace("@STATE@", str(STATE)).replace("@HOME@", str(HOME))
         (settings / path.name).write_text(text.replace("@MEMORY@", str(memory)))
-    for name in ("hdfs", "datanode", "static"):  # the jars lack these pages, without which the daemons end
+    for name in (
+        "hdfs",
+        "datanode",
+        "static",
+    ):  # without these directories, which are not in the jars, the daemons exit
         (settings / "webapps" / name).mkdir(parents=True)
 
 
 def remove_data() -> None:
-    """Nothing of HDFS and of the jobs stays; the logs do."""
+    """Delete the data of HDFS and the jobs, but not the logs."""
     WITH_S3.unlink(missing_ok=True)
     for name in ("hdfs", "yarn", "tmp"):
         shutil.rmtree(STATE / name, ignore_errors=True)
 
 
 def variables() -> dict[str, str]:
-    """What `run` sets; requires a HADOOP_HOME."""
+    """The variables that `run` sets. Requires: lay_out was called."""
     java = JAVA_HOME.read_text()
     path = os.pathsep.join([f"{HOME}/bin", f"{java}/bin", os.environ.get("PATH", os.defpath)])
     hadoop = {
@@ -99,11 +101,11 @@ def variables() -> dict[str, str]:
     return {**hadoop, **(S3_VARIABLES if WITH_S3.exists() else {})}
 
 
-# Within the network of the cluster
+# Inside the network of the cluster
 
 
 def ask(port: int, path: str) -> Any:
-    """The JSON at an address of the cluster; None where nothing answers yet."""
+    """The JSON at an address of the cluster; None if there is no answer yet."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with direct.open(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
@@ -113,7 +115,7 @@ def ask(port: int, path: str) -> Any:
 
 
 def hdfs_is_ready() -> bool:
-    """The NameNode has left its safe mode, and knows of room: a DataNode is there, and has sent its first report."""
+    """Whether the NameNode has left safe mode and has capacity, that is, a DataNode has reported to it."""
     answer = ask(9870, "/jmx?qry=Hadoop:service=NameNode,name=*") or {"beans": []}
     beans = {bean["name"].rpartition("=")[2]: bean for bean in answer["beans"]}
     room: int = beans.get("FSNamesystemState", {}).get("CapacityRemaining", 0)
@@ -121,13 +123,13 @@ def hdfs_is_ready() -> bool:
 
 
 def yarn_is_ready() -> bool:
-    """The ResourceManager knows a NodeManager."""
+    """Whether a NodeManager has reported to the ResourceManager."""
     answer = ask(8088, "/ws/v1/cluster/metrics")
     return bool(answer and answer["clusterMetrics"]["activeNodes"])
 
 
 def unready() -> list[str]:
-    """The services that do not do their work yet."""
+    """The services that are not ready yet."""
     checks: dict[str, Callable[[], bool]] = {
         "HDFS": hdfs_is_ready,
         "YARN": yarn_is_ready,
@@ -138,36 +140,36 @@ def unready() -> list[str]:
 
 
 class Start:
-    """The start of daemons, and the wait for them; they outlive us and the terminal."""
+    """Starts daemons and waits for them. They keep running after this script and the terminal."""
 
     def __init__(self) -> None:
         self.started: dict[str, subprocess.Popen[bytes]] = {}
-        self.deadline = time.monotonic() + PATIENCE
+        self.deadline = time.monotonic() + TIMEOUT
 
     def daemon(self, name: str, *command: str) -> None:
-        """Starts one; what it prints is its log."""
+        """Start a daemon; its output goes to its log."""
         with (LOGS / f"{name}.log").open("wb") as log:
             self.started[name] = subprocess.Popen(
                 command, cwd=STATE, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
 
     def hadoop(self, name: str) -> None:
-        """Starts one of Hadoop's."""
+        """Start a daemon of Hadoop."""
         self.daemon(name, f"{HOME}/bin/hadoop", name)
 
     def wait(self, is_ready: Callable[[], bool]) -> None:
-        """Returns when that is so; raises Failure where a daemon ends before, or the time is over."""
+        """Wait until `is_ready` is true. Raises Failure if a daemon exits, or after TIMEOUT."""
         while not is_ready():
             for name, process in self.started.items():
                 if process.poll() is not None:
-                    raise Failure(f"{name} ended with {process.returncode}: see {LOGS / name}.log")
+                    raise Failure(f"{name} exited with status {process.returncode}; see {LOGS / name}.log")
             if time.monotonic() > self.deadline:
-                raise Failure(f"{' and '.join(unready())} not ready in {PATIENCE} s: see {LOGS}")
+                raise Failure(f"{' and '.join(unready())} not ready after {TIMEOUT} s; see {LOGS}")
             time.sleep(0.1)
 
 
 def start(verb: str) -> None:
-    """Starts what is absent, the S3 server alone or all, and returns when a job can run."""
+    """Start everything, or only the S3 server, and return when a job can run."""
     starting = Start()
     if WITH_S3.exists():
         server = Path(sys.executable).parent / "moto_server"
@@ -179,30 +181,30 @@ def start(verb: str) -> None:
         with (LOGS / "format.log").open("wb") as log:
             command = [f"{HOME}/bin/hadoop", "namenode", "-format", "-nonInteractive"]
             if subprocess.run(command, stdout=log, stderr=log, check=False).returncode:
-                raise Failure(f"HDFS could not be formatted: see {LOGS}/format.log")
+                raise Failure(f"HDFS could not be formatted; see {LOGS}/format.log")
         starting.hadoop("namenode")
-        starting.wait(hdfs_is_ready)  # the history server would look again after 10 s only
+        starting.wait(hdfs_is_ready)  # the history server would try again only after 10 s
         starting.hadoop("historyserver")
     starting.wait(lambda: not unready())
 
 
-# Outside
+# Outside the network of the cluster
 
 
 def members() -> list[own_network.Process]:
-    """All processes of the cluster: daemons, tasks, and what `run` started."""
+    """All processes of the cluster: daemons, tasks, and those that `run` started."""
     return own_network.members("=".join(MARK))
 
 
 def running() -> dict[str, int]:
-    """The pids of the daemons that are alive."""
+    """The pids of the daemons that run."""
     signs = {name: f"\0-Dproc_{name}\0".encode() for name in DAEMONS} | {"s3": b"/moto_server\0"}
     alive = members()
     return {name: one.pid for name, sign in signs.items() for one in alive if sign in one.command}
 
 
 def inside(prefix: list[str], verb: str) -> subprocess.CompletedProcess[bytes]:
-    """This same script within the network, with nothing of the caller's environment that daemons could heed."""
+    """Run this script inside the network, without variables of the caller that could affect the daemons."""
     names = ("HOME", "USER", "LOGNAME", "TZ", "CDXMILL_HADOOP_DEV")
     env = {name: os.environ[name] for name in names if name in os.environ} | dict([MARK]) | variables()
     env["PATH"] = (
@@ -214,7 +216,7 @@ def inside(prefix: list[str], verb: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def faults() -> list[str]:
-    """What keeps a job from running; none where all is well."""
+    """The reasons why no job can run; none if one can."""
     pids = running()
     expected = (*DAEMONS, "s3") if WITH_S3.exists() else DAEMONS
     if absent := [name for name in expected if name not in pids]:
@@ -224,10 +226,10 @@ def faults() -> list[str]:
 
 
 def up(with_s3: bool) -> None:
-    """Starts the cluster, or what it lacks; one that is not whole is ended first."""
+    """Start the cluster, or its S3 server. If a daemon is missing, end the others first."""
     if any(mark in str(STATE) for mark in " \t\n,"):
         raise Failure(
-            f"{STATE}: Hadoop takes no blank or comma in a folder: set CDXMILL_HADOOP_DEV to another"
+            f"{STATE}: Hadoop allows no space or comma in a path; set CDXMILL_HADOOP_DEV to another directory"
         )
     with locked(STATE):
         is_whole = not faults()
@@ -245,7 +247,7 @@ def up(with_s3: bool) -> None:
 
 
 def renewed() -> list[str]:
-    """Ends what is left of a cluster and lays out another; what to put in front of its first command."""
+    """End what is left of a cluster and lay out a new one. Returns the prefix of its first command."""
     prefix, java = own_network.new(), java_home()
     jars = checked_jars(CONF)
     destroy()
@@ -254,51 +256,51 @@ def renewed() -> list[str]:
 
 
 def destroy() -> None:
-    """Ends all processes of the cluster and removes its data."""
+    """End all processes of the cluster and delete its data."""
     own_network.end("=".join(MARK))
     remove_data()
 
 
 def down() -> None:
-    """Stops everything; well where nothing runs."""
+    """Stop everything. No error if nothing runs."""
     with locked(STATE):
         destroy()
 
 
 def status() -> None:
-    """Prints each daemon; raises Failure with the first of the faults."""
+    """Print each daemon. Raises Failure with the first reason why no job can run."""
     pids = running()
     for name in (*DAEMONS, "s3"):
         print(f"{name:16}{f'pid {pids[name]}' if name in pids else 'not running'}")
     if reasons := faults():
-        raise Failure(f"{reasons[0]}: `bin/hadoop-dev up` starts the cluster anew; logs are in {LOGS}")
+        raise Failure(f"{reasons[0]}; run `bin/hadoop-dev up` to restart the cluster; logs are in {LOGS}")
     print("a job can run")
 
 
 def run(command: list[str]) -> None:
-    """Becomes the command, within the network."""
+    """Replace this process by the command, inside the network."""
     alive = members()
     if not alive:
-        raise Failure("no cluster is running: start one by `bin/hadoop-dev up`")
-    proxies = ("http_proxy", "https_proxy", "all_proxy")  # they are outside
+        raise Failure("no cluster is running; start one with `bin/hadoop-dev up`")
+    proxies = ("http_proxy", "https_proxy", "all_proxy")  # they cannot be reached
     env = {name: value for name, value in os.environ.items() if name.lower() not in proxies}
     os.execvpe("nsenter", [*own_network.joined(alive[0].pid), *command], env | dict([MARK]) | variables())
 
 
 def environment() -> None:
-    """Prints the variables, quoted for a shell."""
+    """Print the variables, quoted for a shell."""
     if not JAVA_HOME.exists():
-        raise Failure("no cluster is laid out yet: start one by `bin/hadoop-dev up`")
+        raise Failure("no cluster exists yet; start one with `bin/hadoop-dev up`")
     for name, value in variables().items():
         print(f"export {name}={shlex.quote(value)}")
 
 
 def main(arguments: list[str]) -> None:
-    """The verb; those that begin with _ are said by this script to itself, within the network."""
+    """Run a verb. Verbs that begin with _ are used by this script itself, inside the network."""
     is_within = os.environ.get(MARK[0]) == MARK[1]
     match arguments:
         case [verb, *_] if is_within and not verb.startswith("_"):
-            raise Failure("this is within the cluster: call bin/hadoop-dev from outside")
+            raise Failure("this shell is inside the cluster's network; run bin/hadoop-dev outside of it")
         case ["up"] | ["up", "s3"]:
             up("s3" in arguments)
         case ["down"]:
@@ -316,12 +318,12 @@ def main(arguments: list[str]) -> None:
         case ["-h" | "--help"]:
             print(__doc__, end="")
         case _:
-            say("usage: bin/hadoop-dev up [s3] | status | run CMD... | env | down; more by --help")
+            say("usage: bin/hadoop-dev up [s3] | status | run CMD... | env | down; see --help")
             raise SystemExit(2)
 
 
 def stop(number: int, _: object) -> None:
-    """Ends as a signal asks, but by way of what is to be undone."""
+    """Exit on a signal by an exception, so that cleanup runs."""
     raise SystemExit(128 + number)
 
 

@@ -1,7 +1,7 @@
-"""Processes in a network of their own that has nothing but loopback; they share files, pids and users with all others.
+"""Run processes in a network namespace that has only loopback. They share files, pids and users with all others.
 
-A network is known by a mark, NAME=VALUE in the environment of what was started in it. That needs no
-file that could be stale: what lives in the namespace of a marked process belongs to it, whoever started it.
+A network is identified by a mark: a variable NAME=VALUE in the environment of its processes. All processes in the
+namespace of a marked process belong to it, whoever started them. No file has to be kept up to date for this.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 0x1, 0x40  # <linux/sockios.h>, <lin
 
 
 class Process(NamedTuple):
-    """A process: its number, and its arguments with a NUL after each."""
+    """A process: its pid, and its arguments with a NUL after each."""
 
     pid: int
     command: bytes
@@ -43,21 +43,21 @@ def _look(pid: int, mark: str) -> _Seen:
 
 
 def members(mark: str) -> list[Process]:
-    """All processes in the network with this mark; none if it is the network that we are in ourselves."""
+    """All processes in the network with this mark; none if this process is in it."""
     seen = []
     for pid in [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]:
-        with contextlib.suppress(OSError):  # it has ended, or is not ours
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             seen.append(_look(pid, mark))
     marked = {one.namespace for one in seen if one.is_marked} - {str(Path("/proc/self/ns/net").readlink())}
     return [one.process for one in seen if one.namespace in marked]
 
 
 def end(mark: str) -> None:
-    """Kills all members, and the network with them; raises TimeoutError where one does not end in 20 s."""
+    """Kill all members, which ends the network. Raises TimeoutError if one still runs after 20 s."""
     deadline = time.monotonic() + 20
     while alive := members(mark):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"processes that do not end: {' '.join(str(one.pid) for one in alive)}")
+            raise TimeoutError(f"processes did not end: {' '.join(str(one.pid) for one in alive)}")
         for one in alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
@@ -65,20 +65,18 @@ def end(mark: str) -> None:
 
 
 def new() -> list[str]:
-    """What to put in front of a command so that it runs in a new network; raises OSError."""
+    """The prefix of a command that makes it run in a new network. Raises OSError."""
     if not shutil.which("unshare") or not shutil.which("nsenter"):
-        raise OSError("no unshare or nsenter found: install util-linux")
+        raise OSError("no unshare or nsenter found; install util-linux")
     for options in ([], ["--map-root-user"]):
         prefix = ["unshare", "--net", "--uts", *options, "--"]
         if subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode == 0:
             return prefix
-    raise OSError(
-        "no network of its own can be made here: run as root, or allow user namespaces to your user"
-    )
+    raise OSError("cannot create a network namespace; run as root, or allow user namespaces for your user")
 
 
 def joined(pid: int) -> list[str]:
-    """What to put in front of a command so that it runs in the network of that process."""
+    """The prefix of a command that makes it run in the network of process `pid`."""
     namespaces = Path(f"/proc/{pid}/ns")
     prefix = ["nsenter", f"--net={namespaces}/net", f"--uts={namespaces}/uts"]
     if (namespaces / "user").readlink() != Path("/proc/self/ns/user").readlink():
@@ -87,7 +85,7 @@ def joined(pid: int) -> list[str]:
 
 
 def raise_loopback() -> None:
-    """Within a new network: `ip link set lo up`, and a host name that is known there."""
+    """Inside a new network: do `ip link set lo up`, and set a host name that can be resolved."""
     socket.sethostname("localhost")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sh14x", b"lo", IFF_UP | IFF_RUNNING)

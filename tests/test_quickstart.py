@@ -110,7 +110,7 @@ def test_without_a_compiler_one_line_is_printed_once(checkout: Checkout) -> None
     done = checkout.set_up("serve")
     assert done.returncode == 0
     assert done.stderr.splitlines()[1:] == [
-        "setup-env: no C compiler, or no headers of Python: cdxmill takes up to a third longer"
+        "setup-env: no C compiler or no Python headers found; cdxmill takes up to a third longer"
     ]
     assert checkout.set_up("serve").stderr == ""
 
@@ -210,7 +210,7 @@ def test_quickstart_without_files_builds_a_cluster_of_pywb_s_archives_for_pywb(
     assert prefix[1:] == ["lookup", "quickstart-cluster", "http://www.iana.org/domains/*"]
     assert "\norg,iana)/ 20140126200624 {" in done.stdout
     assert "\norg,iana)/domains/" in done.stdout
-    assert "exit status 1: what is named above was left out" in done.stdout
+    assert "exit status 1: the inputs reported above failed" in done.stdout
     assert (
         f"\nStart it:  {shlex.quote(f'{sys.prefix}/bin/wayback')} -d quickstart-cluster-pywb " in done.stdout
     )
@@ -249,7 +249,7 @@ def test_quickstart_stops_if_there_is_nothing_to_serve(root: Path, tmp_path: Pat
     done = quickstart(root, tmp_path, "absent.warc.gz")
     assert done.returncode == 1
     assert done.stderr.endswith(
-        "quickstart: the cluster holds no captures: there is nothing to look up or to serve\n"
+        "quickstart: the cluster has no captures; there is nothing to look up or to serve\n"
     )
 
 

@@ -1,1 +1,1 @@
-"""What `verify` checks, one file per comparison."""
+"""The checks of `verify`, one file per comparison."""

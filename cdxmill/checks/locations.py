@@ -20,7 +20,7 @@ from cdxmill.storage.choose import (
     join,
     open_ranges,
     pieces,
-    same_place,
+    same_location,
     status,
 )
 
@@ -86,7 +86,7 @@ def _wrong_files(
             yield _Wrong(f"{name} is not at {path}: the file is missing or unreadable", hint)
             continue
         report = reports[name]
-        if report.faults or same_place(path, files.shard_path(name)):
+        if report.faults or same_location(path, files.shard_path(name)):
             continue
         if size and size != report.size:
             yield _Wrong(f"{name} is not at {path}: that file has {size} bytes, the shard {report.size}")

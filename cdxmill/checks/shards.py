@@ -127,7 +127,7 @@ def _difference(shard: str, wrong: WrongLine, first: int) -> str:
 
 
 def check_order(shards: Sequence[ReadShard]) -> Iterator[Finding]:
-    """Check that each shard starts behind the last line of the shard before."""
+    """Check that each shard starts after the last line of the previous one."""
     before: ReadShard | None = None
     for shard in shards:
         if not shard.report.lines:

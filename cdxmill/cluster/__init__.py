@@ -1,1 +1,1 @@
-"""A ZipNum cluster as a thing on disk or behind a URL: its files, its manifest, where its shards are."""
+"""A ZipNum cluster at a path or URL: its files, its manifest, its shards and their locations."""

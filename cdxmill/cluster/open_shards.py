@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from threading import Lock
 
 import cachetools
@@ -27,19 +27,19 @@ class OpenShards:
         self._lock = Lock()
         self._kept: cachetools.LRUCache[bytes, OpenShard] = cachetools.LRUCache(most)
 
-    @contextmanager
-    def borrow(self, name: bytes) -> Iterator[OpenShard | None]:
-        """The open shard of this name, None if it is not open. It stays open until the `with` ends."""
+    def borrow(self, name: bytes) -> OpenShard | None:
+        """The open shard of this name, None if it is not open. It stays open until it is given back."""
         with self._lock:
-            shard = self._kept.get(name)
-            if shard is not None:
-                shard.holders += 1
-        try:
-            yield shard
-        finally:
-            if shard is not None:
-                with self._lock:
-                    _release(shard)
+            if name not in self._kept:
+                return None
+            shard = self._kept[name]
+            shard.holders += 1
+            return shard
+
+    def give_back(self, shard: OpenShard) -> None:
+        """End a `borrow`."""
+        with self._lock:
+            _release(shard)
 
     def add(self, name: bytes, shard: OpenShard) -> None:
         """Keep a shard open. It is closed at once if another thread has already added one of this name."""

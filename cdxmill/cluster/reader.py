@@ -48,13 +48,15 @@ class ClusterReader:
         Raises InputError if no location of the shard can be read.
         """
         errors: dict[str, InputError] = {}
-        with self._open.borrow(shard) as known:
-            if known is not None:
-                try:
-                    return known.read_at(offset, size)
-                except InputError as error:
-                    errors[known.path] = error
-                    self._open.remove(shard, known)
+        known = self._open.borrow(shard)
+        if known is not None:
+            try:
+                return known.read_at(offset, size)
+            except InputError as error:
+                errors[known.path] = error
+                self._open.remove(shard, known)
+            finally:
+                self._open.give_back(known)
         for path in self._paths(shard):
             if path not in errors:
                 try:

@@ -1,4 +1,4 @@
-"""build: archives -> a cluster, all steps in one go."""
+"""build: archives -> a ZipNum cluster, in one command."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def build(
     zipnum_options: ZipnumOptions,
     failures: Failures,
 ) -> BuildSummary:
-    """Index `archives` to `folder`/cdx and build the cluster of these indexes in `folder`.
+    """Index `archives` to `folder`/cdx, and build the cluster of these indexes in `folder`.
 
-    A build that was stopped, started again with the same options, indexes only what is missing.
+    If a build was stopped, the same command, started again, indexes only what is missing.
     """
     start = time.monotonic()
     make_folder(folder)
@@ -68,12 +68,12 @@ def build(
 
 
 def _names(archives: Sequence[Input]) -> dict[Input, str]:
-    """Whole paths, so that `a.arc.gz` and `a.warc.gz` of one folder do not meet."""
+    """The outputs: whole paths, so that `a.arc.gz` and `a.warc.gz` of one folder differ."""
     return {archive: f"{below(archive.path)}.cdx.gz" for archive in archives}
 
 
 def _resumed(folder: Path, names: Mapping[Input, str], options: IndexOptions) -> IndexOptions:
-    """`options`, but indexes are kept that an earlier run made with the same ones and the same file names."""
+    """`options` with `skip_existing`. Indexes that were made with other options or file names are deleted first."""
     captures = asdict(options.captures)
     captures["records"] = captures["records"] and sorted(captures["records"])  # a set has no order
     settings = repr((__version__, captures, options.line_format))

@@ -14,7 +14,7 @@ from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.inputs.named import Input
 from cdxmill.running.counted_reads import counted
-from cdxmill.running.failures import Failures
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
@@ -49,12 +49,12 @@ FAILURES = "failures.tsv"
 
 
 BESIDE = ".failures"
-"""Ending of the list beside an output elsewhere: many machines can't keep one list of failures there."""
+"""Ending of the list of failures beside a remote output: several machines cannot append to one file there."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexOptions:
-    """How archives are indexed; the same for every input of a run."""
+    """How archives are indexed."""
 
     captures: CaptureOptions = field(default_factory=CaptureOptions)
     line_format: str = "cdxj"
@@ -94,9 +94,9 @@ def _listed_in(output: str) -> str:
 
 
 class IndexTask(NamedTuple):
-    """An archive to index; without an output, a path or URL, its runs stay in `scratch`.
+    """An archive to index to the path or URL `output`; without one, its runs stay in `scratch`.
 
-    Its failures go to the list `failures`; without one, to a file beside the output, see failures_beside.
+    Its failures are appended to the list `failures`; without one, see `failures_beside`.
     """
 
     archive: Input
@@ -107,12 +107,19 @@ class IndexTask(NamedTuple):
 
 
 class IndexResult(NamedTuple):
-    """What came of an archive: its size in bytes, and what there is to tell."""
+    """What came of an archive: its size in bytes, what was found in it, and its runs, if it has no output."""
 
     size: int
     findings: Findings
     error: InputError | None
     runs: list[Run]
+
+    def failures(self, path: str) -> list[Failure]:
+        """The failures of the archive, under the name `path`: by offset, and last that of the file as a whole."""
+        found = [Failure(path, one.offset, one.reason, one.hint) for one in self.findings.damage]
+        if self.error is not None:
+            found.append(Failure(path, None, self.error.reason, self.error.hint))
+        return found
 
 
 def index_to_folder(
@@ -120,54 +127,54 @@ def index_to_folder(
 ) -> IndexSummary:
     """Index each archive to the file of its name below `folder`, a path or URL.
 
-    Failures are told and listed: there, or behind a network beside the outputs. Raises UsageError
-    where nothing can be written to such URLs.
+    Failures are reported and listed: in a file in the folder, or, if it is remote, in files beside the outputs.
+    Raises UsageError if such URLs cannot be written to.
     """
     check_writable(folder)
     if is_remote(str(folder)):
-        return _index_elsewhere(names, str(folder), options, failures)
-    folder = Path(local_path(str(folder)))
-    make_folder(folder)
-    record = folder / FAILURES
-    forget_failed(record, names, folder, options.skip_existing)
-    with tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder) as scratch:
-        tasks = [
-            IndexTask(archive, str(folder / name), record, Path(scratch) / str(number), options)
-            for number, (archive, name) in enumerate(names.items())
-            if not (options.skip_existing and is_newer(folder / name, archive.path))
-        ]
-        summary, _ = _run(tasks, options, failures)
-    return summary._replace(skipped=len(names) - len(tasks))
+        outputs = {archive: join(folder, name) for archive, name in names.items()}
+        with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
+            return _index_to(outputs, None, scratch, options, failures)
+    path = Path(local_path(str(folder)))
+    outputs = {archive: str(path / name) for archive, name in names.items()}
+    make_folder(path)
+    forget_failed(path / FAILURES, names, path, options.skip_existing)
+    with tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
+        return _index_to(outputs, path / FAILURES, scratch, options, failures)
 
 
-def _index_elsewhere(
-    names: Mapping[Input, str], folder: str, options: IndexOptions, failures: Failures
+def _index_to(
+    outputs: Mapping[Input, str],
+    failed: Path | None,
+    scratch: str,
+    options: IndexOptions,
+    failures: Failures,
 ) -> IndexSummary:
-    outputs = {join(folder, name): archive for archive, name in names.items()}
-    done = [False] * len(outputs)
+    """Index each archive to its output; without the list `failed`, failures are listed beside the outputs."""
+    archives = list(outputs)
     if options.skip_existing:
-        done = ask_all(lambda output: is_finished(output, outputs[output].path), outputs)
-    with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
-        tasks = [
-            IndexTask(outputs[output], output, None, Path(scratch) / str(number), options)
-            for number, output in enumerate(outputs)
-            if not done[number]
-        ]
-        summary, _ = _run(tasks, options, failures)
-    return summary._replace(skipped=len(names) - len(tasks))
+        sources = {output: archive.path for archive, output in outputs.items()}
+        is_done = is_finished if failed is None else is_newer
+        done = ask_all(lambda output: is_done(output, sources[output]), sources)
+        archives = [archive for archive, skip in zip(archives, done, strict=True) if not skip]
+    tasks = [
+        IndexTask(archive, outputs[archive], failed, Path(scratch) / str(number), options)
+        for number, archive in enumerate(archives)
+    ]
+    summary, _ = _run(tasks, options, failures)
+    return summary._replace(skipped=len(outputs) - len(tasks))
 
 
 def is_finished(output: PathOrUrl, archive: str) -> bool:
-    """Whether the index of `archive` stands at `output`, newer, and with no failures in a file beside it.
+    """Whether the index of `archive` exists at the URL `output`, is newer, and has no list of failures beside it.
 
-    Of a path on this machine, that has a list for them, see forget_failed. Raises InputError where
-    that cannot be told.
+    For local outputs see `forget_failed`. Raises InputError if the storage cannot tell.
     """
     return is_newer(output, archive) and not exists(failures_beside(output))
 
 
 def failures_beside(output: PathOrUrl) -> str:
-    """Where the failures of an archive are listed whose output is elsewhere; hidden from Hadoop by its name.
+    """The URL of the list of failures beside the output of an archive. Hadoop ignores files with such names.
 
     >>> failures_beside("s3://bucket/x/a.cdx.gz")
     's3://bucket/x/_a.cdx.gz.failures'
@@ -194,7 +201,7 @@ def index_to_stream(
 
 
 def forget_failed(record: Path, names: Mapping[Input, str], folder: Path, keep_others: bool) -> None:
-    """Outputs of inputs that had failures are not taken for finished ones."""
+    """Delete the list of failures; with `keep_others`, also the outputs of the archives in it, to be indexed again."""
     if keep_others and record.exists():
         failed = {line.split("\t")[0] for line in record.read_text("utf-8", "surrogateescape").splitlines()}
         for archive, name in names.items():
@@ -210,11 +217,11 @@ def _run(
     total = total_size(task.archive.path for task in tasks)
     runs: list[Run] = []
     captures = done = 0
-    gc.freeze()  # or the collector looks at all modules again and again
+    gc.freeze()  # otherwise the garbage collector scans all modules again and again
     with Progress("indexing", len(tasks), total, options.quiet) as progress:
         failures.show_on(progress)
         for index, result in run_tasks(index_one, tasks, options.processes, progress.tick):
-            _tell(tasks[index].archive, result, failures)
+            _report(tasks[index].archive, result, failures)
             captures += result.findings.captures
             done += result.size
             runs += result.runs
@@ -222,17 +229,17 @@ def _run(
     return IndexSummary(files=len(tasks), skipped=0, captures=captures, bytes=done), runs
 
 
-def _tell(archive: Input, result: IndexResult, failures: Failures) -> None:
-    if result.error is not None:
-        failures.add(archive.label, None, result.error.reason, result.error.hint)
-    for damage in result.findings.damage:
-        failures.add(archive.label, damage.offset, damage.reason, damage.hint)
+def _report(archive: Input, result: IndexResult, failures: Failures) -> None:
+    found = result.failures(archive.label)
+    whole_file_first = sorted(found, key=lambda failure: failure.offset is not None)
+    for failure in whole_file_first:
+        failures.report(failure)
     for note in result.findings.notes:
         failures.note(f"{archive.label}@{note.offset}: note: {note.reason}")
 
 
 def index_one(task: IndexTask) -> IndexResult:
-    """Index one archive. Its failures are in the result, and in the list before its output stands."""
+    """Index one archive. Its failures are in the result; they are listed before its output appears."""
     scratch = Scratch(task.scratch)
     sorter = LineSorter(scratch.create, "lines")
     error = None
@@ -252,33 +259,36 @@ def index_one(task: IndexTask) -> IndexResult:
     if task.output is None:
         runs = [run._replace(name=f"{task.scratch.name}/{run.name}") for run in sorter.finish()]
         return result._replace(runs=runs)
+    failed = result.failures(task.archive.path)
     if error is None:
-        _write(task, task.output, sorter, scratch, findings)
+        _write(task, task.output, sorter, scratch, failed)
     else:
         remove(task.output)
-        _list_failures(task, [["", error.reason, error.hint]])
+        _list_failures(task, task.output, failed[-1:])
     return result
 
 
-def _write(task: IndexTask, output: str, sorter: LineSorter, scratch: Scratch, findings: Findings) -> None:
-    """The output stands under its name only after its failures stand in their list."""
+def _write(
+    task: IndexTask, output: str, sorter: LineSorter, scratch: Scratch, failed: Sequence[Failure]
+) -> None:
+    """Write the output. It gets its name only after its failures are listed."""
     with write_atomic(output) as file:
         lists = _with_header(task.options.line_format, _sorted(sorter, scratch))
         write_gzip_lines(lists, file, Compressor())
-        _list_failures(task, [[str(found.offset), found.reason, found.hint] for found in findings.damage])
-    if task.failures is None and not findings.damage:
+        _list_failures(task, output, failed)
+    if task.failures is None and not failed:
         remove(failures_beside(output))
     scratch.remove()
 
 
-def _list_failures(task: IndexTask, failures: list[list[str]]) -> None:
-    """Each with its offset, reason and hint."""
-    rows = [[task.archive.path, *failure] for failure in failures]
+def _list_failures(task: IndexTask, output: str, failed: Sequence[Failure]) -> None:
+    """Write the failures to their list, or to a file beside the output (docs/formats/failures.md)."""
+    rows = [[one.path, "" if one.offset is None else str(one.offset), one.reason, one.hint] for one in failed]
     if task.failures is not None:
         for row in rows:
             append_line(task.failures, row)
-    elif rows and task.output is not None:
-        with write_atomic(failures_beside(task.output)) as file:
+    elif rows:
+        with write_atomic(failures_beside(output)) as file:
             file.writelines(map(format_line, rows))
 
 

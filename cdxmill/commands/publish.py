@@ -36,7 +36,7 @@ from cdxmill.storage.choose import (
     pieces,
     read_bytes,
     remove,
-    same_place,
+    same_location,
     write_atomic,
 )
 
@@ -86,10 +86,10 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
     check_writable(cluster)
     check_writable(target)
     folder = find_folder(cluster)[0].path
-    target = folder if same_place(cluster, target) else target
+    target = folder if same_location(cluster, target) else target
     shards = find_shards(folder, options.unfinished)
     blocks = check_parts(folder, shards)
-    if same_place(folder, target):
+    if same_location(folder, target):
         copied = 0
         write_index(target, _parts(folder, shards))
     else:
@@ -97,7 +97,7 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
     shards_at = folder if options.index_only else target
     write_locations(target, [shard.name for shard in shards], options.location or shards_at)
     _write_metadata(target, options.title)
-    if not same_place(folder, target):
+    if not same_location(folder, target):
         _finish(folder, target)
     return PublishSummary(
         shards=len(shards), copied=copied, blocks=blocks, bytes=sum(shard.bytes for shard in shards)

@@ -9,18 +9,18 @@ command, started again, continues from them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill import __version__
 from cdxmill.cluster.write import unpublish, write_cluster_files
+from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_of
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sampling import (
     SAMPLES_PER_SHARD,
@@ -36,13 +36,10 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
-from cdxmill.stages.lines.line_lists import TextBlock
-from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
-from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
-from cdxmill.stages.zipnum.write_shard import BLOCK_LINES, write_shard
-from cdxmill.storage.local import file_size, make_folder, write_atomic
-from cdxmill.storage.scratch import Scratch
+from cdxmill.stages.lines.sorted_runs import Run, cut_runs
+from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
+from cdxmill.storage.local import make_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,15 +82,6 @@ class ClusterSummary(NamedTuple):
         lines = f"{count(self.lines, 'line')} in {count(self.blocks, 'block')}"
         removed = f"{count(self.duplicates, 'duplicate line')} removed"
         return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.bytes)}, {removed}"
-
-
-class _ShardTask(NamedTuple):
-    number: int
-    slices: list[Slice]
-    folder: Path
-    scratch: Path
-    compressor: Compressor
-    block_lines: int
 
 
 def build_cluster(
@@ -202,7 +190,7 @@ def _write_shards(
     failures: Failures,
 ) -> list[ShardEntry]:
     tasks = [
-        _ShardTask(
+        ShardTask(
             number=number,
             slices=slices,
             folder=folder,
@@ -218,30 +206,14 @@ def _write_shards(
         failures.show_on(progress)
 
         def is_whole(content: Any) -> bool:
-            return _is_whole(folder, ShardEntry(**content))
+            return is_shard_whole(folder, ShardEntry(**content))
 
         results = work.run("shard", _write_shard, tasks, options.processes, progress, is_whole)
         return sorted(ShardEntry(**content) for content in results)
 
 
-def _is_whole(folder: Path, shard: ShardEntry) -> bool:
-    part = folder / shard.name.replace("cdx-", "part-").removesuffix(".gz")
-    return file_size(str(folder / shard.name)) == shard.bytes and part.exists()
-
-
-def _write_shard(task: _ShardTask) -> dict[str, Any]:
-    blocks = merge_blocks(task.slices, Scratch(task.scratch).reader, task.block_lines)
-    return write_shard_files(blocks, task.number, task.folder, task.compressor)._asdict()
-
-
-def write_shard_files(
-    blocks: Iterable[TextBlock], number: int, folder: Path, compressor: Compressor
-) -> ShardEntry:
-    """Write the blocks of a shard, and its part of the index, to `folder`, each whole or not at all."""
-    name = shard_name(number)
-    with write_atomic(folder / name) as shard, write_atomic(folder / part_name(number)) as part:
-        report = write_shard(blocks, name, shard, part, compressor)
-    return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)
+def _write_shard(task: ShardTask) -> dict[str, Any]:
+    return write_shard_of(task)._asdict()
 
 
 def _summary(shards: Sequence[ShardEntry], done: SortResult) -> ClusterSummary:

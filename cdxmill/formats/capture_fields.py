@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
+
+import orjson
 
 Fields = dict[str, Any]
 
@@ -46,6 +48,9 @@ ALSO = {
 }
 """Other names of fields, in filters and as JSON keys."""
 
+_EXACT = frozenset((str, int, bool, type(None)))
+"""Types of values that orjson always reads like `json`."""
+
 
 def parse_fields(line: bytes) -> Fields:
     """All fields of a line, in their order. Raises ValueError.
@@ -53,23 +58,51 @@ def parse_fields(line: bytes) -> Fields:
     >>> parse_fields(b'com,a)/ 2020 {"url": "http://a.com/", "statuscode": 200}')
     {'urlkey': 'com,a)/', 'timestamp': '2020', 'url': 'http://a.com/', 'status': 200}
     """
-    text = line.rstrip().decode("utf-8", "surrogateescape")
-    parts = text.split(" ", 2)
-    if len(parts) == 3 and parts[2].startswith("{"):
-        fields: Fields = {"urlkey": parts[0], "timestamp": parts[1]}
-        for name, value in _json(parts[2]).items():
-            fields[ALSO.get(name, name)] = value
+    line = line.rstrip()
+    parts = line.split(b" ", 2)
+    if len(parts) == 3 and parts[2].startswith(b"{"):
+        found = parse_object(parts[2])
+        fields: Fields = {"urlkey": _text(parts[0]), "timestamp": _text(parts[1])}
+        fields.update(found if ALSO.keys().isdisjoint(found) else _renamed(found))
         url = fields.get("url")
         if isinstance(url, str) and not url.isascii():
             fields["url"] = quote(url.encode("utf-8", "surrogateescape"), safe=":/")
         return fields
-    values = text.split(" ")
+    values = _text(line).split(" ")
     if len(values) not in _COLUMNS:
-        raise ValueError(f"invalid line, neither CDXJ nor CDX, with {len(values)} fields: {text[:80]!r}")
+        raise ValueError(
+            f"invalid line, neither CDXJ nor CDX, with {len(values)} fields: {_text(line)[:80]!r}"
+        )
     return dict(zip(_COLUMNS[len(values)], values, strict=True))
 
 
-def _json(text: str) -> Fields:
+def _renamed(found: Fields) -> Fields:
+    return {ALSO.get(name, name): value for name, value in found.items()}
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "surrogateescape")
+
+
+def parse_object(data: bytes) -> Fields:
+    """The JSON object of a line, always with the result of `json`. Raises ValueError.
+
+    orjson is three times as fast. `json` reads what orjson refuses (lone surrogates, invalid UTF-8, NaN) and what
+    orjson may read differently: an integer of more than 64 bits would become a float, also in nested values.
+
+    >>> parse_object(b'{"status": "200", "length": 18446744073709551616}')
+    {'status': '200', 'length': 18446744073709551616}
+    """
+    try:
+        found = orjson.loads(data)
+        if _EXACT.issuperset(map(type, found.values())):
+            return cast("Fields", found)
+    except (orjson.JSONDecodeError, AttributeError):  # AttributeError: not an object
+        pass
+    return _parse_any_object(_text(data))
+
+
+def _parse_any_object(text: str) -> Fields:
     try:
         found = json.loads(text)
     except ValueError as error:

@@ -82,7 +82,7 @@ def _parse_odd_header(data: bytes | bytearray) -> tuple[Headers, int]:
         first_line, line_end, _ = bytes(data[:24]).partition(b"\n")
         if not line_end and len(data) < len(b"WARC/1.0\n"):
             raise UnfinishedHeader("incomplete record header (no blank line ends it)")
-        raise HeaderError(f"unknown WARC version {first_line.rstrip()!r}")
+        raise HeaderError(f"unknown WARC version {repr(first_line.rstrip())[1:]}")
     headers, end = parse_fields(data, version.end())
     if end < 0:
         raise UnfinishedHeader("incomplete record header (no blank line ends it)")

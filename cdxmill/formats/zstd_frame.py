@@ -36,7 +36,7 @@ def is_skippable(head: bytes) -> bool:
 
 
 def frame_end(get: Callable[[int, int], bytes], offset: int) -> int:
-    """The offset behind the frame at `offset`; `get(offset, size)` reads bytes of the file.
+    """The end of the frame at `offset`; `get(offset, size)` reads bytes of the file.
 
     Raises FrameError.
     """

@@ -1,4 +1,4 @@
-"""What a person names (files, folders, globs, a manifest) -> the list of archives."""
+"""The inputs that the user named (files, folders, globs, a manifest) -> the list of archives."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ARCHIVE = re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.z
 def find_archives(
     named: list[str], manifest: str | None, root: str | None, dir_root: str | None
 ) -> list[Input]:
-    """The archives that are named, in order.
+    """The archives that the user named, in order.
 
-    A folder gives every file below it whose name is that of an archive. File names in index
-    lines are relative to `dir_root`; without it a named file has its base name, a file of a
-    folder its path below the folder, a manifest's entry is taken as it is written there.
-    Raises UsageError where the manifest cannot be read, InputError where a folder elsewhere cannot be listed.
+    A folder stands for all files below it that have the name of an archive. File names in index lines
+    are relative to `dir_root`. Without it, a file that was named has its base name, a file of a folder
+    its path below the folder, and an entry of the manifest is used as written.
+    Raises UsageError if the manifest cannot be read, InputError if a remote folder cannot be listed.
     """
     found = list(find_named(named, _ARCHIVE))
     if manifest is not None:

@@ -1,4 +1,4 @@
-"""What a person names (files, folders, globs, URLs) -> the files that are meant."""
+"""The inputs that the user named (files, folders, globs, URLs) -> files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
 
 
 class Input(NamedTuple):
-    """An archive: where it lies, its name in index lines, how messages name it, what its output is named after."""
+    """An archive: its path or URL, its name in index lines, its name in messages, and the path that its output is named after."""
 
     path: str
     filename: str
@@ -26,14 +26,14 @@ class Input(NamedTuple):
 
 
 def without_host(path: str) -> str:
-    """A URL without scheme and host, and without the query of a web address; a path as it is."""
+    """A URL without scheme and host, an http URL also without its query; a path unchanged."""
     if path.lower().startswith(("http://", "https://")):
         path = path.partition("#")[0].partition("?")[0]
     return SCHEME.sub("", path)
 
 
 def find_named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
-    """The files that `named` stands for: those of a folder whose names match `pattern`."""
+    """The files that `named` stands for. Of a folder, the files whose names match `pattern`."""
     for name in named:
         if is_listed(name):
             yield from _elsewhere(name, pattern)
@@ -50,7 +50,7 @@ def find_named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
 
 
 def _elsewhere(name: str, pattern: re.Pattern[str]) -> Iterator[Input]:
-    """What an s3 or hdfs URL names. A folder is looked for only where the name is none of a file."""
+    """The files that an s3 or hdfs URL stands for. If its name matches `pattern`, it is taken for a file."""
     if is_glob(name) and not exists(name):
         yield from (Input(url, posixpath.basename(url), url) for url in list(files_like(name)) or [name])
         return
@@ -69,7 +69,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _walk(folder: str) -> Iterator[str]:
-    """All files below; and folders that cannot be looked into, so that they are named as failures."""
+    """All files below, and the folders that cannot be read, so that they are reported as failures."""
     closed: list[str] = []
     for parent, _, names in os.walk(folder, onerror=lambda error: closed.append(str(error.filename))):
         yield from (os.path.join(parent, name) for name in names)  # noqa: PTH118

@@ -1,4 +1,4 @@
-"""What the index of an archive is called, below the output folder."""
+"""The name of the index of an archive, below the output folder."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def output_name(path: str) -> str:
     for pattern, ending in _OUTPUT_NAMES:
         if pattern.search(path):
             return pattern.sub(ending, path, count=1)
-    raise AssertionError("the last pattern fits every path")
+    raise AssertionError("the last pattern matches every path")
 
 
 def below(path: str) -> str:
-    """`path` or URL as a path below some folder.
+    """A path or URL as a path below some folder.
 
     >>> below("/dir1/a.warc.gz"), below("../x/./a.warc"), below("s3://bucket/a.warc")
     ('dir1/a.warc.gz', 'x/a.warc', 'a.warc')
@@ -44,15 +44,13 @@ def below(path: str) -> str:
 
 
 def output_names(archives: Sequence[Input]) -> dict[Input, str]:
-    """The output's name for each archive. Raises UsageError where two would have one."""
+    """The name of the output of each archive. Raises UsageError if two have the same name."""
     names: dict[Input, str] = {}
     owners: dict[str, Input] = {}
     for archive in archives:
         name = output_name(archive.name or archive.path)
         if name in owners:
             both = f"{owners[name].path} and {archive.path}"
-            raise UsageError(
-                f"{both} would both be indexed to {name}: index them into two folders, or to -o -"
-            )
+            raise UsageError(f"{both} would both be indexed to {name}; use two output folders, or -o -")
         owners[name], names[archive] = archive, name
     return names

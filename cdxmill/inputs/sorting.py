@@ -61,10 +61,10 @@ def sort_files(paths: Sequence[str], sorter: LineSorter, convert: bool) -> list[
 def sort_and_sample(
     sources: Sequence[Source], sorter: LineSorter, reservoir: Reservoir, convert: bool, shards: int
 ) -> list[Failure]:
-    """Sort and sample the lines of CDX files, as `sort_files`.
+    """Sort the lines of CDX files, as `sort_files` does, and sample them.
 
-    Files that are sorted already are not spilled if reading them again, from `shards` positions, is
-    cheaper: they have to stay as they are until the runs are merged.
+    Large local files that are sorted already are not spilled. They are read again when the runs are merged
+    to `shards` shards, so they must not change until then.
     """
     failures: list[Failure] = []
     for source in sources:
@@ -91,9 +91,9 @@ def _whole_or_nothing(path: str, failures: list[Failure], *takers: _Taker) -> It
 
 
 def _adopt(source: Source, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
-    """Make the file a run as it is, and sample it; False, and nothing is taken, if it cannot be one.
+    """Use the file itself as a run, and sample it. False, and nothing is taken, if it is not suitable.
 
-    Of each member, `shards` shards may each inflate a part in vain: larger members cost more than a spill.
+    Each of `shards` shards inflates one member from its start; if members are large, a spill costs less.
     """
     sampler = TextSampler(reservoir)
     seek_points = read_sorted(source.path, source.size // shards, sampler.add)

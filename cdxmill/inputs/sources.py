@@ -1,8 +1,9 @@
 """The inventory of the CDX inputs: what a run asks about each of them, once, before it reads them.
 
-Behind a network each question is a request. So size, time and first bytes are asked for together,
-and everything that is decided before the reading is computed from them: empty files, the kind of
-lines, the groups that tasks get, the ceiling of the sample, progress, the fingerprint of the run.
+For a remote file each question is a request. So size, time and first bytes are asked for together.
+Everything that is decided before the files are read is computed from them: notes on empty files, the
+kind of lines, the groups for the tasks, the ceiling of the sample, the total for the progress, and the
+fingerprint of the run.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ HEAD = 1 << 16
 """Bytes at the start of each file that are read for the inventory."""
 
 _HEADS = 8
-"""Heads that are kept, those of the largest files: they show how many lines there may be."""
+"""Heads that are kept: those of the largest files. The number of lines is guessed from them."""
 
 _BATCH = 256
-"""Files that are looked at together: so many heads are in memory at a time."""
+"""Files whose heads are in memory at a time."""
 
 _FAR, _FAR_READ = 4 << 20, 1 << 18
-"""The first capture line is searched in so many bytes of text; bytes per read where the head has none."""
+"""If the head has no capture line: bytes of text in which one is searched, and bytes per read."""
 
 
 class Flavour(NamedTuple):
@@ -46,7 +47,7 @@ class Flavour(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A CDX file as it was when the run started; size and time are 0 if unknown, flavour None without a line."""
+    """A CDX file as it was when the run started. Size and time are 0 if unknown; flavour is None if there is no line."""
 
     path: str
     size: int
@@ -98,7 +99,7 @@ def _look(flavour_of: Callable[[str, bytes], Flavour | None], path: str) -> tupl
 
 
 def have_changed(sources: Sequence[Source]) -> bool:
-    """Whether the size or time of a file is another now; each is asked for again."""
+    """Whether the size or time of a file has changed: the storage is asked again for each."""
     states = ask_all(_size_and_time, [source.path for source in sources])
     return states != [(source.size, source.modified) for source in sources]
 
@@ -119,7 +120,7 @@ def note_empty(sources: Iterable[Source], failures: Failures) -> None:
 
 
 def check_flavours(sources: Iterable[Source]) -> Source | None:
-    """The first source whose flavour is known: that of all. Raises UsageError where two differ."""
+    """The first source whose flavour is known. Raises UsageError if another source has another flavour."""
     first: Source | None = None
     for source in sources:
         if source.flavour is None:
@@ -138,7 +139,7 @@ def _no_flavour(path: str, head: bytes) -> None:
 
 
 def _flavour(path: str, head: bytes) -> Flavour | None:
-    """The flavour by the first capture line, which is searched further in the file if the head has none."""
+    """The flavour of the first capture line. If the head has none, the file is read further."""
     is_whole = len(head) < HEAD
     window = Window(lambda offset, size: head[offset : offset + size], HEAD)
     line = _first_line(chain(read_content(window), (b"\n",) if is_whole else ()))
@@ -153,7 +154,7 @@ def _flavour(path: str, head: bytes) -> Flavour | None:
 
 
 def _first_line(pieces: Iterable[bytes]) -> bytes | None:
-    """The first capture line that ends in a text; None if it is far from the start, or follows damage."""
+    """The first capture line that ends in a text. None if there is none near the start, or corrupt data come first."""
     cutter, seen = LineCutter(), 0
     try:
         for piece in pieces:

@@ -14,26 +14,26 @@ from cdxmill.storage.choose import (
 )
 
 SPLITS = ("splits.txt", "splits.seq")
-"""Their names in a cluster's folder."""
+"""Their names in the folder of a cluster."""
 
 
-def write_splits(points: Sequence[bytes], place: PathOrUrl) -> None:
-    """Write `place`, a path or URL, as text, and a SequenceFile beside it with the ending `.seq`.
+def write_splits(points: Sequence[bytes], path: PathOrUrl) -> None:
+    """Write split points as text to a path or URL, and as a SequenceFile, which ends in `.seq`, beside it.
 
-    Where `place` itself ends so, it is the SequenceFile, and the text beside it ends in `.txt`.
+    If `path` itself ends in `.seq`, it is the SequenceFile, and the text beside it ends in `.txt`.
     """
-    stem, ending = posixpath.splitext(str(place))
-    with write_atomic(f"{stem}.txt" if ending == ".seq" else place) as file:
+    stem, ending = posixpath.splitext(str(path))
+    with write_atomic(f"{stem}.txt" if ending == ".seq" else path) as file:
         file.write(format_text(points))
     with write_atomic(f"{stem}.seq") as file:
         file.write(format_sequence_file(points))
 
 
-def read_splits(place: PathOrUrl) -> list[bytes]:
+def read_splits(path: PathOrUrl) -> list[bytes]:
     """The split points in a text file or SequenceFile, at a path or URL. Raises UsageError."""
     try:
-        return parse(read_bytes(place))
+        return parse(read_bytes(path))
     except InputError as error:
         raise UsageError(str(error)) from None
     except ValueError as error:
-        raise UsageError(f"{place}: {error}") from None
+        raise UsageError(f"{path}: {error}") from None

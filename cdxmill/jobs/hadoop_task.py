@@ -34,7 +34,7 @@ def index_task():
     try:
         from cdxmill.jobs import index_task as found
     except ImportError as error:
-        text = "cdxmill: the Python of this node, %s, lacks a library (%s): run bootstrap.sh of this version there\n"
+        text = "cdxmill: the Python of this node, %s, lacks a library (%s); run bootstrap.sh of this version there\n"
         sys.stderr.write(text % (sys.executable, error))
         sys.exit(LACKS_LIBRARY)
     return found
@@ -44,7 +44,7 @@ def main():
     """Run the task that the arguments name."""
     if sys.version_info[:2] < OLDEST:
         sys.stderr.write(
-            "cdxmill: this node has Python %d.%d at %s, but 3.9 or later is needed: give another with --python-bin\n"
+            "cdxmill: this node has Python %d.%d at %s, but 3.9 or later is needed; give another with --python-bin\n"
             % (sys.version_info[0], sys.version_info[1], sys.executable)
         )
         sys.exit(TOO_OLD)

@@ -22,7 +22,7 @@ from cdxmill.inputs.named import Input
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.index_on_hadoop import folder_url, make_step
 from cdxmill.jobs.index_options import IndexJobOptions, add_options, cdx_names, parse_options
-from cdxmill.jobs.index_task import ArchiveWork, failures_of, format_failure
+from cdxmill.jobs.index_task import ArchiveWork, format_failure
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
@@ -101,10 +101,10 @@ class IndexWARCJob(StreamJob):
 
     def _index(self, task: IndexTask) -> None:
         path = task.archive.path
-        for failure in failures_of(index_one(task)):
+        for failure in index_one(task).failures(path):
             where = path if failure.offset is None else f"{path}@{failure.offset}"
             count_failure(self, where, failure.reason, failure.hint)
-            self.stdout.write(format_failure(path, failure))
+            self.stdout.write(format_failure(failure))
 
 
 def _find(options: IndexJobOptions) -> list[Input]:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from cdxmill.commands.index import IndexOptions, IndexResult, IndexTask, index_one
 from cdxmill.inputs.named import Input
+from cdxmill.running.failures import Failure
 from cdxmill.running.processes import bytes_done
 
 _REPORT_INTERVAL = 30.0
@@ -41,24 +42,10 @@ class ArchiveWork(NamedTuple):
         return cls(Input(**fields["archive"]), fields["output"])
 
 
-class Failure(NamedTuple):
-    """One failure in an archive. `offset` is None if the archive could not be read at all."""
-
-    offset: int | None
-    reason: str
-    hint: str
-
-
-def failures_of(result: IndexResult) -> list[Failure]:
-    """All failures in an archive."""
-    found = [Failure(damage.offset, damage.reason, damage.hint) for damage in result.findings.damage]
-    return found if result.error is None else [*found, Failure(None, result.error.reason, result.error.hint)]
-
-
-def format_failure(path: str, failure: Failure) -> bytes:
+def format_failure(failure: Failure) -> bytes:
     """`<path> TAB [at <offset>: ]<reason>`, a line of the job's output."""
     where = "" if failure.offset is None else f"at {failure.offset}: "
-    line = "\t".join(map(_escape, (path, where + failure.reason)))
+    line = "\t".join(map(_escape, (failure.path, where + failure.reason)))
     return line.encode("utf-8", "surrogateescape") + b"\n"
 
 
@@ -83,9 +70,9 @@ def index_archives(arguments: list[str]) -> None:
 
 def _report(path: str, result: IndexResult) -> None:
     """Print the failures of an archive, and add to Hadoop's counters."""
-    failures = failures_of(result)
+    failures = result.failures(path)
     for failure in failures:
-        sys.stdout.buffer.write(format_failure(path, failure))
+        sys.stdout.buffer.write(format_failure(failure))
     counts = {"archives": 1, "captures": result.findings.captures, "archive bytes": result.size}
     for name, count in {**counts, "failures": len(failures), "failed archives": bool(failures)}.items():
         sys.stderr.write(f"reporter:counter:cdxmill,{name},{int(count)}\n")

@@ -74,4 +74,4 @@ def hadoop() -> str:
     for candidate in candidates:
         if candidate and os.access(candidate, os.X_OK):
             return candidate
-    sys.exit("cdxmill: no hadoop command on this node: set --cmdenv HADOOP_HOME=FOLDER")
+    sys.exit("cdxmill: no hadoop command on this node; set --cmdenv HADOOP_HOME=FOLDER")

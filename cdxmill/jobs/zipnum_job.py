@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.zipnum import write_shard_files
+from cdxmill.cluster.write_shards import write_shard_files
 from cdxmill.inputs.sorting import sort_files
 from cdxmill.jobs.hadoop_folder import folder_of
 from cdxmill.jobs.hadoop_inputs import cdx_inputs

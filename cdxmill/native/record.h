@@ -42,7 +42,7 @@ static int keep_field(Text name, Text value, Text *fields)
 }
 
 /* Where the first field begins; NULL if `data` does not start with a known version line. */
-static const byte *behind_version(Text data)
+static const byte *after_version(Text data)
 {
     static const char *const VERSIONS[] = {"WARC/1.0\r\n", "WARC/1.1\r\n", "WARC/0.18\r\n", "WARC/0.17\r\n"};
     const byte *at = NULL;
@@ -54,7 +54,7 @@ static const byte *behind_version(Text data)
 /* Read a WARC header whose lines are all `name: value` CRLF; returns where the block begins, NULL for other headers. */
 static const byte *parse_header(Text data, Text *fields)
 {
-    const byte *at = behind_version(data), *end = SIZE(data) > MAX_HEADER ? data.at + MAX_HEADER : data.end;
+    const byte *at = after_version(data), *end = SIZE(data) > MAX_HEADER ? data.at + MAX_HEADER : data.end;
     while (at && end - at >= 2 && at[0] != '\r') {
         const byte *colon = at;
         while (colon < end && is_name[*colon])
@@ -121,7 +121,7 @@ static int parse_location(Text value, Head *head)
 }
 
 /* The stripped value if `line` is the field `name`, else a text whose `at` is NULL.
-   Returns 0 if it takes more to tell. */
+   Returns 0 if Python has to read the field. */
 static int value_of(Text line, const char *name, size_t size, Text *value)
 {
     *value = (Text){NULL, NULL};

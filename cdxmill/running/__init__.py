@@ -1,1 +1,1 @@
-"""How work is run: processes, progress, failures, resuming."""
+"""Running tasks: processes, progress, failures, resuming."""

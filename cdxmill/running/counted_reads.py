@@ -1,4 +1,4 @@
-"""Reads that are counted, so that progress can be shown."""
+"""Counting the bytes that are read, so that progress can be shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cdxmill.stages.window import ReadAt
 
 
 def counted(read_at: ReadAt) -> ReadAt:
-    """`read_at`, telling each byte once, however often it is read."""
+    """`read_at`, but it counts each byte once, however often it is read."""
     furthest = 0
 
     def counting(offset: int, size: int) -> bytes:

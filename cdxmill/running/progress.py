@@ -1,4 +1,4 @@
-"""What long work shows: a bar on a terminal, plain lines in a log; and its failures."""
+"""Progress of long work: a bar on a terminal, plain lines in a log."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LOG_SECONDS = 30.0
 
 
 class Progress:
-    """Done, rate, time left and failures of one step; used as a context manager.
+    """Progress of one step: items done, rate, time left and failures. Use it as a context manager.
 
-    `total_bytes` is what the step will read; steps that cannot tell give 0 and count items.
+    `total_bytes` is what the step will read. If it is 0, because unknown, items are counted instead.
     """
 
     def __init__(self, title: str, items: int, total_bytes: int = 0, quiet: bool = False) -> None:
@@ -39,11 +39,11 @@ class Progress:
             self._bar.close()
 
     def advance(self) -> None:
-        """One more item is done."""
+        """Count one more item as done."""
         self.done += 1
 
     def tick(self) -> None:
-        """Show where things stand, if it is time to."""
+        """Show the progress, if it is time to."""
         if self._bar is not None:
             self._bar.show(self._share(), self.line())
         elif not self._quiet and time.monotonic() - self._shown >= LOG_SECONDS:
@@ -51,7 +51,7 @@ class Progress:
             print(self.line(), file=sys.stderr, flush=True)
 
     def say(self, text: str) -> None:
-        """A line on stderr that does not disturb the bar."""
+        """Print a line on stderr without disturbing the bar."""
         if self._bar is not None:
             self._bar.say(text)
         else:
@@ -79,7 +79,7 @@ class Progress:
 
 
 class _Bar:
-    """rich's bar without its thread: workers are forked while it shows."""
+    """rich's bar without its thread, because workers are forked while it is shown."""
 
     def __init__(self, title: str) -> None:
         from rich.console import Console

@@ -1,4 +1,4 @@
-"""Numbers as people read them: bytes, seconds, counts."""
+"""Numbers in a readable form: bytes, seconds, counts."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Task = TypeVar("Task", bound=Numbered)
 
 
 def fingerprint(*parts: object) -> str:
-    """Changes when one of the parts does: of them, what `repr` shows counts."""
+    """A hash of the `repr` of all parts."""
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -41,14 +41,14 @@ class WorkFolder:
             self.save("job", job)
 
     def load(self, name: str) -> Any:
-        """A result that was saved, or None."""
+        """The saved result of that name, or None."""
         try:
             return json.loads((self._folder / f"{name}.json").read_bytes())
         except (OSError, ValueError):
             return None
 
     def save(self, name: str, result: object) -> None:
-        """Keep a result."""
+        """Save a result."""
         with write_atomic(self._folder / f"{name}.json") as file:
             file.write(json.dumps(result).encode())
 

@@ -26,7 +26,7 @@ class MemberError(ValueError):
 
 
 class Pieces:
-    """An iterator over pieces of content. After the last piece, `end` is the offset behind the member.
+    """An iterator over pieces of content. After the last piece, `end` is the offset after the member.
 
     `pieces` yields the content and returns that offset.
     """

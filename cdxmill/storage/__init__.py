@@ -1,1 +1,1 @@
-"""Moves bytes (open, read a range, write whole or not at all) and knows no format."""
+"""Read ranges of files, and write whole files: local, HTTP, S3, HDFS. No file format is known here."""

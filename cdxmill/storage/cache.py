@@ -87,11 +87,11 @@ class _KnownRanges(HttpRanges):
 
     _has_range = False
 
-    def _promised(self, answer: BaseHTTPResponse, first: int, last: int) -> int:
+    def _range_size(self, answer: BaseHTTPResponse, first: int, last: int) -> int:
         if answer.status == 200 and not self._has_range:
             raise _NoRanges
         self._has_range = True
-        return super()._promised(answer, first, last)
+        return super()._range_size(answer, first, last)
 
 
 @contextmanager

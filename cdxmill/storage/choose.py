@@ -1,11 +1,11 @@
-"""A path or URL -> the storage that reads or writes it.
+"""Choose the storage for a path or URL.
 
     path, file://            local
-    http://, https://        http       by urllib3, reading only
+    http://, https://        http       by urllib3, read only
     s3://, s3a://            s3         by boto3, the extra `s3`
     hdfs://                  hdfs       by WebHDFS over urllib3
 
-A storage is imported when it is first used, so that plain files cost nothing.
+A storage is imported when it is first used, so local files need no network library.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HDFS = "hdfs"
 _THIS_MACHINE = ("", "localhost")
 
 _AT_A_TIME = 16
-"""Questions that wait for the network and cost the server little."""
+"""Small requests that are sent at a time. They mostly wait for the network."""
 
 Answer = TypeVar("Answer")
 PathOrUrl = str | Path
@@ -37,7 +37,7 @@ PathOrUrl = str | Path
 
 
 class _Reads(Protocol):
-    """What a module has whose files can be read."""
+    """The functions of a storage that can read."""
 
     def open_ranges(self, path: str, /) -> AbstractContextManager[Callable[[int, int], bytes]]: ...
     def file_size(self, path: str, /) -> int: ...
@@ -45,7 +45,7 @@ class _Reads(Protocol):
 
 
 class _Writes(_Reads, Protocol):
-    """What a module has whose files can be written, too."""
+    """The functions of a storage that can also write."""
 
     def write_atomic(self, path: str, /) -> AbstractContextManager[IO[bytes]]: ...
     def list_folder(self, path: str, /) -> dict[str, Entry]: ...
@@ -53,23 +53,23 @@ class _Writes(_Reads, Protocol):
 
 
 def open_ranges(path: str) -> AbstractContextManager[Callable[[int, int], bytes]]:
-    """`read_at(offset, size)` over the file at a path or URL; it gives fewer bytes only at its end.
+    """Open the file at a path or URL: `read_at(offset, size)` returns fewer bytes only at the end of the file.
 
-    Raises InputError where the file is absent or cannot be read, UsageError where reading such
-    URLs needs a library or a setting that is not there.
+    Raises AbsentError, RefusedError or another InputError if the file cannot be read. Raises UsageError if a
+    library or a setting for such URLs is missing.
     """
     storage, name = _reads(path)
     return storage.open_ranges(name)
 
 
-def read_bytes(place: PathOrUrl) -> bytes:
-    """The whole file at a path or URL, a small one. Raises as open_ranges does."""
-    with open_ranges(str(place)) as read_at:
+def read_bytes(path: PathOrUrl) -> bytes:
+    """The content of a small file. Raises as `open_ranges` does."""
+    with open_ranges(str(path)) as read_at:
         return b"".join(pieces(read_at))
 
 
 def pieces(read_at: Callable[[int, int], bytes], size: int = 4 << 20) -> Iterator[bytes]:
-    """A file's bytes from start to end, `size` of them at a time."""
+    """Yield the content of a file from start to end, `size` bytes at a time."""
     offset = 0
     while data := read_at(offset, size):
         yield data
@@ -79,7 +79,7 @@ def pieces(read_at: Callable[[int, int], bytes], size: int = 4 << 20) -> Iterato
 
 
 def file_size(path: str) -> int:
-    """Bytes of the file at a path or URL; 0 where it cannot be told. A URL costs a request."""
+    """The size of a file in bytes; 0 if it is unknown. A URL costs one request."""
     try:
         storage, name = _reads(path)
     except InputError:
@@ -88,9 +88,9 @@ def file_size(path: str) -> int:
 
 
 def total_size(paths: Iterable[str]) -> int:
-    """Bytes of all files; 0, for it cannot be told soon, where one is behind a network.
+    """The size of all files in bytes; 0 if one of them is remote.
 
-    Thousands of requests before the first byte is read are more than a progress bar is worth.
+    A progress bar is not worth thousands of requests before the first byte is read.
     """
     total = 0
     for path in paths:
@@ -100,25 +100,25 @@ def total_size(paths: Iterable[str]) -> int:
     return total
 
 
-def status(place: PathOrUrl) -> Entry | None:
-    """Size and time of what is at a path or URL; None where nothing is. A URL costs a request.
+def status(path: PathOrUrl) -> Entry | None:
+    """The size and time of a file or folder; None if it does not exist. A URL costs one request.
 
-    Raises InputError where that cannot be told, UsageError as open_ranges does.
+    Raises InputError if the storage gives no answer, UsageError as `open_ranges` does.
     """
-    storage, name = _reads(str(place))
+    storage, name = _reads(str(path))
     return storage.status(name)
 
 
-def exists(place: PathOrUrl) -> bool:
-    """Whether a file or folder is at a path or URL. Raises as `status` does."""
-    return status(place) is not None
+def exists(path: PathOrUrl) -> bool:
+    """Whether a file or folder exists. Raises as `status` does."""
+    return status(path) is not None
 
 
 def is_newer(output: PathOrUrl, source: str) -> bool:
-    """Whether `output` stands and was written after `source`; each is a path or URL.
+    """Whether `output` exists and is not older than `source`; each is a path or URL.
 
-    A source behind http is taken as it is, as is one that is read for an output on this machine:
-    archives are not rewritten there, and asking for each would make a rerun slow.
+    The time of the source is not compared if the source is an HTTP file, or if it is remote and the output is
+    local. Remote archives are not rewritten, and one request for each would make a rerun slow.
     """
     if is_remote(source) and not is_remote(str(output)):
         return exists(output)
@@ -132,48 +132,48 @@ def is_newer(output: PathOrUrl, source: str) -> bool:
     return since is not None and made.modified >= since.modified
 
 
-def write_atomic(place: PathOrUrl) -> AbstractContextManager[IO[bytes]]:
-    """A file that stands at a path or URL only once it is whole; its folder is made.
+def write_atomic(path: PathOrUrl) -> AbstractContextManager[IO[bytes]]:
+    """Write a file that gets its name only when it is complete. Its folder is created.
 
-    Raises StoppedError where it cannot be written, UsageError where such URLs are never written.
+    Raises StoppedError if it cannot be written, UsageError if such URLs cannot be written at all.
     """
-    storage, name = _writes(str(place))
+    storage, name = _writes(str(path))
     return storage.write_atomic(name)
 
 
-def list_folder(place: PathOrUrl) -> dict[str, Entry]:
-    """What is right below a folder, by name; nothing where there is none. Raises InputError, UsageError."""
-    storage, name = _writes(str(place))
+def list_folder(path: PathOrUrl) -> dict[str, Entry]:
+    """The entries of a folder by name; none if it does not exist. Raises InputError, UsageError."""
+    storage, name = _writes(str(path))
     return storage.list_folder(name)
 
 
-def remove(place: PathOrUrl) -> None:
-    """Delete the file at a path or URL where there is one. Raises StoppedError, UsageError."""
-    storage, name = _writes(str(place))
+def remove(path: PathOrUrl) -> None:
+    """Delete a file if it exists. Raises StoppedError, UsageError."""
+    storage, name = _writes(str(path))
     storage.remove(name)
 
 
-def join(place: PathOrUrl, *names: str) -> str:
-    """The path or URL of a file below a folder.
+def join(path: PathOrUrl, *names: str) -> str:
+    """The path or URL of a file below the folder `path`.
 
     >>> join("s3://bucket/cluster/", "cdx", "a.cdx.gz"), join("/cluster", "cluster.idx")
     ('s3://bucket/cluster/cdx/a.cdx.gz', '/cluster/cluster.idx')
     """
-    return "/".join((str(place).rstrip("/"), *names))
+    return "/".join((str(path).rstrip("/"), *names))
 
 
-def absolute(place: PathOrUrl) -> str:
-    """A URL as it is, and a path from the root; without a slash at the end.
+def absolute(path: PathOrUrl) -> str:
+    """An absolute path, or the URL unchanged; without a slash at the end.
 
     >>> absolute("s3://bucket/cluster/"), absolute("/data/x/../cluster"), absolute("file:///data/a%20b")
     ('s3://bucket/cluster', '/data/cluster', '/data/a b')
     """
-    place = str(place)
-    return place.rstrip("/") if is_remote(place) else os.path.abspath(local_path(place))  # noqa: PTH100 - takes .. out
+    path = str(path)
+    return path.rstrip("/") if is_remote(path) else os.path.abspath(local_path(path))  # noqa: PTH100 - takes .. out
 
 
 def ask_all(ask: Callable[[str], Answer], paths: Iterable[str]) -> list[Answer]:
-    """`ask` of each path or URL, in order; where some are behind a network, many are asked at a time."""
+    """The results of `ask` for each path or URL, in order. Requests run in parallel if one of them is remote."""
     paths = list(paths)
     if not any(map(is_remote, paths)):
         return [ask(path) for path in paths]
@@ -184,66 +184,66 @@ def ask_all(ask: Callable[[str], Answer], paths: Iterable[str]) -> list[Answer]:
         return [first, *asking.map(ask, paths[1:])]
 
 
-def same_place(one: PathOrUrl, other: PathOrUrl) -> bool:
-    """Whether two paths or URLs name one folder."""
-    schemes = {_scheme(str(place)) for place in (one, other)}
+def same_location(one: PathOrUrl, other: PathOrUrl) -> bool:
+    """Whether two paths or URLs are the same file or folder."""
+    schemes = {_scheme(str(path)) for path in (one, other)}
     if schemes <= {"", "file"}:
         return Path(local_path(str(one))).resolve() == Path(local_path(str(other))).resolve()
     if schemes == {_HDFS}:
         from cdxmill.storage import hdfs
 
-        return hdfs.same_place(str(one), str(other))
-    keys = [str(place).partition("://")[2].rstrip("/") for place in (one, other)]
+        return hdfs.same_location(str(one), str(other))
+    keys = [str(path).partition("://")[2].rstrip("/") for path in (one, other)]
     return schemes <= set(_S3) and keys[0] == keys[1]
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path or URL is behind a network."""
+    """Whether it is a URL other than file://, so that its file is on another machine."""
     return _scheme(path) not in ("", "file")
 
 
 def is_listed(path: str) -> bool:
-    """Whether it is a URL behind a network whose folders can be listed."""
+    """Whether it is a remote URL whose folders can be listed: s3, hdfs."""
     return _scheme(path) in (_HDFS, *_S3)
 
 
 def check_libraries(paths: Iterable[str]) -> None:
-    """Raise UsageError where reading one of `paths` needs a library that is not installed."""
+    """Raise UsageError if a library that is needed to read one of `paths` is not installed."""
     if any(_scheme(path) in _S3 for path in paths):
         from cdxmill.storage import s3
 
         s3.require()
 
 
-def check_writable(place: PathOrUrl) -> None:
-    """Raise UsageError where nothing can be written at a path or URL, whatever its rights."""
-    scheme = _scheme(str(place))
+def check_writable(path: PathOrUrl) -> None:
+    """Raise UsageError if cdxmill cannot write to such URLs. The access rights are not checked."""
+    scheme = _scheme(str(path))
     if scheme not in ("", "file", _HDFS, *_S3):
         raise UsageError(
-            f"{place}: {scheme}:// has no folders to write to or to list; name a folder, or an s3 or hdfs URL"
+            f"{path}: {scheme}:// cannot be written or listed; use a local path, or an s3 or hdfs URL"
         )
-    check_libraries([str(place)])
+    check_libraries([str(path)])
     if scheme == "file":
-        local_path(str(place))
+        local_path(str(path))
 
 
 def local_path(path: str) -> str:
-    """The path that a path or file URL names. Raises InputError for other URLs (RFC 8089)."""
+    """The path of a path or file URL (RFC 8089). Raises InputError for other URLs."""
     scheme = _scheme(path)
     if not scheme:
         return path
     if scheme != "file":
         raise InputError(
-            path, f"{scheme}:// cannot be read", "name a path, or a file, http(s), s3 or hdfs URL"
+            path, f"{scheme}:// is not supported", "use a path, or a file, http, https, s3 or hdfs URL"
         )
     host, slash, rest = path.partition("://")[2].partition("/")
     if host.lower() not in _THIS_MACHINE or not slash:
-        raise InputError(path, "is not a file of this machine", "write file:///PATH")
+        raise InputError(path, "is not a local file", "use file:///PATH")
     return os.fsdecode(b"/" + unquote_to_bytes(os.fsencode(rest)))
 
 
 def _reads(path: str) -> tuple[_Reads, str]:
-    """The storage that reads a path or URL, and the name that it has there."""
+    """The storage that reads a path or URL, and the name to use with it."""
     if _scheme(path) in _HTTP:
         from cdxmill.storage import http
 

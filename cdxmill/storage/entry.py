@@ -1,4 +1,4 @@
-"""What a storage says of a file."""
+"""What a storage knows about a file: size and time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Entry(NamedTuple):
-    """A file or folder: size in bytes, and when it last changed, in seconds since 1970."""
+    """A file or folder: its size in bytes, and the time of its last change in seconds since 1970."""
 
     size: int
     modified: float

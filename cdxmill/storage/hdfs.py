@@ -1,4 +1,4 @@
-"""Files of HDFS, by way of WebHDFS."""
+"""Files of HDFS, through WebHDFS."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _PIECE = 1 << 16
 
 @contextmanager
 def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
-    """`read_at(offset, size)` over the file at `url`; it gives fewer bytes only at its end.
+    """Open the file at `url`: `read_at(offset, size)` returns fewer bytes only at the end of the file.
 
-    Raises InputError, at once, from `read_at` or at the end, where the file is absent or refused, where HDFS
-    does not answer after all tries, and where the file has changed meanwhile; UsageError where
-    there is no telling which name node to ask.
+    Raises AbsentError or RefusedError if it cannot be read. Raises InputError, here, from `read_at` or at the
+    end, if HDFS does not answer after all tries or the file changes while it is read. Raises UsageError if
+    the address of the name node is unknown.
     """
     file = _File(url)
     with closing(file):
@@ -37,7 +37,7 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
 
 
 def file_size(url: str) -> int:
-    """Bytes of the file at `url`; 0 where it cannot be told."""
+    """The size of a file in bytes; 0 if it is unknown."""
     try:
         return _File(url).size
     except InputError:
@@ -46,7 +46,7 @@ def file_size(url: str) -> int:
 
 @contextmanager
 def write_atomic(url: str) -> Iterator[IO[bytes]]:
-    """A file that stands at `url` only once it is whole; its folder is made. Raises StoppedError."""
+    """Write a file that gets its name only when it is complete. Its folder is created. Raises StoppedError."""
     with spooled() as file:
         yield file
         try:
@@ -56,8 +56,8 @@ def write_atomic(url: str) -> Iterator[IO[bytes]]:
 
 
 def status(url: str) -> Entry | None:
-    """What is at `url`; None where nothing is. Raises InputError."""
-    client, path = _place(url)
+    """The size and time of a file or folder; None if it does not exist. Raises InputError."""
+    client, path = _locate(url)
     try:
         return _entry(client.ask(url, "GET", path, "GETFILESTATUS")["FileStatus"])
     except AbsentError:
@@ -65,8 +65,8 @@ def status(url: str) -> Entry | None:
 
 
 def list_folder(url: str) -> dict[str, Entry]:
-    """What is in the folder at `url`, by name; nothing where there is none. Raises InputError."""
-    client, path = _place(url)
+    """The entries of a folder by name; none if it does not exist. Raises InputError."""
+    client, path = _locate(url)
     try:
         found = client.ask(url, "GET", path, "LISTSTATUS")["FileStatuses"]["FileStatus"]
     except AbsentError:
@@ -75,22 +75,22 @@ def list_folder(url: str) -> dict[str, Entry]:
 
 
 def remove(url: str) -> None:
-    """Delete the file at `url` where there is one. Raises StoppedError."""
-    client, path = _place(url)
+    """Delete a file if it exists. Raises StoppedError."""
+    client, path = _locate(url)
     try:
         client.ask(url, "DELETE", path, "DELETE")
     except InputError as error:
         raise StoppedError(str(error)) from None
 
 
-def same_place(one: str, other: str) -> bool:
-    """Whether two URLs name one file or folder."""
-    places = [(client.addresses, path) for client, path in map(_place, (one, other))]
-    return places[0] == places[1]
+def same_location(one: str, other: str) -> bool:
+    """Whether two URLs are the same file or folder."""
+    locations = [(client.addresses, path) for client, path in map(_locate, (one, other))]
+    return locations[0] == locations[1]
 
 
 class _Answer(NamedTuple):
-    """A body that is read from `pos` on, and ends at `end`."""
+    """A body whose next byte is the file's byte `pos`, and which ends before byte `end`."""
 
     body: BaseHTTPResponse
     pos: int
@@ -98,22 +98,22 @@ class _Answer(NamedTuple):
 
 
 class _File:
-    """A file as it is now. Who reads on from where the last read ended gets one answer up to the file's end."""
+    """A file in its present version. Reads in sequence share one answer, which lasts up to the end of the file."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._client, self._path = _place(url)
+        self._client, self._path = _locate(url)
         self._status = self._ask()
         if self._status["type"] != "FILE":
             raise InputError(url, "is a folder", "name a file, or a folder with archives")
         self.size: int = self._status["length"]
         self._last = -1
-        self._going_on: list[_Answer] = []
+        self._unread: list[_Answer] = []
 
     def close(self) -> None:
-        """Read no more."""
-        while self._going_on:
-            self._going_on.pop().body.close()
+        """Close all answers that are still open."""
+        while self._unread:
+            self._unread.pop().body.close()
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, in as many requests as it takes."""
@@ -129,7 +129,7 @@ class _File:
         return bytes(data)
 
     def check_unchanged(self) -> None:
-        """HDFS has no versions of a file, but each has an id, and a time."""
+        """Raise InputError if the file has another id, time or size than before; HDFS has no versions."""
         now = self._ask()
         if any(now[name] != self._status[name] for name in ("fileId", "modificationTime", "length")):
             raise InputError(self._url, "has changed while it was read", "run it again")
@@ -151,14 +151,14 @@ class _File:
             if missing or self._last == answer.end:
                 answer.body.close()
             else:
-                self._going_on.append(answer._replace(pos=self._last))
+                self._unread.append(answer._replace(pos=self._last))
         if missing:
-            raise TryAgain("the connection was cut")
+            raise TryAgain("connection lost")
 
     def _answer_at(self, offset: int, size: int) -> _Answer:
         with suppress(IndexError):
-            while True:  # threads may share a file: what one has taken no other one has
-                answer = self._going_on.pop()
+            while True:  # threads may share a file: each answer is taken by one of them
+                answer = self._unread.pop()
                 if answer.pos == offset and offset + size <= answer.end:
                     return answer
                 answer.body.close()
@@ -167,8 +167,8 @@ class _File:
 
 
 def _put(url: str, file: IO[bytes]) -> None:
-    """Each attempt writes under a name of its own, so that two at once do not meet."""
-    client, path = _place(url)
+    """Upload `file` under a temporary name, then rename it. Each attempt has its own temporary name."""
+    client, path = _locate(url)
     folder, name = posixpath.split(path)
     temporary = f"{folder.rstrip('/')}/.{name}.{uuid.uuid4().hex}{TEMPORARY}"
     try:
@@ -183,25 +183,27 @@ def _put(url: str, file: IO[bytes]) -> None:
 def _rename(client: WebHdfs, url: str, temporary: str, path: str) -> None:
     try:
         answer = client.ask(url, "PUT", temporary, "RENAME", destination=path, renameoptions="OVERWRITE")
-    except AbsentError:  # done by a try whose answer was lost
+    except AbsentError:  # a try whose answer was lost has done it
         answer = {"boolean": status(url) is not None}
     if not answer.get("boolean", True):
         raise InputError(
-            url, "the finished file could not be renamed to it", "look at its folder, run it again"
+            url, "the finished file could not be renamed to this name", "check the folder, then run it again"
         )
 
 
-def _entry(told: dict[str, Any]) -> Entry:
-    return Entry(told["length"], told["modificationTime"] / 1000, told["type"] == "DIRECTORY")
+def _entry(found: dict[str, Any]) -> Entry:
+    return Entry(found["length"], found["modificationTime"] / 1000, found["type"] == "DIRECTORY")
 
 
-def _place(url: str) -> tuple[WebHdfs, str]:
+def _locate(url: str) -> tuple[WebHdfs, str]:
+    """The client for a URL, and the path in its file system."""
     authority, slash, path = url.partition("://")[2].partition("/")
     if not slash:
-        raise InputError(url, "names no file", "write hdfs://[HOST[:PORT]]/PATH")
+        raise InputError(url, "the URL has no path", "use hdfs://[HOST[:PORT]]/PATH")
     return _client(os.getpid(), authority), posixpath.normpath("/" + path.lstrip("/"))
 
 
 @lru_cache(maxsize=8)
 def _client(process: int, authority: str) -> WebHdfs:
+    """The client of one process: a forked process must not use the connections of its parent."""
     return WebHdfs(authority)

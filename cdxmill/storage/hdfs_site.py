@@ -1,7 +1,7 @@
-"""Where the name nodes of an hdfs:// URL answer WebHDFS, as Hadoop's configuration has it.
+"""Find the WebHDFS addresses of the name nodes for an hdfs:// URL. The first source that has one is used:
 
-CDXMILL_WEBHDFS=http://HOST:PORT[,http://HOST:PORT]     said outright
-dfs_namenode_http_address, fs_defaultFS, ...            what a task of Hadoop streaming finds in its environment
+CDXMILL_WEBHDFS=http://HOST:PORT[,http://HOST:PORT]     set by the user
+dfs_namenode_http_address, fs_defaultFS, ...            set by Hadoop streaming in the environment of its tasks
 core-site.xml, hdfs-site.xml in HADOOP_CONF_DIR
 port 9870 of the URL's host                             Hadoop's default
 """
@@ -25,13 +25,13 @@ Setting = Callable[[str], str]
 
 
 def web_addresses(authority: str) -> tuple[str, ...]:
-    """`http://HOST:PORT` of each name node that `authority` stands for: HOST[:PORT], a name service, or nothing.
+    """`http://HOST:PORT` of each name node of `authority`: HOST[:PORT], a name service, or "".
 
-    Nothing stands for the default file system. Raises UsageError where it is not to be found.
+    "" is the default file system. Raises UsageError if no default file system is configured.
     """
-    outright = os.environ.get("CDXMILL_WEBHDFS", "")
-    if outright:
-        return tuple(address.strip().rstrip("/") for address in outright.split(",") if address.strip())
+    addresses = os.environ.get("CDXMILL_WEBHDFS", "")
+    if addresses:
+        return tuple(address.strip().rstrip("/") for address in addresses.split(",") if address.strip())
     setting = _settings()
     default = urlsplit(setting("fs.defaultFS"))
     own = default.netloc if default.scheme == "hdfs" else ""
@@ -39,13 +39,13 @@ def web_addresses(authority: str) -> tuple[str, ...]:
     found = [address for address in _listed(setting, service, _host(service) == _host(own)) if address]
     if not found and not service:
         raise UsageError(
-            "hdfs:///PATH needs the default file system: set HADOOP_CONF_DIR, or name the host (hdfs://HOST/PATH)"
+            "hdfs:///PATH needs a default file system; set HADOOP_CONF_DIR, or use hdfs://HOST/PATH"
         )
     return tuple(_web_address(address, service) for address in found or [f":{PORT}"])
 
 
 def _listed(setting: Setting, service: str, is_own: bool) -> list[str]:
-    """What the configuration has for the name nodes of a service: HOST:PORT each."""
+    """HOST:PORT of each name node of a service, from the configuration; "" if it has none."""
     key = "dfs.namenode.http-address"
     names = [name.strip() for name in setting(f"dfs.ha.namenodes.{service}").split(",") if name.strip()]
     if names:
@@ -54,7 +54,7 @@ def _listed(setting: Setting, service: str, is_own: bool) -> list[str]:
 
 
 def _web_address(address: str, service: str) -> str:
-    """`address` as a URL; a name node that listens everywhere is on the host of the file system."""
+    """`address` as a URL. A name node that listens on all addresses is on the host of the file system."""
     host, _, port = address.rpartition(":")
     return f"http://{_host(service) if host in _ANY_HOST else host}:{port or PORT}"
 
@@ -64,7 +64,7 @@ def _host(authority: str) -> str:
 
 
 def _settings() -> Setting:
-    """Values by name, empty where there is none: a task's environment goes before the files of its machine."""
+    """A function from a name to its value, "" if it is not set. The environment is looked up before the files."""
     values: dict[str, str] = {}
     folder = os.environ.get("HADOOP_CONF_DIR", "")
     for name in _FILES if folder else ():

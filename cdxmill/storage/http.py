@@ -1,4 +1,4 @@
-"""Files of web servers: ranges where the server gives them, else the whole file, read once."""
+"""Files of web servers, read in ranges, or whole if the server does not support ranges."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.local import stopping
 from cdxmill.storage.patience import Tries, TryAgain
+from cdxmill.storage.refusals import DOWNLOAD
 
 _PIECE = 1 << 16
-"""Bytes taken from a body at once: as much is asked for again at most where it is cut."""
+"""Bytes that are read from a body at once. At most this much is lost and requested again."""
 _SPOOL = Path(tempfile.gettempdir())
 _COMPRESSED = (".gz", ".zst")
 
 
 @contextmanager
 def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
-    """`read_at(offset, size)` over the file at `url`; it gives fewer bytes only at the file's end.
+    """Open the file at `url`: `read_at(offset, size)` returns fewer bytes only at the end of the file.
 
-    A server that knows no ranges is read once from start to end; what has come lies in a
-    temporary file, so that any range can be read again. Raises InputError, at once or from
-    `read_at`, where the file is refused, where the server does not answer for about a minute,
-    and where the file changes meanwhile; StoppedError where the temporary file cannot be written.
+    If the server does not support ranges, the file is downloaded once, to a temporary file. Raises AbsentError
+    or RefusedError if the file cannot be read. Raises InputError, here or from `read_at`, if the server does
+    not answer for about a minute or the file changes while it is read. Raises StoppedError if the temporary
+    file cannot be written.
     """
     file = HttpFile(url)
     first = first_answer(file)
@@ -44,7 +45,7 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
 
 
 def file_size(url: str) -> int:
-    """Bytes of the file at `url`; 0 where it cannot be told. Asks once: it is for progress only."""
+    """The size of a file in bytes; 0 if it is unknown. Sends one request only, as the size is for progress."""
     file = HttpFile(url)
     try:
         give_back(file.ask(0, 0))
@@ -54,7 +55,7 @@ def file_size(url: str) -> int:
 
 
 def status(url: str) -> Entry | None:
-    """Size of the file at `url`, 0 where it cannot be told; None where none can be read. Its time is not told."""
+    """The size of a file, 0 if it is unknown, and 0 as its time; None if the file cannot be read."""
     file = HttpFile(url)
     try:
         give_back(first_answer(file))
@@ -64,7 +65,7 @@ def status(url: str) -> Entry | None:
 
 
 def first_answer(file: HttpFile) -> BaseHTTPResponse:
-    """The answer to a question for one byte: shows whether the file is there, and ranges are known."""
+    """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
     tries = Tries(file.url)
     while True:
         try:
@@ -74,7 +75,7 @@ def first_answer(file: HttpFile) -> BaseHTTPResponse:
 
 
 class HttpRanges:
-    """A file whose server gives ranges."""
+    """A file whose server supports ranges."""
 
     def __init__(self, file: HttpFile) -> None:
         self._file = file
@@ -83,7 +84,7 @@ class HttpRanges:
         """The `size` bytes at `offset`, in as many requests as it takes."""
         data = bytearray()
         tries = Tries(self._file.url)
-        while len(data) < (wanted := self._there_are(offset, size)):
+        while len(data) < (wanted := self._available(offset, size)):
             before = len(data)
             try:
                 if not self._read(offset + before, offset + wanted - 1, data):
@@ -92,38 +93,38 @@ class HttpRanges:
                 tries.failed(failure, len(data) - before)
         return bytes(data)
 
-    def _there_are(self, offset: int, size: int) -> int:
+    def _available(self, offset: int, size: int) -> int:
         end = self._file.size
         return size if end is None else min(size, max(0, end - offset))
 
     def _read(self, first: int, last: int, data: bytearray) -> bool:
-        """Append what comes of the range to `data`; False where the file has ended before it."""
+        """Append the bytes of the range to `data`; False if the file ends before it."""
         with closing(self._file.ask(first, last)) as answer:
             if answer.status == 416:
                 give_back(answer)
                 return False
-            missing = self._promised(answer, first, last)
+            missing = self._range_size(answer, first, last)
             for piece in _pieces(self._file.url, answer):
                 data += piece[:missing]
                 missing -= min(missing, len(piece))
             if missing:
-                raise TryAgain("the connection was cut")
+                raise TryAgain("connection lost")
         return True
 
-    def _promised(self, answer: BaseHTTPResponse, first: int, last: int) -> int:
-        """Bytes that the answer says it holds of what was asked for."""
-        if answer.status == 200:  # one machine of several that knows no ranges
-            raise TryAgain("the whole file came instead of a range")
+    def _range_size(self, answer: BaseHTTPResponse, first: int, last: int) -> int:
+        """The number of bytes of the range that the answer has, from its headers."""
+        if answer.status == 200:  # one of several machines does not support ranges
+            raise TryAgain("the server sent the whole file instead of a range")
         got = range_of(answer)
         if got is None or got[0] != first or not first <= got[1] <= last:
             wrong = answer.headers.get("Content-Range", "no Content-Range")
             reason = f"the server answers a request for bytes {first}-{last} with {wrong}"
-            raise InputError(self._file.url, reason, "fetch the file, then index it")
+            raise InputError(self._file.url, reason, DOWNLOAD)
         return got[1] - first + 1
 
 
 class _Whole:
-    """A file whose server knows no ranges: what has come of it lies in a temporary file."""
+    """A file whose server does not support ranges. The part read so far is in a temporary file."""
 
     def __init__(self, file: HttpFile, answer: BaseHTTPResponse) -> None:
         self._file = file
@@ -134,19 +135,19 @@ class _Whole:
             self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
 
     def close(self) -> None:
-        """Close the connection; the temporary file is gone with it."""
-        self._hang_up()
+        """Close the connection, and delete the temporary file."""
+        self._disconnect()
         self._spool.close()
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """The `size` bytes at `offset`; what lies before them is fetched first where it was not yet."""
+        """The `size` bytes at `offset`. The bytes before them are fetched first if that has not been done."""
         tries = Tries(self._file.url)
         while self._have < offset + size and not self._ended:
             before = self._have
             try:
                 self._fetch(offset + size)
             except TryAgain as failure:
-                self._hang_up()
+                self._disconnect()
                 tries.failed(failure, self._have - before)
         if offset >= self._have:
             return b""
@@ -155,7 +156,7 @@ class _Whole:
             return self._spool.read(size)
 
     def _fetch(self, end: int) -> None:
-        """Spool bytes until `end` of them are there, or the file ends."""
+        """Write to the temporary file until it has `end` bytes, or the file ends."""
         if self._answer is None:
             self._answer = self._file.ask()
             self._coming = self._content(self._answer, self._have)
@@ -167,28 +168,28 @@ class _Whole:
             if self._have >= end:
                 return
         if self._have < (self._file.size or 0):
-            raise TryAgain("the connection was cut")
+            raise TryAgain("connection lost")
         self._ended = True
 
     def _content(self, answer: BaseHTTPResponse, start: int) -> Iterator[bytes]:
-        """The file's bytes from `start` on."""
+        """Yield the file's bytes from `start` on."""
         encoding = answer.headers.get("Content-Encoding", "identity")
         if encoding != "identity" and not urlsplit(self._file.url).path.endswith(_COMPRESSED):
-            reason = f"the server compresses what it sends ({encoding}): offsets would be wrong"
-            raise InputError(self._file.url, reason, "fetch the file, then index it")
+            reason = f"the server compresses the file ({encoding}), so offsets would be wrong"
+            raise InputError(self._file.url, reason, DOWNLOAD)
         for piece in _pieces(self._file.url, answer):
             rest = piece[start:]
             start -= len(piece) - len(rest)
             if rest:
                 yield rest
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._answer is not None:
             self._answer.close()
             self._answer = None
 
 
 def _pieces(url: str, answer: BaseHTTPResponse) -> Iterator[bytes]:
-    """The body as it was sent: a Content-Encoding, which servers put on any .gz, is part of the file."""
+    """Yield the body as it is stored: servers set Content-Encoding for .gz files, so it must not be decoded."""
     with faults(url):
         yield from answer.stream(_PIECE, decode_content=False)

@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a web server: worth another try, or hopeless."""
+"""Errors on the way to a web server: those worth another try, and those that are final."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from cdxmill.errors import InputError
 from cdxmill.storage.patience import TryAgain
 
 REDIRECTS = 5
-"""A loop of redirects has no end; real ones are one or two."""
+"""Real files have one or two redirects. More are a loop."""
 
-_TROUBLES: tuple[tuple[type[Exception], str], ...] = (
-    (NameResolutionError, "the host's name cannot be looked up"),
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (NameResolutionError, "the host name cannot be resolved"),
     (ProxyError, "no connection through the proxy"),
     (NewConnectionError, "no connection"),
     (TimeoutError, "timed out"),
@@ -36,24 +36,22 @@ _TROUBLES: tuple[tuple[type[Exception], str], ...] = (
 
 @contextmanager
 def faults(url: str) -> Iterator[None]:
-    """What urllib3 raises becomes TryAgain where trying helps, and InputError where it does not."""
+    """Turn errors of urllib3 into TryAgain if another try may help, else into InputError."""
     try:
         yield
     except (HTTPError, OSError, ValueError) as error:
         cause = error.reason if isinstance(error, MaxRetryError) and error.reason else error
-        hopeless = _hopeless(cause)
-        if hopeless is not None:
-            raise InputError(url, *hopeless) from None
-        trouble = next(
-            (text for kind, text in _TROUBLES if isinstance(cause, kind)), "the connection was cut"
-        )
+        final = _final_reason(cause)
+        if final is not None:
+            raise InputError(url, *final) from None
+        trouble = next((text for kind, text in _REASONS if isinstance(cause, kind)), "connection lost")
         raise TryAgain(trouble) from None
 
 
-def _hopeless(error: Exception) -> tuple[str, str] | None:
-    """Reason and hint."""
+def _final_reason(error: Exception) -> tuple[str, str] | None:
+    """The reason and hint of an error that no other try can mend; None for all others."""
     if isinstance(error, NameResolutionError) and _is_unknown(error.__cause__ or error.__context__):
-        return "there is no such host", "check the URL"
+        return "unknown host", "check the URL"
     if isinstance(error, SSLError) and isinstance(error.args[0], ssl.SSLCertVerificationError):
         return f"the server's certificate is not valid ({error.args[0].verify_message})", ""
     if isinstance(error, ResponseError):
@@ -61,7 +59,7 @@ def _hopeless(error: Exception) -> tuple[str, str] | None:
     if isinstance(error, LocationValueError) or (
         isinstance(error, ValueError) and not isinstance(error, OSError)
     ):
-        return f"is no URL that can be read ({' '.join(str(error).split())})", "check the URL"
+        return f"is not a valid URL ({' '.join(str(error).split())})", "check the URL"
     return None
 
 

@@ -1,4 +1,4 @@
-"""One file behind an HTTP URL: asks for its bytes, and tells answers from refusals and troubles."""
+"""One file at an HTTP URL: send requests for its bytes, and check the status and version of each answer."""
 
 from __future__ import annotations
 
@@ -15,35 +15,34 @@ from cdxmill.errors import InputError
 from cdxmill.storage.connections import connections, give_back
 from cdxmill.storage.http_faults import REDIRECTS, faults
 from cdxmill.storage.patience import TryAgain
-from cdxmill.storage.statuses import BUSY, error_type
+from cdxmill.storage.refusals import BUSY, refusal
 
 TIMEOUT = urllib3.Timeout(connect=20, read=60)
-"""Seconds; a server that says nothing for so long is asked again."""
-_HINTS = {401: "check its rights", 403: "check its rights", 404: "check the URL", 410: "check the URL"}
+"""Seconds. After a longer silence the request is repeated."""
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)$")
 _HEADERS = {
-    "Accept-Encoding": "identity",  # offsets are those of the file as it is stored
+    "Accept-Encoding": "identity",  # offsets are those of the stored file
     "User-Agent": "cdxmill",
 }
 
 
 class Version(NamedTuple):
-    """What tells one state of a file from another; None where the server does not say."""
+    """Values that differ for each version of a file; None if the server does not send them."""
 
     etag: str | None
     modified: str | None
     size: int | None
 
     def fits(self, other: Version) -> bool:
-        """Whether nothing shows that the file has changed."""
+        """Whether no value shows that the file has changed."""
         pairs = zip(self, other, strict=True)
         return all(ours == theirs for ours, theirs in pairs if ours is not None and theirs is not None)
 
 
 class HttpFile:
-    """The file at `url`, over one connection that is kept open between requests.
+    """The file at `url`. The connections are those of the process, so there is nothing to close.
 
-    `size` is in bytes, known after the first answer of most servers.
+    `size` is in bytes. Most servers report it with the first answer; before that it is None.
     """
 
     def __init__(self, url: str) -> None:
@@ -52,10 +51,10 @@ class HttpFile:
         self._version: Version | None = None
 
     def ask(self, first: int | None = None, last: int | None = None) -> BaseHTTPResponse:
-        """An answer whose body is still to read: 206, 416, or 200 where ranges are unknown to the server.
+        """Ask for the bytes from `first` to `last`, or for the whole file. The body of the answer is unread.
 
-        Asks for the bytes from `first` to `last`, or for the whole file. Raises TryAgain where the
-        server or the way to it is in trouble, InputError where it refuses or the file has changed.
+        The status of the answer is 206, 416, or 200 if the server does not support ranges. Raises TryAgain
+        if the request may succeed later, InputError if the server refuses it or the file has changed.
         """
         headers = _HEADERS if first is None else {**_HEADERS, "Range": f"bytes={first}-{last}"}
         try:
@@ -84,7 +83,7 @@ class HttpFile:
         except TryAgain:
             self._location = self.url
             raise
-        # Later requests go where this one was sent: two machines may hold the file with two ETags.
+        # Later requests go directly to the redirect's target: another machine may have another ETag for the file.
         self._location = _final_url(self._location, answer)
         return answer
 
@@ -93,14 +92,14 @@ class HttpFile:
         if status in BUSY:
             raise TryAgain(str(status), _retry_after(answer))
         if status not in (200, 206, 416):
-            if self._location != self.url:  # where we were sent once may not be the place any more
+            if self._location != self.url:  # the redirect may have changed
                 raise TryAgain(str(status))
             give_back(answer)
-            told = f"{status} {answer.reason or ''}".strip()
-            raise error_type(status)(self.url, f"cannot be read ({told})", _HINTS.get(status, ""))
+            text = f"{status} {answer.reason or ''}".strip()
+            raise refusal(self.url, status, f"cannot be read ({text})", "check the URL")
         size = _size(answer)
         version = Version(answer.headers.get("ETag"), answer.headers.get("Last-Modified"), size)
-        if status == 416:  # says little of the file, and its headers may be those of an error page
+        if status == 416:  # its headers may be those of an error page
             version = Version(None, None, size)
         if self._version is None and status != 416:
             self._version = version
@@ -110,13 +109,13 @@ class HttpFile:
 
 
 def range_of(answer: BaseHTTPResponse) -> tuple[int, int] | None:
-    """(first, last) byte that an answer says it holds; None where it does not say."""
+    """(first, last) byte of an answer, from its Content-Range; None if there is none."""
     match = _CONTENT_RANGE.match(answer.headers.get("Content-Range", ""))
     return (int(match[1]), int(match[2])) if match and match[1] else None
 
 
 def _retry_after(answer: BaseHTTPResponse) -> float:
-    """Seconds, 0 where nothing is asked for (RFC 9110, 10.2.3: a number or a date)."""
+    """Seconds to wait, from Retry-After (RFC 9110, 10.2.3: a number or a date); 0 if there is none."""
     text = answer.headers.get("Retry-After", "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])

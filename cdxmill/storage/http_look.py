@@ -17,7 +17,7 @@ _PIECE = 1 << 16
 def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
     """The size of the file at `url`, 0 if unknown, and its first `size` bytes.
 
-    Raises InputError where the server refuses, or does not answer after all tries.
+    Raises InputError if the server refuses, or does not answer after all tries.
     """
     file, tries = HttpFile(url), Tries(url)
     while True:

@@ -1,4 +1,4 @@
-"""Files of this machine: read ranges, write whole or not at all."""
+"""Local files: read ranges, and write whole files or none."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from cdxmill.storage.entry import Entry
 
 TEMPORARY = ".tmp"
 _ATTEMPT = "mapreduce_task_attempt_id"
-"""Hadoop may have two machines at the same file of a shared folder: each writes under a name of its own."""
+"""Set by Hadoop. Two machines may write the same file of a shared folder: each uses its own temporary name."""
 
 _ERRORS = {
     errno.ENOENT: (AbsentError, "check the path"),
-    errno.EACCES: (RefusedError, "check the rights of the file"),
+    errno.EACCES: (RefusedError, "check the access rights"),
     errno.EISDIR: (InputError, "name a file, or a folder with archives"),
 }
 
 
 @contextmanager
 def open_ranges(path: str) -> Iterator[Callable[[int, int], bytes]]:
-    """`read_at(offset, size)` over a file; it gives fewer bytes only at the file's end.
+    """Open a file: `read_at(offset, size)` returns fewer bytes only at the end of the file.
 
-    Raises InputError where the file is absent or cannot be read.
+    Raises AbsentError, RefusedError or another InputError if it cannot be read.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe without a writer would wait for ever
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # else a pipe without a writer would block
         try:
             os.pread(handle, 1, 0)
         except OSError:
@@ -68,9 +68,9 @@ def _input_error(path: str, error: OSError) -> InputError:
 
 @contextmanager
 def write_atomic(path: str | Path) -> Iterator[IO[bytes]]:
-    """A file that stands under its name only once it is whole; its folder is made.
+    """Write a file that gets its name only when it is complete. Its folder is created.
 
-    Raises StoppedError where it cannot be written.
+    Raises StoppedError if it cannot be written.
     """
     path, attempt = Path(path), os.environ.get(_ATTEMPT, "")
     temporary = path.with_name(f".{path.name}{attempt and '.'}{attempt}{TEMPORARY}")
@@ -88,7 +88,7 @@ def write_atomic(path: str | Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def stopping(path: Path) -> Iterator[None]:
-    """Failing writes to `path` become StoppedError."""
+    """Turn an OSError while writing `path` into StoppedError."""
     try:
         yield
     except OSError as error:
@@ -99,22 +99,22 @@ def stopping(path: Path) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """Have a folder at `path`. Raises UsageError where something else is there, StoppedError where it cannot be made."""
+    """Create the folder `path` if needed. Raises UsageError if it is a file, StoppedError if it cannot be created."""
     if path.exists() and not path.is_dir():
-        raise UsageError(f"{path} is no folder, and a folder is written: name another one")
+        raise UsageError(f"{path}: is not a directory; choose another output directory")
     with stopping(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager
 def spooled() -> Iterator[IO[bytes]]:
-    """A temporary file for what is sent elsewhere once it is whole. Raises StoppedError."""
+    """Open a temporary file for content that is uploaded when it is complete. Raises StoppedError."""
     with stopping(Path(tempfile.gettempdir())), tempfile.TemporaryFile() as file:
         yield file
 
 
 def file_size(path: str) -> int:
-    """Bytes of the file at `path`; 0 where it cannot be told."""
+    """The size of a file in bytes; 0 if it is unknown."""
     try:
         return Path(path).stat().st_size
     except OSError:
@@ -122,7 +122,7 @@ def file_size(path: str) -> int:
 
 
 def status(path: str) -> Entry | None:
-    """What is at `path`; None where nothing is, or it cannot be told."""
+    """The size and time of a file or folder; None if it does not exist or is unknown."""
     try:
         return _entry(Path(path).stat())
     except (OSError, ValueError):
@@ -130,10 +130,7 @@ def status(path: str) -> Entry | None:
 
 
 def list_folder(path: str) -> dict[str, Entry]:
-    """What is in the folder at `path`, by name; nothing where there is none.
-
-    Raises InputError where it cannot be looked into.
-    """
+    """The entries of a folder by name; none if it does not exist. Raises InputError if it cannot be listed."""
     try:
         with os.scandir(path) as found:
             return {item.name: _entry(item.stat()) for item in found if item.is_dir() or item.is_file()}
@@ -148,7 +145,7 @@ def _entry(stat: os.stat_result) -> Entry:
 
 
 def remove(path: str) -> None:
-    """Delete the file at `path` where there is one. Raises StoppedError."""
+    """Delete a file if it exists. Raises StoppedError."""
     with stopping(Path(path)):
         Path(path).unlink(missing_ok=True)
 

@@ -8,9 +8,9 @@ from cdxmill.storage.entry import Entry
 
 
 def look(path: str, size: int) -> tuple[Entry | None, bytes]:
-    """What is at a path or URL, and its first `size` bytes; b"" where it cannot be read.
+    """The entry of a path or URL, and its first `size` bytes; b"" if it cannot be read.
 
-    The entry is None where nothing is there or the storage cannot tell. Raises UsageError as open_ranges does.
+    The entry is None if nothing exists there or the storage does not answer. Raises UsageError as open_ranges does.
     """
     try:
         if path.lower().startswith(("http://", "https://")):

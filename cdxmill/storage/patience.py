@@ -1,4 +1,4 @@
-"""How long a server in trouble is waited for, and how often it is asked again."""
+"""How often a failed request is repeated, and the waits between."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import time
 from cdxmill.errors import InputError
 
 TRIES = 8
-"""With the waits below a server has about a minute to come back; an outage of hours is for another run."""
+"""With the waits below a server has about a minute to recover. After a longer outage, run cdxmill again."""
 FIRST_WAIT = 0.5
-"""Seconds before the second try; they double from try to try: 0.5, 1, 2, ... 32."""
+"""Seconds before the second try. The wait doubles with each try: 0.5, 1, 2, ... 32."""
 LONGEST_WAIT = 60.0
-"""Seconds. A server may ask for more (Retry-After): whoever waits for hours looks hung."""
-GOOD_WAY = 1 << 16
-"""Bytes that a try brought before it was cut, from which on it is not one in vain."""
+"""Seconds. A server may ask for more (Retry-After), but a process that waits for hours looks hung."""
+PROGRESS = 1 << 16
+"""Bytes. A try that received as many before it failed is not counted as a failed one."""
 
 
 class TryAgain(Exception):
-    """A try failed, but the next one may not; `wait` is what the server asks for, in seconds."""
+    """A try failed, but the next may succeed. `wait` is the time in seconds that the server asked for."""
 
     def __init__(self, reason: str, wait: float = 0.0) -> None:
         super().__init__(reason)
@@ -26,18 +26,18 @@ class TryAgain(Exception):
 
 
 class Tries:
-    """The tries of one read of the file at `url`."""
+    """Count the tries of one read of the file at `url`."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._failed = 0
 
     def failed(self, failure: TryAgain, gained: int) -> None:
-        """Wait before the next try. Raises InputError where this was the last.
+        """Wait before the next try. Raises InputError if this was the last.
 
-        `gained` bytes came before the failure: one that got on its way starts the count anew.
+        `gained` bytes were received before the failure. With PROGRESS bytes or more the count starts again.
         """
-        self._failed = 1 if gained >= GOOD_WAY else self._failed + 1
+        self._failed = 1 if gained >= PROGRESS else self._failed + 1
         if self._failed >= TRIES:
             raise InputError(
                 self._url, f"did not answer ({failure.reason}) after {TRIES} tries", "run it again"
@@ -45,6 +45,6 @@ class Tries:
         time.sleep(self._wait(failure.wait))
 
     def _wait(self, asked: float) -> float:
-        """Seconds, spread so that workers that failed together do not come back together."""
+        """Seconds to wait. They are random, so that workers that failed together do not return together."""
         backoff = FIRST_WAIT * (1 << self._failed - 1) * random.uniform(0.5, 1)
         return max(min(backoff, LONGEST_WAIT), min(asked, LONGEST_WAIT) * random.uniform(1, 1.1))

@@ -1,4 +1,4 @@
-"""Objects of S3 and of servers that speak it: boto3's chain of credentials, endpoints and regions."""
+"""Objects of S3 and compatible services, with boto3: its credentials, endpoints and regions."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.local import spooled
 from cdxmill.storage.patience import TRIES, Tries, TryAgain
-from cdxmill.storage.statuses import error_type
+from cdxmill.storage.refusals import DOWNLOAD, refusal
 
 INSTALL = "s3:// needs boto3: pip install 'cdxmill[s3]'"
 _PIECE = 1 << 16
 _TIMEOUTS = {"connect_timeout": 20, "read_timeout": 60}
 """Seconds, as for HTTP."""
-_NO_OBJECT = "names no object", "write s3://BUCKET/KEY"
-_HINTS = {403: "check its rights", 404: "check the bucket and the key"}
+_NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
 
 
 @contextmanager
 def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
-    """`read_at(offset, size)` over the object at `url`; it gives fewer bytes only at its end.
+    """Open the object at `url`: `read_at(offset, size)` returns fewer bytes only at its end.
 
-    Raises InputError, at once or from `read_at`, where it is absent or refused, where S3 does
-    not answer after all tries, and where the object changes meanwhile; UsageError without boto3.
+    Raises AbsentError or RefusedError if it cannot be read. Raises InputError, here or from `read_at`, if S3
+    does not answer after all tries or the object changes while it is read. Raises UsageError without boto3.
     """
     yield _Object(url).read_at
 
 
 def file_size(url: str) -> int:
-    """Bytes of the object at `url`; 0 where it cannot be told."""
+    """The size of an object in bytes; 0 if it is unknown."""
     try:
         return _Object(url).size
     except InputError:
@@ -42,54 +41,54 @@ def file_size(url: str) -> int:
 
 @contextmanager
 def write_atomic(url: str) -> Iterator[IO[bytes]]:
-    """A file that becomes the object at `url` once it is whole: one PUT, or a completed multipart upload.
+    """Write a file that is uploaded when it is complete: with one PUT, or with a multipart upload.
 
-    Raises StoppedError where it cannot be written; nothing of it is left then.
+    Raises StoppedError if it cannot be written; then no part of it is left.
     """
-    place = _place(url)
+    target = _bucket_and_key(url)
     with spooled() as file:
         yield file
         file.seek(0)
-        with _stops(url), _faults(url, "written"):
-            _client(os.getpid()).upload_fileobj(file, **place)
+        with _stops(url), _errors(url, "written"):
+            _client(os.getpid()).upload_fileobj(file, **target)
 
 
 def status(url: str) -> Entry | None:
-    """Size and time of the object at `url`; None where there is none. Raises InputError."""
-    place = _place(url)
+    """The size and time of an object; None if it does not exist. Raises InputError."""
+    target = _bucket_and_key(url)
     try:
-        with _faults(url):
-            head = _client(os.getpid()).head_object(**place)
+        with _errors(url):
+            head = _client(os.getpid()).head_object(**target)
     except AbsentError:
         return None
     return Entry(head["ContentLength"], head["LastModified"].timestamp())
 
 
 def list_folder(url: str) -> dict[str, Entry]:
-    """Objects and folders right below `url`, by name. Raises InputError."""
+    """The objects and folders directly below `url`, by name. Raises InputError."""
     bucket, prefix = _split(url)
     prefix = f"{prefix.rstrip('/')}/" if prefix.strip("/") else ""
     found: dict[str, Entry] = {}
-    with _faults(url):
+    with _errors(url):
         pages = _client(os.getpid()).get_paginator("list_objects_v2")
         for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
             for folder in page.get("CommonPrefixes", ()):
                 found[folder["Prefix"][len(prefix) : -1]] = Entry(0, 0, is_folder=True)
             for item in page.get("Contents", ()):
                 found[item["Key"][len(prefix) :]] = Entry(item["Size"], item["LastModified"].timestamp())
-    found.pop("", None)  # the folder itself, as some tools mark it
+    found.pop("", None)  # an object that some tools create for the folder itself
     return found
 
 
 def remove(url: str) -> None:
-    """Delete the object at `url` where there is one. Raises StoppedError."""
-    place = _place(url)
-    with _stops(url), _faults(url, "deleted"):
-        _client(os.getpid()).delete_object(**place)
+    """Delete an object if it exists. Raises StoppedError."""
+    target = _bucket_and_key(url)
+    with _stops(url), _errors(url, "deleted"):
+        _client(os.getpid()).delete_object(**target)
 
 
 def require() -> None:
-    """Raise UsageError where boto3 is not installed."""
+    """Raise UsageError if boto3 is not installed."""
     try:
         import boto3  # type: ignore[import-untyped]  # noqa: F401 - an extra, and slow to import
     except ImportError:
@@ -97,15 +96,15 @@ def require() -> None:
 
 
 class _Object:
-    """An object as it is now; later states of it are refused."""
+    """An object in its present version. Reads fail when it changes."""
 
     def __init__(self, url: str) -> None:
-        self._url, self._place = url, _place(url)
-        with _faults(url):
+        self._url, self._target = url, _bucket_and_key(url)
+        with _errors(url):
             self._client = _client(os.getpid())
-            head = self._client.head_object(**self._place)
+            head = self._client.head_object(**self._target)
         if "ContentLength" not in head:
-            raise InputError(url, "the server does not tell the size", "fetch the file, then index it")
+            raise InputError(url, "the server does not report the size", DOWNLOAD)
         self.size: int = head["ContentLength"]
         self._etag = head.get("ETag")
 
@@ -124,23 +123,23 @@ class _Object:
 
     def _read(self, first: int, last: int, data: bytearray) -> None:
         before = len(data)
-        with _faults(self._url):
-            answer = self._client.get_object(**self._place, Range=f"bytes={first}-{last}")
-        with closing(answer["Body"]) as body, _cuts():
+        with _errors(self._url):
+            answer = self._client.get_object(**self._target, Range=f"bytes={first}-{last}")
+        with closing(answer["Body"]) as body, _body_errors():
             self._check(answer, first, last)
             for piece in body.iter_chunks(_PIECE):
                 data += piece
         if len(data) - before < last + 1 - first:
-            raise TryAgain("the connection was cut")
+            raise TryAgain("connection lost")
 
     def _check(self, answer: dict[str, Any], first: int, last: int) -> None:
-        """The object is still the same, and the range the one asked for: some servers heed none."""
+        """Raise InputError if the object has changed or the range is wrong: some servers ignore ranges."""
         if answer.get("ETag") != self._etag:
             raise InputError(self._url, "has changed while it was read", "run it again")
         got = answer.get("ContentRange", "no Content-Range")
         if got != f"bytes {first}-{last}/{self.size}":
             reason = f"the server answers a request for bytes {first}-{last} with {got}"
-            raise InputError(self._url, reason, "fetch the file, then index it")
+            raise InputError(self._url, reason, DOWNLOAD)
 
 
 def _split(url: str) -> tuple[str, str]:
@@ -149,7 +148,7 @@ def _split(url: str) -> tuple[str, str]:
     return bucket, key
 
 
-def _place(url: str) -> dict[str, str]:
+def _bucket_and_key(url: str) -> dict[str, str]:
     bucket, key = _split(url)
     if not bucket or not key:
         raise InputError(url, *_NO_OBJECT)
@@ -158,9 +157,9 @@ def _place(url: str) -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _client(process: int) -> Any:
-    """The client of a process: making one takes as long as fetching megabytes; forks must not share it.
+    """The client of one process. Creating it takes as long as reading megabytes. Forks must not share it.
 
-    Public buckets are read unsigned where no credentials are to be found.
+    Without credentials, requests are unsigned, as for public buckets.
     """
     require()
     import boto3
@@ -175,20 +174,20 @@ def _client(process: int) -> Any:
 
 
 @contextmanager
-def _cuts() -> Iterator[None]:
-    """What boto3 raises while a body is read becomes TryAgain: it asks again only before that."""
+def _body_errors() -> Iterator[None]:
+    """Turn errors while a body is read into TryAgain. boto3 itself repeats only the request."""
     from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
     from urllib3.exceptions import HTTPError
 
     try:
         yield
     except (BotoCoreError, HTTPError, OSError):
-        raise TryAgain("the connection was cut") from None
+        raise TryAgain("connection lost") from None
 
 
 @contextmanager
 def _stops(url: str) -> Iterator[None]:
-    """A run cannot go on where its output cannot be written."""
+    """Turn InputError into StoppedError: a run cannot continue if its output cannot be written."""
     try:
         yield
     except InputError as error:
@@ -196,8 +195,8 @@ def _stops(url: str) -> Iterator[None]:
 
 
 @contextmanager
-def _faults(url: str, doing: str = "read") -> Iterator[None]:
-    """What boto3 raises once it has tried often enough becomes InputError."""
+def _errors(url: str, doing: str = "read") -> Iterator[None]:
+    """Turn the errors that boto3 raises after its last try into InputError."""
     require()
     from boto3.exceptions import Boto3Error  # type: ignore[import-untyped]
     from botocore import exceptions as foreign
@@ -222,9 +221,7 @@ def _refused(url: str, response: dict[str, Any], doing: str) -> InputError:
         return InputError(url, f"did not answer ({status}) after {tries} tries", "run it again")
     error = response.get("Error", {})
     name = error.get("Code", "")
-    name = (
-        error.get("Message", "") if name == str(status) else name
-    )  # answers to HEAD have no body to name it
-    return error_type(status)(
-        url, f"cannot be {doing} ({f'{status} {name}'.strip()})", _HINTS.get(status, "")
-    )
+    if name == str(status):  # the answer to HEAD has no body with a name
+        name = error.get("Message", "")
+    reason = f"cannot be {doing} ({f'{status} {name}'.strip()})"
+    return refusal(url, status, reason, "check the bucket and the key")

@@ -1,4 +1,4 @@
-"""A folder for what a run spills: made when needed, gone when it is done with."""
+"""A folder for temporary files of a run: created when needed, deleted at the end."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cdxmill.storage.local import stopping
 
 
 class Scratch:
-    """Named files below `folder`. They are read by range and never kept open: there may be thousands."""
+    """Files below `folder`. Each read opens and closes its file, because there may be thousands."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @contextmanager
     def create(self, name: str) -> Iterator[IO[bytes]]:
-        """A new file to write. Raises StoppedError where it cannot be written."""
+        """Create a file to write. Raises StoppedError if it cannot be written."""
         path = self.folder / name
         with stopping(path):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ class Scratch:
                 yield file
 
     def reader(self, name: str) -> Callable[[int, int], bytes]:
-        """`read_at(offset, size)` of a file here, or of that at an absolute path. Raises StoppedError."""
+        """`read_at(offset, size)` of a file in the folder, or at an absolute path. Raises StoppedError."""
         path = self.folder / name
 
         def read_at(offset: int, size: int) -> bytes:
@@ -51,5 +51,5 @@ class Scratch:
             (self.folder / name).unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Delete the folder and all in it."""
+        """Delete the folder and its content."""
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""WebHDFS: asks a name node, of several the one that is active, and moves bytes to and from data nodes.
+"""A client of WebHDFS: asks the active name node, and moves bytes to and from data nodes.
 
-Own requests over urllib3, and not a client library: waits, the change from one name node to the other,
-and the check for cut answers are those of http, and tasks of Hadoop need nothing else installed.
+It uses urllib3 and no client library: so it has the same waits and checks for truncated answers as HTTP files,
+it can switch from one name node to another, and Hadoop tasks need no further package.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ from cdxmill.storage.hdfs_site import web_addresses
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import TIMEOUT
 from cdxmill.storage.patience import Tries, TryAgain
-from cdxmill.storage.statuses import BUSY, error_type
+from cdxmill.storage.refusals import BUSY, refusal
 
 Result = TypeVar("Result")
 
 _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
-"""What a name node says that is not, or not yet, the one to ask."""
-_HINTS = {401: "check its rights", 403: "check its rights", 404: "check the path"}
+"""Exceptions of a name node that is in standby or not ready."""
 _ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
 _HEADERS = {
     "Accept-Encoding": "identity",
@@ -37,7 +36,7 @@ _HEADERS = {
 
 
 class WebHdfs:
-    """The name nodes of one file system, asked as one user. A process has its own: forks must not share it."""
+    """The name nodes of one file system, asked as one user. Forked processes must not share it."""
 
     def __init__(self, authority: str) -> None:
         self.addresses = web_addresses(authority)
@@ -46,26 +45,26 @@ class WebHdfs:
         self._pool = urllib3.PoolManager(num_pools=8, maxsize=16, timeout=TIMEOUT)
 
     def ask(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
-        """What a name node answers to `op`, as JSON. Raises InputError after all tries."""
+        """The JSON that a name node answers to `op`. Raises InputError after all tries."""
         return persistently(url, lambda: self.ask_once(url, method, path, op, **parameters))
 
     def ask_once(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
-        """As `ask`, in one try. Raises TryAgain where no name node answers, InputError."""
+        """As `ask`, with one try. Raises TryAgain if no name node answers, InputError."""
         answer = self._ask_names(url, method, path, op, parameters)
         with faults(url):
             data = answer.data
         try:
             return json.loads(data) if data else {}
         except ValueError:
-            raise InputError(url, "what answers is no WebHDFS", _ADDRESS_HINT) from None
+            raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT) from None
 
     def open(self, url: str, path: str, offset: int, length: int) -> BaseHTTPResponse:
-        """An answer whose body, still to read, is this range. Raises TryAgain, InputError."""
+        """An answer with this range as its unread body. Raises TryAgain, InputError."""
         answer = self._ask_names(url, "GET", path, "OPEN", {"offset": str(offset), "length": str(length)})
         return answer if answer.status == 200 else self._redirected(url, "GET", answer, None)
 
     def create(self, url: str, path: str, file: IO[bytes]) -> None:
-        """Write `file` to `path`, over what is there. Raises TryAgain, InputError."""
+        """Write `file` to `path`; an existing file is replaced. Raises TryAgain, InputError."""
         size = str(file.seek(0, os.SEEK_END))
         answer = self._ask_names(url, "PUT", path, "CREATE", {"overwrite": "true"})
         file.seek(0)
@@ -74,18 +73,18 @@ class WebHdfs:
     def _ask_names(
         self, url: str, method: str, path: str, op: str, parameters: dict[str, str]
     ) -> BaseHTTPResponse:
-        """The answer of the name node that answered last, else of the next that does."""
+        """The answer of the name node that answered last time, or of the next one that answers."""
         query = urlencode({"op": op, "user.name": self._user, **parameters})
-        place = f"/webhdfs/v1{quote(os.fsencode(path))}?{query}"
+        target = f"/webhdfs/v1{quote(os.fsencode(path))}?{query}"
         for left in range(len(self.addresses) - 1, -1, -1):
             address = self.addresses[self._active]
             try:
-                return self._send(url, method, address + place, address, None)
+                return self._send(url, method, address + target, address, None)
             except TryAgain:
                 self._active = (self._active + 1) % len(self.addresses)
                 if not left:
                     raise
-        raise AssertionError("there is a name node")
+        raise AssertionError("a file system has at least one name node")
 
     def _redirected(
         self,
@@ -97,16 +96,16 @@ class WebHdfs:
     ) -> BaseHTTPResponse:
         """The answer of the data node that the name node's `answer` points to."""
         answer.drain_conn()
-        place = answer.headers.get("Location")
-        if place is None:
-            raise InputError(url, "what answers is no WebHDFS", _ADDRESS_HINT)
-        return self._send(url, method, place, "/".join(place.split("/")[:3]), body, headers)
+        location = answer.headers.get("Location")
+        if location is None:
+            raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT)
+        return self._send(url, method, location, "/".join(location.split("/")[:3]), body, headers)
 
     def _send(
         self,
         url: str,
         method: str,
-        place: str,
+        location: str,
         address: str,
         body: IO[bytes] | None,
         headers: dict[str, str] | None = None,
@@ -115,7 +114,7 @@ class WebHdfs:
             with faults(url):
                 answer = self._pool.request(
                     method,
-                    place,
+                    location,
                     body=body,
                     headers={**_HEADERS, **(headers or {})},
                     preload_content=False,
@@ -125,7 +124,7 @@ class WebHdfs:
                 )
         except TryAgain as failure:
             raise TryAgain(f"{failure.reason}: {address}") from None
-        except InputError as error:  # a host that is not known: it may be one of two
+        except InputError as error:  # an unknown host may be one of two name nodes
             if len(self.addresses) > 1:
                 raise TryAgain(f"{error.reason}: {address}") from None
             raise InputError(url, f"{error.reason}: {address}", _ADDRESS_HINT) from None
@@ -137,12 +136,12 @@ class WebHdfs:
 def _login_name() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a number without a name, as containers have it
+    except (KeyError, OSError):  # in containers a user may have no name
         raise UsageError("HDFS needs a user: set HADOOP_USER_NAME") from None
 
 
 def persistently(url: str, attempt: Callable[[], Result]) -> Result:
-    """The result of `attempt`, made again where it raises TryAgain. Raises InputError after all tries."""
+    """The result of `attempt`. It is repeated if it raises TryAgain; raises InputError after all tries."""
     tries = Tries(url)
     while True:
         try:
@@ -152,20 +151,21 @@ def persistently(url: str, attempt: Callable[[], Result]) -> Result:
 
 
 def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
-    """TryAgain where another try, or another name node, may help; else what the user is told."""
+    """The error for an answer: TryAgain if another try or name node may help, else an InputError."""
     with faults(url):
         data = answer.data
     try:
-        told = json.loads(data)["RemoteException"]
-        name, message = str(told["exception"]), str(told["message"]).partition("\n")[0][:200]
+        remote = json.loads(data)["RemoteException"]
+        name, message = str(remote["exception"]), str(remote["message"]).partition("\n")[0][:200]
     except (ValueError, LookupError, TypeError):
         name, message = "", ""
     if name in _WAITING or answer.status in BUSY:
         return TryAgain(f"{name or answer.status}: {address}")
     if not name:
-        reason = f"{address} is no WebHDFS ({answer.status} {answer.reason or ''})".replace(" )", ")")
+        reason = f"{address} is not a WebHDFS server ({answer.status} {answer.reason or ''})".replace(
+            " )", ")"
+        )
         return InputError(url, reason, _ADDRESS_HINT)
     if name == "FileNotFoundException":
-        return AbsentError(url, "cannot be read (no such file)", _HINTS[404])
-    reason = f"is refused ({answer.status} {name}: {message})"
-    return error_type(answer.status)(url, reason, _HINTS.get(answer.status, ""))
+        return AbsentError(url, "cannot be read (no such file)", "check the path")
+    return refusal(url, answer.status, f"refused ({answer.status} {name}: {message})", "check the path")

@@ -1,4 +1,4 @@
-"""docs/costs.md: the results follow from the formulas and inputs, and docs/emr.md has the same inputs."""
+"""docs/costs.md: results are those of its formulas and inputs; rates are those of docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ def test_changed_inputs_change_the_results() -> None:
     assert len(re.findall(r"` \| [\d.]+ \|$", PAGE, re.M)) > 14
 
 
-def test_both_pages_have_the_same_inputs() -> None:
+def test_rates_and_prices_are_on_this_page_only() -> None:
     emr = (ROOT / "docs/emr.md").read_text()
-    for said in (
-        "90,000 archives of 1 GB, 3 billion captures",
-        "100 MB a second",
-        "0.9 GB a second",
-        "250 core-hours",
-    ):
-        assert said in emr
-    assert "| `zipnum_cpu`" in PAGE
-    hadoop = re.search(r"CPU of a million lines \| (\d+) s at most", emr)
-    assert hadoop is not None
-    assert f"zipnum on Hadoop, at most | {hadoop[1]} |" in PAGE
+    assert "](costs.md#amazon-emr)" in emr
+    assert not re.search(r"MB (a|per) second|GB (a|per) second|core-hours|million lines|an hour", emr)
+
+
+def test_the_rates_are_not_above_those_of_the_benchmarks() -> None:
+    """Each section of docs/benchmarks.md on one core: MB of its WARC, and CPU seconds of cdxmill."""
+    page = (ROOT / "docs/benchmarks.md").read_text()
+    sections = re.findall(
+        r"### Indexing, one core.*?\n([\d.]+) MB of WARC.*?^\| cdxmill \| ([\d.]+) ", page, re.S | re.M
+    )
+    rates = [float(size) / float(seconds) for size, seconds in sections]
+    assert len(rates) == 3
+    assert f"| {int(min(rates)) // 100 * 100} |" in PAGE
+    assert all(f" {rate:.0f} MB per second" in " ".join(PAGE.split()) for rate in rates)

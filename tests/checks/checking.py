@@ -1,4 +1,4 @@
-"""What `verify` tells of a cluster, and the cluster that the tests damage."""
+"""The findings of `verify` for a cluster, and the cluster that the tests damage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARDS, NUMLINES = 4, 40
 
 
 class Told(Failures):
-    """What is told, in a list."""
+    """Collects reported lines in a list."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Told(Failures):
 
 
 def found(cluster: Path | str, **options: object) -> list[str]:
-    """What is told of a cluster."""
+    """The lines that `verify` reports for a cluster."""
     failures = Told()
     try:
         verify(str(cluster), VerifyOptions(quiet=True, **options), failures)  # type: ignore[arg-type]
@@ -47,7 +47,7 @@ def swap(one: Path, other: Path) -> None:
 
 
 def make(folder: Path) -> Path:
-    """inputs/ and the cluster C of their lines, which its cluster.loc names by relative paths, so that it can be copied."""
+    """Make inputs/ and the cluster C of their lines. Its cluster.loc has relative paths, so that it can be copied."""
     (folder / "inputs").mkdir()
     lines = many_lines(900)
     paths = [write_gzip(folder / f"inputs/{number}.cdxj.gz", lines[number::3], 2) for number in range(3)]

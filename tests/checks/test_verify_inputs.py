@@ -59,7 +59,7 @@ def test_clusters_of_hostile_lines_pass(lines: list[bytes], shards: int, numline
         assert found(folder, against=[str(path)]) == []
 
 
-def test_a_damaged_input_is_told(made: Path, cluster: Path) -> None:
+def test_a_corrupt_input_is_reported(made: Path, cluster: Path) -> None:
     data = (made / "inputs/0.cdxj.gz").read_bytes()
     (cluster.parent / "cut.cdxj.gz").write_bytes(data[:-9])
     told = found(cluster, against=[str(cluster.parent / "cut.cdxj.gz")])
@@ -78,14 +78,14 @@ def test_a_damaged_cluster_is_not_compared(made: Path, cluster: Path, run_cdxmil
 
 @pytest.fixture
 def of_archives(build_cluster: BuildCluster, pywb_warcs: Path, tmp_path: Path) -> Path:
-    """A cluster with the archives beside it: gzip and plain, WARC and ARC."""
+    """A cluster and its archives: gzip and plain, WARC and ARC."""
     (tmp_path / "warcs").mkdir()
     for name in ("iana.warc.gz", "example.warc.gz", "example.arc.gz", "example.arc", "post-test.warc.gz"):
         shutil.copy(pywb_warcs / name, tmp_path / "warcs" / name)
     return build_cluster(tmp_path / "C", [tmp_path / "warcs"], 3, "-q", "--numlines", "20").folder
 
 
-def test_every_line_leads_to_its_record(of_archives: Path, run_cdxmill: RunCdxmill) -> None:
+def test_every_line_matches_its_record(of_archives: Path, run_cdxmill: RunCdxmill) -> None:
     warcs = of_archives.parent / "warcs"
     lines = b"".join(shards_of(of_archives)).count(b"\n")
     done = run_cdxmill("verify", of_archives, "--archives", warcs)
@@ -95,7 +95,7 @@ def test_every_line_leads_to_its_record(of_archives: Path, run_cdxmill: RunCdxmi
     assert done.stderr.endswith(b"9 records read\n")
 
 
-def test_archives_that_have_other_records_are_told(of_archives: Path) -> None:
+def test_archives_with_other_records_are_reported(of_archives: Path) -> None:
     warcs = of_archives.parent / "warcs"
     swap(warcs / "iana.warc.gz", warcs / "example.warc.gz")
     told = found(of_archives, archives=str(warcs))
@@ -123,7 +123,9 @@ def test_options_that_lack_another_are_wrong_usage(
 
 
 @pytest.mark.parametrize("what", ["empty", "absent"])
-def test_what_is_no_cluster_is_told_in_one_line(what: str, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+def test_a_path_without_a_cluster_is_reported_in_one_line(
+    what: str, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
     (tmp_path / "empty").mkdir()
     done = run_cdxmill("verify", tmp_path / what)
     assert done.returncode == 2

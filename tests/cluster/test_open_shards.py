@@ -51,12 +51,12 @@ def test_the_least_recently_used_shard_is_closed() -> None:
     files = {name: File() for name in (b"a", b"b", b"c")}
     shards.add(b"a", opened(files[b"a"]))
     shards.add(b"b", opened(files[b"b"]))
-    with shards.borrow(b"a") as found:
-        assert found is not None
+    used = shards.borrow(b"a")
+    assert used is not None
+    shards.give_back(used)
     shards.add(b"c", opened(files[b"c"]))
     assert [file.is_open for file in files.values()] == [True, False, True]
-    with shards.borrow(b"b") as found:
-        assert found is None
+    assert shards.borrow(b"b") is None
     shards.close()
     assert [file.closed for file in files.values()] == [1, 1, 1]
 
@@ -66,17 +66,17 @@ def test_a_borrowed_shard_is_closed_after_its_last_reader(way: str) -> None:
     shards, file = OpenShards(1), File()
     shard = opened(file)
     shards.add(b"a", shard)
-    with shards.borrow(b"a") as one, shards.borrow(b"a") as other:
-        assert one is other is shard
-        if way == "replaced":
-            shards.add(b"b", opened(File()))
-        elif way == "removed":
-            shards.remove(b"a", shard)
-        else:
-            shards.close()
-        with shards.borrow(b"a") as gone:
-            assert gone is None
-        assert file.is_open
+    assert shards.borrow(b"a") is shards.borrow(b"a") is shard
+    if way == "replaced":
+        shards.add(b"b", opened(File()))
+    elif way == "removed":
+        shards.remove(b"a", shard)
+    else:
+        shards.close()
+    assert shards.borrow(b"a") is None
+    shards.give_back(shard)
+    assert file.is_open
+    shards.give_back(shard)
     assert file.closed == 1
 
 

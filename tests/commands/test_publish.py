@@ -1,4 +1,4 @@
-"""A cluster is published whole and checked, or not at all; what stands is not copied again."""
+"""A cluster is checked and published completely, or not at all. Shards already there are not copied again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def built(lines: Path, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture
 def cluster(built: Path, tmp_path: Path) -> Path:
-    """A cluster of the test's own, as a job leaves it: without what `publish` writes."""
+    """A copy of the cluster without the files that `publish` writes, as after a job."""
     folder = tmp_path / "C"
     shutil.copytree(built, folder)
     for name in ("cluster.idx", "cluster.summary", "cluster.loc"):
@@ -71,14 +71,14 @@ def test_a_published_cluster_is_one_as_it_was_built(
     assert (target / "cluster.idx").read_bytes().splitlines() == numbered
 
 
-def test_a_cluster_is_finished_where_it_lies(cluster: Path, lines: Path, run_cdxmill: RunCdxmill) -> None:
+def test_a_cluster_is_published_to_itself(cluster: Path, lines: Path, run_cdxmill: RunCdxmill) -> None:
     for target in (cluster, cluster.as_uri(), f"{cluster}/../C/"):
         assert run_cdxmill("publish", "-q", cluster, target).returncode == 0
         (cluster / "metadata.yaml").unlink()
         check_cluster(cluster, sort_unique([lines]), 500)
 
 
-def test_locations_are_where_the_shards_are_or_will_be(
+def test_locations_are_the_target_or_the_option_location(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     target = tmp_path / "D"
@@ -92,7 +92,7 @@ def test_locations_are_where_the_shards_are_or_will_be(
         assert rows == [f"cdx-{number:05d}.gz\t{base}/cdx-{number:05d}.gz" for number in range(SHARDS)]
 
 
-def test_an_index_alone_finds_the_shards_where_they_stay(
+def test_an_index_without_shards_has_the_locations_of_the_source(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     target = tmp_path / "D"
@@ -106,7 +106,7 @@ def test_an_index_alone_finds_the_shards_where_they_stay(
     assert run_cdxmill("lookup", target, "http://host003.com/*").stdout == wanted
 
 
-def test_an_index_is_not_put_beside_other_shards(
+def test_an_index_is_not_written_beside_other_shards(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     target = tmp_path / "D"
@@ -139,7 +139,7 @@ def test_the_collection_has_a_title(
     assert metadata.read_bytes() == b"title: kept\n"
 
 
-def test_only_what_does_not_stand_there_is_copied_again(
+def test_only_missing_or_changed_shards_are_copied_again(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     target = tmp_path / "indexes"
@@ -180,7 +180,7 @@ def test_shards_of_another_cluster_with_the_same_sizes_are_replaced(
     assert files_of(target) == wanted
 
 
-def test_a_killed_run_leaves_no_finished_cluster_and_the_next_goes_on(
+def test_a_killed_run_leaves_no_finished_cluster_and_the_next_run_continues(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     target = tmp_path / "indexes"
@@ -208,7 +208,7 @@ def test_a_killed_run_leaves_no_finished_cluster_and_the_next_goes_on(
 
 
 @pytest.mark.parametrize("moment", [".published.json", "cdx-00001.gz", "cluster.idx"])
-def test_a_run_killed_at_any_moment_is_gone_on_from(
+def test_the_next_run_continues_after_a_kill_at_any_moment(
     moment: str, cluster: Path, lines: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     target = tmp_path / "D/indexes"
@@ -219,7 +219,7 @@ def test_a_run_killed_at_any_moment_is_gone_on_from(
     check_cluster(target, sort_unique([lines]), 500)
 
 
-def test_an_unfinished_cluster_is_refused_unless_asked_for(
+def test_an_unfinished_cluster_is_refused_without_the_option_unfinished(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     target = tmp_path / "indexes"
@@ -230,10 +230,10 @@ def test_an_unfinished_cluster_is_refused_unless_asked_for(
         f"cdxmill: {cluster}: not a finished cluster (no cluster.json); finish it, or use --unfinished\n",
     )
     assert not target.exists()
-    for place in (target, cluster):
-        assert run_cdxmill("publish", "-q", "--unfinished", cluster, place).returncode == 0
-        assert not (place / "cluster.json").exists(), "what is not known is not told"
-        assert (place / "cluster.idx").exists()
+    for folder in (target, cluster):
+        assert run_cdxmill("publish", "-q", "--unfinished", cluster, folder).returncode == 0
+        assert not (folder / "cluster.json").exists(), "its contents are not known"
+        assert (folder / "cluster.idx").exists()
     assert {name for name in files_of(target) if not name.startswith("cluster.")} == {
         name for name in files_of(cluster) if not name.startswith("cluster.") and name != "metadata.yaml"
     }
@@ -262,24 +262,24 @@ def edit_part(change: Callable[[bytes], bytes]) -> Damage:
 
 
 DAMAGE: dict[str, tuple[Damage, str]] = {
-    "a shard that is absent": (lambda folder: (folder / "cdx-00002.gz").unlink(), "cdx-00002.gz is missing"),
-    "a part that is absent": (lambda folder: (folder / "part-00003").unlink(), "part-00003 is missing"),
-    "a shard that is cut": (cut_shard, "cdx-00002.gz has "),
+    "a missing shard": (lambda folder: (folder / "cdx-00002.gz").unlink(), "cdx-00002.gz is missing"),
+    "a missing part": (lambda folder: (folder / "part-00003").unlink(), "part-00003 is missing"),
+    "a truncated shard": (cut_shard, "cdx-00002.gz has "),
     "lines out of order": (swap_lines, "line 1: the block does not start where the previous one ends"),
     "parts out of order": (swap_parts, "line 1: not a block of cdx-00001.gz"),
     "a part without its last line": (
         edit_part(lambda part: part[: part.rindex(b"\n", 0, -1) + 1]),
         "its blocks have ",
     ),
-    "a part that is cut": (edit_part(lambda part: part[:-1]), "the last line is truncated"),
-    "a part that is empty": (edit_part(lambda part: b""), "it has 0 lines, but cluster.json has "),
+    "a truncated part": (edit_part(lambda part: part[:-1]), "the last line is truncated"),
+    "an empty part": (edit_part(lambda part: b""), "it has 0 lines, but cluster.json has "),
     "a key of another shard": (
         edit_part(lambda part: b"zz,zz)/ 2020" + part[part.index(b"\t") :]),
         "line 2: out of order",
     ),
     "a fifth column": (edit_part(lambda part: part.replace(b"\n", b"\t1\n", 1)), "line 1: expected 4 columns"),
-    "no index line": (edit_part(lambda part: b"\n" + part), "line 1: not a line of a ZipNum index"),
-    "a manifest that is none": (
+    "a line that is not an index line": (edit_part(lambda part: b"\n" + part), "line 1: not a line of a ZipNum index"),
+    "a corrupt manifest": (
         lambda folder: (folder / "cluster.json").write_bytes(b"{"),
         "cluster.json: is corrupt (",
     ),
@@ -287,24 +287,24 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_cluster_is_told_and_nothing_is_touched(
+def test_a_corrupt_cluster_is_reported_and_nothing_is_written(
     damage: str, cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     target = tmp_path / "indexes"
     run_cdxmill("publish", "-q", cluster, target)
     before = files_of(target)
-    inflict, told = DAMAGE[damage]
+    inflict, reason = DAMAGE[damage]
     inflict(cluster)
     done = run_cdxmill("publish", cluster, target)
     assert done.returncode == 1
     (line,) = done.stderr.decode().splitlines()
     assert line.startswith(f"cdxmill: {cluster}")
-    assert told in line
+    assert reason in line
     assert line.endswith(("; build the cluster again", "; build or publish the cluster again"))
     assert files_of(target) == before
 
 
-def test_keys_out_of_order_between_shards_are_told(
+def test_keys_out_of_order_between_shards_are_reported(
     cluster: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     rows = (cluster / "part-00002").read_bytes().splitlines(keepends=True)
@@ -324,21 +324,21 @@ def test_shards_without_lines_are_published(run_cdxmill: RunCdxmill, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["absent", "empty"])
-def test_what_is_no_cluster_is_told(name: str, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+def test_a_folder_without_a_cluster_is_reported(name: str, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for options, told in (
+    for options, reason in (
         ([], "not a finished cluster"),
         (["--unfinished"], "not a ZipNum cluster (no cdx-00000.gz)"),
     ):
         done = run_cdxmill("publish", *options, tmp_path / name, tmp_path / "D")
         assert done.returncode == 2
-        assert done.stderr.startswith(f"cdxmill: {tmp_path / name}: {told}".encode())
+        assert done.stderr.startswith(f"cdxmill: {tmp_path / name}: {reason}".encode())
 
 
-@pytest.mark.parametrize(
-    "places", [("https://host/c", "D"), ("C", "https://host/c"), ("C", "file://other/c")]
-)
-def test_places_that_cannot_be_are_told(places: tuple[str, str], capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["publish", *places]) in (1, 2)
+@pytest.mark.parametrize("paths", [("https://host/c", "D"), ("C", "https://host/c"), ("C", "file://other/c")])
+def test_impossible_paths_and_urls_are_reported(
+    paths: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["publish", *paths]) in (1, 2)
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(("cdxmill: https://host/c: ", "cdxmill: file://other/c: "))

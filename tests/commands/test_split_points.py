@@ -82,7 +82,7 @@ def test_the_command_writes_the_same_two_files_as_sample(
     assert parse_sequence_file((tmp_path / "splits.seq").read_bytes()) == points
 
 
-def test_dosample_takes_them_from_a_cluster(cluster: Path, tmp_path: Path, root: Path) -> None:
+def test_dosample_reads_them_from_a_cluster(cluster: Path, tmp_path: Path, root: Path) -> None:
     def dosample(*options: str) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, str(root / "jobs/dosample.py"), "-r", "local", *options]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
@@ -103,7 +103,7 @@ def test_a_cluster_behind_http_is_read(made: Path) -> None:
     assert len(found) == 6
 
 
-def test_fewer_keys_than_shards_are_told(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+def test_fewer_keys_than_shards_are_reported(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
     path = write_gzip(tmp_path / "a.cdxj.gz", [b"com,a)/ 2020 {}", b"com,b)/ 2020 {}", b"com,b)/ 2020 {x}"])
     build_cluster([str(path)], tmp_path / "C", ZipnumOptions(shards=1, block_lines=1, quiet=True), Failures())
     done = run_cdxmill("split-points", "--from-cluster", tmp_path / "C", "-s", "5", "-o", tmp_path / "s.txt")
@@ -131,7 +131,7 @@ def test_marks_are_thinned_evenly() -> None:
     assert pick_marks(found, 4) == [b"002496", b"004992", b"007488"]
 
 
-def test_the_last_block_of_a_shard_counts_for_what_it_holds() -> None:
+def test_the_last_block_of_a_shard_counts_with_its_number_of_lines() -> None:
     rows = [(b"a", 0, 100), (b"b", 100, 100), (b"c", 200, 25)]
     blocks = [BlockRef(key, b"cdx-00000.gz", offset, length) for key, offset, length in rows]
     assert mark_blocks(blocks, {}, 10).total == 2.25
@@ -142,7 +142,7 @@ def test_the_last_block_of_a_shard_counts_for_what_it_holds() -> None:
     ("content", "reason"),
     [(b"garbage\n", "line 1: "), (b"b 1\tc\t0\t1\t1\na 1\tc\t1\t1\t2\n", "line 2 is out of order")],
 )
-def test_a_damaged_index_is_told_in_one_line(
+def test_a_corrupt_index_is_reported_in_one_line(
     content: bytes, reason: str, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
     (tmp_path / "cluster.idx").write_bytes(content)

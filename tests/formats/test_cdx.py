@@ -1,4 +1,4 @@
-"""CDX lines of 11 and 9 fields: no field ever holds white space, and the fields come back."""
+"""CDX lines of 11 and 9 fields: no field contains white space, and the fields can be read back."""
 
 from __future__ import annotations
 

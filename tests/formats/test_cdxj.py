@@ -31,7 +31,7 @@ def captures(draw: st.DrawFn) -> Capture:
 
 
 def values_of(capture: Capture) -> dict[str, str]:
-    """What the JSON should hold."""
+    """The expected content of the JSON."""
     names = [name.replace("-", "_") for name in ORDER[:-1]]
     values = [*(getattr(capture, name) for name in names), capture.request_body]
     return {
@@ -42,7 +42,7 @@ def values_of(capture: Capture) -> dict[str, str]:
 
 
 @given(captures())
-def test_a_line_is_key_timestamp_and_the_json_of_all_fields_that_are_there(capture: Capture) -> None:
+def test_a_line_is_key_timestamp_and_the_json_of_all_present_fields(capture: Capture) -> None:
     key, timestamp, text = format_cdxj(capture).split(b" ", 2)
     assert (key, timestamp) == (capture.urlkey, capture.timestamp)
     assert json.loads(text) == values_of(capture)
@@ -67,5 +67,5 @@ def test_quoted_text_is_read_back_by_json(text: bytes) -> None:
 
 
 @given(st.binary(max_size=40))
-def test_bytes_that_are_no_utf8_become_replacement_characters(data: bytes) -> None:
+def test_bytes_that_are_not_utf8_become_replacement_characters(data: bytes) -> None:
     assert json.loads(quote(data)) == data.decode("utf-8", "replace")

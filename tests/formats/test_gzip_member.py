@@ -50,12 +50,12 @@ def test_a_header_ends_behind_its_optional_parts(header: bytes, behind: bytes) -
 
 
 @given(headers(), st.data())
-def test_a_cut_header_has_no_size_yet(header: bytes, data: st.DataObject) -> None:
+def test_a_truncated_header_has_no_size(header: bytes, data: st.DataObject) -> None:
     assert header_size(header[: data.draw(st.integers(0, len(header) - 1))]) is None
 
 
 @given(headers(), st.data())
-def test_a_damaged_magic_is_no_header(header: bytes, data: st.DataObject) -> None:
+def test_a_corrupt_magic_is_not_a_header(header: bytes, data: st.DataObject) -> None:
     damaged = bytearray(header)
     damaged[data.draw(st.integers(0, 2))] ^= 1 << data.draw(st.integers(0, 7))
     with pytest.raises(ValueError, match="no gzip member"):
@@ -63,9 +63,7 @@ def test_a_damaged_magic_is_no_header(header: bytes, data: st.DataObject) -> Non
 
 
 @given(members, st.binary(max_size=30) | members, st.data())
-def test_what_the_quick_ways_give_is_what_zlib_gives(
-    member: bytes, behind: bytes, data: st.DataObject
-) -> None:
+def test_the_quick_way_gives_what_zlib_gives(member: bytes, behind: bytes, data: st.DataObject) -> None:
     whole = bytearray(member + behind)
     for _ in range(data.draw(st.integers(0, 2))):
         whole[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
@@ -78,7 +76,7 @@ def test_what_the_quick_ways_give_is_what_zlib_gives(
 
 
 def acceptable(data: bytes, member: bytes) -> list[tuple[bytes, int]]:
-    """libdeflate takes the length codes 286 and 287, which no writer makes, for 285: the content is right then."""
+    """libdeflate reads the length codes 286 and 287, which no writer uses, as 285; then the content is right."""
     try:
         return [first_member(data)]
     except zlib.error:
@@ -89,7 +87,7 @@ alike = st.builds(lambda content: member_of(b"\x1f\x8b\x08" + bytes(7), content)
 
 
 @given(st.lists(alike | members, min_size=1, max_size=5), st.data())
-def test_members_behind_one_another_are_what_zlib_gives(several: list[bytes], data: st.DataObject) -> None:
+def test_consecutive_members_are_what_zlib_gives(several: list[bytes], data: st.DataObject) -> None:
     whole = bytearray(b"".join(several))
     for _ in range(data.draw(st.integers(0, 2))):
         start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(whole))] * 2)))
@@ -110,17 +108,17 @@ def test_members_behind_one_another_are_what_zlib_gives(several: list[bytes], da
         b"\0" * 9,
     ],
 )
-def test_what_stands_between_members_is_never_taken_for_a_part_of_one(behind: bytes) -> None:
-    """Neither where it ends in the length, nor where it ends in the whole trailer of the member before."""
+def test_bytes_between_members_are_never_read_as_part_of_a_member(behind: bytes) -> None:
+    """Also if they end with the length, or with the whole trailer, of the member before."""
     member = member_of(b"\x1f\x8b\x08" + bytes(7), b"abc" * 99)
     assert [end for _, end in inflate_members(member * 2 + behind + member, 0, 1 << 20)] == [len(member)]
 
 
-def test_a_length_that_comes_up_by_chance_costs_no_member() -> None:
+def test_a_length_that_occurs_by_chance_loses_no_member() -> None:
     content = bytes(range(256)) * 40 + (10_244).to_bytes(4, "little")
     packer = zlib.compressobj(
         0, zlib.DEFLATED, -zlib.MAX_WBITS
-    )  # stored, so that the content's bytes stand there
+    )  # stored, so that the member contains the content's bytes
     trailer = zlib.crc32(content).to_bytes(4, "little") + len(content).to_bytes(4, "little")
     member = b"\x1f\x8b\x08" + bytes(7) + packer.compress(content) + packer.flush() + trailer
     assert member.count(trailer[4:]) == 2
@@ -129,7 +127,7 @@ def test_a_length_that_comes_up_by_chance_costs_no_member() -> None:
 
 @given(members, st.integers(0, 2000))
 def test_a_member_alone_is_inflated_whole_up_to_the_limit(member: bytes, limit: int) -> None:
-    assume(b"\x1f\x8b\x08" not in member[3:])  # a guess that comes too early is left to the careful way
+    assume(b"\x1f\x8b\x08" not in member[3:])  # an assumed end that is too early is left to the careful way
     content, _ = first_member(member)
     found = inflate_next(member, 0, limit)
     has_checksum = member[3] & 2  # of the header: left to the careful way
@@ -137,7 +135,7 @@ def test_a_member_alone_is_inflated_whole_up_to_the_limit(member: bytes, limit: 
 
 
 @given(members, st.data())
-def test_a_cut_or_flipped_member_is_never_inflated(member: bytes, data: st.DataObject) -> None:
+def test_a_truncated_or_flipped_member_is_never_inflated(member: bytes, data: st.DataObject) -> None:
     start = header_size(member) or 0
     damaged = bytearray(member)
     damaged[data.draw(st.integers(start, len(member) - 1))] ^= 1 << data.draw(st.integers(0, 7))

@@ -18,7 +18,7 @@ headers = st.lists(st.tuples(lines, ends), max_size=5).map(
 
 
 @given(st.lists(headers, max_size=12))
-def test_a_shape_gives_what_the_header_has(several: list[bytes]) -> None:
+def test_a_shape_gives_the_fields_of_the_header(several: list[bytes]) -> None:
     shapes = HeaderShapes()
     for data in [*several, *several]:
         found = shapes.match(data)

@@ -28,7 +28,7 @@ clean_lines = st.lists(st.tuples(names, st.just(": "), words).map("".join), max_
 
 @st.composite
 def heads(draw: st.DrawFn, first: st.SearchStrategy[str], ended: bool = True) -> bytes:
-    """A head with odd or clean lines and line ends, and something behind it."""
+    """A head with usual or odd lines and line ends, followed by other bytes."""
     inner = draw(st.just("\r\n") | st.none())
     text = "".join(
         line + (inner or draw(line_ends))
@@ -40,7 +40,7 @@ def heads(draw: st.DrawFn, first: st.SearchStrategy[str], ended: bool = True) ->
 
 
 def warcio(block: bytes, prefixes: list[str]) -> tuple[StatusAndHeaders, int]:
-    """What warcio reads, and how far. (Its total_len counts characters.)"""
+    """What warcio reads, and the position where it stops. (Its total_len counts characters.)"""
     stream = BytesIO(block)
     return StatusAndHeadersParser(prefixes, verify=bool(prefixes)).parse(stream), stream.tell()
 
@@ -78,7 +78,7 @@ def test_a_record_header_is_what_warcio_reads(data: bytes) -> None:
 
 
 @given(heads(st.sampled_from(VERSIONS)), st.data())
-def test_a_cut_record_header_is_unfinished(data: bytes, choice: st.DataObject) -> None:
+def test_a_truncated_record_header_is_unfinished(data: bytes, choice: st.DataObject) -> None:
     _, end = parse_warc_header(data)
     size = choice.draw(st.integers(data.index(b"\n") + 1, end - 1))
     with pytest.raises(UnfinishedHeader):
@@ -93,12 +93,12 @@ def test_an_http_head_without_a_blank_line_ends_with_the_block(block: bytes) -> 
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_have_a_head_within_them(block: bytes) -> None:
+def test_the_head_of_any_bytes_is_inside_them(block: bytes) -> None:
     assert 0 <= parse_http_head(block).end <= len(block)
 
 
 @given(st.binary(max_size=40))
-def test_what_is_no_record_header_is_refused(data: bytes) -> None:
+def test_bytes_without_a_record_header_are_refused(data: bytes) -> None:
     if not data.upper().startswith(b"WARC/"):
         with pytest.raises(HeaderError):
             parse_warc_header(data)

@@ -115,7 +115,7 @@ def test_a_cut_file_is_refused_or_ends_with_a_whole_record(splits: list[bytes], 
         found = parse_sequence_file(file[:size])
         assert found == splits[: len(found)]
     else:
-        with pytest.raises(ValueError, match=r"cut|damaged|not a SequenceFile") as error:
+        with pytest.raises(ValueError, match=r"truncated|corrupt|not a SequenceFile") as error:
             parse_sequence_file(file[:size])
         assert "\n" not in str(error.value)
 
@@ -146,9 +146,9 @@ def test_a_flipped_bit_is_refused_or_gives_increasing_points(
         (written([b"b", b"a"]), "must increase"),
         (written([b"a", b"a"]), "must increase"),
         (written([b"a", b"b"], 0).replace(b"\xff\xff\xff\xff" + MARKER, b"\xff\xff\xff\xff" + bytes(16)), "no sync"),
-        (written([b"abc"]).replace(b"\0\0\0\4\3abc", b"\0\0\0\4\2abc"), "damaged"),
-        (written([b"abc"]).replace(b"\0\0\0\4\0\0\0\4", b"\0\0\0\4\0\0\0\3"), "damaged"),
-        (written([b"abc"]).replace(b"\0\0\0\4\0\0\0\4", b"\0\0\0\2\0\0\0\4"), "damaged"),
+        (written([b"abc"]).replace(b"\0\0\0\4\3abc", b"\0\0\0\4\2abc"), "corrupt"),
+        (written([b"abc"]).replace(b"\0\0\0\4\0\0\0\4", b"\0\0\0\4\0\0\0\3"), "corrupt"),
+        (written([b"abc"]).replace(b"\0\0\0\4\0\0\0\4", b"\0\0\0\2\0\0\0\4"), "corrupt"),
     ],
 )  # fmt: skip
 def test_files_that_hadoop_would_refuse_are_refused_with_the_reason(file: bytes, reason: str) -> None:

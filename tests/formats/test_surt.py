@@ -1,4 +1,4 @@
-"""cdxmill's SURTs against the ones pywb and the package `surt` make."""
+"""cdxmill's SURTs, compared with those of pywb and the package `surt`."""
 
 import bz2
 import gzip
@@ -28,7 +28,7 @@ with warnings.catch_warnings():  # the companions use what newer Pythons depreca
     import surt as companion
     from pywb.utils import canonicalize as pywb
 
-# Where URLs stand. Each begins with a literal, so that the search leaps; a file gets a line end in front.
+# Patterns that find URLs. Each starts with a literal, for a quick search; a line end is put before each file.
 URL_FIELDS = [
     re.compile(rb"\nWARC-Target-URI:[ \t]*<?([^\r\n>]+)"),
     re.compile(rb"\n([a-z]{3,9}:[^ \r\n]+) \S{1,40} [0-9]{14} "),  # ARC
@@ -39,7 +39,7 @@ INFLATED_AT_MOST = 1 << 24  # of a bzip2 file
 
 
 def inflated(data: bytes) -> bytes:
-    """Inflate as far as the file is whole."""
+    """Inflate the file up to its first damage."""
     whole = bytearray()
     with gzip.open(BytesIO(data)) as stream, suppress(OSError, EOFError, zlib.error):
         while piece := stream.read(1 << 18):
@@ -61,7 +61,7 @@ def contents(data: bytes) -> Iterator[bytes]:
 
 
 def urls_in(folder: Path) -> set[bytes]:
-    """Every URL that stands in a header or an index line of any file below `folder`."""
+    """All URLs in headers and index lines of the files below `folder`."""
     found: set[bytes] = set()
     for path in folder.rglob("*"):
         for content in contents(path.read_bytes()) if path.is_file() else ():
@@ -71,7 +71,7 @@ def urls_in(folder: Path) -> set[bytes]:
 
 
 def numeric_only(host: bytes) -> tuple[str, list[str], list[str]]:
-    """Stand in for the resolver the companion calls: the C library reads numbers and asks nobody."""
+    """Replaces the resolver that the references call: the C library reads numbers without the network."""
     found = socket.getaddrinfo(host, None, socket.AF_INET, 0, 0, socket.AI_NUMERICHOST)
     return host.decode(), [], [str(found[0][4][0])]
 
@@ -84,7 +84,7 @@ def no_network() -> Iterator[None]:
 
 
 def answer(canonicalizer: object, url: bytes | str) -> bytes | None:
-    """A canonicalizer's key, or None where it refuses the URL."""
+    """A canonicalizer's key, or None if it refuses the URL."""
     assert callable(canonicalizer)
     try:
         key = canonicalizer(url)
@@ -94,7 +94,7 @@ def answer(canonicalizer: object, url: bytes | str) -> bytes | None:
 
 
 def check(url: bytes) -> None:
-    """Ours, by either way, first and second time, equals the references'."""
+    """Check that both of our implementations, first and second time, give the references' key."""
     expected = answer(companion.surt, url)
     if expected is None and url.startswith(b"urn:"):
         expected = url  # pywb's own answer, not the package's
@@ -110,7 +110,7 @@ HEX24, HEX32 = "4hqa0555fwsecu455xqckv45", "0123456789abcdef0123456789ABCDEF"
 
 
 def parts(text: str, *more: str) -> list[str]:
-    """Odd parts of URLs, by white space; those that are empty or hold white space stand behind."""
+    """Odd parts of URLs, by white space; those that are empty or contain white space follow."""
     return [*text.split(), *more]
 
 
@@ -253,7 +253,7 @@ def test_dotted_numbers_are_read_as_inet_aton_reads_them() -> None:
                 check(f"http://{host}/".encode())
 
 
-def test_no_url_makes_it_ask_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_url_needs_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> NoReturn:
         raise AssertionError("the network was asked")
 
@@ -280,7 +280,7 @@ def test_a_url_without_surt_is_a_value_error_of_one_line(url: bytes) -> None:
     assert answer(companion.surt, url) is None
 
 
-def test_www_is_kept_where_asked_for() -> None:
+def test_www_is_kept_on_request() -> None:
     assert surt(b"http://www2.example.com:8080/A", keep_www=True) == b"com,example,www2:8080)/a"
     assert surt(b"http://www2.example.com:8080/A") == b"com,example:8080)/a"
     assert surt(b"http://www2.example.com:8080/A", keep_www=True) == b"com,example,www2:8080)/a"
@@ -293,13 +293,13 @@ def test_unsurt_turns_keys_as_pywb_does(key: str) -> None:
     assert unsurt(key.encode()) == pywb.unsurt(key).encode()
 
 
-def test_origins_remembered_stay_within_their_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_origins_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(surt_module, "_REMEMBERED", 10)
     for number in range(50):
         assert surt(b"http://h%d.com/" % number) == b"com,h%d)/" % number
     assert len(surt_module._WITHOUT_WWW) <= 10
 
 
-def test_deep_escapes_take_time_in_step_with_their_length() -> None:
+def test_the_time_for_nested_escapes_grows_with_their_length() -> None:
     assert surt(b"http://a/" + b"%3" * 100_000 + b"4") == b"a)/4"
     assert surt(b"http://a/%" + b"25" * 100_000 + b"41") == b"a)/a"

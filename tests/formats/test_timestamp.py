@@ -1,4 +1,4 @@
-"""Dates against warcio, where warcio has an answer; the rest against the standards."""
+"""Dates, compared with warcio's result if it has one, else with the standards."""
 
 from __future__ import annotations
 
@@ -44,9 +44,7 @@ def test_bare_dates_are_padded_and_clamped_as_warcio_does(digits: str) -> None:
         ("2012-02-29T00:00:00Z", "20120229000000"),
     ],
 )
-def test_missing_parts_are_at_their_least_in_iso_dates_and_at_their_greatest_in_bare_ones(
-    date: str, timestamp: str
-) -> None:
+def test_missing_parts_are_smallest_in_iso_dates_and_largest_in_bare_ones(date: str, timestamp: str) -> None:
     assert timestamp_of(date.encode()) == timestamp.encode()
 
 
@@ -55,7 +53,7 @@ def test_missing_parts_are_at_their_least_in_iso_dates_and_at_their_greatest_in_
     ["", " ", "-", "soon", "201", "1" * 19, "2013-13-01T00:00:00Z", "2013-02-30T00:00:00Z", "2013-02-03T25:00:00Z",
      "2013-1" + "0" * 5000, "2013-01-01T00:00:00." + "1" * 5000 + "+00:00", "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-01:00", "Thu, 26 Dec 2013 09:50:10 GMT"],
 )  # fmt: skip
-def test_what_is_no_date_has_no_timestamp(date: str) -> None:
+def test_invalid_dates_have_no_timestamp(date: str) -> None:
     assert timestamp_of(date.encode()) is None
 
 

@@ -1,4 +1,4 @@
-"""The ends of Zstandard frames, which python-zstandard wrote."""
+"""The ends of Zstandard frames that python-zstandard wrote."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ contents = st.binary(max_size=200) | st.builds(lambda part: part * 50_000, st.bi
 
 @st.composite
 def frames(draw: st.DrawFn) -> bytes:
-    """Frames of every make, and skippable ones."""
+    """Frames of every kind, and skippable frames."""
     content = draw(contents)
     if draw(st.booleans()):
         magic = bytes([0x50 | draw(st.integers(0, 15))]) + b"\x2a\x4d\x18"
@@ -34,14 +34,14 @@ def reader(data: bytes) -> Callable[[int, int], bytes]:
 
 
 @given(st.binary(max_size=20), frames(), st.binary(max_size=20))
-def test_a_frame_ends_where_it_was_written_to(before: bytes, frame: bytes, behind: bytes) -> None:
+def test_the_end_of_a_frame_is_found(before: bytes, frame: bytes, behind: bytes) -> None:
     data = before + frame + behind
     assert frame_end(reader(data), len(before)) == len(before) + len(frame)
     assert is_skippable(frame[:4]) == (frame[:4] != zstandard.FRAME_HEADER)
 
 
 @given(frames(), st.data())
-def test_a_cut_frame_is_told_as_cut(frame: bytes, data: st.DataObject) -> None:
+def test_a_truncated_frame_is_reported_as_truncated(frame: bytes, data: st.DataObject) -> None:
     with pytest.raises(FrameError, match=r"truncated inside") as error:
         frame_end(reader(frame[: data.draw(st.integers(4, len(frame) - 1))]), 0)
     assert error.value.truncated

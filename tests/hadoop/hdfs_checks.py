@@ -15,7 +15,7 @@ from cdxmill.storage.choose import (
     pieces,
     read_bytes,
     remove,
-    same_place,
+    same_location,
     write_atomic,
 )
 
@@ -64,7 +64,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused() -> None:
 
 
 def test_the_default_file_system_is_known() -> None:
-    assert same_place("hdfs:///a/b", f"{ROOT}/a/b/")
+    assert same_location("hdfs:///a/b", f"{ROOT}/a/b/")
     assert read_bytes("hdfs:///storage/put by hadoop") == BODY
 
 

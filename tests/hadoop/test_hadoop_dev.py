@@ -133,7 +133,7 @@ def test_the_status_of_a_command_is_that_of_run(hadoop: Hadoop) -> None:
         assert process.wait() == -signal.SIGTERM
     within = hadoop.run(HADOOP_DEV, "down", check=False)
     assert (within.returncode, within.stderr.count(b"\n")) == (1, 1)
-    assert b"call bin/hadoop-dev from outside" in within.stderr
+    assert b"run bin/hadoop-dev outside of it" in within.stderr
 
 
 def test_files_go_to_hdfs_and_to_s3_and_come_back_as_they_were(hadoop: Hadoop, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_broken_cluster_is_seen_and_cleaned_while_another_runs_beside_it(
         os.killpg(up.pid, signal.SIGKILL)
     half = other.dev("status", check=False)
     assert half.returncode == 1
-    assert "is not running: `bin/hadoop-dev up` starts the cluster anew" in last_line(half)
+    assert "is not running; run `bin/hadoop-dev up` to restart the cluster" in last_line(half)
     other.dev("up")
     whole = pids(other)
     assert list(whole) == DAEMONS[:-1]
@@ -178,7 +178,7 @@ def test_a_broken_cluster_is_seen_and_cleaned_while_another_runs_beside_it(
     broken = other.dev("status", check=False)
     assert broken.returncode == 1
     assert b"nodemanager     not running\n" in broken.stdout
-    assert last_line(broken).startswith("hadoop-dev: nodemanager is not running: ")
+    assert last_line(broken).startswith("hadoop-dev: nodemanager is not running; ")
 
     with sleeping_in(other) as left:
         other.dev("down")
@@ -210,7 +210,7 @@ def test_a_daemon_that_ends_is_one_line(other: Hadoop, tmp_path: Path) -> None:
     done = other.dev("up", env={"JAVA_HOME": str(java)}, check=False)
     log = other.home / "logs/format.log"
     assert (done.returncode, log.read_text()) == (1, "its reason\n")
-    assert done.stderr.decode() == f"hadoop-dev: HDFS could not be formatted: see {log}\n"
+    assert done.stderr.decode() == f"hadoop-dev: HDFS could not be formatted; see {log}\n"
     assert processes_in(other.folder) == []
 
 
@@ -218,7 +218,7 @@ def test_a_cluster_that_is_not_up_says_how_it_is_started(other: Hadoop) -> None:
     for verb in (["run", "true"], ["env"]):
         done = other.dev(*verb, check=False)
         assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
-        assert b"start one by `bin/hadoop-dev up`" in done.stderr
+        assert b"start one with `bin/hadoop-dev up`" in done.stderr
     assert other.dev("status", check=False).returncode == 1
     assert other.dev("down").stderr == b""
 
@@ -233,7 +233,7 @@ def test_a_wrong_verb_is_a_usage_error(other: Hadoop) -> None:
 def test_a_folder_that_hadoop_cannot_have_is_refused(tmp_path: Path) -> None:
     done = Hadoop(tmp_path / "a folder").dev("up", check=False)
     assert done.returncode == 1
-    assert "Hadoop takes no blank or comma in a folder" in last_line(done)
+    assert "Hadoop allows no space or comma in a path" in last_line(done)
 
 
 def test_a_download_that_fails_is_one_line(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_a_download_that_fails_is_one_line(tmp_path: Path) -> None:
     done = subprocess.run(unreachable, env={**os.environ, **env}, capture_output=True, check=False)
     assert done.returncode == 1
     assert last_line(done).startswith(
-        "hadoop-dev: Maven could not get the jars; is the network there? [ERROR] "
+        "hadoop-dev: Maven could not download the jars; check the network: [ERROR] "
     )
 
 
@@ -265,12 +265,12 @@ def test_a_jar_that_was_changed_is_named(hadoop: Hadoop, other: Hadoop, tmp_path
         return done.stderr.decode()
 
     changed.unlink()
-    assert f"{changed} is absent: remove {copy} and try again" in reason()
+    assert f"{changed}: missing; delete {copy} and try again" in reason()
     changed.write_bytes(b"not what it was")
-    assert f"{changed} has not the SHA-256 of " in reason()
+    assert f"{changed}: SHA-256 differs from " in reason()
     changed.rename(copy / "additional.jar")
     changed.symlink_to(jars / changed.name)
-    assert f"{copy}/additional.jar is not in " in reason()
+    assert f"{copy}/additional.jar: not listed in " in reason()
 
 
 def test_what_is_not_there_is_installed_or_named(other: Hadoop, path: Path, tmp_path: Path) -> None:
@@ -286,11 +286,11 @@ def test_what_is_not_there_is_installed_or_named(other: Hadoop, path: Path, tmp_
         assert done.returncode == 1
         return last_line(done)
 
-    advice = "hadoop-dev: no Maven found: install it (Debian: apt-get install maven)"
+    advice = "hadoop-dev: no Maven found; install it (Debian: apt-get install maven)"
     assert reason() == advice
     add_program(path, "apt-get", "echo E: no such package; exit 100")
-    assert reason() == f"{advice}; apt-get says: E: no such package"
+    assert reason() == f"{advice}; apt-get: E: no such package"
     maven = 'for last; do :; done; echo x >"${last#*=}/hadoop-hdfs-3.4.2.jar"'
     add_program(path, "apt-get", f"printf '%s' '#!/bin/bash\n{maven}' >{path}/mvn; chmod +x {path}/mvn")
-    assert "remove it from Maven's own repository, ~/.m2, and try again" in reason()
+    assert "delete it from Maven's repository, ~/.m2, and try again" in reason()
     assert [found.name for found in (tmp_path / "cache/cdxmill").iterdir()] == ["lock"]

@@ -1,4 +1,4 @@
-"""Jobs as users run them, and the CDX files that are hard to get through a shuffle unchanged."""
+"""Runs jobs as users do, and has CDX files that a shuffle may easily change."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ with warnings.catch_warnings():
 ROOT = Path(__file__).resolve().parents[2]
 
 CHUNKS = Compressor(level=1)
-"""What packs chunks of lines on their way to reducers."""
+"""Compresses the chunks that mappers send to reducers."""
 
 RunJob = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
 @pytest.fixture(scope="session")
 def run_script() -> RunJob:
-    """Runs a script of jobs/ or bin/ with the arguments given; any exit status is a result."""
+    """Runs a script of jobs/ or bin/. Any exit status is accepted."""
 
     def run(name: str, *args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, str(ROOT / name), *map(str, args)]
@@ -67,7 +67,7 @@ def run_task(
     cwd: Path | None = None,
     python: Path = Path(sys.executable),
 ) -> bytes:
-    """What a task gives on a node of Hadoop that has nothing but Python: no package is installed there."""
+    """The output of a task on a Hadoop node with only Python, without installed packages."""
     command = [str(python), "-I", str(packed_nodes() / "hadoop_task.py"), verb, *map(str, options)]
     done = subprocess.run(
         command,
@@ -82,7 +82,7 @@ def run_task(
 
 
 def shuffled(sent: list[bytes], start: bytes) -> bytes:
-    """What Hadoop makes of the mappers' chunks for a reducer: in order of their keys, from `start` on."""
+    """The chunks of all mappers as Hadoop sends them to a reducer: sorted by their keys, from `start` on."""
     chunks = (chunk for data in sent for chunk in read_chunks(BytesIO(data), CHUNKS))
     return b"".join(
         map(
@@ -94,7 +94,7 @@ def shuffled(sent: list[bytes], start: bytes) -> bytes:
 
 @cache
 def packed_nodes() -> Path:
-    """What a job's archive unpacks to."""
+    """A directory with the unpacked archive of a job."""
     from cdxmill.jobs.node_archive import pack_archive
 
     folder = tempfile.TemporaryDirectory(prefix="cdxmill-nodes-")
@@ -105,7 +105,7 @@ def packed_nodes() -> Path:
 
 
 class HardInputs(NamedTuple):
-    """CDX files, the two of them that are no good, and all lines of the others."""
+    """CDX files, the two of them that cannot be read, and all lines of the others."""
 
     paths: list[Path]
     bad: list[Path]
@@ -140,7 +140,7 @@ def _odd_lines() -> list[bytes]:
 
 @pytest.fixture(scope="session")
 def hard_inputs(tmp_path_factory: pytest.TempPathFactory) -> HardInputs:
-    """Two files of 9 MB, for one such is what a mapper takes at a time; and small ones with all that is odd."""
+    """Two files of 9 MB, because a mapper reads about as much at a time, and small ones with unusual content."""
     folder = tmp_path_factory.mktemp("cdx")
     pages = [page_line(number) for number in range(20_000)]
     odd = _odd_lines()

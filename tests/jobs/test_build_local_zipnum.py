@@ -1,4 +1,4 @@
-"""build_local_zipnum.py OUT -s 25 -p IN...: called as it was in webarchive-indexing, with the same files coming out."""
+"""build_local_zipnum.py takes the arguments of webarchive-indexing and writes the same files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.jobs.conftest import HardInputs, RunJob
 
 
-def test_called_as_it_is_known_it_makes_the_known_files(
+def test_the_known_command_line_writes_the_known_files(
     tmp_path: Path, hard_inputs: HardInputs, run_script: RunJob
 ) -> None:
     sound = [path for path in hard_inputs.paths if path not in hard_inputs.bad]
@@ -52,7 +52,7 @@ def test_numlines_convert_and_globs_are_passed_on(tmp_path: Path, run_script: Ru
     assert b'"numlines": 1,' in (tmp_path / "out/cluster.json").read_bytes()
 
 
-def test_an_absent_input_is_named_and_the_rest_is_built(tmp_path: Path, run_script: RunJob) -> None:
+def test_a_missing_input_is_reported_and_the_rest_is_built(tmp_path: Path, run_script: RunJob) -> None:
     (tmp_path / "a.cdx").write_text("com,a)/ 2020 {}\n")
     done = run_script("bin/build_local_zipnum.py", "out", "-s", "1", "a.cdx", "absent.cdx", cwd=tmp_path)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""jobs/hadoop_failure.py: of all that Hadoop and mrjob say about a job that failed, the line that tells why."""
+"""jobs/hadoop_failure.py: finds the line with the reason among the messages of Hadoop and mrjob."""
 
 from __future__ import annotations
 
@@ -68,13 +68,11 @@ def explained(found: Any, *complaints: str) -> str:
         ),
     ],
 )
-def test_where_no_log_of_a_task_is_in_reach_hadoops_own_words_have_to_do(
-    client_error: str, told: str
-) -> None:
+def test_without_the_logs_of_tasks_hadoops_own_message_is_used(client_error: str, told: str) -> None:
     assert told in explained(runner(client_error))
 
 
-def test_the_inputs_of_a_task_that_fails_in_hadoops_reader_are_named(tmp_path: Path) -> None:
+def test_the_inputs_of_a_task_that_fails_in_hadoops_reader_are_reported(tmp_path: Path) -> None:
     (tmp_path / "syslog").write_text(SYSLOG.format(paths=",".join(f"/in/{n}.gz:0+9" for n in range(7))))
     log = {"path": str(tmp_path / "syslog"), "container_id": "container_1_0001_01_000002"}
     line = explained(runner(f"{STREAMING} 1", (log,)))
@@ -93,7 +91,7 @@ def test_a_file_in_two_pieces_is_named_once(tmp_path: Path) -> None:
     assert "; inputs of the task: /in/a,b:c.cdx; `yarn" in line
 
 
-def test_of_a_step_that_did_not_start_mrjobs_last_complaint_is_told() -> None:
+def test_if_a_step_did_not_start_mrjobs_last_error_is_reported() -> None:
     noise = ("Streaming Command Failed!", "STDOUT: x", "\nProbable cause of failure:\n\nx")
     assert explained(None, "STDERR: put: Permission denied: user=a", *noise) == (
         "the job failed: put: Permission denied: user=a"

@@ -1,4 +1,4 @@
-"""jobs/hadoop_folder.py and hadoop_inputs.py: what the hadoop command says is not taken for what it does not say."""
+"""jobs/hadoop_folder.py and hadoop_inputs.py: the messages of the hadoop command are interpreted correctly."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from cdxmill.errors import StoppedError, UsageError
 
 URL = "hdfs:///clusters/c"
 NO_RUNNER: Any = None
-"""For inputs of this machine no runner is asked."""
+"""Inputs of this machine need no runner."""
 
 
 @pytest.fixture
 def hadoop(tmp_path: Path) -> Path:
-    """A hadoop command that fails as the file `says` has it, and keeps a record of what it was asked."""
+    """A hadoop command that fails with the message in the file `says`, and records its arguments."""
     (tmp_path / "says").touch()
     script = tmp_path / "hadoop"
     script.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\ncat {tmp_path}/says >&2\nexit 1\n')
@@ -24,7 +24,7 @@ def hadoop(tmp_path: Path) -> Path:
     return script
 
 
-def test_a_folder_that_is_not_there_is_empty(hadoop: Path, tmp_path: Path) -> None:
+def test_a_missing_folder_is_empty(hadoop: Path, tmp_path: Path) -> None:
     from cdxmill.jobs.hadoop_folder import RemoteFolder
 
     (tmp_path / "says").write_text(f"ls: `{URL}': No such file or directory\n")
@@ -49,7 +49,7 @@ def test_a_folder_that_is_not_there_is_empty(hadoop: Path, tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_folder_that_cannot_be_looked_into_is_not_taken_for_an_empty_one(
+def test_a_folder_that_cannot_be_listed_is_not_treated_as_empty(
     hadoop: Path, tmp_path: Path, said: str, told: str
 ) -> None:
     """A finished cluster would be deleted."""
@@ -64,7 +64,7 @@ def test_a_folder_that_cannot_be_looked_into_is_not_taken_for_an_empty_one(
     assert (tmp_path / "asked").read_text() == f"fs -ls -C {URL}\n"
 
 
-def test_inputs_of_this_machine_are_cdx_files_that_are_there(tmp_path: Path) -> None:
+def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
     from cdxmill.jobs.hadoop_inputs import cdx_inputs
 
     (tmp_path / "below").mkdir()

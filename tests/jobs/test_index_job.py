@@ -1,4 +1,4 @@
-"""indexwarcsjob.py: what `cdxmill index --manifest` writes, and one bad archive never costs the others."""
+"""indexwarcsjob.py writes what `cdxmill index --manifest` writes. A corrupt archive does not affect others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.jobs.conftest import RunJob
 
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path:
-    """Two sound archives, one cut in its last record, one that is absent; the archives lie beside it."""
+    """Two good archives, one truncated in its last record, one that is missing. The archives are beside the manifest."""
     folder = tmp_path_factory.mktemp("archives")
     (folder / "crawl").mkdir()
     for name in ("example.warc.gz", "iana.warc.gz"):
@@ -29,7 +29,7 @@ def manifest(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path
         "crawl/cut.warc.gz",
         "crawl/absent, or not.warc.gz",
     ]
-    # of two members mrjob's own reader of gzip would see the first alone
+    # two gzip members: mrjob's own reader would read only the first
     members = ["\n".join([*rows, ""]), "crawl/iana.warc.gz"]
     (folder / "warc.paths.gz").write_bytes(b"".join(gzip.compress(member.encode()) for member in members))
     return folder / "warc.paths.gz"
@@ -85,7 +85,7 @@ def files_below(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_what_fails_is_an_output_line_and_a_message_and_the_rest_is_indexed(indexes: Indexes) -> None:
+def test_a_failure_is_an_output_line_and_a_message_and_the_rest_is_indexed(indexes: Indexes) -> None:
     assert indexes.status == 1
     absent, cut = sorted(indexes.stdout)
     assert (
@@ -120,7 +120,7 @@ def test_finished_outputs_are_kept_and_failed_ones_are_tried_again(indexes: Inde
 
 def names_of_work(job: object) -> list[str]:
     work = job.list_work()  # type: ignore[attr-defined]
-    return [os.path.basename(archive.path) for archive, _ in work]  # noqa: PTH119
+    return [os.path.basename(item["archive"]["path"]) for item in work]  # noqa: PTH119
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def names_of_work(job: object) -> list[str]:
         ("a.warc.gz\n", [], "--cdx_bucket"),
     ],
 )
-def test_wrong_usage_is_told_before_any_work(
+def test_wrong_usage_is_reported_before_any_work(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

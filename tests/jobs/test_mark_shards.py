@@ -1,4 +1,4 @@
-"""stages/mark_shards.py: marked lines come out of a shuffle that knows only the first field as their shards."""
+"""stages/lines/mark_shards.py: after a shuffle by the first field alone, each shard has its lines."""
 
 from __future__ import annotations
 

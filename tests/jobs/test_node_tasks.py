@@ -1,4 +1,4 @@
-"""Tasks as a node of Hadoop runs them, with every Python that is here and nothing installed."""
+"""Tasks as a Hadoop node runs them, with every Python of this machine and nothing installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PACKER = ("--compressor", "libdeflate", "--level", "6")
 
 
 def pythons() -> list[Path]:
-    """This Python, and those that are at hand as python3.X."""
+    """This Python, and others on the PATH or in pyenv."""
     found = {Path(sys.executable).resolve()}
     for minor in range(9, 15):
         path = shutil.which(f"python3.{minor}")
@@ -92,8 +92,8 @@ def test_lines_that_are_converted_are_sorted_as_what_they_become(tmp_path: Path)
     assert b'"length": "10"' in found[1] + found[2]
 
 
-def test_a_node_without_the_libraries_of_the_index_job_is_told_what_to_do() -> None:
-    """As where bootstrap.sh has made the node's environment for an earlier version."""
+def test_missing_libraries_of_the_index_job_are_reported_with_what_to_do() -> None:
+    """Like a node where bootstrap.sh was run for an earlier version."""
     script = packed_nodes() / "hadoop_task.py"
     done = subprocess.run(
         [sys.executable, "-S", "-E", str(script), "index"],
@@ -110,7 +110,7 @@ def test_a_node_without_the_libraries_of_the_index_job_is_told_what_to_do() -> N
     assert done.stderr.count("\n") == 1
 
 
-def test_an_old_python_is_told_what_to_do(tmp_path: Path) -> None:
+def test_an_old_python_is_reported_with_what_to_do(tmp_path: Path) -> None:
     old = [home / "bin/python" for home in Path("~/.pyenv/versions").expanduser().glob("3.8*")]
     script = packed_nodes() / "hadoop_task.py"
     code = f"import sys; sys.version_info = (3, 6, 8); sys.argv = ['x', 'shard']; exec(open({str(script)!r}).read())"
@@ -122,7 +122,7 @@ def test_an_old_python_is_told_what_to_do(tmp_path: Path) -> None:
         assert done.stderr.count("\n") == 1
 
 
-def test_a_machine_without_a_fitting_wheel_is_told(tmp_path: Path) -> None:
+def test_a_machine_without_a_matching_wheel_is_reported(tmp_path: Path) -> None:
     nodes = tmp_path / "nodes"
     shutil.copytree(packed_nodes(), nodes, ignore=shutil.ignore_patterns("wheels"))
     command = [
@@ -142,8 +142,8 @@ def test_a_machine_without_a_fitting_wheel_is_told(tmp_path: Path) -> None:
     assert done.stderr.startswith(b"cdxmill: the compressor libdeflate is not installed")
 
 
-def test_gzip_that_hadoop_has_taken_for_text_is_refused(tmp_path: Path) -> None:
-    """Hadoop goes by names: what is packed but not named .gz comes to the reducers as lines."""
+def test_gzip_that_hadoop_has_read_as_text_is_refused(tmp_path: Path) -> None:
+    """Hadoop decompresses by name: gzip in a file not named .gz reaches the reducers as lines."""
     script = packed_nodes() / "hadoop_task.py"
     command = [sys.executable, "-I", "-S", str(script), "shard", "--cluster", tmp_path.as_uri(), *PACKER]
     junk = gzip.compress(b"a 2020 {}\n").replace(b"\n", b"")
@@ -160,7 +160,7 @@ def test_gzip_that_hadoop_has_taken_for_text_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "_report-00000").exists()
 
 
-def test_a_cut_shuffle_is_no_shard(tmp_path: Path) -> None:
+def test_a_truncated_shuffle_gives_no_shard(tmp_path: Path) -> None:
     script = packed_nodes() / "hadoop_task.py"
     command = [sys.executable, "-I", "-S", str(script), "shard", "--cluster", tmp_path.as_uri(), *PACKER]
     sent = format_chunk([b"a 2020 {}", b"b 2020 {}"], CHUNKS)
@@ -173,12 +173,12 @@ def test_a_cut_shuffle_is_no_shard(tmp_path: Path) -> None:
             capture_output=True,
             check=False,
         )
-        assert (done.returncode, done.stderr) == (1, b"cdxmill: what the mappers sent is cut\n")
+        assert (done.returncode, done.stderr) == (1, b"cdxmill: the output of the mappers is truncated\n")
         assert not (tmp_path / "_report-00000").exists()
 
 
-def test_chunks_are_smaller_the_more_mappers_there_are(tmp_path: Path) -> None:
-    """Of each mapper a reducer holds some: their number is what its memory depends on."""
+def test_more_mappers_make_smaller_chunks(tmp_path: Path) -> None:
+    """A reducer holds some chunks of each mapper, so its memory depends on their number."""
     (tmp_path / "cdxmill_splits.txt").write_bytes(b"")
     data = b"".join(b"%06d 2020 {}\n" % number for number in range(50_000))
     counts = []

@@ -38,7 +38,7 @@ def small_share_holds(counts: list[int]) -> None:
     assert len(set(counts)) > 1, "other seeds, other samples"
 
 
-def test_the_job_gives_each_line_the_same_chance_whatever_its_files_size(two_files: list[Path]) -> None:
+def test_the_job_gives_each_line_the_same_chance_for_files_of_any_size(two_files: list[Path]) -> None:
     from cdxmill.jobs.sample_job import SampleCDXJob
 
     counts = []
@@ -107,7 +107,7 @@ def test_a_mapper_that_sent_too_few_bounds_the_sample_but_biases_nothing() -> No
     assert abs(share - 0.1) < 5 * (0.1 * 0.9 / len(points)) ** 0.5
 
 
-def test_keys_come_through_the_shuffle_whatever_is_in_them() -> None:
+def test_keys_with_any_bytes_pass_the_shuffle() -> None:
     keys = [b"a\tb 2020", b"c\rd 2020", b"\xff\0 2021", b"z 2020"]
     data = b"".join(key + b" {}\n" for key in keys)
     output = run_task(
@@ -135,7 +135,7 @@ def test_split_points_equal_those_of_cdxmill_sample(
     assert (tmp_path / "ours.txt").read_bytes().count(b"\n") == 8
 
 
-def test_dosample_writes_splits_seq_and_txt_where_it_runs_and_names_what_is_no_good(
+def test_dosample_writes_splits_seq_and_txt_in_its_working_directory_and_reports_bad_inputs(
     tmp_path: Path, run_job: RunJob
 ) -> None:
     (tmp_path / "a.cdx").write_bytes(b"a 1 x\nb 2 x\nb 2 x\n")

@@ -1,4 +1,4 @@
-"""zipnumclusterjob.py: under mrjob's local runners it obeys the split file and gives `cdxmill zipnum`'s bytes."""
+"""zipnumclusterjob.py: under mrjob's local runners it uses the split file and writes the bytes of `cdxmill zipnum`."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_mapper_and_reducer_tasks_run_under_mrjob(clusters: Clusters, hard_input
     assert sum(reduced) == sum(mapped)
 
 
-def test_bad_inputs_are_named_and_cost_nothing_else(clusters: Clusters, hard_inputs: HardInputs) -> None:
+def test_bad_inputs_are_reported_and_affect_no_others(clusters: Clusters, hard_inputs: HardInputs) -> None:
     assert clusters.status == 1
     told = clusters.stderr.splitlines()
     assert len(told) == 2
@@ -132,7 +132,7 @@ def test_bad_inputs_are_named_and_cost_nothing_else(clusters: Clusters, hard_inp
         assert "; none of its lines are in the cluster: " in line
 
 
-def test_convert_numlines_and_compressor_are_obeyed_and_what_lies_there_is_replaced(
+def test_convert_numlines_and_compressor_are_used_and_old_files_are_replaced(
     tmp_path: Path, run_cdxmill: RunCdxmill, run_job: RunJob
 ) -> None:
     lines = [f"com,a)/{number:03d} 2020 http://a.com/ 12 {number} a,b.warc.gz" for number in range(50)]
@@ -182,7 +182,7 @@ def test_convert_numlines_and_compressor_are_obeyed_and_what_lies_there_is_repla
         ),
     ],
 )
-def test_wrong_usage_is_told_in_one_line_before_any_work(
+def test_wrong_usage_is_reported_in_one_line_before_any_work(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -204,7 +204,7 @@ def test_wrong_usage_is_told_in_one_line_before_any_work(
     assert not Path("c").exists()
 
 
-def test_a_shard_that_did_not_come_out_leaves_no_finished_cluster(tmp_path: Path) -> None:
+def test_a_missing_shard_leaves_no_finished_cluster(tmp_path: Path) -> None:
     from cdxmill.errors import StoppedError
     from cdxmill.jobs.zipnum_job import ZipNumClusterJob
 

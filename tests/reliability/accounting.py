@@ -21,7 +21,7 @@ _EMPTY_MEMBERS = re.compile(rb"(?:\x1f\x8b\x08.{7}(?:\x03\0|\x01\0\0\xff\xff)\0{
 
 
 class Findings(NamedTuple):
-    """What an archive led to: lines as (offset, length), and the damage that was named."""
+    """The result for an archive: lines as (offset, length), the reported damage, the notes."""
 
     lines: list[tuple[int, int]]
     damage: list[Damage]
@@ -29,14 +29,16 @@ class Findings(NamedTuple):
 
 
 def findings(data: bytes) -> Findings:
-    """Index `data` as the command does. Raises AssertionError where bytes are not accounted for."""
+    """Index `data` as the command does. Raises AssertionError if bytes are not accounted for."""
     items: list[Record | Damage | Note] = []
     found = _indexed(_noted(data, items))
     _check_accounts(data, items)
     options = CaptureOptions()
-    assert found == _indexed(_read(data, options.lineless)), "a look at a glance saw something else"
+    assert found == _indexed(_read(data, options.lineless)), "lineless records change the result"
     common = common_reader(b"x", options)
-    assert found == _indexed(_read(data, options.lineless, common)), "the quick way saw something else"
+    assert found == _indexed(_read(data, options.lineless, common)), (
+        "the compiled reader gives another result"
+    )
     return found
 
 
@@ -60,7 +62,7 @@ def _read(data: bytes, lineless: frozenset[bytes], common: ReadCommon | None = N
 
 
 def _noted(data: bytes, items: list[Record | Damage | Note]) -> Iterator[Record | Damage | Note]:
-    """All items, every record with its place in the file, noted as they come."""
+    """All items of an archive, also appended to `items`."""
     for item in _read(data, frozenset()):
         assert not isinstance(item, CrawlNotes | CommonLine)
         items.append(item)
@@ -68,14 +70,12 @@ def _noted(data: bytes, items: list[Record | Damage | Note]) -> Iterator[Record 
 
 
 def _check_accounts(data: bytes, items: list[Record | Damage | Note]) -> None:
-    """Records and damage follow each other; between them is nothing that could be a record."""
+    """Check that records and damage follow each other, and that nothing between them could be a record."""
     pos = 0
     is_open = False
     for item in items:
-        assert item.offset >= pos, f"{item} lies before {pos}"
-        assert is_open or _is_innocent(data[pos : item.offset]), (
-            f"{pos}-{item.offset} is passed over silently"
-        )
+        assert item.offset >= pos, f"{item} is before {pos}"
+        assert is_open or _is_innocent(data[pos : item.offset]), f"{pos}-{item.offset} is skipped silently"
         pos, is_open = item.offset, False
         if isinstance(item, Record):
             pos += item.length
@@ -83,12 +83,12 @@ def _check_accounts(data: bytes, items: list[Record | Damage | Note]) -> None:
             skipped = _SKIPPED.search(item.reason)
             pos += int(skipped[1]) if skipped else 1
             is_open = skipped is None
-    assert pos <= len(data) or is_open, "more is accounted for than is there"
-    assert is_open or _is_innocent(data[pos:]), f"{pos}-{len(data)} is passed over silently"
+    assert pos <= len(data) or is_open, "more bytes are accounted for than the file has"
+    assert is_open or _is_innocent(data[pos:]), f"{pos}-{len(data)} is skipped silently"
 
 
 def _is_innocent(data: bytes) -> bool:
-    """Line ends, empty gzip members and frames without content hold no record."""
+    """Whether `data` consists of line ends, empty gzip members or frames without content."""
     return not data.strip(b"\r\n \t") or _EMPTY_MEMBERS.fullmatch(data) is not None or _is_skippable(data)
 
 

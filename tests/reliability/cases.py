@@ -1,4 +1,4 @@
-"""What a row of docs/reliability.md is tested on: files, and which of their records are hit."""
+"""The test case of a row of docs/reliability.md: files, and which of their records are corrupt."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import zstandard
 from .sources import Source
 
 BAD = 2
-"""The record that is hit, where one is."""
+"""The index of the record that is corrupt."""
 
 
 class Sources(NamedTuple):
-    """Real records to build archives of."""
+    """Real records to build archives from."""
 
     warc: Source
     arc: Source
 
 
 class Case(NamedTuple):
-    """Files by name, all records that they had when they were whole, and the indexes of those that are hit.
+    """Files by name, all records of the intact files, and the indexes of the corrupt ones.
 
     `inputs` are the command's arguments, relative to the files' folder; by default the files.
-    With `is_forbidden` the command may not read the files.
+    With `is_forbidden`, the command has no permission to read the files.
     """
 
     files: dict[str, bytes]
@@ -52,26 +52,26 @@ def row(slug: str) -> Callable[[Builder], Builder]:
 
 
 def one_file(name: str, parts: list[bytes], source: Source, hit: Collection[int] = ()) -> Case:
-    """A case of one file, which `parts` make up."""
+    """A case with one file, which consists of `parts`."""
     return Case({name: b"".join(parts)}, source.names(), frozenset(hit))
 
 
 def swap(parts: list[bytes], new: bytes, index: int = BAD) -> list[bytes]:
-    """`parts` with another one in the place of one."""
+    """`parts` with one of them replaced."""
     return [*parts[:index], new, *parts[index + 1 :]]
 
 
 def put(parts: list[bytes], new: bytes, index: int = BAD) -> list[bytes]:
-    """`parts` with one more before that of `index`."""
+    """`parts` with one more inserted at `index`."""
     return [*parts[:index], new, *parts[index:]]
 
 
 def overwrite(data: bytes, at: int, new: bytes) -> bytes:
-    """`data` with `new` at `at`, which counts from the end where it is negative."""
+    """`data` with `new` at `at`; a negative `at` counts from the end."""
     at %= len(data)
     return data[:at] + new + data[at + len(new) :]
 
 
 def flip(data: bytes, at: int, bit: int = 0) -> bytes:
-    """`data` with one bit flipped; `at` counts from the end where it is negative."""
+    """`data` with one bit flipped; a negative `at` counts from the end."""
     return overwrite(data, at, bytes((data[at] ^ 1 << bit,)))

@@ -1,4 +1,4 @@
-"""Files that are no archives, that cannot be read, or that are damaged among others."""
+"""Files that are not archives or cannot be read, and one corrupt file among others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage to gzip archives: the members, and what is in them."""
+"""Damage to gzip archives: to members, and to the records in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAST = 5
 
 
 def _cut(sources: Sources, member_bytes: int) -> Case:
-    """The file ends so many bytes into its last member, or before that member's end."""
+    """The file is truncated `member_bytes` bytes into its last member; a negative number counts from its end."""
     members = sources.warc.members()
     return one_file(NAME, [*members[:LAST], members[LAST][:member_bytes]], sources.warc, [LAST])
 

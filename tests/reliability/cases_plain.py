@@ -12,7 +12,7 @@ TEXT = b"<html>\nsome text: of lines\n\n</html>\n"
 
 
 def _cut(sources: Sources, to: int) -> Case:
-    """The file ends so many bytes into its last record, or before the end of that record's closing lines."""
+    """The file is truncated `to` bytes into its last record; a negative number counts from the end of its closing lines."""
     parts = sources.warc.parts()
     hit = [] if to < 0 else [LAST]
     return one_file(WARC, [*parts[:LAST], parts[LAST][:to]], sources.warc, hit)

@@ -1,4 +1,4 @@
-"""Odd records that are indexed all the same."""
+"""Unusual records that are indexed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _URL = re.compile(rb"(?m)^WARC-Target-URI: .*\r\n")
 
 
 def _record(sources: Sources, record: bytes, hit: tuple[int, ...] = ()) -> Case:
-    """A plain archive: what the record is may not hang on its container."""
+    """An uncompressed archive; the container does not matter here."""
     parts = swap(sources.warc.parts(), record + sources.warc.end)
     return one_file("a.warc", parts, sources.warc, hit)
 

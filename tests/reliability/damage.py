@@ -1,4 +1,4 @@
-"""Random damage to the bytes of a file, and what it leaves untouched."""
+"""Random damage to the bytes of a file, and which ranges it does not change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Damaged(NamedTuple):
-    """A file after damage: bytes [begin, end) of the old one are gone or changed, `size` new ones stand there."""
+    """A file after damage: `size` new bytes replace the bytes [begin, end) of the old file."""
 
     data: bytes
     begin: int
@@ -15,8 +15,8 @@ class Damaged(NamedTuple):
     size: int
     what: str
 
-    def place(self, begin: int, end: int) -> int | None:
-        """Where the old range [begin, end) now begins; None where the damage is in it or touches it."""
+    def new_offset(self, begin: int, end: int) -> int | None:
+        """The new offset of the old range [begin, end); None if the damage is inside it or touches it."""
         if end < self.begin:
             return begin
         if begin > self.end:
@@ -25,7 +25,7 @@ class Damaged(NamedTuple):
 
 
 def cut(data: bytes, at: int) -> Damaged:
-    """The file ends at `at`."""
+    """The file is truncated at `at`."""
     return Damaged(data[:at], at, len(data), 0, f"cut at {at}")
 
 
@@ -37,12 +37,12 @@ def flip(data: bytes, bit: int) -> Damaged:
 
 
 def replaced(data: bytes, begin: int, end: int, new: bytes, what: str) -> Damaged:
-    """Bytes [begin, end) give way to others."""
+    """The bytes [begin, end) are replaced."""
     return Damaged(data[:begin] + new + data[end:], begin, end, len(new), f"{what} at {begin}-{end}")
 
 
 def at_random(data: bytes, rng: random.Random, edges: list[int]) -> Damaged:
-    """A range deleted, inserted, duplicated, overwritten or zeroed; often one that ends on one of `edges`."""
+    """A range deleted, inserted, duplicated, overwritten or zeroed; often one that starts or ends at one of `edges`."""
     begin, end = sorted(_offset(data, rng, edges) for _ in range(2))
     kind = rng.randrange(6)
     if kind == 0:

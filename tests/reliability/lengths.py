@@ -1,4 +1,4 @@
-"""What may be wrong with a Content-Length, and with the length in an ARC header line."""
+"""Wrong values for Content-Length, and for the length in an ARC header line."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ _FIELD = re.compile(rb"\r\nContent-Length: *(\d+)(?=\r\n)")
 
 
 class Length(NamedTuple):
-    """How a length changes: by a difference, or into a text."""
+    """How a length is changed: by a difference, or to a text."""
 
     difference: int = 0
     text: bytes | None = None
 
     def of(self, true: int) -> bytes:
-        """The length that is written instead of the true one."""
+        """The length that replaces the correct one."""
         return self.text if self.text is not None else str(true + self.difference).encode()
 
     def in_warc(self, record: bytes) -> bytes:
-        """The WARC record with this length; without a length where the text is empty."""
+        """The WARC record with this length; without the field if the text is empty."""
         match = _FIELD.search(record)
         assert match is not None
         length = self.of(int(match[1]))
@@ -27,7 +27,7 @@ class Length(NamedTuple):
         return record[: match.start()] + field + record[match.end() :]
 
     def in_arc(self, record: bytes) -> bytes:
-        """The ARC record with this length in its header line; the field is left out where the text is empty."""
+        """The ARC record with this length in its header line; without the field if the text is empty."""
         line, end, block = record.partition(b"\n")
         fields, _, true = line.rpartition(b" ")
         length = self.of(int(true))

@@ -1,4 +1,4 @@
-"""The law: a line's byte range alone, handed to warcio, is exactly one record."""
+"""Reads the byte range of a line with warcio: it must be exactly one record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 @functools.lru_cache(maxsize=10_000)
 def name_in(data: bytes, dictionary: zstandard.ZstdCompressionDict | None = None) -> str:
-    """The name of the one record that `data` is: WARC-Record-ID, or ARC's URL and date. Raises ReadError."""
+    """The name of the only record in `data`: WARC-Record-ID, or URL and date in ARC. Raises ReadError."""
     if data.startswith(ZSTD_MAGIC):
         data = _from_frames(data, dictionary).removesuffix(CRLF)
     record = seen_alone(data)
@@ -22,7 +22,7 @@ def name_in(data: bytes, dictionary: zstandard.ZstdCompressionDict | None = None
 
 
 def _from_frames(data: bytes, dictionary: zstandard.ZstdCompressionDict | None) -> bytes:
-    """The content of the frames that `data` consists of, by python-zstandard."""
+    """The content of the frames in `data`, read by python-zstandard."""
     decompressor = zstandard.ZstdDecompressor(dict_data=dictionary)
     content = b""
     while data:

@@ -1,4 +1,4 @@
-"""Real records, taken from pywb's archives and the samples, and archives of every kind made of them."""
+"""Real records from pywb's archives and the samples, and archives of every kind built from them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 
 
 class Source(NamedTuple):
-    """Records without their closing line ends, each of which gets an index line; `end` closes one."""
+    """Records that get index lines, without their closing line ends; `end` closes a record."""
 
     records: list[bytes]
     end: bytes
 
     def names(self) -> list[str]:
-        """What tells the records from each other: WARC-Record-ID, or in ARC URL and date."""
+        """The names of the records: WARC-Record-ID, or URL and date in ARC."""
         return [name_of(record) for record in self.records]
 
     def parts(self) -> list[bytes]:
-        """The records as they stand in an uncompressed archive."""
+        """The records as an uncompressed archive contains them."""
         return [record + self.end for record in self.records]
 
     def members(self) -> list[bytes]:
@@ -43,7 +43,7 @@ class Source(NamedTuple):
 
 
 def name_of(record: bytes) -> str:
-    """WARC-Record-ID, or in ARC URL and date, of a record's bytes."""
+    """The name of a record: WARC-Record-ID, or URL and date in ARC."""
     if record.startswith(b"WARC/"):
         return field(record, "WARC-Record-ID")
     url, _, date, _, _ = record[: record.index(b"\n")].decode().split(" ")
@@ -94,7 +94,7 @@ def split_members(data: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def split_arc(data: bytes) -> list[bytes]:
-    """The records of an ARC file, without the line end behind each."""
+    """The records of an ARC file, without the line ends that follow them."""
     records, pos = [], 0
     while pos < len(data):
         block = data.index(b"\n", pos) + 1
@@ -105,24 +105,24 @@ def split_arc(data: bytes) -> list[bytes]:
 
 
 def gzip_member(content: bytes, level: int = 9) -> bytes:
-    """`content` as one gzip member, its header as short as can be."""
+    """`content` as one gzip member, with the shortest possible header."""
     deflater = zlib.compressobj(level, zlib.DEFLATED, 31)
     return deflater.compress(content) + deflater.flush()
 
 
 def zstd_frame(content: bytes, dictionary: zstandard.ZstdCompressionDict | None = None) -> bytes:
-    """`content` as one Zstandard frame, as IIPC's WARC-Zstd asks: with size and checksum."""
+    """`content` as one Zstandard frame, with size and checksum, as IIPC's WARC-Zstd requires."""
     compressor = zstandard.ZstdCompressor(dict_data=dictionary, write_checksum=True, write_content_size=True)
     return compressor.compress(content)
 
 
 def dictionary_frame(content: bytes) -> bytes:
-    """The skippable frame that a dictionary stands in at the start of an archive."""
+    """The skippable frame with a dictionary, for the start of an archive."""
     return DICTIONARY_MAGIC + len(content).to_bytes(4, "little") + content
 
 
-def places(parts: Sequence[bytes], start: int = 0) -> list[tuple[int, int]]:
-    """Where each part lies in the whole: (begin, end)."""
+def ranges(parts: Sequence[bytes], start: int = 0) -> list[tuple[int, int]]:
+    """The range of each part in the joined bytes: (begin, end)."""
     found = []
     for part in parts:
         found.append((start, start + len(part)))

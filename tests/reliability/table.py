@@ -9,12 +9,12 @@ from typing import NamedTuple
 _ROW = re.compile(
     r"^\| (?P<damage>.+) \| `(?P<slug>[a-z0-9-]+)` \| (?P<lines>[a-z ]+) \|(?P<message>.*)\| (?P<status>\d) \|$"
 )
-_PLACES = {"FILE": r"\S+", "N": r"\d+", "TEXT": r".+"}
-_PLACE = re.compile(r"\b(FILE|TEXT|N)\b")
+_PATTERNS = {"FILE": r"\S+", "N": r"\d+", "TEXT": r".+"}
+_PLACEHOLDER = re.compile(r"\b(FILE|TEXT|N)\b")
 
 
 class Row(NamedTuple):
-    """A row: which records get lines, what stderr says (a pattern a line), and the exit status."""
+    """A row: which records get lines, the lines of stderr as patterns, and the exit status."""
 
     slug: str
     lines: str
@@ -35,6 +35,6 @@ def read_table(page: Path) -> dict[str, Row]:
 
 
 def _pattern(message: str) -> re.Pattern[str]:
-    """The message as it is, but FILE, N and TEXT stand for a path, a number and a piece of the file."""
-    parts = _PLACE.split(message)
-    return re.compile("".join(_PLACES.get(part, re.escape(part)) for part in parts))
+    """A pattern for the message; FILE, N and TEXT match a path, a number and any text."""
+    parts = _PLACEHOLDER.split(message)
+    return re.compile("".join(_PATTERNS.get(part, re.escape(part)) for part in parts))

@@ -1,6 +1,6 @@
-"""The time that damage costs grows with a file's size, not with its square.
+"""The time that damage takes grows with a file's size, not with its square.
 
-The verdict is by growth: four times the size may take no more than eight times the time.
+The tests compare two sizes: four times the size may take at most eight times the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GZIP_HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\3"
 
 
 def broken(length: bytes) -> bytes:
-    """A record of about a kilobyte with a length that is wrong."""
+    """A record of about a kilobyte with a wrong length."""
     return RECORD.replace(b"5", length).replace(b"hello", b"x" * 900)
 
 
@@ -30,7 +30,7 @@ def deflated(content: bytes) -> bytes:
 
 
 def nested(head: bytes, block: Callable[[int], bytes]) -> bytes:
-    """A member that starts a record, and whose next block holds the members that follow."""
+    """A member that starts a record, and whose next block contains the following members."""
     start = b"WARC/1.0\r\nContent-Length: 99999999\r\n\r\n"
     unit = head + block(len(start)) + start
     inner = len(unit) + len(block(0))
@@ -38,12 +38,12 @@ def nested(head: bytes, block: Callable[[int], bytes]) -> bytes:
 
 
 def stored(size: int) -> bytes:
-    """The header of a deflate block that is stored as it is."""
+    """The header of a stored deflate block."""
     return b"\0" + size.to_bytes(2, "little") + (0xFFFF - size).to_bytes(2, "little")
 
 
 def raw(size: int) -> bytes:
-    """The header of a Zstandard block that is stored as it is."""
+    """The header of a raw Zstandard block."""
     return (size << 3).to_bytes(3, "little")
 
 
@@ -84,7 +84,7 @@ def test_time_grows_with_the_size_only(start: bytes, unit: bytes) -> None:
 
 
 def seconds(data: bytes) -> float:
-    """CPU time of reading it all."""
+    """The CPU time of reading all records."""
     before = time.process_time()
     for _ in read_records(lambda offset, size: data[offset : offset + size]):
         pass

@@ -1,4 +1,4 @@
-"""Files made to mislead a reader, each with the story of what went wrong, or would."""
+"""Files made to mislead a reader. A docstring says what went wrong, or could."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME = "<urn:uuid:1>"
 def record(
     block: bytes = b"hello", more: bytes = b"", name: str = NAME, length: bytes | None = None
 ) -> bytes:
-    """A WARC record with its closing line ends; `more` are header lines, `length` is not that of the block."""
+    """A WARC record with its closing line ends; `more` are header lines, `length` replaces the correct Content-Length."""
     size = length if length is not None else str(len(block)).encode()
     return (
         b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://example.org/\r\n"
@@ -33,12 +33,12 @@ def record(
 
 
 def names(data: bytes) -> list[str]:
-    """What the lines lead to, read back by warcio."""
+    """The names of the records at the ranges of the lines, read by warcio."""
     return [name_in(data[begin : begin + length]) for begin, length in findings(data).lines]
 
 
 def reasons(data: bytes) -> list[str]:
-    """What is named, without how far it reaches."""
+    """The reported reasons, without the number of skipped bytes."""
     return [damage.reason.split(";")[0] for damage in findings(data).damage]
 
 
@@ -47,7 +47,7 @@ packed = pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
 
 
 def test_a_member_does_not_swallow_one_of_its_size_whose_magic_is_damaged() -> None:
-    """The guess of a member's end was believed where the size at the end of the range was right."""
+    """The assumed end of a member was accepted if the size before it was right."""
     one, two = (gzip_member(record(name=f"<urn:uuid:{number}>")) for number in (1, 2))
     data = one + b"\0" + two[1:] + one
     assert names(data) == [NAME, NAME]
@@ -63,7 +63,7 @@ def test_every_optional_field_of_a_gzip_header_is_read() -> None:
     assert reasons(header[:-1] + b"\0" + body) == ["gzip header CRC16 mismatch"]
 
 
-def test_an_archive_within_a_record_stays_within_it() -> None:
+def test_an_archive_inside_a_record_gets_no_lines() -> None:
     inner = b"".join(gzip_member(record(name=f"<urn:uuid:{number}>")) for number in (7, 8))
     for level in (0, 9):  # level 0 leaves the inner members as they are
         assert names(gzip_member(record(inner), level)) == [NAME]
@@ -71,7 +71,7 @@ def test_an_archive_within_a_record_stays_within_it() -> None:
     assert names(record(record(name="<urn:uuid:7>"))) == [NAME]
 
 
-def test_an_archive_within_a_record_is_passed_over_where_the_outer_checksum_is_wrong() -> None:
+def test_an_archive_inside_a_record_is_skipped_if_the_outer_checksum_is_wrong() -> None:
     inner = b"".join(gzip_member(record(name=f"<urn:uuid:{number}>")) for number in (7, 8))
     outer = gzip_member(record(inner), 0)
     data = outer[:-8] + b"\0\0\0\0" + outer[-4:] + gzip_member(record())
@@ -79,8 +79,8 @@ def test_an_archive_within_a_record_is_passed_over_where_the_outer_checksum_is_w
     assert reasons(data) == ["gzip CRC32 mismatch"]
 
 
-def test_a_member_that_broke_off_does_not_hide_its_copy() -> None:
-    """A download that starts anew within the file: both inflate as one, up to the copy's end."""
+def test_a_truncated_member_does_not_hide_its_copy() -> None:
+    """A download that was restarted inside the file: both members inflate as one, up to the copy's end."""
     member = gzip_member(record(b"x" * 50 + os.urandom(200) + b"y" * 50))
     for cut in range(20, len(member) - 1):
         assert names(member[:cut] + member) == [NAME], cut
@@ -134,28 +134,28 @@ def test_a_length_with_space_or_zeros_is_read(pack: type[bytes], length: bytes) 
 
 
 @pytest.mark.parametrize("pack", [gzip_member, zstd_frame], ids=["gz", "zst"])
-def test_a_second_record_behind_many_blank_lines_is_noticed(pack: type[bytes]) -> None:
-    """Only the first 256 KiB behind a block were looked at."""
+def test_a_second_record_after_many_blank_lines_is_reported(pack: type[bytes]) -> None:
+    """Only the first 256 KiB after a block were checked."""
     data = pack(record() + b"\r\n" * 200_000 + record(name="<urn:uuid:2>"))
     assert findings(data).lines == []
     assert len(reasons(data)) == 1 and reasons(data)[0].endswith("contains more than one record")
 
 
 @pytest.mark.parametrize("pack", [gzip_member, zstd_frame], ids=["gz", "zst"])
-def test_a_record_behind_many_blank_lines_is_not_passed_over(pack: type[bytes]) -> None:
-    """A first piece of line ends was taken for a member without content."""
+def test_a_record_after_many_blank_lines_is_not_skipped(pack: type[bytes]) -> None:
+    """A member whose first piece is line ends was treated as a member without content."""
     data = pack(b"\r\n" * 500_000 + record()) + pack(record(name="<urn:uuid:2>"))
     assert names(data) == ["<urn:uuid:2>"]
     assert reasons(data) == ["no WARC or ARC record starts here"]
 
 
-def test_a_frame_of_garbage_behind_one_of_line_ends_is_named() -> None:
+def test_a_frame_of_garbage_after_a_frame_of_line_ends_is_reported() -> None:
     data = zstd_frame(CRLF) + zstd_frame(b"garbage") + zstd_frame(record())
     assert names(data) == [NAME]
     assert reasons(data) == ["no WARC or ARC record starts here"]
 
 
-def test_a_dictionary_frame_that_promises_gigabytes_is_refused() -> None:
+def test_a_dictionary_frame_of_gigabytes_is_refused() -> None:
     bomb = zstd_frame(bytes(100 << 20))
     data = b"\x5d\x2a\x4d\x18" + struct.pack("<I", len(bomb)) + bomb + zstd_frame(record())
     assert reasons(data) == ["cannot read the zstd dictionary (larger than 16 mib)"]
@@ -188,5 +188,5 @@ def test_damage_is_reported_separately_up_to_a_limit() -> None:
 
 
 def test_gzip_is_read_by_others_as_we_read_it() -> None:
-    """What is built here is what Python's gzip builds, but for the name and the time in the header."""
+    """The members built here are those of Python's gzip, except for the name and the time in the header."""
     assert gzip.decompress(gzip_member(record())) == record()

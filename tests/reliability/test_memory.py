@@ -1,4 +1,4 @@
-"""Memory stays flat whatever the size of a record, and however much a small file expands to."""
+"""Memory does not grow with the size of a record, nor with the size to which a small file expands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import zstandard
 from isal import isal_zlib
 
 LIMIT = 100
-"""MB. Measured 27 to 42; a record that was held whole would take 500 or more."""
+"""MB. Measured 27 to 42; a whole record in memory would take 500 or more."""
 
 MB = 1_000_000
 GB = 1000 * MB
@@ -28,7 +28,7 @@ Packer = Callable[[Path, list[Iterator[bytes]]], None]
 
 
 def header(size: int) -> bytes:
-    """The header of a response without a digest: its payload has to be hashed."""
+    """The header of a response without a digest, so that its payload has to be hashed."""
     return (
         b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://example.org/large\r\n"
         b"WARC-Record-ID: <urn:uuid:1>\r\nWARC-Date: 2020-01-01T00:00:00Z\r\nContent-Length: %d\r\n\r\n"
@@ -50,7 +50,7 @@ def large(size: int) -> Iterator[bytes]:
 
 
 def write_plain(path: Path, records: list[Iterator[bytes]]) -> None:
-    """Zeros become holes of the file."""
+    """Write the pieces; zeros become holes in the file."""
     with path.open("wb") as file:
         for pieces in records:
             for piece in pieces:
@@ -62,7 +62,7 @@ def write_plain(path: Path, records: list[Iterator[bytes]]) -> None:
 
 
 def write_gzip(path: Path, records: list[Iterator[bytes]]) -> None:
-    """A member a record, packed quickly."""
+    """One member per record, compressed quickly."""
     with path.open("wb") as file:
         for pieces in records:
             deflater = isal_zlib.compressobj(1, zlib.DEFLATED, 31)
@@ -72,7 +72,7 @@ def write_gzip(path: Path, records: list[Iterator[bytes]]) -> None:
 
 
 def write_tight_gzip(path: Path, records: list[Iterator[bytes]]) -> None:
-    """A member a record, packed as tightly as zlib can: 1000 to 1."""
+    """One member per record, at zlib's best ratio: 1000 to 1."""
     with path.open("wb") as file:
         for pieces in records:
             deflater = zlib.compressobj(9, zlib.DEFLATED, 31)
@@ -82,7 +82,7 @@ def write_tight_gzip(path: Path, records: list[Iterator[bytes]]) -> None:
 
 
 def write_zst(path: Path, records: list[Iterator[bytes]]) -> None:
-    """A frame a record."""
+    """One frame per record."""
     with path.open("wb") as file:
         for pieces in records:
             deflater = zstandard.ZstdCompressor(level=1, write_checksum=True).compressobj()
@@ -130,7 +130,7 @@ def test_memory_is_flat(name: str, write: Packer, size: int, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("write", [write_tight_gzip, write_zst])
-def test_memory_is_flat_where_a_length_lies(write: Packer, tmp_path: Path) -> None:
+def test_memory_is_flat_if_a_length_is_wrong(write: Packer, tmp_path: Path) -> None:
     path = tmp_path / "a.warc.gz"
     bomb = iter([header(10), *large(100 * MB)])
     write(path, [bomb, iter([SMALL])])
@@ -140,7 +140,7 @@ def test_memory_is_flat_where_a_length_lies(write: Packer, tmp_path: Path) -> No
     assert peak < LIMIT
 
 
-def test_memory_is_flat_where_everything_is_damaged(tmp_path: Path) -> None:
+def test_memory_is_flat_if_everything_is_corrupt(tmp_path: Path) -> None:
     path = tmp_path / "a.warc"
     path.write_bytes(b"WARC/1.0\r\nWARC-Type: response\r\n\r\n\r\n\r\n" * 200_000)
     status, peak = index_with_peak(path, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Every row of docs/reliability.md, run through the command."""
+"""Every row of docs/reliability.md, tested with the command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOBODY = 65534
 _SUMMARY = re.compile(r"\d+ captures? of \d+ archives?|\d+ failures? in \d+ inputs?")
 
 
-def test_every_row_has_a_builder_and_every_builder_a_row() -> None:
+def test_every_row_has_a_builder_and_every_builder_has_a_row() -> None:
     assert list(ROWS) and sorted(ROWS) == sorted(BUILDERS)
 
 
@@ -53,7 +53,7 @@ def _run(case: Case, folder: Path) -> int:
 
 
 def _run_forbidden(case: Case) -> int:
-    """As `_run`, of files that may not be read; root, who may read all, becomes nobody for it."""
+    """As `_run`, but the files cannot be read. Root can read everything, and becomes nobody for the test."""
     is_root = os.geteuid() == 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -78,7 +78,7 @@ def _write(case: Case, folder: Path) -> list[str]:
 
 
 def _expected(lines: str, case: Case) -> frozenset[int]:
-    """The records without a line, after a look at whether the row's word fits the case."""
+    """The records without a line, after a check that `lines` matches the case."""
     everything = frozenset(range(len(case.names)))
     fits = {
         "all": not case.hit and bool(case.names),
@@ -86,12 +86,12 @@ def _expected(lines: str, case: Case) -> frozenset[int]:
         "all before": case.hit == {len(case.names) - 1},
         "none": case.hit == everything,
     }
-    assert fits[lines], f"{lines!r} is not what the builder of the case does"
+    assert fits[lines], f"{lines!r} does not match the case"
     return case.hit
 
 
 def _names(out: bytes, folder: Path, case: Case) -> list[str]:
-    """The record that each line leads to, read back by warcio."""
+    """The record at the range of each line, read by warcio."""
     found = []
     for line in out.decode().splitlines():
         fields = json.loads(line.split(" ", 2)[2])

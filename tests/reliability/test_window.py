@@ -1,4 +1,4 @@
-"""The window gives the bytes that a file has, wherever and however it is asked."""
+"""The window returns the bytes of the file, for any order of requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def window_of(data: bytes, chunk: int) -> Window:
     return Window(lambda offset, size: data[offset : offset + size], chunk)
 
 
-def test_any_range_in_any_order_is_the_file_s() -> None:
+def test_ranges_in_any_order_are_those_of_the_file() -> None:
     rng = random.Random(3)
     for _ in range(300):
         data = rng.randbytes(rng.choice((0, 1, 100, 1000, 4096)))
@@ -37,7 +37,7 @@ def test_a_peek_does_not_move_the_view() -> None:
     assert reads == [0, 9000]
 
 
-def test_the_end_is_found_however_it_is_asked_for() -> None:
+def test_the_end_is_found_after_any_requests() -> None:
     for size in (0, 1, 99, 100, 101, 200, 300, 6399, 6400, 6401):
         for before in ((), (0,), (size // 2,), (size + 5,)):
             window = window_of(bytes(size), 100)
@@ -46,12 +46,12 @@ def test_the_end_is_found_however_it_is_asked_for() -> None:
             assert window.end() == size
 
 
-def test_no_offset_is_too_far() -> None:
+def test_offsets_can_be_far_behind_the_end() -> None:
     window = Window(lambda offset, size: memoryview(bytes(10))[offset : offset + size].tobytes(), 100)
     assert window.get(10**30, 5) == window.peek(10**30, 5) == b""
 
 
-def test_a_search_finds_what_lies_across_two_reads() -> None:
+def test_a_search_finds_a_match_across_two_reads() -> None:
     pattern = re.compile(rb"(?<=\n)start.{%d}end" % (OVERLAP - 100), re.S)
     match = b"\nstart" + bytes(OVERLAP - 100) + b"end"
     for before in range(0, 5 * OVERLAP, OVERLAP // 3):
@@ -62,7 +62,7 @@ def test_a_search_finds_what_lies_across_two_reads() -> None:
 
 
 def test_the_file_s_end_is_read_once() -> None:
-    """Near the end of a file each look copied what was left of it, and read again to find nothing."""
+    """Near the end of a file each request copied the rest of the buffer and read again without result."""
     reads = 0
     data = bytes(1000)
 

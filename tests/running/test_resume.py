@@ -131,7 +131,7 @@ def sorts(monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 @pytest.fixture
 def shards(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    return Counted(monkeypatch, "write_shard_files")
+    return Counted(monkeypatch, "write_shard_of")
 
 
 def small_files(folder: Path) -> list[str]:

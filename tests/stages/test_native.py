@@ -1,4 +1,4 @@
-"""The compiled part is used where it was made of the sources that are here, and nowhere else."""
+"""The compiled part is used only if it was compiled from the current sources."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ STALE = f"import cdxmill.stages._native as compiled; compiled.sources += 1; {SHO
 GONE = f"import sys; sys.modules['cdxmill.stages._native'] = None; {SHOW}"
 
 
-def test_it_was_compiled_from_the_sources_that_are_here() -> None:
+def test_it_was_compiled_from_the_current_sources() -> None:
     files = sorted(SOURCES.glob("*.[ch]"))
-    assert zlib.crc32(b"".join(path.read_bytes() for path in files)) == native.SOURCES, "put it in"
+    assert zlib.crc32(b"".join(path.read_bytes() for path in files)) == native.SOURCES, "update SOURCES"
     assert native.read is not None, "install a C compiler and Python's headers, and run bin/test again"
 
 
-@pytest.mark.parametrize("start", [STALE, GONE], ids=["from-other-sources", "not-there"])
-def test_what_does_not_fit_is_not_used(start: str) -> None:
+@pytest.mark.parametrize("start", [STALE, GONE], ids=["other-sources", "missing"])
+def test_a_missing_or_outdated_module_is_not_used(start: str) -> None:
     done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=True)
     assert done.stdout == "None None\n"

@@ -1,4 +1,4 @@
-"""A window shows the file's own bytes, wherever it is looked through, and a gzip member its content."""
+"""A window returns the bytes of the file at any offset; a gzip member is inflated to its content."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def window_of(data: bytes, chunk: int) -> Window:
 
 
 @given(datas, chunks, looks)
-def test_every_look_shows_what_is_there(data: bytes, chunk: int, places: list[tuple[int, int, bool]]) -> None:
+def test_every_range_is_that_of_the_file(data: bytes, chunk: int, reads: list[tuple[int, int, bool]]) -> None:
     window = window_of(data, chunk)
-    for offset, size, aside in places:
+    for offset, size, aside in reads:
         look = window.peek if aside else window.get
         assert look(offset, size) == data[offset : offset + size]
         buffer, index = window.at(offset, size)
@@ -34,11 +34,11 @@ def test_every_look_shows_what_is_there(data: bytes, chunk: int, places: list[tu
 
 
 @given(datas, chunks, looks)
-def test_the_end_is_found_wherever_one_has_looked(
-    data: bytes, chunk: int, places: list[tuple[int, int, bool]]
+def test_the_end_is_found_after_any_reads(
+    data: bytes, chunk: int, reads: list[tuple[int, int, bool]]
 ) -> None:
     window = window_of(data, chunk)
-    for offset, size, _ in places:
+    for offset, size, _ in reads:
         window.get(offset, size)
     assert window.end() == len(data)
 
@@ -52,7 +52,7 @@ def test_a_search_finds_the_next_match_across_reads(data: bytes, chunk: int, off
     assert found == (match.start() if match else -1)
 
 
-def test_reading_on_reads_no_byte_twice() -> None:
+def test_sequential_reading_reads_no_byte_twice() -> None:
     data = bytes(100_000)
     read = 0
 
@@ -84,7 +84,7 @@ def test_a_member_that_expands_a_thousand_times_comes_in_small_pieces() -> None:
 
 
 @given(st.binary(max_size=200), st.data())
-def test_a_cut_member_says_that_it_is_cut(content: bytes, data: st.DataObject) -> None:
+def test_a_truncated_member_is_reported_as_truncated(content: bytes, data: st.DataObject) -> None:
     member = gzip.compress(content)
     size = data.draw(st.integers(1, len(member) - 1))
     with pytest.raises(MemberError) as error:
@@ -94,7 +94,7 @@ def test_a_cut_member_says_that_it_is_cut(content: bytes, data: st.DataObject) -
 
 
 @given(st.binary(min_size=1, max_size=500), st.integers(20, 600))
-def test_the_start_of_a_member_is_seen_without_the_rest(content: bytes, size: int) -> None:
+def test_the_start_of_a_member_is_read_without_the_rest(content: bytes, size: int) -> None:
     member = gzip.compress(content)
     start = inflate_start(window_of(member, 50), 0, size)
     assert content.startswith(start)

@@ -1,4 +1,4 @@
-"""Servers on loopback: one that fails as it is told, and moto's S3. tests/storage/name_node.py is a third."""
+"""Servers on loopback: a web server that fails on request, and moto's S3. A third is in name_node.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .web_file import BODY, A
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No proxy, credentials, endpoint or Hadoop of whoever runs the tests; clients that are new."""
+    """No proxy, credentials or Hadoop settings of the user who runs the tests, and new clients."""
     for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
@@ -46,13 +46,13 @@ def file(server: RangeServer) -> Served:
 
 @pytest.fixture
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits between tries are short."""
+    """Make waits between tries short."""
     monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
 
 
 @pytest.fixture
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds between tries, which are not waited."""
+    """The waits between tries in seconds; none is really waited for."""
     seconds: list[float] = []
     monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=seconds.append))
     return seconds

@@ -1,4 +1,4 @@
-"""What every storage keeps to: one suite for reading, one for writing, run on each."""
+"""The contract of every storage: one suite for reading, one for writing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cdxmill.storage.choose import (
     open_ranges,
     read_bytes,
     remove,
-    same_place,
+    same_location,
     status,
     write_atomic,
 )
@@ -31,18 +31,18 @@ BODY = random.Random(3).randbytes(300_000)
 
 
 def check_storage(open_ranges: OpenRanges, file_size: FileSize, put: Put) -> None:
-    """`put(name, body)` stores a file and gives its path or URL; a name never put gives an absent one."""
-    place = put("a.warc.gz", BODY)
-    with open_ranges(place) as read_at:
+    """Check reads. `put(name, body)` stores a file and returns its path or URL."""
+    path = put("a.warc.gz", BODY)
+    with open_ranges(path) as read_at:
         _check_ranges(read_at)
-    with open_ranges(place) as one, open_ranges(place) as other:
+    with open_ranges(path) as one, open_ranges(path) as other:
         assert one(1000, 10) + other(0, 10) == BODY[1000:1010] + BODY[:10], (
             "two readers do not disturb each other"
         )
-    assert file_size(place) == len(BODY)
+    assert file_size(path) == len(BODY)
     _check_names(open_ranges, put)
     _check_empty(open_ranges, file_size, put("empty.warc", b""))
-    _check_absent(open_ranges, file_size, place.replace("a.warc.gz", "absent.warc.gz"))
+    _check_absent(open_ranges, file_size, path.replace("a.warc.gz", "absent.warc.gz"))
 
 
 def _check_ranges(read_at: ReadAt) -> None:
@@ -70,61 +70,61 @@ def _check_ranges(read_at: ReadAt) -> None:
 
 
 def _check_names(open_ranges: OpenRanges, put: Put) -> None:
-    place = put("dir one/b+c=ü.warc", b"0123456789")
-    with open_ranges(place) as read_at:
+    path = put("dir one/b+c=ü.warc", b"0123456789")
+    with open_ranges(path) as read_at:
         assert read_at(2, 3) == b"234", "names with spaces and other letters"
 
 
-def _check_empty(open_ranges: OpenRanges, file_size: FileSize, place: str) -> None:
-    with open_ranges(place) as read_at:
+def _check_empty(open_ranges: OpenRanges, file_size: FileSize, path: str) -> None:
+    with open_ranges(path) as read_at:
         assert read_at(0, 100) == b""
         assert read_at(50, 100) == b""
-    assert file_size(place) == 0
+    assert file_size(path) == 0
 
 
-def _check_absent(open_ranges: OpenRanges, file_size: FileSize, place: str) -> None:
-    with pytest.raises(AbsentError) as caught, open_ranges(place) as read_at:
+def _check_absent(open_ranges: OpenRanges, file_size: FileSize, path: str) -> None:
+    with pytest.raises(AbsentError) as caught, open_ranges(path) as read_at:
         read_at(0, 1)
     assert caught.value.path.endswith("absent.warc.gz"), "the file is named"
     assert "\n" not in str(caught.value)
-    assert caught.value.hint, "what to do about it"
-    assert file_size(place) == 0
+    assert caught.value.hint
+    assert file_size(path) == 0
 
 
 def check_writing(folder: str) -> None:
-    """`folder` is a path or URL where nothing is yet."""
+    """Check writes below `folder`, a path or URL that does not exist yet."""
     assert list_folder(folder) == {}
     _check_whole_or_absent(join(folder, "a.cdx.gz"))
     _check_listing(folder)
     _check_removal(join(folder, "a.cdx.gz"))
     _check_times(folder)
-    assert same_place(folder, f"{folder}/")
-    assert not same_place(folder, join(folder, "below"))
+    assert same_location(folder, f"{folder}/")
+    assert not same_location(folder, join(folder, "below"))
 
 
-def write(place: str, body: bytes) -> None:
-    with write_atomic(place) as file:
+def write(path: str, body: bytes) -> None:
+    with write_atomic(path) as file:
         file.write(body)
 
 
-def _check_whole_or_absent(place: str) -> None:
-    with write_atomic(place) as file:
+def _check_whole_or_absent(path: str) -> None:
+    with write_atomic(path) as file:
         file.write(BODY[:100_000])
-        assert not exists(place)
+        assert not exists(path)
         file.write(BODY[100_000:])
-    assert read_bytes(place) == BODY
+    assert read_bytes(path) == BODY
     for error in (KeyError, InputError("a", "b"), StoppedError("c"), KeyboardInterrupt):
         with (
             pytest.raises((KeyError, InputError, StoppedError, KeyboardInterrupt)),
-            write_atomic(place) as file,
+            write_atomic(path) as file,
         ):
             file.write(b"half")
             raise error
-    assert read_bytes(place) == BODY, "what stood there stays"
-    write(place, b"other")
-    assert read_bytes(place) == b"other", "and is replaced"
-    write(place, b"")
-    assert read_bytes(place) == b""
+    assert read_bytes(path) == BODY, "the old file is kept"
+    write(path, b"other")
+    assert read_bytes(path) == b"other", "and is replaced"
+    write(path, b"")
+    assert read_bytes(path) == b""
 
 
 def _check_listing(folder: str) -> None:
@@ -139,16 +139,16 @@ def _check_listing(folder: str) -> None:
     deep = join(folder, "below", "deep")
     assert list_folder(f"{deep}/").keys() == list_folder(deep).keys() == {"b+c=ü d.cdx"}
     assert read_bytes(join(deep, "b+c=ü d.cdx")) == BODY[:70_000]
-    assert list_folder(join(folder, "below.cdx")) == {}, "a file is no folder"
+    assert list_folder(join(folder, "below.cdx")) == {}, "a file is not a folder"
     assert list_folder(join(folder, "belo")) == {}
 
 
-def _check_removal(place: str) -> None:
-    assert exists(place)
-    remove(place)
-    remove(place)
-    assert status(place) is None
-    with pytest.raises(AbsentError), open_ranges(place) as read_at:
+def _check_removal(path: str) -> None:
+    assert exists(path)
+    remove(path)
+    remove(path)
+    assert status(path) is None
+    with pytest.raises(AbsentError), open_ranges(path) as read_at:
         read_at(0, 1)
 
 

@@ -1,4 +1,4 @@
-"""A name node and data node in one, on loopback: WebHDFS over files in memory, which fails as it is told."""
+"""A name node and data node in one, on loopback: WebHDFS over files in memory, which fails on request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFIX = "/webhdfs/v1"
 
 @dataclass
 class Stored:
-    """A file, with what HDFS knows it by."""
+    """A file, with its id and time in HDFS."""
 
     body: bytes
     number: int
@@ -32,15 +32,15 @@ class NameNode(QuietServer):
         self.files: dict[str, Stored] = {}
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         self.refusals: list[tuple[int, str]] = []
-        """Status and exception that the name node answers with next, one a request."""
+        """Statuses and exceptions of the next answers of the name node, one per request."""
         self.data_refusals: list[tuple[int, str]] = []
-        """The same, of the data node."""
+        """The same for the data node."""
         self.cuts: list[int] = []
-        """Bytes of a body that is read after which the connection is cut, one a request."""
+        """Bytes of a body after which the connection is closed, one per request."""
         self.lost: list[str] = []
-        """Operations that are done but not answered, one a request."""
+        """Operations that are done but not answered, one per request."""
         self.page: bytes | None = None
-        """Answered to everything: what listens here is no name node."""
+        """The answer to every request, as of a server that is not a name node."""
         self._numbers = 0
 
     @property
@@ -48,7 +48,7 @@ class NameNode(QuietServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def put(self, path: str, body: bytes) -> Stored:
-        """A file that no other was before."""
+        """Store a file with a new id."""
         self._numbers += 1
         self.files[path] = Stored(body, self._numbers)
         return self.files[path]
@@ -162,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def name_node() -> Iterator[NameNode]:
-    """A running one; it is gone behind the `with`."""
+    """A running name node, stopped at the end of the `with`."""
     server = NameNode()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

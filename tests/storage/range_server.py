@@ -1,4 +1,4 @@
-"""A web server on loopback that gives ranges of files in memory, and fails as it is told."""
+"""A web server on loopback that serves ranges of files in memory, and fails on request."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class Served:
     """ETags of the next answers."""
     headers: dict[str, str] = field(default_factory=dict)
     statuses: list[int] = field(default_factory=list)
-    """Answered instead of the file, one a request, until there are none left."""
+    """Statuses to answer instead of the file, one per request."""
     retry_after: str | None = None
     page: bytes = b""
     """Sent in chunks as the body of such an answer."""
     cuts: list[int] = field(default_factory=list)
-    """Bytes of the body after which the connection is cut, one a request."""
+    """Bytes of the body after which the connection is closed, one per request."""
     drops: int = 0
-    """So many requests get no answer at all: the connection is closed."""
+    """Number of requests that get no answer: the connection is closed."""
     knows_ranges: bool = True
     tells_length: bool = True
     tells_total: bool = True
     shift: int = 0
-    """Ranges are answered so many bytes too late."""
+    """Bytes by which answered ranges are shifted to the end."""
     surplus: bytes = b""
     """Sent behind every body."""
     stall: float = 0
@@ -90,7 +90,7 @@ class RangeServer(QuietServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def add(self, path: str, body: bytes) -> Served:
-        """Serve `body` at `path`; what comes back can be told to fail."""
+        """Serve `body` at `path`. Set fields of the result to make requests fail."""
         self.files[path] = Served(body)
         return self.files[path]
 
@@ -139,9 +139,9 @@ class _Handler(BaseHTTPRequestHandler):
         if page:
             self.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(page), page))
 
-    def _redirect(self, place: str) -> None:
+    def _redirect(self, location: str) -> None:
         self.send_response(302)
-        self.send_header("Location", place)
+        self.send_header("Location", location)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -178,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving() -> Iterator[RangeServer]:
-    """A running server; it is gone behind the `with`."""
+    """A running server, stopped at the end of the `with`."""
     server = RangeServer()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

@@ -20,7 +20,7 @@ from cdxmill.storage.choose import (
     open_ranges,
     read_bytes,
     remove,
-    same_place,
+    same_location,
     total_size,
     write_atomic,
 )
@@ -123,20 +123,22 @@ def test_nothing_is_written_to_web_servers(url: str) -> None:
     for call in (write_atomic, list_folder, remove):
         with pytest.raises(UsageError) as caught:
             call(url)
-        assert str(caught.value).startswith(f"{url}: {url.partition(':')[0].lower()}:// has no folders")
+        assert str(caught.value).startswith(
+            f"{url}: {url.partition(':')[0].lower()}:// cannot be written or listed"
+        )
 
 
 def test_two_machines_at_one_file_of_a_shared_folder_do_not_meet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = str(tmp_path / "a.cdx.gz")
+    path = str(tmp_path / "a.cdx.gz")
     monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1_0001_m_000000_0")
-    with write_atomic(place) as one:
+    with write_atomic(path) as one:
         monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1_0001_m_000000_1")
-        with write_atomic(place) as other:
+        with write_atomic(path) as other:
             one.write(b"1" * 100)
             other.write(b"2" * 50)
-    assert read_bytes(place) == b"1" * 100
+    assert read_bytes(path) == b"1" * 100
     assert list(list_folder(tmp_path)) == ["a.cdx.gz"]
 
 
@@ -161,11 +163,11 @@ def test_a_folder_that_cannot_be_looked_into_is_an_input_error(tmp_path: Path) -
         ("hdfs://h:1/c", "hdfs:///c", True),
     ],
 )  # fmt: skip
-def test_places_are_compared_however_they_are_written(
+def test_locations_are_compared_in_any_spelling(
     one: str, other: str, same: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("fs_defaultFS", "hdfs://h:1")
-    assert same_place(one, other) is same_place(other, one) is same
+    assert same_location(one, other) is same_location(other, one) is same
 
 
 def test_missing_libraries_are_told_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:

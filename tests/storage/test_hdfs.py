@@ -134,7 +134,7 @@ def test_a_name_node_that_is_down_is_told_with_its_address(
 def test_a_host_that_does_not_exist_is_told_at_once(slept: list[float]) -> None:
     told = error_of("hdfs://no-such-host.invalid:9000/a")
     assert told == (
-        "there is no such host: http://no-such-host.invalid:9870;"
+        "unknown host: http://no-such-host.invalid:9870;"
         " set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
     )
     assert slept == []
@@ -143,20 +143,20 @@ def test_a_host_that_does_not_exist_is_told_at_once(slept: list[float]) -> None:
 @pytest.mark.parametrize("page", [b"<html>", b"[]", b'{"RemoteException": 1}', b""])
 def test_what_is_no_name_node_is_told(node: NameNode, page: bytes) -> None:
     node.page = page
-    told = f"{node.address} is no WebHDFS (404 Not Found); set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
+    told = f"{node.address} is not a WebHDFS server (404 Not Found); set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
     assert error_of(URL) == told
 
 
 def test_what_is_refused_is_told_at_once(node: NameNode) -> None:
     node.refusals = [(403, "AccessControlException")]
-    told = "is refused (403 AccessControlException: AccessControlException of the test); check its rights"
+    told = "refused (403 AccessControlException: AccessControlException of the test); check the access rights"
     assert error_of(URL) == told
 
 
 def test_absent_files_and_folders_are_told(node: NameNode) -> None:
     assert error_of("hdfs:///crawl/none") == "cannot be read (no such file); check the path"
     assert error_of("hdfs:///crawl") == "is a folder; name a file, or a folder with archives"
-    assert error_of("hdfs://host") == "names no file; write hdfs://[HOST[:PORT]]/PATH"
+    assert error_of("hdfs://host") == "the URL has no path; use hdfs://[HOST[:PORT]]/PATH"
 
 
 def test_a_body_that_is_cut_is_continued(node: NameNode, hurry: None) -> None:
@@ -176,7 +176,7 @@ def test_a_data_node_in_trouble_is_asked_again(node: NameNode, hurry: None) -> N
 
 def test_bodies_that_bring_nothing_are_given_up(node: NameNode, hurry: None) -> None:
     node.cuts = [0] * 100
-    assert error_of(URL) == "did not answer (the connection was cut) after 8 tries; run it again"
+    assert error_of(URL) == "did not answer (connection lost) after 8 tries; run it again"
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(node: NameNode) -> None:
@@ -208,8 +208,8 @@ def test_a_write_that_is_refused_leaves_nothing(node: NameNode, at_data_node: bo
         refusals = node.data_refusals if at_data_node else node.refusals
         refusals.append((403, "DSQuotaExceededException"))
     assert str(caught.value) == (
-        f"{URL}: cannot be written: is refused (403 DSQuotaExceededException:"
-        " DSQuotaExceededException of the test); check its rights"
+        f"{URL}: cannot be written: refused (403 DSQuotaExceededException:"
+        " DSQuotaExceededException of the test); check the access rights"
     )
     assert {path: file.body for path, file in node.files.items()} == {PATH: BODY}
 

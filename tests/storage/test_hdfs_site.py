@@ -86,7 +86,7 @@ def test_an_address_alone_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("default", ["", "file:///", "s3a://bucket"])
 def test_without_a_default_file_system_a_host_has_to_be_named(write_conf: WriteConf, default: str) -> None:
     write_conf("core-site.xml", {"fs.defaultFS": default})
-    with pytest.raises(UsageError, match="name the host"):
+    with pytest.raises(UsageError, match="use hdfs://HOST/PATH"):
         web_addresses("")
 
 

@@ -37,8 +37,8 @@ def test_nothing_is_left_open(server: RangeServer, file: Served) -> None:
     [
         (404, "cannot be read (404 Not Found); check the URL"),
         (410, "cannot be read (410 Gone); check the URL"),
-        (403, "cannot be read (403 Forbidden); check its rights"),
-        (401, "cannot be read (401 Unauthorized); check its rights"),
+        (403, "cannot be read (403 Forbidden); check the access rights"),
+        (401, "cannot be read (401 Unauthorized); check the access rights"),
         (400, "cannot be read (400 Bad Request)"),
         (501, "cannot be read (501 Not Implemented)"),
     ],
@@ -78,7 +78,7 @@ def test_a_range_that_was_not_asked_for_is_refused(
 ) -> None:
     with open_ranges(server.url + A) as read_at:
         file.shift = shift
-        told = f"the server answers a request for bytes 5-14 with bytes {got}/1048576; fetch the file"
+        told = f"the server answers a request for bytes 5-14 with bytes {got}/1048576; download the file"
         with pytest.raises(InputError, match=told):
             read_at(5, 10)
 

@@ -1,4 +1,4 @@
-"""The way to a web server: URLs, hosts, certificates, redirects, proxies."""
+"""The connection to a web server: URLs, hosts, certificates, redirects, proxies."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_host_that_does_not_exist_is_told_at_once(
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    assert error_of("http://archive.invalid/a.warc.gz") == "there is no such host; check the URL"
+    assert error_of("http://archive.invalid/a.warc.gz") == "unknown host; check the URL"
     assert slept == []
 
 
@@ -73,14 +73,14 @@ def test_bytes_of_no_encoding_in_a_url_are_no_fault_of_ours(server: RangeServer)
     assert "404" in error_of(server.url + os.fsdecode(b"/a\xfc.warc.gz"))
 
 
-def test_the_place_of_a_redirect_is_remembered(server: RangeServer, file: Served) -> None:
+def test_the_target_of_a_redirect_is_remembered(server: RangeServer, file: Served) -> None:
     server.add("/moved/a.warc.gz", b"").moved_to = "../crawl/a.warc.gz"
     assert read_all(server.url + "/moved/a.warc.gz") == BODY
     assert server.ranges("/moved/a.warc.gz") == ["bytes=0-0"]
 
 
 @pytest.mark.parametrize("status", [403, 404, 503])
-def test_where_the_place_of_a_redirect_is_gone_the_first_one_is_asked(
+def test_if_the_target_of_a_redirect_is_gone_the_first_url_is_asked(
     server: RangeServer, file: Served, hurry: None, status: int
 ) -> None:
     with serving() as other:

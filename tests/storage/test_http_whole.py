@@ -14,7 +14,7 @@ from .web_file import BODY, A, error_of, read_all
 def test_what_a_server_compresses_on_the_way_is_refused(server: RangeServer) -> None:
     file = server.add("/a.warc", BODY)
     file.headers["Content-Encoding"], file.knows_ranges = "gzip", False
-    told = "the server compresses what it sends (gzip): offsets would be wrong; fetch the file, then index it"
+    told = "the server compresses the file (gzip), so offsets would be wrong; download the file and use the local copy"
     assert error_of(server.url + "/a.warc") == told
 
 
@@ -53,7 +53,7 @@ def test_a_whole_file_is_as_long_as_was_said_first(server: RangeServer, file: Se
 def test_one_machine_of_several_may_not_know_ranges(server: RangeServer, file: Served, hurry: None) -> None:
     with open_ranges(server.url + A) as read_at:
         file.knows_ranges = False
-        with pytest.raises(InputError, match="the whole file came instead of a range"):
+        with pytest.raises(InputError, match="the server sent the whole file instead of a range"):
             read_at(0, 10)
         file.knows_ranges = True
         assert read_at(0, 10) == BODY[:10]

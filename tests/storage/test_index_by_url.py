@@ -107,8 +107,8 @@ def test_failures_are_named_with_their_line_and_the_rest_is_indexed(
     assert sorted(capfd.readouterr().err.splitlines()) == [
         f"{manifest}:1: {url}/absent.warc.gz: cannot be read (404 Not Found); check the URL",
         f"{manifest}:2: {url}/down.warc.gz: did not answer (503) after 8 tries; run it again",
-        f"{manifest}:3: {url}/refused.warc.gz: cannot be read (403 Forbidden); check its rights",
-        f"{manifest}:4: ftp://h/a.warc.gz: ftp:// cannot be read; name a path, or a file, http(s), s3 or hdfs URL",
+        f"{manifest}:3: {url}/refused.warc.gz: cannot be read (403 Forbidden); check the access rights",
+        f"{manifest}:4: ftp://h/a.warc.gz: ftp:// is not supported; use a path, or a file, http, https, s3 or hdfs URL",
     ]
     assert [path.name for path in (tmp_path / "out").rglob("*.cdx.gz")] == ["good.cdx.gz"]
 

@@ -120,13 +120,13 @@ def test_what_is_absent_is_told_at_once(bucket: Any) -> None:
 
 def test_what_is_refused_is_told_at_once(server: RangeServer, file: Served) -> None:
     file.statuses = [403]
-    assert error_of(URL) == "cannot be read (403 Forbidden); check its rights"
+    assert error_of(URL) == "cannot be read (403 Forbidden); check the access rights"
     assert len(server.seen) == 1
 
 
 @pytest.mark.parametrize("url", ["s3://", "s3://bucket", "s3://bucket/", "s3:///key", "s3://no_bucket!/key"])
 def test_what_names_no_object_is_told(bucket: Any, url: str) -> None:
-    assert error_of(url) == "names no object; write s3://BUCKET/KEY"
+    assert error_of(url) == "the URL has no bucket or no key; use s3://BUCKET/KEY"
 
 
 def test_a_key_of_no_encoding_is_no_fault_of_ours(bucket: Any) -> None:
@@ -164,7 +164,7 @@ def test_a_body_that_is_cut_is_continued(server: RangeServer, file: Served, hurr
 
 def test_bodies_that_bring_nothing_are_given_up(server: RangeServer, file: Served, hurry: None) -> None:
     file.cuts = [0] * 100
-    assert error_of(URL) == "did not answer (the connection was cut) after 8 tries; run it again"
+    assert error_of(URL) == "did not answer (connection lost) after 8 tries; run it again"
 
 
 @pytest.mark.parametrize("etag", ["", None])
@@ -174,19 +174,19 @@ def test_servers_that_tell_little_are_read(file: Served, hurry: None, etag: str 
         file.tells_length, file.cuts = False, [0] * 7
         assert read_at(0, 100) == BODY[:100]
         file.cuts = [0] * 8
-        with pytest.raises(InputError, match="the connection was cut"):
+        with pytest.raises(InputError, match="connection lost"):
             read_at(0, 100)
 
 
 def test_an_object_of_unknown_size_is_not_taken_for_an_empty_one(file: Served) -> None:
     file.tells_length = False
-    assert error_of(URL) == "the server does not tell the size; fetch the file, then index it"
+    assert error_of(URL) == "the server does not report the size; download the file and use the local copy"
     assert file_size(URL) == 0
 
 
 def test_a_server_that_knows_no_ranges_is_refused(file: Served) -> None:
     file.knows_ranges = False
-    told = "the server answers a request for bytes 0-99 with no Content-Range; fetch the file, then index it"
+    told = "the server answers a request for bytes 0-99 with no Content-Range; download the file and use the local copy"
     assert error_of(URL) == told
 
 

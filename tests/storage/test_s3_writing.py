@@ -72,9 +72,9 @@ def test_a_bucket_that_does_not_exist_stops_the_run(bucket: Any) -> None:
 
 @pytest.mark.parametrize("url", ["s3://", "s3://bucket", "s3:///key"])
 def test_what_names_no_object_is_told_before_anything_is_written(url: str) -> None:
-    with pytest.raises(InputError, match="names no object"), write_atomic(url):
+    with pytest.raises(InputError, match="has no bucket or no key"), write_atomic(url):
         raise AssertionError("not reached")
-    with pytest.raises(InputError, match="names no object"):
+    with pytest.raises(InputError, match="has no bucket or no key"):
         status(url)
 
 
@@ -142,7 +142,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_an_upload_that_fails_half_way_is_aborted(failing: list[str]) -> None:
-    told = r"^s3://b/k: cannot be written \(403.*\); check its rights$"
+    told = r"^s3://b/k: cannot be written \(403.*\); check the access rights$"
     with pytest.raises(StoppedError, match=told), write_atomic("s3://b/k") as file:
         file.write(LARGE)
     assert [request for request in failing if request.startswith("DELETE")] == ["DELETE uploadId=7"]

@@ -49,7 +49,7 @@ def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | N
         return url
     if kind in _WITHOUT_URL:
         return None
-    reason = f"missing WARC-Target-URI in a {kind.decode('latin-1')} record"
+    reason = f"missing WARC-Target-URI ({kind.decode('latin-1')} record)"
     return Damage(record.offset, reason, _REPAIR)
 
 

@@ -1,4 +1,4 @@
-"""Two sorted sources of lines -> how they differ, without a step of Python per line."""
+"""Two sorted sources of lines -> their difference, without a step of Python per line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """Lines that only the wanted ones have (`missing`), or only the others (`extra`), and the first of each."""
+    """The number of missing lines and of extra lines, and the first of each."""
 
     missing: int = 0
     first_missing: bytes = b""
@@ -16,7 +16,7 @@ class Difference(NamedTuple):
     first_extra: bytes = b""
 
     def __add__(self, other: object) -> Difference:
-        """Both, where all lines of this one are below those of the other."""
+        """The sum. Requires: all lines of this difference are below those of the other."""
         if not isinstance(other, Difference):
             return NotImplemented
         return Difference(
@@ -28,7 +28,7 @@ class Difference(NamedTuple):
 
 
 def compare_lines(lists: Iterator[list[bytes]], wanted: Iterator[list[bytes]]) -> Difference:
-    """What `lists` have too few and too many.
+    """The lines that `lists` miss, compared with `wanted`, and those that they have in addition.
 
     Requires: both give non-empty lists, their lines strictly increasing. Memory is one list of each.
 
@@ -54,7 +54,7 @@ class _Source:
         self.lines = next(lists, [])
 
     def take(self, bound: bytes) -> list[bytes]:
-        """The lines up to `bound`; `lines` is empty once there are none behind."""
+        """Take the lines up to `bound`. If no more follow, `lines` is empty then."""
         start, self._pos = self._pos, bisect_right(self.lines, bound, self._pos)
         taken = self.lines[start : self._pos]
         if self._pos == len(self.lines):

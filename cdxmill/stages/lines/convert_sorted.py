@@ -1,6 +1,6 @@
 """Sorted CDX lines with 6 fields -> sorted CDXJ lines, in one pass.
 
-Both begin with key and timestamp, so only lines that have these in common can change places.
+Both begin with key and timestamp, so the order changes only among lines with the same key and timestamp.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cdxmill.stages.lines.line_lists import distinct
 
 
 def convert_sorted(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
-    """The lines of sorted lists converted, sorted, equal ones collapsed. Raises ValueError.
+    """The lines of sorted lists, converted, sorted, without duplicates. Raises ValueError.
 
     >>> list(convert_sorted([[b"a)/ 1 u 2 0 f", b"a)/ 2 u 10 0 f"], [b"a)/ 2 u 9 0 f"]]))[1][0][:30]
     b'a)/ 2 {"url": "u", "length": "'

@@ -1,4 +1,4 @@
-"""A list of lines -> consecutive groups of like size."""
+"""A list of lines -> consecutive groups of similar size."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import accumulate
 
 
 def group_lines(lines: list[bytes], size: int) -> Iterator[list[bytes]]:
-    """`lines` in groups of at most `size` bytes, line ends not counted; a longer line is one on its own.
+    """`lines` in groups of at most `size` bytes, without line ends; a longer line is a group of its own.
 
     >>> list(group_lines([b"a", b"bb", b"c", b"dddd", b"e"], 3))
     [[b'a', b'bb'], [b'c'], [b'dddd'], [b'e']]

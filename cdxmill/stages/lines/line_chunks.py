@@ -1,11 +1,11 @@
-"""Lines in sorted chunks, as they pass from the mappers of a cluster to its reducers.
+"""Lines in sorted chunks, the form in which Hadoop's mappers send them to the reducers.
 
-A chunk is a handful of sorted lines of one shard; the shuffle knows it by its first line. So it moves
-and sorts some thousands of chunks in place of millions of lines, and what it brings to a reducer
-can be merged as it comes: no chunk that is yet to come has a line below its first one.
+A chunk is a few sorted lines of one shard; its key in the shuffle is its first line. So the shuffle
+moves and sorts thousands of chunks instead of millions of lines. A reducer can merge chunks as they
+come, because no later chunk has a line below its own first line.
 
-Chunks travel as Hadoop streaming's `rawbytes`: key and value, each after its length (4 B, big endian).
-Their lines are packed, so that what is spilled, sent and merged on the way is a fourth of them.
+Chunks are sent as Hadoop streaming's `rawbytes`: key and value, each after its length (4 bytes, big
+endian). The lines are compressed to a fourth of their size, on disk and on the network.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _LENGTH = struct.Struct(">I")
 def sort_chunks(
     lists: Iterable[list[bytes]], points: Sequence[bytes], chunk: int, held: int
 ) -> Iterator[list[bytes]]:
-    """Lines in any order -> sorted chunks of about `chunk` bytes, none of which lies in two shards.
+    """Lines in any order -> sorted chunks of about `chunk` bytes, each for one shard.
 
-    `points` are where the shards after the first begin. About `held` bytes of lines are sorted at
-    a time: each time leaves chunks that overlap with those of the others.
+    `points` are the split points. About `held` bytes of lines are sorted at a time; the chunks of
+    one time overlap with those of the others.
     """
     batch: list[bytes] = []
     size = 0
@@ -54,9 +54,9 @@ def _cut(batch: list[bytes], points: Sequence[bytes], chunk: int) -> Iterator[li
 
 
 def merge_chunks(chunks: Iterable[list[bytes]], held: int) -> Iterator[list[bytes]]:
-    """Chunks in order of their first lines -> all their lines, sorted, in lists.
+    """Chunks in the order of their first lines -> all their lines, sorted, in lists.
 
-    Memory: `held` bytes of lines, or twice the chunks that overlap at one place, whichever is more.
+    Memory: `held` bytes of lines, or twice the size of the chunks that overlap, whichever is more.
 
     >>> list(merge_chunks([[b"a", b"d"], [b"b", b"b"], [b"c"]], 3))
     [[b'a'], [b'b', b'b'], [b'c', b'd']]
@@ -82,13 +82,13 @@ def _size(lines: list[bytes]) -> int:
 
 
 def format_chunk(chunk: list[bytes], packer: Compressor) -> bytes:
-    """A chunk as key and value: its first line, and all its lines, packed."""
+    """A chunk as key and value: its first line, and all its lines, compressed."""
     key, value = chunk[0], packer.compress(b"\n".join(chunk))
     return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value))
 
 
 def read_chunks(stream: IO[bytes], packer: Compressor) -> Iterator[list[bytes]]:
-    """The chunks of a stream as `format_chunk` writes it. Raises ValueError where it is cut."""
+    """The chunks of a stream as `format_chunk` writes it. Raises ValueError if it is truncated."""
     while head := stream.read(_LENGTH.size):
         _take(stream, head)
         yield packer.decompress(_take(stream, stream.read(_LENGTH.size))).split(b"\n")
@@ -100,4 +100,4 @@ def _take(stream: IO[bytes], head: bytes) -> bytes:
         data = stream.read(size)
         if len(data) == size:
             return data
-    raise ValueError("what the mappers sent is cut")
+    raise ValueError("the output of the mappers is truncated")

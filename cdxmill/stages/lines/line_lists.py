@@ -1,7 +1,7 @@
-"""Lists of lines, which is what flows: cut from a stream, without headers, distinct, made text again.
+"""Lists of lines: cut from a stream, without headers, distinct, and joined to text again.
 
-Lines are bytes without their line end. What is here needs nothing but Python, so that it
-runs on any node of a cluster.
+Lines are bytes without their line end. This module needs nothing but Python, so that it runs on
+any node of a Hadoop cluster.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from operator import eq, ne
 from typing import NamedTuple
 
 BATCH = 1 << 20
-"""Bytes of lines in a list, about."""
+"""Approximate number of bytes of lines in a list."""
 
 
 class TextBlock(NamedTuple):
-    """How many lines, and their text, each with its LF."""
+    """A number of lines, and their text, each line with its LF."""
 
     lines: int
     text: bytes | bytearray
@@ -29,7 +29,7 @@ def is_capture_line(line: bytes) -> bool:
 
 
 def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
-    """The lines of a stream that comes in `pieces`, in lists of about 1 MiB; none is empty."""
+    """The lines of a stream that comes in `pieces`, in non-empty lists of about 1 MiB."""
     parts: list[bytes | bytearray] = []
     have = 0
     for piece in pieces:
@@ -52,7 +52,7 @@ def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
 
 
 class LineCutter:
-    """Cuts a text that comes in pieces; `begun` is what there is of a line whose end has not come."""
+    """Cuts a text that comes in pieces. `begun` is the start of a line whose end has not come yet."""
 
     def __init__(self) -> None:
         self.begun: list[bytes] = []
@@ -69,7 +69,7 @@ class LineCutter:
         return lines
 
     def end(self) -> list[bytes]:
-        """The text has come to its end: its last line, where that has no LF."""
+        """The last line, if the text ends without LF."""
         return [b"".join(self.begun)] if self.begun else []
 
 
@@ -83,7 +83,7 @@ def text_of(lines: list[bytes]) -> bytes:
 
 
 def cut_blocks(lists: Iterable[list[bytes]], lines: int) -> Iterator[TextBlock]:
-    """Lists of lines -> blocks of so many `lines`; the last may have fewer.
+    """Lists of lines -> blocks of `lines` lines; the last block may have fewer.
 
     >>> [block.text for block in cut_blocks([[b"a"], [b"b", b"c"]], 2)]
     [b'a\\nb\\n', b'c\\n']
@@ -100,19 +100,19 @@ def cut_blocks(lists: Iterable[list[bytes]], lines: int) -> Iterator[TextBlock]:
 
 
 def distinct(lines: list[bytes]) -> list[bytes]:
-    """Sorted `lines` with equal ones collapsed."""
+    """Sorted `lines` without duplicates."""
     if any(map(eq, lines, islice(lines, 1, None))):
         return list(compress(lines, chain((True,), map(ne, lines, islice(lines, 1, None)))))
     return lines
 
 
 def distinct_captures(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
-    """The lines of sorted lists, equal ones collapsed, empty and header lines left out.
+    """The lines of sorted lists, without duplicates, empty lines and CDX headers.
 
     >>> list(distinct_captures([[b"", b" CDX N", b"a"], [b"a", b"b", b"b"], [b"b"]]))
     [[b'a'], [b'b']]
     """
-    last = b""  # so that empty lines go, too
+    last = b""  # so that empty lines are dropped, too
     for given in lists:
         lines = distinct(given)
         if lines and lines[0] == last:
@@ -133,7 +133,7 @@ def without_headers(lines: list[bytes]) -> list[bytes]:
 
 
 def divide(lines: list[bytes], points: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Sorted `lines` as (shard, its lines); `points` are where the shards after the first begin.
+    """Sorted `lines` as (shard, its lines). `points` are the split points: where shards after the first begin.
 
     >>> list(divide([b"a", b"b", b"c"], [b"b"]))
     [(0, [b'a']), (1, [b'b', b'c'])]

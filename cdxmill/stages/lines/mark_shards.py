@@ -1,8 +1,7 @@
-"""Sorted lines <-> lines that bear the number of their shard: `<shard> TAB <line>`.
+"""Sorted lines <-> lines with the number of their shard: `<shard> TAB <line>`.
 
-For a shuffle that knows no split points and groups lines by what stands before the first
-tab (docs/jobs.md). A line without content is there for every shard, so that the empty
-ones come out of the shuffle too.
+For a shuffle that does not know the split points and groups lines by the text before the first tab
+(docs/jobs.md). Every shard gets one line without content, so that empty shards come out, too.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from cdxmill.stages.lines.line_lists import divide
 
 
 def mark_shards(lists: Iterable[list[bytes]], points: Sequence[bytes]) -> Iterator[bytes]:
-    """Marked lines with their line ends, joined; `points` are where the shards after the first begin.
+    """Marked lines with their line ends, joined. `points` are the split points: where shards after the first begin.
 
     Requires: each list is sorted.
 
@@ -29,7 +28,7 @@ def mark_shards(lists: Iterable[list[bytes]], points: Sequence[bytes]) -> Iterat
 
 
 def unmark_shards(lists: Iterable[list[bytes]]) -> Iterator[tuple[int, list[bytes]]]:
-    """(shard, some of its lines without their marks).
+    """(shard, some of its lines, without their marks).
 
     Requires: the lines are sorted by their marks, each as text.
 
@@ -40,6 +39,6 @@ def unmark_shards(lists: Iterable[list[bytes]]) -> Iterator[tuple[int, list[byte
         start = 0
         while start < len(lines):
             mark = lines[start].split(b"\t", 1)[0]
-            end = bisect_left(lines, mark + b"\n", start)  # LF stands right behind the tab
+            end = bisect_left(lines, mark + b"\n", start)  # LF is the byte after the tab
             yield int(mark), [line[len(mark) + 1 :] for line in lines[start:end]]
             start = end

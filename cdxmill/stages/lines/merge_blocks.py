@@ -1,7 +1,7 @@
-"""Sorted runs -> the blocks of a shard, as text: compiled, or by way of lists where nothing was compiled.
+"""Sorted runs -> the blocks of a shard, as text: in C, or with lists of lines if nothing was compiled.
 
-Both ways give the same blocks. The compiled one (`native/merger.h`) makes no line an object, which
-is two thirds of what a merge of lists takes.
+Both ways give the same blocks. In C (`native/merger.h`) no line becomes an object, which takes two
+thirds of the time of a merge of lists.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from cdxmill.stages.lines.sorted_runs import BLOCK, OpenRun, Slice, read_text
 
 
 def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iterator[TextBlock]:
-    """The lines of slices of runs, sorted, equal ones collapsed, in blocks of so many `lines`.
+    """The lines of slices of runs, sorted, without duplicates, in blocks of `lines` lines.
 
-    A block's text may be changed when the next one is asked for: to give back a megabyte and get it
-    anew takes longer than to fill it. Raises StoppedError where a sorted input is not what it was;
-    what lies beyond the slices' bounds may go unread.
+    The text of a block may change when the next block is asked for: to free and allocate a megabyte
+    takes longer than to fill it. Raises StoppedError if a sorted input has changed; lines beyond the
+    bounds of the slices may not be read.
     """
     if native.Merger is None:
         yield from cut_blocks(merge_slices(slices, open_run), lines)

@@ -1,8 +1,8 @@
 """Several sorted sources of lines -> one, without a step of Python per line.
 
-Each source gives lists of lines. A round looks some lines ahead in each list, takes everything
-up to the smallest line found there from all of them, and sorts it at once: the sort finds the
-runs and merges them. Memory is one list a source.
+Each source gives lists of lines. A round looks some lines ahead in each list, takes from all lists
+the lines up to the smallest line found there, and sorts them at once: the sort finds the runs and
+merges them. Memory is one list per source.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.sorted_runs import BLOCK, OpenRun, Slice, read_slice
 
 WORKING_SET = 64 << 20
-"""Plain bytes of lines that a merge of runs holds at a time, unless their number forbids."""
+"""Plain bytes of lines that a merge of runs holds at a time, unless there are too many runs for that."""
 LIST = 1 << 20
-"""Plain bytes of a list: larger ones leave the processor's cache before they are written."""
+"""Plain bytes per list: larger lists leave the processor's cache before they are written."""
 _ROUND = 4096
-"""Lines of a round, about: more leave the processor's cache between being sorted, compared and written."""
+"""Approximate lines per round: more would leave the processor's cache between sorting and writing."""
 
 
 class _Source:
@@ -29,7 +29,7 @@ class _Source:
         self.lines = first
 
     def take(self, bound: bytes, into: list[bytes]) -> bool:
-        """Move the lines up to `bound` to `into`; False once the source is empty."""
+        """Move the lines up to `bound` to `into`. False if the source is empty then."""
         stop = bisect_right(self.lines, bound, self._pos)
         into += self.lines[self._pos : stop]
         self._pos = stop
@@ -38,20 +38,20 @@ class _Source:
         return bool(self.lines)
 
     def ahead(self, step: int) -> bytes:
-        """The line that is `step` lines ahead, or the last of the list."""
+        """The line `step` lines ahead, or the last line of the list."""
         return self.lines[min(self._pos + step, len(self.lines)) - 1]
 
     def rest(self) -> Iterator[list[bytes]]:
-        """What is left, as it comes."""
+        """The lines that are left, in lists."""
         yield self.lines[self._pos :]
         yield from self._lists
 
 
 def merge_lines(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
-    """The lines of all `sources`, sorted as bytes, equal ones collapsed, in lists.
+    """The lines of all `sources`, sorted as bytes, without duplicates, in lists.
 
-    Requires: each source gives non-empty lists of captures, all its lines sorted. Raises StoppedError
-    where they are seen not to be.
+    Requires: each source gives non-empty lists of captures, and its lines are sorted. Raises
+    StoppedError if they are seen not to be sorted.
     """
     return distinct_captures(_in_order(_merged(sources)))
 
@@ -83,6 +83,6 @@ def _merged(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
 
 
 def merge_slices(slices: Sequence[Slice], open_run: OpenRun) -> Iterator[list[bytes]]:
-    """The lines of slices of runs, sorted, equal ones collapsed, in lists."""
+    """The lines of slices of runs, sorted, without duplicates, in lists."""
     size = min(LIST, max(BLOCK, WORKING_SET // max(len(slices), 1)))
     return merge_lines(read_slice(open_run, part, size) for part in slices)

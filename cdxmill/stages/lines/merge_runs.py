@@ -1,4 +1,4 @@
-"""Whole runs -> their lines, and many runs -> few, which can then be merged at once."""
+"""Whole runs -> their lines; and many runs -> few runs, which can then be merged at once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from cdxmill.stages.lines.sort_lines import Create, LineSorter
 from cdxmill.stages.lines.sorted_runs import JOINED, OpenRun, Run, write_run
 
 MOST_RUNS = 500
-"""So many are merged at a time at the most: a block of each is half of what a merge may hold."""
+"""At most this many runs are merged at a time: one block of each is half of what a merge may hold."""
 
 
 def merge_runs(runs: Sequence[Run], create: Create, open_run: OpenRun) -> Iterator[list[bytes]]:
-    """The lines of whole runs, sorted, equal ones collapsed, in lists."""
+    """The lines of whole runs, sorted, without duplicates, in lists."""
     few = fewer_runs(runs, create, open_run)
     return merge_slices([run.whole() for run in few], open_run)
 
@@ -22,7 +22,7 @@ def merge_runs(runs: Sequence[Run], create: Create, open_run: OpenRun) -> Iterat
 def sort_lists(
     lists: Iterable[list[bytes]], name: str, create: Create, open_run: OpenRun
 ) -> Iterator[list[bytes]]:
-    """Lines in any order -> sorted, equal ones collapsed, in lists. Runs named after `name` are spilled."""
+    """Lines in any order -> sorted, without duplicates, in lists. Names of spilled runs start with `name`."""
     sorter = LineSorter(create, name)
     for lines in lists:
         sorter.add(lines)
@@ -30,7 +30,7 @@ def sort_lists(
 
 
 def fewer_runs(runs: Sequence[Run], create: Create, open_run: OpenRun, most: int = MOST_RUNS) -> list[Run]:
-    """At most `most` runs, one at the least, with the same lines: as many as must be are merged into new ones."""
+    """At most `most` runs with the same lines: no more of them are merged than necessary. Requires: `most` >= 1."""
     left = list(runs)
     while len(left) > most:
         batch = left[: min(MOST_RUNS, len(left) - most + 1)]

@@ -1,4 +1,4 @@
-"""A CDX file, gzip or plain -> its plain bytes, piece by piece."""
+"""A CDX file, gzip or plain -> its plain bytes, in pieces."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _PIECE = 1 << 18
 
 
 def read_content(window: Window) -> Iterator[bytes]:
-    """What the file in `window` holds, in pieces of at most 256 KiB; none is empty.
+    """The content of the file in `window`, in non-empty pieces of at most 256 KiB.
 
-    Raises MemberError where gzip data are damaged or cut. Members are inflated by isal alone:
-    at 200 KB a member that takes three quarters of the time that the quick way of records takes.
+    Raises MemberError if gzip data are corrupt or truncated. Members are inflated with isal only. For
+    members of 200 KB that takes three quarters of the time of the quick way that records are read.
     """
     return _gzip(window) if _is_gzip(window.get(0, len(MAGIC))) else _plain(window)
 
 
 def _is_gzip(start: bytes) -> bool:
-    """Also where the file is cut after a byte or two, or one of the first three bytes is damaged."""
+    """Also true if the file is truncated after one or two bytes, or one of the first three bytes is corrupt."""
     fits: int = sum(map(eq, start, MAGIC))
     return fits >= min(len(start), 2) > 0
 

@@ -1,10 +1,10 @@
-"""A uniform sample of all lines, in one pass, whatever their number and the files' sizes.
+"""A uniform sample of all lines, in one pass, for any number of lines and any sizes of files.
 
 Each line has a random priority, and the `size` lines of least priority are the sample
 (bottom-k sampling). Once the reservoir is full, the distance to the next line that gets
-in is drawn instead of a priority for each line (Li's Algorithm L): the rest is counted
-only. Reservoirs of different files merge by priority, so a line's chance depends neither
-on its file nor on how the files were spread over processes.
+in is drawn instead of a priority for each line (Li's Algorithm L): the lines between are only
+counted. Reservoirs of different files are merged by priority, so the chance of a line depends
+neither on its file nor on how the files were divided among processes.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from cdxmill.stages.lines.line_lists import is_capture_line
 Sample = list[tuple[float, bytes]]
 
 WINDOW = 128
-"""Bytes of text that are looked at or skipped at once: lines of CDX are longer, so there is mostly one or none."""
+"""Bytes of text that are searched or skipped at once. CDX lines are longer, so mostly one line begins there, or none."""
 
 
 class Reservoir:
-    """Keeps `size` of the lines that pass, those of least priority; `rng` decides.
+    """Keeps `size` of the lines that pass: those of least priority, which `rng` draws.
 
-    Lines whose priority is not below `ceiling` are passed over at once: where far more lines
-    come than are kept, of several reservoirs that are merged, that spares looking at them.
+    Lines whose priority is not below `ceiling` are skipped at once. That saves time if several
+    reservoirs will be merged, and far more lines pass than are kept.
     """
 
     def __init__(self, size: int, rng: random.Random, ceiling: float = 1.0) -> None:
         self._size, self._rng, self._random = size, rng, rng.random
         self._heap: list[tuple[float, bytes]] = []
-        self._bound = ceiling  # what lines are below that are looked at
+        self._bound = ceiling  # above the priorities of the lines that are looked at
         self._lower_ceiling(ceiling)
         self._skip = self._draw_skip()
         self._ahead = WINDOW * self._draw_skip()
         self.begin()
 
     def begin(self) -> None:
-        """An input starts here."""
+        """Mark the start of an input."""
         self._mark = (
             self._heap.copy(),
             self._ceiling,
@@ -52,14 +52,14 @@ class Reservoir:
         )
 
     def undo(self) -> None:
-        """Forget all lines since `begin`; what comes is chosen as if they had not been."""
+        """Forget all lines since `begin`. Later lines are chosen as if these had never passed."""
         heap, ceiling, self._bound, self._skip, self._ahead, state = self._mark
         self._heap = heap.copy()
         self._lower_ceiling(ceiling)
         self._rng.setstate(state)
 
     def add(self, lines: list[bytes]) -> None:
-        """Let `lines` pass. Each may be kept; ` CDX` headers and empty lines are not."""
+        """Let `lines` pass. ` CDX` headers and empty lines are never kept."""
         if not self._size:
             return
         pos = self._fill(lines) if self._ceiling == 1 else 0
@@ -71,11 +71,11 @@ class Reservoir:
         self._skip -= len(lines) - pos
 
     def add_text(self, text: bytes, start: int, end: int) -> None:
-        """Let the lines pass that begin behind a line end in `text[start:end]`.
+        """Let the lines pass that begin after a line end in `text[start:end]`.
 
-        In place of lines, windows of the text are skipped or looked at: a line is where the line end
-        before it is, so each has the same chance, and those between need not be counted.
-        Requires: a line end in `text[end:]`. One reservoir is for lists of lines or for text.
+        Instead of lines, windows of the text are skipped or searched. A line belongs to the window that has
+        the line end before it, so each line has the same chance, and skipped lines need not be counted.
+        Requires: a line end in `text[end:]`. Use a reservoir either for lists of lines or for text.
         """
         find, draw, low = text.find, self._draw_skip, start + self._ahead
         while low < end and self._size:
@@ -85,13 +85,13 @@ class Reservoir:
             while at >= 0:
                 self._take(text[at + 1 : find(b"\n", at + 1)])
                 at = find(b"\n", at + 1, stop)
-            if high > end:  # the window goes on in the next text
+            if high > end:  # the window continues in the next text
                 break
             low = high + WINDOW * draw()
         self._ahead = low - end
 
     def _fill(self, lines: list[bytes]) -> int:
-        """Keep lines until the reservoir is full; how many have passed."""
+        """Keep lines until the reservoir is full. Returns how many have passed."""
         pos = 0
         while pos < len(lines) and len(self._heap) < self._size:
             wanted = lines[pos : pos + self._size - len(self._heap)]
@@ -103,7 +103,7 @@ class Reservoir:
         return pos
 
     def _take(self, line: bytes) -> None:
-        """Keep a line; of those that are kept it may push out the one of greatest priority."""
+        """Draw the priority of a line, and keep it if that is low enough: the kept line of greatest priority then goes."""
         if not is_capture_line(line):
             return
         priority = self._random() * self._bound
@@ -116,7 +116,7 @@ class Reservoir:
             self._lower_ceiling(-self._heap[0][0])
 
     def _close(self) -> None:
-        """The reservoir is full: what comes has to be below the greatest that is kept."""
+        """The reservoir is full: from now on a priority must be below the greatest one kept."""
         heapq.heapify(self._heap)
         self._lower_ceiling(-self._heap[0][0])
 
@@ -125,9 +125,9 @@ class Reservoir:
         self._log_passed = math.log1p(-ceiling) if ceiling < 1 else -math.inf
 
     def _draw_skip(self) -> int:
-        """How many lines have a priority from the ceiling on, until one has not; or windows, until one is looked at.
+        """Draw the number of lines, or windows, to skip: those whose priority is not below the ceiling.
 
-        All lines of that window have a priority below this ceiling, also where the first of them lowers it.
+        All lines of the window that follows get a priority below this ceiling, even if the first of them lowers it.
         """
         self._bound = self._ceiling
         if self._ceiling == 1:
@@ -135,7 +135,7 @@ class Reservoir:
         return int(math.log(1 - self._random()) / self._log_passed)
 
     def sample(self) -> Sample:
-        """(priority, `<urlkey> <timestamp>`) of the lines that were kept."""
+        """(priority, `<urlkey> <timestamp>`) of each line kept."""
         return [(-priority, key) for priority, key in self._heap]
 
 
@@ -183,9 +183,9 @@ def merge_samples(samples: Iterable[Sample], size: int) -> Sample:
 
 
 def pick_splits(keys: Iterable[bytes], shards: int) -> list[bytes]:
-    """`shards` - 1 distinct keys that divide the sampled `keys` as evenly as can be, in order.
+    """`shards` - 1 distinct keys that divide the sampled `keys` as evenly as possible, in order.
 
-    Fewer where there are fewer distinct keys than `shards`.
+    Fewer if there are fewer distinct keys than `shards`.
 
     >>> pick_splits([b"a", b"b", b"b", b"b", b"c", b"d"], 3)
     [b'b', b'c']

@@ -1,4 +1,4 @@
-"""Lines in any order -> sorted runs on scratch space, with memory for one chunk of lines."""
+"""Lines in any order -> sorted runs on scratch space, in memory for one chunk of lines."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from cdxmill.stages.lines.sorted_file import SeekPoints
 from cdxmill.stages.lines.sorted_runs import JOINED, Run, write_run, write_seek_points
 
 CHUNK = 96 << 20
-"""Bytes of lines, with Python's 41 for each object, that are held before they are spilled."""
+"""Bytes of lines that are held before they are spilled, with Python's overhead per line."""
 _OVERHEAD = 41
+"""Bytes that Python adds to a line: a reference and the header of a bytes object."""
 
 Create = Callable[[str], AbstractContextManager[IO[bytes]]]
 
@@ -20,8 +21,8 @@ Create = Callable[[str], AbstractContextManager[IO[bytes]]]
 class LineSorter:
     """Takes the lines of inputs and spills them to scratch space as sorted runs.
 
-    `begin` marks where an input starts, `undo` forgets it: no line of a damaged input
-    is left behind, and no line of another input is lost with it.
+    `begin` marks the start of an input, and `undo` forgets that input: of a corrupt input no line
+    remains, and no line of another input is lost.
     """
 
     def __init__(self, create: Create, name: str, chunk: int = CHUNK) -> None:
@@ -33,34 +34,34 @@ class LineSorter:
         self.runs: list[Run] = []
 
     def begin(self) -> None:
-        """An input starts here."""
+        """Mark the start of an input."""
         self._mark = len(self._lines), self._size, len(self.runs)
 
     def undo(self) -> None:
-        """Forget all since `begin`."""
+        """Forget all lines and runs since `begin`."""
         held, self._size, runs = self._mark
         del self._lines[held:], self.runs[runs:]
 
     def add(self, lines: list[bytes]) -> None:
-        """Take `lines`; empty and header lines are dropped when they are sorted."""
+        """Take `lines`. Empty and header lines are dropped when the lines are sorted."""
         self._lines += lines
         self._size += sum(map(len, lines)) + _OVERHEAD * len(lines)
         if self._size >= self._chunk:
             self._spill_inputs_apart()
 
-    def adopt(self, source: str, places: SeekPoints) -> None:
-        """Take the sorted file at the path `source` as a run of its own."""
+    def adopt(self, source: str, seek_points: SeekPoints) -> None:
+        """Take the sorted file at the path `source` as a run."""
         name = self._next_name()
         with self._create(name) as file:
-            self.runs.append(write_seek_points(file, name, source, places))
+            self.runs.append(write_seek_points(file, name, source, seek_points))
 
     def finish(self) -> list[Run]:
-        """Spill what is held; all runs."""
+        """Spill the lines that are held. Returns all runs."""
         self._spill(self.take())
         return self.runs
 
     def take(self) -> list[bytes]:
-        """The lines that are held and not spilled yet, as they came; none is held any more."""
+        """Remove and return the lines that are held and not spilled yet, in the order they came."""
         lines, self._lines, self._size = self._lines, [], 0
         return lines
 
@@ -88,6 +89,6 @@ class LineSorter:
 
 
 def sort_captures(lines: list[bytes]) -> list[bytes]:
-    """`lines` sorted as bytes, in place, without empty lines and CDX headers."""
+    """`lines` without empty lines and CDX headers. Sorts the list itself, as bytes."""
     lines.sort()
     return without_headers(lines)

@@ -1,4 +1,4 @@
-"""A gzip CDX file that is already sorted: it serves as a run as it is, and is read again instead of spilled.
+"""A gzip CDX file that is already sorted: it is not spilled, but used as a run itself and read a second time.
 
 A position in such a file is one number: the offset of a gzip member times SPAN, plus the number of bytes
 of the member's content before the position.

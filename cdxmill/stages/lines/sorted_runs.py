@@ -1,10 +1,10 @@
 """Sorted runs of lines: what an external sort spills to scratch space, and reads again.
 
     block...   4-byte length (little endian), zstd data: about 64 KiB of lines, each with its LF
-    footer     zstd data: `<place of a block> <its first line>` for each block, joined by LF
+    footer     zstd data: `<position of a block> <its first line>` for each block, joined by LF
 
-A range of lines can so be read without the rest of the run. Where the input itself is sorted, the
-file on scratch space is the footer alone, and its places are those of stages/sorted_file.py.
+So a range of lines can be read without the rest of the run. If the input itself is sorted, the file
+on scratch space has only the footer, and its positions are those of sorted_file.py.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from cdxmill.stages.lines.sorted_file import SPAN, SeekPoints, read_between
 from cdxmill.stages.window import ReadAt, Window
 
 BLOCK = 1 << 16
-"""Plain bytes a block: a merge holds one block of each run at the least."""
+"""Plain bytes per block: a merge holds at least one block of each run."""
 LEVEL = 1
-"""zstd 1 packs 5:1. Lines as they are would save 11 % of all CPU time, and take five times the disk and its writes."""
+"""zstd 1 compresses 5:1. Uncompressed lines would save 11 % of the CPU time and take five times the disk space."""
 
 _RATIO = 5
 _AHEAD = 1 << 14
 JOINED = 4000
-"""Lines that are made one text before it is cut into blocks."""
+"""Lines that are joined to one text before it is cut into blocks."""
 
 OpenRun = Callable[[str], ReadAt]
 
 
 class Run(NamedTuple):
-    """A run's name on scratch space, where its footer starts and ends, and what it holds.
+    """A run: its name on scratch space, the offsets where its footer starts and ends, and what it holds.
 
-    `lines` counts the lines, `duplicates` the equal ones that were collapsed. `source` is the path of
-    the sorted input that has the lines, "" where they are in the run; `stop` the place of their end.
+    `lines` counts the lines, `duplicates` the equal lines that were removed. `source` is the path of the
+    sorted input that has the lines, or "" if they are in the run. `stop` is the position of their end.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Run(NamedTuple):
     source: str = ""
 
     def whole(self) -> Slice:
-        """All its lines."""
+        """All lines of the run."""
         return Slice(self, 0, self.stop)
 
 
 class Slice(NamedTuple):
-    """The lines of a run from `low` on and below `high` (None: no bound), in what lies at start..end."""
+    """The lines of a run that are >= `low` and < `high` (None: no bound); they lie between two positions."""
 
     run: Run
     start: int
@@ -62,7 +62,7 @@ class Slice(NamedTuple):
     high: bytes | None = None
 
     def packed(self) -> int:
-        """Bytes that it takes on disk, about."""
+        """The approximate number of bytes on disk."""
         return (self.end - self.start) // (SPAN if self.run.source else 1)
 
 
@@ -82,7 +82,7 @@ def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock]) -> Run:
 
 
 def _blocks(text: bytes | bytearray) -> Iterator[bytes | bytearray]:
-    """Texts of about BLOCK bytes, or one line."""
+    """The text in parts of about BLOCK bytes, each of whole lines."""
     start = 0
     while start < len(text):
         end = text.rfind(b"\n", start, start + BLOCK) + 1 or text.index(b"\n", start) + 1
@@ -90,10 +90,10 @@ def _blocks(text: bytes | bytearray) -> Iterator[bytes | bytearray]:
         start = end
 
 
-def write_seek_points(file: IO[bytes], name: str, source: str, places: SeekPoints) -> Run:
-    """Write to `file` what makes the input at the path `source` a run, known as `name`."""
-    size = _write_footer(file, places.firsts)
-    return Run(name, 0, size, places.lines, 0, places.stop, source)
+def write_seek_points(file: IO[bytes], name: str, source: str, seek_points: SeekPoints) -> Run:
+    """Write the footer that makes the sorted input at the path `source` a run called `name`."""
+    size = _write_footer(file, seek_points.firsts)
+    return Run(name, 0, size, seek_points.lines, 0, seek_points.stop, source)
 
 
 def _write_footer(file: IO[bytes], firsts: Sequence[tuple[int, bytes]]) -> int:
@@ -102,7 +102,7 @@ def _write_footer(file: IO[bytes], firsts: Sequence[tuple[int, bytes]]) -> int:
 
 
 def cut_runs(runs: Sequence[Run], points: Sequence[bytes], open_run: OpenRun) -> list[list[Slice]]:
-    """For each part that `points` divide the lines into: what belongs to it of each run."""
+    """For each part that `points` divide the lines into: its slices of the runs."""
     bounds = [None, *points, None]
     parts: list[list[Slice]] = [[] for _ in bounds[1:]]
     for run in runs:
@@ -113,11 +113,11 @@ def cut_runs(runs: Sequence[Run], points: Sequence[bytes], open_run: OpenRun) ->
 
 
 def cut_run(read_at: ReadAt, run: Run, points: Sequence[bytes]) -> list[tuple[int, int]]:
-    """For each part that `points` divide the run into: the places between which its blocks lie."""
+    """For each part that `points` divide the run into: the positions where its blocks start and end."""
     footer = _inflater()(read_at(run.footer, run.end - run.footer))
     entries = [entry.split(b" ", 1) for entry in footer.split(b"\n")]
     firsts = [first for _, first in entries]
-    bounds = [*(int(place) for place, _ in entries), run.stop]
+    bounds = [*(int(position) for position, _ in entries), run.stop]
     lows = [0, *(max(bisect_right(firsts, point) - 1, 0) for point in points)]
     highs = [*(bisect_left(firsts, point) for point in points), len(firsts)]
     return [(bounds[low], bounds[max(low, high)]) for low, high in zip(lows, highs, strict=True)]
@@ -126,7 +126,7 @@ def cut_run(read_at: ReadAt, run: Run, points: Sequence[bytes]) -> list[tuple[in
 def read_slice(open_run: OpenRun, part: Slice, size: int) -> Iterator[list[bytes]]:
     """The lines of a slice, in sorted, non-empty lists of about `size` plain bytes.
 
-    Raises StoppedError where a sorted input is not what it was.
+    Raises StoppedError if a sorted input has changed.
     """
     have, cutter = 0, LineCutter()
     lines: list[bytes] = []
@@ -143,10 +143,10 @@ def read_slice(open_run: OpenRun, part: Slice, size: int) -> Iterator[list[bytes
 
 
 def read_text(open_run: OpenRun, part: Slice, size: int) -> Iterator[bytes]:
-    """The text at a slice's place, in pieces; about `size` plain bytes of a run are read at a time.
+    """The text of the blocks of a slice, in pieces; about `size` plain bytes of a run are read at a time.
 
-    It may begin with lines below the slice's bounds, and end with lines above them. Raises
-    StoppedError where a sorted input is not what it was.
+    It may begin with lines below the bounds of the slice and end with lines above them.
+    Raises StoppedError if a sorted input has changed.
     """
     source = part.run.source
     if not source:

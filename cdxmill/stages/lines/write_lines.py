@@ -1,4 +1,4 @@
-"""Lines -> a gzip file of members of about 1 MiB plain, which readers can inflate whole."""
+"""Lines -> a gzip file whose members have about 1 MiB of text, so that readers can inflate a whole member."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MEMBER = 1 << 20
 
 
 def write_gzip_lines(lists: Iterable[list[bytes]], file: IO[bytes], compressor: Compressor) -> int:
-    """Write lines, each with an LF, to `file`; the compressed bytes written.
+    """Write lines, each with an LF, to `file`. Returns the number of compressed bytes.
 
-    No lines give one empty member.
+    If there are no lines, one empty member is written.
     """
     size = 0
     for lines in lists:

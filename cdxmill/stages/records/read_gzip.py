@@ -131,9 +131,9 @@ class _CarefulReader:
     def _corrupt(self, pos: int, error: MemberError) -> Found:
         end = error.reached
         if error.ended and self._ends_well(end):
-            end = self._resync.inside(pos, end, self._behind_member)
+            end = self._resync.inside(pos, end, self._end_of_member)
         else:
-            end = self._resync.behind(pos, end - pos)
+            end = self._resync.after(pos, end - pos)
         if error.truncated and not self._window.get(end, 1):
             return Found(Damage(pos, str(error), FETCH_AGAIN), end)
         return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", FETCH_AGAIN), end)
@@ -142,7 +142,7 @@ class _CarefulReader:
         """Whether a record, or the end of the file, follows at `end`."""
         return not self._window.get(end, 1) or probe_member(self._window, end).is_start
 
-    def _behind_member(self, pos: int) -> int:
+    def _end_of_member(self, pos: int) -> int:
         member = inflate(self._window, pos)
         for _ in member:
             pass

@@ -41,7 +41,7 @@ def read_plain(window: Window) -> Iterator[Record | Damage]:
         try:
             record = _record_at(window, pos, resync)
         except RecordError as error:
-            end = resync.behind(pos, probe_header(window, pos).cost)
+            end = resync.after(pos, probe_header(window, pos).cost)
             yield _damage(pos, end, error)
             pos = end
         else:

@@ -68,7 +68,7 @@ class Frames:
         self._resync = Resync(window, ZSTD_START, self.probe)
 
     def read_dictionary(self) -> int:
-        """Read the dictionary frame, if there is one; returns the offset behind it. Raises MemberError."""
+        """Read the dictionary frame, if there is one; returns its end offset. Raises MemberError."""
         if self._window.get(0, 4) != DICTIONARY_MAGIC:
             return 0
         end = self._end(0)
@@ -171,14 +171,14 @@ class Frames:
     def _corrupt(self, pos: int, error: MemberError) -> Found:
         end = error.reached
         if error.ended and (not self._window.get(end, 1) or self.probe(end).is_start):
-            end = self._resync.inside(pos, end, self._behind_frame)
+            end = self._resync.inside(pos, end, self._end_of_frame)
         else:
-            end = self._resync.behind(pos, end - pos)
+            end = self._resync.after(pos, end - pos)
         if error.truncated and not self._window.get(end, 1):
             return Found(Damage(pos, str(error), FETCH_AGAIN), end)
         return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", FETCH_AGAIN), end)
 
-    def _behind_frame(self, pos: int) -> int:
+    def _end_of_frame(self, pos: int) -> int:
         content = self.content(pos)
         for _ in content:
             pass
@@ -188,7 +188,7 @@ class Frames:
 class _RecordContent:
     """The content of the frame at `pos` and of the frames that continue its record.
 
-    `end` is the offset behind the last frame that was read to its end.
+    `end` is the end of the last frame that was read to its end.
     """
 
     def __init__(self, frames: Frames, pos: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NOT_AN_ARCHIVE = "if it is an archive, fetch it again; otherwise leave it out of the input"
+NOT_AN_ARCHIVE = "fetch it again if it is an archive, otherwise remove it from the input"
 FETCH_AGAIN = "fetch the file again"
 FETCH_IF_MISSING = "fetch the file again if a record is missing"
 TO_WARC = "convert the file to WARC and index that"

@@ -55,27 +55,27 @@ class Resync:
         self._window, self._pattern, self._probe = window, pattern, probe
         self._spent = 0
 
-    def behind(self, pos: int, cost: int) -> int:
+    def after(self, pos: int, cost: int) -> int:
         """The offset of the first record after the damage at `pos`, or the file's size.
 
         `cost` is the number of bytes that were looked at to find the damage.
         """
         return self.first(self._step(pos, cost))
 
-    def inside(self, pos: int, end: int, behind_member: Callable[[int], int]) -> int:
+    def inside(self, pos: int, end: int, end_of_member: Callable[[int], int]) -> int:
         """The offset of the first of the whole members that end at `end`; `end` if there are none.
 
         For damage that seems to reach from `pos` to `end`. Example: a truncated member and
         a whole copy of it inflate together, up to the end of the copy. Records that are the
-        payload of another record do not lead up to `end`. `behind_member(offset)` returns the
+        payload of another record do not lead up to `end`. `end_of_member(offset)` returns the
         end of the valid member at `offset`, or raises MemberError.
         """
         cost = 0
-        while (pos := self.behind(pos, cost)) < end:
+        while (pos := self.after(pos, cost)) < end:
             reached = pos
             with contextlib.suppress(MemberError):
                 while reached < end:
-                    reached = behind_member(reached)
+                    reached = end_of_member(reached)
             if reached == end:
                 return pos
             cost = reached - pos

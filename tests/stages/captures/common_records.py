@@ -12,8 +12,8 @@ _OTHER_ID = b"<urn:uuid:00000000-552e-4b43-aa53-f1875f3c2e53>"
 
 
 _Value = Callable[..., bytes]
-_PLACES = 20
-"""Values of a record that may be odd; a record of notes has fewer."""
+_VALUES = 20
+"""The number of values of a record that can be odd; a record of notes has fewer."""
 
 
 def _odd(usual: bytes, *others: bytes) -> st.SearchStrategy[bytes]:
@@ -124,12 +124,12 @@ def _http(draw: st.DrawFn, value: _Value) -> bytes:
 
 @st.composite
 def contents(draw: st.DrawFn) -> bytes:
-    """A record's content, as it stands decompressed in its member: some value of it is odd, or two are, or none."""
-    spoilt = draw(st.sets(st.integers(0, _PLACES - 1), max_size=2))
-    places = iter(range(_PLACES))
+    """The decompressed content of a record in which up to two values are odd."""
+    spoilt = draw(st.sets(st.integers(0, _VALUES - 1), max_size=2))
+    numbers = iter(range(_VALUES))
 
     def value(usual: bytes, *others: bytes) -> bytes:
-        return draw(_odd(usual, *others)) if next(places) in spoilt else usual
+        return draw(_odd(usual, *others)) if next(numbers) in spoilt else usual
 
     kind = draw(st.sampled_from((b"response", b"response", b"response", b"revisit", b"metadata", b"request")))
     is_notes = kind == b"metadata"

@@ -1,4 +1,4 @@
-"""The compiled way from a record to its line gives the bytes that the modules in Python give, or nothing."""
+"""The compiled reader returns the lines that the Python modules return, or leaves the record to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USUAL = CaptureOptions()
 
 
 class Indexed(NamedTuple):
-    """The lines of an archive, and what else was found in it."""
+    """The lines of an archive, and the findings about it."""
 
     lines: list[bytes]
     findings: Findings
@@ -45,7 +45,7 @@ def gzip_files(paths: list[Path]) -> list[Path]:
     return [path for path in paths if path.read_bytes()[:2] == b"\x1f\x8b"]
 
 
-def test_all_samples_lead_to_the_same_lines(sample_archives: list[Path], pywb_archives: list[Path]) -> None:
+def test_all_samples_get_the_same_lines(sample_archives: list[Path], pywb_archives: list[Path]) -> None:
     lines = 0
     for path in gzip_files([*sample_archives, *pywb_archives]):
         data = path.read_bytes()
@@ -55,7 +55,7 @@ def test_all_samples_lead_to_the_same_lines(sample_archives: list[Path], pywb_ar
     assert lines > 2_000
 
 
-def test_most_captures_of_crawls_come_the_quick_way() -> None:
+def test_usual_captures_of_crawls_are_read_by_the_compiled_reader() -> None:
     for url in (b"https://www.example.com/a/?b=1&a=2", b"http://example.com/"):
         assert isinstance(taken(COMMON % url), CommonLine)
     for kind, block in ((b"revisit", 1), (b"response", 1)):
@@ -84,7 +84,7 @@ def taken(content: bytes) -> object:
     ],
     ids=["keep-www", "minimal", "unsurt", "post-append", "all-records", "revisits"],
 )
-def test_options_hold(options: CaptureOptions, sample_archives: list[Path]) -> None:
+def test_options_have_the_same_effect(options: CaptureOptions, sample_archives: list[Path]) -> None:
     for path in gzip_files(sample_archives)[::10]:
         data = path.read_bytes()
         assert indexed(data, options) == in_python(data, options), path
@@ -93,7 +93,7 @@ def test_options_hold(options: CaptureOptions, sample_archives: list[Path]) -> N
 
 @settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(contents(), min_size=1, max_size=3))
-def test_any_records_lead_to_the_same_lines(records: list[bytes]) -> None:
+def test_any_records_get_the_same_lines(records: list[bytes]) -> None:
     data = archive(records)
     assert indexed(data) == in_python(data)
 
@@ -134,13 +134,13 @@ for number in range(40000):
         data[at : at + random.choice((0, 1, 1, 9))] = random.choice((b"", b"\\n", b"\\r\\n", b":", b"&", b"9", b'"', bytes([random.randrange(256)])))
     if not random.randrange(4):
         del data[random.randrange(len(data) + 1) :]
-    exact = (ctypes.c_char * len(data)).from_buffer_copy(data)  # a bytearray has a NUL behind it
+    exact = (ctypes.c_char * len(data)).from_buffer_copy(data)  # a bytearray has a NUL after its last byte
     taken += read((origins, b"x", lambda content, start, end: b"D"), exact, 1, 2) is not Outcome.NOT_COMMON
 assert taken > 4000, taken
 """
 
 
-def test_no_byte_is_read_that_is_not_the_record_s(tmp_path: Path) -> None:
+def test_no_byte_outside_the_record_is_read(tmp_path: Path) -> None:
     seeds = tmp_path / "seeds"
     drawn = random.Random(5)
     blocks = [COMMON % b"http://example.com/a?b=1&a=2", COMMON % b"http://example.com/", *_metadata()]

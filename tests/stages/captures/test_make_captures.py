@@ -1,4 +1,4 @@
-"""Which of a capture's neighbours are heard."""
+"""Which related records add something to a capture."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_the_last_request_that_adds_to_the_url_makes_the_key(records: list[Recor
     assert keys(*records, post_append=False) == [b"com,example)/a"]
 
 
-def test_another_capture_s_request_is_not_heard() -> None:
+def test_the_request_of_another_capture_adds_nothing() -> None:
     other = record(b"response", b"<other>", b"HTTP/1.1 200 OK\r\n\r\nHo")
     assert keys(POST, RESPONSE, other) == [WITH_X % 1, b"com,example)/a"]
     assert keys(other, RESPONSE, POST) == [b"com,example)/a", WITH_X % 1]
 
 
-def test_the_last_notes_that_say_something_are_taken() -> None:
+def test_the_last_notes_that_are_not_empty_are_used() -> None:
     def notes(text: bytes) -> Record:
         return record(b"metadata", b"<notes>", text, b"<res>")
 

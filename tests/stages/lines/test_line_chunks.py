@@ -49,7 +49,7 @@ def test_chunks_are_read_as_they_are_written(chunks: list[list[bytes]]) -> None:
 def test_a_cut_is_noticed_wherever_it_is() -> None:
     data = format_chunk([b"a", b"bc"], CHUNKS)
     for cut in range(1, len(data)):
-        with pytest.raises(ValueError, match="is cut"):
+        with pytest.raises(ValueError, match="is truncated"):
             list(read_chunks(BytesIO(data + data[:cut]), CHUNKS))
 
 

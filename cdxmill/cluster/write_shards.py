@@ -1,0 +1,50 @@
+"""Sorted runs -> the files of one shard, one task per shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.formats.cluster_manifest import ShardEntry
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.zipnum_index import part_name, shard_name
+from cdxmill.stages.lines.line_lists import TextBlock
+from cdxmill.stages.lines.merge_blocks import merge_blocks
+from cdxmill.stages.lines.sorted_runs import Slice
+from cdxmill.stages.zipnum.write_shard import write_shard
+from cdxmill.storage.local import file_size, write_atomic
+from cdxmill.storage.scratch import Scratch
+
+
+class ShardTask(NamedTuple):
+    """A shard: its slices of the runs in `scratch`, and how it is written to `folder`."""
+
+    number: int
+    slices: list[Slice]
+    folder: Path
+    scratch: Path
+    compressor: Compressor
+    block_lines: int
+
+
+def write_shard_of(task: ShardTask) -> ShardEntry:
+    """Merge the slices of a shard, and write its files."""
+    blocks = merge_blocks(task.slices, Scratch(task.scratch).reader, task.block_lines)
+    return write_shard_files(blocks, task.number, task.folder, task.compressor)
+
+
+def write_shard_files(
+    blocks: Iterable[TextBlock], number: int, folder: Path, compressor: Compressor
+) -> ShardEntry:
+    """Write the blocks of a shard, and its part of the index, to `folder`, each whole or not at all."""
+    name = shard_name(number)
+    with write_atomic(folder / name) as shard, write_atomic(folder / part_name(number)) as part:
+        report = write_shard(blocks, name, shard, part, compressor)
+    return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)
+
+
+def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
+    """Whether the files of a shard that an earlier run wrote still exist."""
+    part = folder / shard.name.replace("cdx-", "part-").removesuffix(".gz")
+    return file_size(str(folder / shard.name)) == shard.bytes and part.exists()

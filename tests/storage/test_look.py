@@ -1,0 +1,60 @@
+"""A look at a file gives its size and its first bytes, in one request by HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdxmill.storage.entry import Entry
+from cdxmill.storage.look import look
+
+from .range_server import RangeServer
+
+BODY = bytes(range(256)) * 400
+
+
+@pytest.mark.parametrize(
+    ("trouble", "size"),
+    [
+        ({}, len(BODY)),
+        ({"knows_ranges": False}, len(BODY)),
+        ({"tells_total": False}, 0),
+        ({"tells_length": False}, len(BODY)),
+    ],
+)
+def test_one_request_gives_size_and_start(trouble: dict[str, bool], size: int, server: RangeServer) -> None:
+    file = server.add("/a", BODY)
+    for name, value in trouble.items():
+        setattr(file, name, value)
+    assert look(f"{server.url}/a", 1000) == (Entry(size, 0), BODY[:1000])
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("trouble", ["cuts", "drops", "statuses"])
+def test_a_server_in_trouble_is_asked_again(trouble: str, hurry: None, server: RangeServer) -> None:
+    setattr(server.add("/a", BODY), trouble, {"cuts": [10], "drops": 1, "statuses": [503]}[trouble])
+    assert look(f"{server.url}/a", 1000) == (Entry(len(BODY), 0), BODY[:1000])
+    assert len(server.seen) == 2
+
+
+def test_a_file_that_is_missing_or_empty_has_no_start(server: RangeServer, tmp_path: Path) -> None:
+    server.add("/empty", b"")
+    (tmp_path / "empty").touch()
+    assert look(f"{server.url}/absent", 10) == (None, b"")
+    assert look(f"{server.url}/empty", 10) == (Entry(0, 0), b"")
+    assert look(str(tmp_path / "absent"), 10) == (None, b"")
+    entry, head = look(str(tmp_path / "empty"), 10)
+    assert entry is not None
+    assert (entry.size, entry.is_folder, head) == (0, False, b"")
+
+
+def test_a_range_that_was_not_asked_for_is_not_the_start(server: RangeServer) -> None:
+    server.add("/a", BODY).shift = 5
+    assert look(f"{server.url}/a", 10) == (Entry(len(BODY), 0), b"")
+
+
+def test_a_folder_has_an_entry_and_no_start(tmp_path: Path) -> None:
+    entry, head = look(str(tmp_path), 10)
+    assert entry is not None
+    assert (entry.is_folder, head) == (True, b"")
