@@ -1,4 +1,4 @@
-"""Package metadata; the version is read from cdxmill/__init__.py, its one home."""
+"""Package metadata; the version is read from cdxmill/version.py, its one home."""
 
 import re
 import zlib
@@ -7,7 +7,7 @@ from pathlib import Path
 from setuptools import Extension, find_packages, setup
 
 HERE = Path(__file__).parent
-VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "cdxmill/__init__.py").read_text(), re.M)
+VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "cdxmill/version.py").read_text(), re.M)
 assert VERSION is not None
 
 S3 = ["boto3>=1.34"]

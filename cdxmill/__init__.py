@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cdxmill.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index
     from cdxmill.api.arguments import urlkey
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     from cdxmill.api.searches import Cluster, get, lookup, lookup_many
     from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
     from cdxmill.running.failures import Failure
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "index": "api.archives",

@@ -27,7 +27,7 @@ FLOORS = (
     ("search", "checks"),
     ("commands",),
     ("jobs", "cli", "api"),
-    ("__main__",),
+    ("__main__", "face"),
 )
 BELOW = {
     room: {below for floor in FLOORS[:number] for below in floor}
@@ -65,7 +65,7 @@ MODULES = modules()
 
 
 def layer_of(module: str) -> str:
-    return module.split(".")[1] if "." in module else "version"
+    return module.split(".")[1] if "." in module else "face"
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

@@ -38,7 +38,7 @@ class Checkout:
             "setup.py",
             "pyproject.toml",
             "constraints.txt",
-            "cdxmill/__init__.py",
+            "cdxmill/version.py",
             "cdxmill/native/text.h",
         ):
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -16,9 +16,9 @@ from typing import Annotated
 import click
 import typer
 
-from cdxmill import __version__
 from cdxmill.cli.output import FAILED, OK, STOPPED, USAGE, ClosedPipe, print_error
 from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.version import __version__
 
 COMMANDS = ("index", "sample", "zipnum", "build", "publish", "lookup", "get", "verify", "split-points")
 """In the order of the help text. A command is the function of its own name in the module of its name."""

@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill import __version__
 from cdxmill.commands.index import IndexOptions, IndexSummary, index_to_folder
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.inputs.named import Input
@@ -18,6 +17,7 @@ from cdxmill.inputs.output_names import below
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes, human_seconds
 from cdxmill.storage.local import make_folder, stopping, write_atomic
+from cdxmill.version import __version__
 
 CDX_FOLDER = "cdx"
 _OPTIONS = ".options"

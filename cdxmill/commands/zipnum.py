@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill import __version__
 from cdxmill.cluster.write import unpublish, write_cluster_files
 from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_of
 from cdxmill.errors import StoppedError, UsageError
@@ -40,6 +39,7 @@ from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
 from cdxmill.storage.local import make_folder
+from cdxmill.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,3 +79,26 @@ class RunnerLike(Protocol):
     def _python_bin(self) -> list[str]: ...
 
     def _ls_task_logs(self, step_type: str, application_id: str | None = ...) -> Iterable[dict[str, str]]: ...
+
+
+class JobLike(Protocol):
+    """What a job needs so that it can be run as a command."""
+
+    @property
+    def is_on_hadoop(self) -> bool:
+        """Whether the job runs on Hadoop or EMR."""
+
+    def make_runner(self) -> RunnerLike:
+        """mrjob's runner for this job. Raises UsageError."""
+
+    def finish(self, output: bytes) -> bytes:
+        """Finish a local run, whose tasks gave `output`. Returns what to print."""
+
+    def finish_hadoop(self, runner: RunnerLike) -> int:
+        """Finish a run on Hadoop. Returns the number of inputs that failed."""
+
+    def show(self, output: bytes) -> None:
+        """Print the output of the job."""
+
+    def increment_counter(self, group: str, counter: str, amount: int = ...) -> None:
+        """Add to a counter, in a task."""

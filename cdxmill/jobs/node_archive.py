@@ -16,7 +16,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import cdxmill
 from cdxmill.errors import UsageError
 
 NAME = "cdxmill_nodes"
@@ -39,7 +38,7 @@ _PYTHON = {"cp39": ("3.9", "cp39"), "cp310": ("3.10", "cp310"), "abi3": ("3.11",
 def pack_archive(folder: Path, with_wheels: bool) -> Path:
     """Write the archive to `folder`. Returns its path. Raises UsageError if a wheel is missing."""
     path = folder / f"{NAME}.zip"
-    package = Path(cdxmill.__file__).parent
+    package = Path(__file__).parents[1]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.write(package / "jobs/hadoop_task.py", "hadoop_task.py")
         # nodes with the same Python and machine use the compiled modules, others ignore them

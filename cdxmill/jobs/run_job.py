@@ -7,17 +7,14 @@ import signal
 import subprocess
 import sys
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 from urllib.parse import quote, unquote
 
 from mrjob.step import StepFailedException
 
 from cdxmill.errors import CdxmillError, InputError, UsageError
 from cdxmill.jobs.hadoop_failure import Complaints, explain
-from cdxmill.jobs.mrjob_types import Counters, RunnerLike
-
-if TYPE_CHECKING:
-    from cdxmill.jobs.stream_job import StreamJob
+from cdxmill.jobs.mrjob_types import Counters, JobLike, RunnerLike
 
 OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -28,13 +25,13 @@ _SAFE = "".join(character for character in map(chr, range(32, 127)) if character
 """Characters that are not quoted in a counter's name. mrjob allows no comma and no line end there."""
 
 
-def count_failure(job: StreamJob, path: str, reason: str, hint: str = "") -> None:
+def count_failure(job: JobLike, path: str, reason: str, hint: str = "") -> None:
     """Report a failed input to the launcher. A counter is the only thing that a task can send to it."""
     text = f"{path}: {reason}" + (f"; {hint}" if hint else "")
     job.increment_counter(_GROUP, quote(text, _SAFE, errors="surrogateescape"))
 
 
-def run(job: StreamJob) -> None:
+def run(job: JobLike) -> None:
     """Run the job as a command. Exits unless the status is 0."""
     signal.signal(signal.SIGTERM, _terminate)
     status = launch(job)
@@ -47,7 +44,7 @@ def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     sys.exit(128 + number)
 
 
-def launch(job: StreamJob) -> int:
+def launch(job: JobLike) -> int:
     """Run the job, print its output and its failures. Returns the exit status."""
     runner: RunnerLike | None = None
     complaints = Complaints()
@@ -71,7 +68,7 @@ def launch(job: StreamJob) -> int:
     return FAILED if failed else OK
 
 
-def _finish(job: StreamJob, runner: RunnerLike) -> int:
+def _finish(job: JobLike, runner: RunnerLike) -> int:
     failed = _print_failures(runner.counters()[0])
     output = b"".join(runner.cat_output())
     job.show(job.finish(output))

@@ -57,4 +57,4 @@ def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
 def test_the_import_alone_imports_no_library() -> None:
     script = "import cdxmill, sys; print(sorted(name for name in sys.modules if name.startswith('cdxmill')))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "['cdxmill']\n"
+    assert done.stdout == "['cdxmill', 'cdxmill.version']\n"

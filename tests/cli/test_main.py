@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill import __version__
 from cdxmill.cli.main import COMMANDS, main
 from cdxmill.errors import CdxmillError, InputError, StoppedError, UsageError
+from cdxmill.version import __version__
 
 _IMPORTED = """
 import sys
