@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.checks.blocks import valid_blocks
-from cdxmill.checks.findings import Finding
 from cdxmill.checks.shards import ReadShard
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sorting import finish_runs, share_of_runs, sort_files
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.counted_reads import counted
+from cdxmill.running.failures import Failure
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.compare_lines import Difference, compare_lines
 from cdxmill.stages.lines.merge_lines import merge_slices
@@ -37,7 +37,7 @@ class _SortTask(NamedTuple):
 
 class _Sorted(NamedTuple):
     runs: list[Run]
-    findings: list[Finding]
+    findings: list[Failure]
 
 
 class _CompareTask(NamedTuple):
@@ -48,7 +48,7 @@ class _CompareTask(NamedTuple):
 
 class _Compared(NamedTuple):
     difference: Difference
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Failure, ...] = ()
 
 
 def check_against(
@@ -73,16 +73,16 @@ def check_against(
     return sum((result.difference for result in compared), Difference())
 
 
-def difference_findings(cluster: str, difference: Difference) -> Iterator[Finding]:
+def difference_findings(cluster: str, difference: Difference) -> Iterator[Failure]:
     """Missing and extra lines as findings about the whole cluster."""
     if difference.missing:
         first = difference.first_missing[:200]
         reason = f"{count(difference.missing, 'line')} of the inputs missing, the first: {first!r}"
-        yield Finding(cluster, None, reason)
+        yield Failure(cluster, None, reason)
     if difference.extra:
         first = difference.first_extra[:200]
         reason = f"{count(difference.extra, 'line')} not in the inputs, the first: {first!r}"
-        yield Finding(cluster, None, reason)
+        yield Failure(cluster, None, reason)
 
 
 def _sort(paths: Sequence[str], scratch: Scratch, convert: bool, run: VerifyRun) -> list[Run]:
@@ -99,7 +99,7 @@ def _sort_group(task: _SortTask) -> _Sorted:
     sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
     failed = sort_files(task.paths, sorter, task.convert)
     findings = [
-        Finding(failure.path, None, failure.reason, "none of its lines were compared") for failure in failed
+        Failure(failure.path, None, failure.reason, "none of its lines were compared") for failure in failed
     ]
     return _Sorted(finish_runs(sorter, scratch, task.most_runs), findings)
 

@@ -10,13 +10,13 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from cdxmill.checks.blocks import valid_blocks
-from cdxmill.checks.findings import Finding
 from cdxmill.checks.shards import ReadShard, block_ranges
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.errors import InputError
 from cdxmill.formats.record_location import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.counted_reads import counted
+from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
 from cdxmill.storage.choose import open_ranges, total_size
@@ -32,7 +32,7 @@ class _Task(NamedTuple):
 
 class _Result(NamedTuple):
     looked_up: int
-    findings: list[Finding]
+    findings: list[Failure]
 
 
 def check_archives(shards: Sequence[ReadShard], archives: str, sample: int | None, run: VerifyRun) -> int:
@@ -62,7 +62,7 @@ def _deal(shards: Sequence[ReadShard], sample: int | None) -> Iterator[tuple[Rea
 
 def _look_up(task: _Task) -> _Result:
     looked_up = wrong = 0
-    findings: list[Finding] = []
+    findings: list[Failure] = []
     with closing(ArchiveStore(task.archives)) as archives:
         for line in _lines(task):
             looked_up += 1
@@ -73,7 +73,7 @@ def _look_up(task: _Task) -> _Result:
                     findings.append(finding)
     if wrong > len(findings):
         reason = f"{wrong - len(findings)} more lines do not match their records"
-        findings.append(Finding(task.shard.task.path, None, reason))
+        findings.append(Failure(task.shard.task.path, None, reason))
     return _Result(looked_up, findings)
 
 
@@ -96,16 +96,16 @@ def _lines(task: _Task) -> Iterator[bytes]:
             yield lines[picked % block_lines]
 
 
-def _check_line(archives: ArchiveStore, line: bytes) -> Finding | None:
+def _check_line(archives: ArchiveStore, line: bytes) -> Failure | None:
     """What is wrong with the record of a line, None if it matches."""
     try:
         location = record_location(line)
         found = archives.fetch(location.filename, location.offset, location.length)
     except ValueError as error:
-        return Finding(line.split(b"{")[0][:100].decode("utf-8", "backslashreplace"), None, str(error))
+        return Failure(line.split(b"{")[0][:100].decode("utf-8", "backslashreplace"), None, str(error))
     except InputError as error:
-        return Finding(
+        return Failure(
             error.path, None, f"{error.reason} (capture of {location.url} at {location.timestamp})"
         )
     reason = mismatch(found.record, location)
-    return None if reason is None else Finding(f"{location.filename}@{location.offset}", None, reason)
+    return None if reason is None else Failure(f"{location.filename}@{location.offset}", None, reason)

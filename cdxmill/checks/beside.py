@@ -6,17 +6,17 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from cdxmill.checks.findings import Finding
 from cdxmill.cluster.files import ClusterFiles
 from cdxmill.formats.cluster_manifest import Manifest, ShardEntry, splits_digest
 from cdxmill.formats.split_points import format_sequence_file, parse_text
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
 from cdxmill.inputs.split_files import SPLITS
+from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_shard import CheckedShard
 from cdxmill.storage.choose import open_ranges, pieces, read_bytes
 
 
-def check_indexes(files: ClusterFiles) -> Iterator[Finding]:
+def check_indexes(files: ClusterFiles) -> Iterator[Failure]:
     """Check that cluster.idx and cluster.summary are equal, if both exist."""
     if not (files.has(INDEX) and files.has(SUMMARY)):
         return
@@ -24,21 +24,21 @@ def check_indexes(files: ClusterFiles) -> Iterator[Finding]:
         start = 0
         for left, right in zip_longest(pieces(first), pieces(second), fillvalue=b""):
             if left != right:
-                yield Finding(files.path(SUMMARY), None, f"differs from {INDEX} after byte {start}")
+                yield Failure(files.path(SUMMARY), None, f"differs from {INDEX} after byte {start}")
                 return
             start += len(left)
 
 
-def check_complete(files: ClusterFiles) -> Iterator[Finding]:
+def check_complete(files: ClusterFiles) -> Iterator[Failure]:
     """Check that the files which cdxmill writes exist. Requires: the cluster has a manifest."""
     for name in (INDEX, SUMMARY, LOCATIONS):
         if not files.has(name):
-            yield Finding(files.path(name), None, "is missing")
+            yield Failure(files.path(name), None, "is missing")
 
 
 def check_manifest(
     files: ClusterFiles, manifest: Manifest, reports: Mapping[str, CheckedShard]
-) -> Iterator[Finding]:
+) -> Iterator[Failure]:
     """Compare the entries of cluster.json with the shards that have no faults."""
     for entry in manifest.shards:
         report = reports[entry.name]
@@ -48,40 +48,40 @@ def check_manifest(
         for field, value, recorded in zip(entry._fields, found, entry, strict=True):
             if value != recorded:
                 reason = f"{field} is {value}, but {recorded} in {MANIFEST}"
-                yield Finding(files.path(entry.name), None, reason)
+                yield Failure(files.path(entry.name), None, reason)
 
 
 def check_splits(
     files: ClusterFiles, manifest: Manifest, reports: Mapping[str, CheckedShard]
-) -> Iterator[Finding]:
+) -> Iterator[Failure]:
     """Compare the split points with the manifest and the shards."""
     text, sequence = map(files.path, SPLITS)
     for name in SPLITS:
         if not files.has(name):
-            yield Finding(files.path(name), None, "is missing")
+            yield Failure(files.path(name), None, "is missing")
             return
     data = read_bytes(text)
     try:
         points = parse_text(data)
     except ValueError as error:
-        yield Finding(text, None, str(error))
+        yield Failure(text, None, str(error))
         return
     if hashlib.sha256(data).hexdigest() != manifest.splits_sha256:
-        yield Finding(text, None, f"its SHA-256 does not match {MANIFEST}")
+        yield Failure(text, None, f"its SHA-256 does not match {MANIFEST}")
     elif splits_digest(points) != manifest.splits_sha256:
-        yield Finding(text, None, "it is not written as cdxmill writes it")
+        yield Failure(text, None, "it is not written as cdxmill writes it")
     if read_bytes(sequence) != format_sequence_file(points):
-        yield Finding(sequence, None, f"its split points differ from {SPLITS[0]}")
+        yield Failure(sequence, None, f"its split points differ from {SPLITS[0]}")
     names = [shard.name for shard in manifest.shards]
     if len(points) + 1 != len(names):
-        yield Finding(text, None, f"has {len(points)} split points for {len(names)} shards")
+        yield Failure(text, None, f"has {len(points)} split points for {len(names)} shards")
         return
     yield from _outside(files, names, points, reports)
 
 
 def _outside(
     files: ClusterFiles, names: Sequence[str], points: Sequence[bytes], reports: Mapping[str, CheckedShard]
-) -> Iterator[Finding]:
+) -> Iterator[Failure]:
     """Shards with lines outside their split points."""
     for name, low, high in zip(names, [None, *points], [*points, None], strict=True):
         report = reports[name]
@@ -89,7 +89,7 @@ def _outside(
             continue
         if low is not None and report.first < low:
             reason = f"starts with {report.first[:80]!r}, which is below its split point {low[:80]!r}"
-            yield Finding(files.path(name), None, reason)
+            yield Failure(files.path(name), None, reason)
         if high is not None and report.last >= high:
             reason = f"ends with {report.last[:80]!r}, which is not below the next split point {high[:80]!r}"
-            yield Finding(files.path(name), None, reason)
+            yield Failure(files.path(name), None, reason)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 from typing import NamedTuple
 
-from cdxmill.checks.findings import Finding
 from cdxmill.checks.shards import ShardTask
 from cdxmill.cluster.files import ClusterFiles, in_order, part_of
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.errors import InputError
 from cdxmill.formats.cluster_manifest import Manifest
 from cdxmill.formats.zipnum_index import INDEX, MANIFEST
+from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import IndexReport, ShardLines, scan_index
 from cdxmill.storage.choose import open_ranges, pieces
 
@@ -22,7 +22,7 @@ class Claims(NamedTuple):
     manifest: Manifest | None
     index_report: IndexReport
     shards: list[str]
-    findings: list[Finding]
+    findings: list[Failure]
 
 
 def read_claims(files: ClusterFiles) -> Claims:
@@ -30,23 +30,23 @@ def read_claims(files: ClusterFiles) -> Claims:
     manifest, damage = _manifest(files)
     index = _index(files)
     path = files.path(files.index or INDEX)
-    findings = damage + [Finding(path, *fault) for fault in index.faults]
+    findings = damage + [Failure(path, *fault) for fault in index.faults]
     if manifest is None:
         shards = _shards_without_manifest(files, index)
     else:
         shards = [shard.name for shard in manifest.shards]
         unknown = (name for name in index.shards if name not in set(shards))
-        findings += [Finding(path, None, f"{name} is not in {MANIFEST}") for name in unknown]
+        findings += [Failure(path, None, f"{name} is not in {MANIFEST}") for name in unknown]
     return Claims(manifest, index, shards, findings + _foreign_files(files, index, shards))
 
 
-def _manifest(files: ClusterFiles) -> tuple[Manifest | None, list[Finding]]:
+def _manifest(files: ClusterFiles) -> tuple[Manifest | None, list[Failure]]:
     if not files.has(MANIFEST):
         return None, []
     try:
         return read_manifest(files.path(MANIFEST)), []
     except InputError as error:
-        return None, [Finding(error.path, None, error.reason, error.hint)]
+        return None, [Failure(error.path, None, error.reason, error.hint)]
 
 
 def _index(files: ClusterFiles) -> IndexReport:
@@ -62,10 +62,10 @@ def _shards_without_manifest(files: ClusterFiles, index: IndexReport) -> list[st
     return in_order({*index.shards, *others}) if others else list(index.shards)
 
 
-def _foreign_files(files: ClusterFiles, index: IndexReport, shards: list[str]) -> list[Finding]:
+def _foreign_files(files: ClusterFiles, index: IndexReport, shards: list[str]) -> list[Failure]:
     known = {*shards, *map(part_of, shards), *_files_of_index(files, index)}
     return [
-        Finding(files.path(name), None, "does not belong to this cluster: its index has no lines for it")
+        Failure(files.path(name), None, "does not belong to this cluster: its index has no lines for it")
         for name in (*files.shards, *files.parts)
         if name not in known
     ]

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cdxmill.checks.findings import Finding
 from cdxmill.cluster.files import ClusterFiles
 from cdxmill.cluster.locations import resolved
 from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_index import ShardLocations
+from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_shard import CheckedShard
 from cdxmill.storage.choose import (
     PathOrUrl,
@@ -32,7 +32,7 @@ class _Wrong(NamedTuple):
 
 def check_locations(
     files: ClusterFiles, reports: Mapping[str, CheckedShard], base: PathOrUrl | None, exact: bool
-) -> Iterator[Finding]:
+) -> Iterator[Failure]:
     """Compare cluster.loc with the shards. Without a cluster.loc there are no findings.
 
     With a `base` the first location of every shard must be there, and no file is looked up. If `exact`, the rows must
@@ -41,12 +41,12 @@ def check_locations(
     if files.locations_name is None:
         return
     path = files.path(files.locations_name)
-    yield from (Finding(path, None, reason) for reason in _wrong_rows(files, reports, exact))
+    yield from (Failure(path, None, reason) for reason in _wrong_rows(files, reports, exact))
     rows = files.locations.rows
     if base is not None:
-        yield from (Finding(path, None, reason) for reason in _elsewhere(rows, absolute(base)))
+        yield from (Failure(path, None, reason) for reason in _elsewhere(rows, absolute(base)))
     else:
-        yield from (Finding(path, None, *wrong) for wrong in _wrong_files(files, rows, reports, exact))
+        yield from (Failure(path, None, *wrong) for wrong in _wrong_files(files, rows, reports, exact))
 
 
 def _wrong_rows(files: ClusterFiles, reports: Mapping[str, CheckedShard], exact: bool) -> Iterator[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from cdxmill.checks.findings import Finding
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_index import parse_index_line
 from cdxmill.running.counted_reads import counted
+from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS, ShardLines, WrongLine, numbered, wrong_line
 from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard, unreadable_shard
 from cdxmill.storage.choose import open_ranges, read_bytes, total_size
@@ -36,7 +36,7 @@ class ReadShard(NamedTuple):
 
     task: ShardTask
     report: CheckedShard
-    findings: list[Finding]
+    findings: list[Failure]
 
 
 def read_shards(tasks: Sequence[ShardTask], run: VerifyRun) -> list[ReadShard]:
@@ -52,28 +52,28 @@ def _read_shard(task: ShardTask) -> ReadShard:
         with open_ranges(task.path) as read_at:
             report = check_shard(counted(read_at), task.name, lengths, task.block_lines)
     except InputError as error:
-        return ReadShard(task, unreadable_shard(error.reason), [Finding(error.path, None, error.reason)])
+        return ReadShard(task, unreadable_shard(error.reason), [Failure(error.path, None, error.reason)])
     findings += _damage(task, report.faults)
     if not report.faults:
         findings += _compare(task, report, part, index)
     return ReadShard(task, report._replace(part=b""), findings)
 
 
-def _read_part(task: ShardTask) -> tuple[bytes | None, list[Finding]]:
+def _read_part(task: ShardTask) -> tuple[bytes | None, list[Failure]]:
     """The part, None if the cluster has no parts or it cannot be read."""
     if task.part_path is None:
         return None, []
     try:
         return read_bytes(task.part_path), []
     except InputError as error:
-        return None, [Finding(task.part_path, None, error.reason)]
+        return None, [Failure(task.part_path, None, error.reason)]
 
 
-def _damage(task: ShardTask, faults: Sequence[Fault]) -> Iterator[Finding]:
+def _damage(task: ShardTask, faults: Sequence[Fault]) -> Iterator[Failure]:
     for fault in faults[:MOST_FAULTS]:
-        yield Finding(task.path, fault.offset, fault.reason)
+        yield Failure(task.path, fault.offset, fault.reason)
     if len(faults) > MOST_FAULTS:
-        yield Finding(task.path, faults[-1].offset, f"{len(faults) - MOST_FAULTS} more blocks with faults")
+        yield Failure(task.path, faults[-1].offset, f"{len(faults) - MOST_FAULTS} more blocks with faults")
 
 
 def _index_lines(task: ShardTask) -> bytes:
@@ -101,17 +101,17 @@ def _lengths(index: bytes) -> dict[int, int]:
     return found
 
 
-def _compare(task: ShardTask, report: CheckedShard, part: bytes | None, index: bytes) -> Iterator[Finding]:
+def _compare(task: ShardTask, report: CheckedShard, part: bytes | None, index: bytes) -> Iterator[Failure]:
     """Compare part and index with the shard. Requires: the shard has no faults."""
     if task.part_path is not None and part is not None:
         wrong = wrong_line(part, report.part, task.exact)
         if wrong is not None:
-            yield Finding(task.part_path, None, _difference(task.name, wrong, 1))
+            yield Failure(task.part_path, None, _difference(task.name, wrong, 1))
     if task.index_path is not None:
         wanted = numbered(report.part, task.lines.number) if task.numbered else report.part
         wrong = wrong_line(index, wanted, task.exact)
         if wrong is not None:
-            yield Finding(task.index_path, None, _difference(task.name, wrong, task.lines.number))
+            yield Failure(task.index_path, None, _difference(task.name, wrong, task.lines.number))
 
 
 def _difference(shard: str, wrong: WrongLine, first: int) -> str:
@@ -126,7 +126,7 @@ def _difference(shard: str, wrong: WrongLine, first: int) -> str:
     return f"line {first + number - 1} is {found[:120]!r}, but block {number} of {shard} is {wanted[:120]!r}"
 
 
-def check_order(shards: Sequence[ReadShard]) -> Iterator[Finding]:
+def check_order(shards: Sequence[ReadShard]) -> Iterator[Failure]:
     """Check that each shard starts after the last line of the previous one."""
     before: ReadShard | None = None
     for shard in shards:
@@ -136,11 +136,11 @@ def check_order(shards: Sequence[ReadShard]) -> Iterator[Finding]:
         if before is not None and first <= before.report.last:
             last = before.report.last
             reason = f"starts with {first[:80]!r}, but {before.task.name} ends with {last[:80]!r}"
-            yield Finding(shard.task.path, 0, reason)
+            yield Failure(shard.task.path, 0, reason)
         before = shard
 
 
-def check_block_lines(shards: Sequence[ReadShard]) -> Iterator[Finding]:
+def check_block_lines(shards: Sequence[ReadShard]) -> Iterator[Failure]:
     """Check that full blocks have the same number of lines in all shards."""
     wanted = 0
     for shard in shards:
@@ -148,5 +148,5 @@ def check_block_lines(shards: Sequence[ReadShard]) -> Iterator[Finding]:
         most = max(full, last)
         if wanted and ((full and full != wanted) or most > wanted):
             reason = f"has {most} lines in a block, but other shards have {wanted}"
-            yield Finding(shard.task.path, None, reason)
+            yield Failure(shard.task.path, None, reason)
         wanted = wanted or full

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from cdxmill.checks.findings import Finding
-from cdxmill.running.failures import Failures
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 
@@ -15,7 +14,7 @@ class HasFindings(Protocol):
     """The result of a task."""
 
     @property
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[Failure]:
         """What is wrong, found by the task."""
 
 
@@ -30,10 +29,10 @@ class VerifyRun(NamedTuple):
     failures: Failures
     quiet: bool
 
-    def report(self, findings: Iterable[Finding]) -> None:
+    def report(self, findings: Iterable[Failure]) -> None:
         """Report findings to the user."""
         for finding in findings:
-            self.failures.add(*finding)
+            self.failures.report(finding)
 
     def results(
         self, title: str, work: Callable[[Task], Result], tasks: Sequence[Task], size: int

@@ -19,7 +19,7 @@ from cdxmill.checks.against import check_against, difference_findings
 from cdxmill.checks.archives import check_archives
 from cdxmill.checks.beside import check_complete, check_indexes, check_manifest, check_splits
 from cdxmill.checks.claims import Claims, read_claims, shard_tasks
-from cdxmill.checks.findings import Finding, limited
+from cdxmill.checks.limits import limited
 from cdxmill.checks.locations import check_locations
 from cdxmill.checks.shards import ReadShard, check_block_lines, check_order, read_shards
 from cdxmill.checks.verify_run import VerifyRun
@@ -27,7 +27,7 @@ from cdxmill.cluster.files import ClusterFiles
 from cdxmill.cluster.locations import Rule
 from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_index import MANIFEST
-from cdxmill.running.failures import Failures
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.quantities import count, human_bytes
 
 
@@ -104,7 +104,7 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
 
 def _check_beside(
     files: ClusterFiles, claims: Claims, shards: Sequence[ReadShard], location: str | None
-) -> Iterator[Finding]:
+) -> Iterator[Failure]:
     """Check the files beside the shards, except the parts."""
     manifest = claims.manifest
     reports = {shard.task.name: shard.report for shard in shards}
@@ -117,7 +117,7 @@ def _check_beside(
             yield from check_manifest(files, manifest, reports)
             yield from check_splits(files, manifest, reports)
     except InputError as error:
-        yield Finding(error.path, None, error.reason)
+        yield Failure(error.path, None, error.reason)
 
 
 def _compare_inputs(
