@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -61,7 +61,7 @@ class GetArguments:
         ),
     ] = False
 
-    def form(self) -> str:
+    def form(self) -> Literal["record", "headers", "payload"]:
         """Which part of the record is printed. Raises UsageError if options contradict each other."""
         if self.headers and self.payload:
             raise UsageError("--headers and --payload cannot be used together")

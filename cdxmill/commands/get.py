@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from cdxmill.capture import Headers
 from cdxmill.commands.lookup import lookup
@@ -19,19 +19,21 @@ from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
 from cdxmill.stages.records.record_parts import record_parts
 
-FORMS = ("record", "headers", "payload")
+Form = Literal["record", "headers", "payload"]
+"""A part of a record, or all of it."""
+
 _REVISIT = "warc/revisit"
 
 
 @dataclass(frozen=True, kw_only=True)
 class GetOptions:
-    """Where the archives are, and which part of the record to give: one of FORMS.
+    """Where the archives are, and which part of the record to give.
 
     `archives` is what `ArchiveStore` takes. With `decode`, the payload's encodings are undone.
     """
 
     archives: str | None = None
-    form: str = "record"
+    form: Form = "record"
     decode: bool = False
 
 

@@ -75,7 +75,6 @@ class ClusterSummary(NamedTuple):
     blocks: int
     duplicates: int
     bytes: int
-    failed_inputs: int
 
     def __str__(self) -> str:
         """Return one line."""
@@ -224,5 +223,4 @@ def _summary(shards: Sequence[ShardEntry], done: SortResult) -> ClusterSummary:
         blocks=sum(shard.blocks for shard in shards),
         duplicates=sum(run.lines + run.duplicates for run in done.runs) - lines,
         bytes=sum(shard.bytes for shard in shards),
-        failed_inputs=len(done.failures),
     )

@@ -117,7 +117,6 @@ def _summary(reports: list[ReducerReport]) -> ClusterSummary:
         blocks=sum(shard.blocks for shard in shards),
         duplicates=sum(report.duplicate_lines for report in reports),
         bytes=sum(shard.bytes for shard in shards),
-        failed_inputs=0,
     )
 
 
