@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +24,8 @@ def pytest_configure() -> None:
     """Reset signals that `nohup`, or `&` in a script, makes the tests and all their processes ignore."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    hypothesis.settings.register_profile("no deadline", deadline=None)  # a loaded machine is no failure
+    hypothesis.settings.load_profile("no deadline")
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -88,7 +88,7 @@ def test_a_damaged_sorted_file_is_told_once_and_leaves_no_line(
     build(inputs, tmp_path / "C", failures)
     assert failures.count == 1
     (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith(f"{inputs[1]}: the gzip ")
+    assert line.startswith(f"{inputs[1]}: corrupt gzip data ")
     check_cluster(tmp_path / "C", sort_unique([inputs[0], *inputs[2:]]), 100)
 
 

@@ -120,7 +120,7 @@ def test_finished_outputs_are_kept_and_failed_ones_are_tried_again(indexes: Inde
 
 def names_of_work(job: object) -> list[str]:
     work = job.list_work()  # type: ignore[attr-defined]
-    return [os.path.basename(item["archive"]["path"]) for item in work]  # noqa: PTH119
+    return [os.path.basename(item.archive.path) for item in work]  # noqa: PTH119
 
 
 @pytest.mark.parametrize(

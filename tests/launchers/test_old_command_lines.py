@@ -88,7 +88,12 @@ def test_the_page_has_every_script() -> None:
 
 
 def test_the_page_has_every_option_of_every_script() -> None:
-    table = [(script, option) for row in rows("of") for script in named(row[0]) for option in named(row[1])]
+    table = [
+        (script, option)
+        for row in rows("script | option")
+        for script in named(row[0])
+        for option in named(row[1])
+    ]
     assert sorted(table) == sorted(
         (script, option) for script, all_of in OPTIONS.items() for option in all_of
     )

@@ -14,6 +14,7 @@ from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_index import BlockRef, parse_index_line
 from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+from cdxmill.storage import patience
 
 from ..storage.range_server import RangeServer
 from .conftest import ALL, PAGES, Remote, line_of, lines_of
@@ -172,7 +173,8 @@ def test_a_server_that_stays_dead_is_an_error(
     assert len(told.splitlines()) == 1
 
 
-def test_a_machine_that_is_not_there_is_an_error() -> None:
+def test_a_machine_that_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
     with pytest.raises(InputError):
         list(lookup("http://127.0.0.1:1/c", "http://a.com/"))
 
