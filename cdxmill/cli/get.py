@@ -29,7 +29,7 @@ class GetArguments:
         str | None,
         typer.Argument(
             metavar="TIMESTAMP",
-            help="Get the capture closest to this time, 1 to 14 digits. Default: the newest.",
+            help="Get the capture closest to this time, 4 to 14 digits. Default: the newest.",
         ),
     ] = None
     offset: Annotated[
