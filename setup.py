@@ -45,7 +45,7 @@ NATIVE = Extension(
 setup(
     name="cdxmill",
     version=VERSION.group(1),
-    description="Turns web archives into CDX indexes and ZipNum clusters, and indexes into answers",
+    description="Builds CDX indexes and ZipNum clusters of web archives, and searches them",
     long_description=(HERE / "README.md").read_text(),
     long_description_content_type="text/markdown",
     license="Apache-2.0",

@@ -77,11 +77,11 @@ def difference_findings(cluster: str, difference: Difference) -> Iterator[Failur
     """Missing and extra lines as findings about the whole cluster."""
     if difference.missing:
         first = difference.first_missing[:200]
-        reason = f"{count(difference.missing, 'line')} of the inputs missing, the first: {first!r}"
+        reason = f"{count(difference.missing, 'line')} of the inputs missing; the first one: {first!r}"
         yield Failure(cluster, None, reason)
     if difference.extra:
         first = difference.first_extra[:200]
-        reason = f"{count(difference.extra, 'line')} not in the inputs, the first: {first!r}"
+        reason = f"{count(difference.extra, 'line')} not in the inputs; the first one: {first!r}"
         yield Failure(cluster, None, reason)
 
 

@@ -13,7 +13,7 @@ def limited(findings: Iterable[Failure]) -> Iterator[Failure]:
     """The first findings of each file, and the number of its other ones.
 
     >>> [finding.reason for finding in limited([Failure("a", None, "x")] * 22)][19:]
-    ['x', '2 more faults']
+    ['x', '2 more errors']
     """
     seen = Counter[str]()
     for finding in findings:
@@ -22,4 +22,4 @@ def limited(findings: Iterable[Failure]) -> Iterator[Failure]:
             yield finding
     for path, number in seen.items():
         if number > MOST_FAULTS:
-            yield Failure(path, None, f"{number - MOST_FAULTS} more faults")
+            yield Failure(path, None, f"{number - MOST_FAULTS} more errors")

@@ -73,7 +73,7 @@ def _damage(task: ShardTask, faults: Sequence[Fault]) -> Iterator[Failure]:
     for fault in faults[:MOST_FAULTS]:
         yield Failure(task.path, fault.offset, fault.reason)
     if len(faults) > MOST_FAULTS:
-        yield Failure(task.path, faults[-1].offset, f"{len(faults) - MOST_FAULTS} more blocks with faults")
+        yield Failure(task.path, faults[-1].offset, f"{len(faults) - MOST_FAULTS} more corrupt blocks")
 
 
 def _index_lines(task: ShardTask) -> bytes:

@@ -125,8 +125,8 @@ class LineArguments(RunArguments):
         typer.Option(
             metavar="TYPES",
             help="Record types to index, comma-separated, or all."
-            " Default: response, revisit, resource, metadata and conversion, except metadata records that a"
-            " crawler writes about its own fetches.",
+            " Default: response, revisit, resource, metadata and conversion, except notes that a crawler"
+            " writes about its own fetches.",
         ),
     ] = None
     post_append: Annotated[

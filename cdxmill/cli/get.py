@@ -29,7 +29,7 @@ class GetArguments:
         str | None,
         typer.Argument(
             metavar="TIMESTAMP",
-            help="Get the capture closest to this time, 1 to 14 digits. Default: the newest.",
+            help="Get the capture closest to this time, 4 to 14 digits. Default: the newest.",
         ),
     ] = None
     offset: Annotated[
@@ -37,14 +37,17 @@ class GetArguments:
     ] = None
     length: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Length of the record at --offset. Default: up to its end."),
+        typer.Option(
+            min=1, metavar="N", help="Length of the record at --offset. Default: to the end of the record."
+        ),
     ] = None
     archives: Annotated[
         str | None,
         typer.Option(
             "--archives",
             metavar="LOCATION",
-            help="Where the archives are: a directory, a URL prefix, or a path index (lines of name, tab, path)."
+            help="Where the archives are: a directory, a URL prefix, or a path index (a text file; each line: file"
+            " name, tab, path or URL)."
             " Default: file names in index lines are paths or URLs.",
         ),
     ] = None

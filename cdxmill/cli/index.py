@@ -29,7 +29,7 @@ class IndexArguments(LineArguments, ArchiveArguments):
         bool,
         typer.Option(
             "--skip-existing",
-            help="Skip an archive if its index is newer and no failure was recorded for it.",
+            help="Skip an archive if its index exists, is not older than the archive, and has no recorded failure.",
         ),
     ] = False
 
@@ -42,8 +42,8 @@ def index(arguments: IndexArguments) -> int:
     files, compressed with gzip or Zstandard or not compressed. cdxmill writes one .cdx.gz file per archive,
     with the same relative path, or one sorted stream.
 
-    A record is indexed if its byte range contains exactly that record. Any other record is reported on stderr
-    and in DIR/failures.tsv. If DIR is a URL, it is reported in a file beside the output, _NAME.failures.
+    A record is indexed if its byte range contains exactly that record. Every other record is reported on
+    stderr and in DIR/failures.tsv, or, if DIR is a URL, in a file beside the output, _NAME.failures.
     """
     from cdxmill.commands.index import index_to_folder, index_to_stream
     from cdxmill.inputs.output_names import output_names

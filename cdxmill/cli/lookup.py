@@ -78,10 +78,9 @@ class LookupArguments:
         typer.Option(
             "--collapse",
             "--collapseTime",
-            metavar="N",
-            help="Keep the first of consecutive captures that have the same status and whose timestamps share"
-            " their first N digits. With FIELD or FIELD:N instead of N: captures that share this field, or its"
-            " first N characters.",
+            metavar="N|FIELD[:N]",
+            help="Keep the first of consecutive captures. N: with the same status and the same first N digits of"
+            " the timestamp. FIELD or FIELD:N: with the same field, or the same first N characters of it.",
         ),
     ] = None
     limit: Annotated[
@@ -95,7 +94,9 @@ class LookupArguments:
     ] = "default"
     closest: Annotated[
         str | None,
-        typer.Option("--closest", metavar="TIME", help="Print the captures closest to TIME first."),
+        typer.Option(
+            "--closest", metavar="TIME", help="Print the captures closest to TIME (4 to 14 digits) first."
+        ),
     ] = None
     resolve_revisits: Annotated[
         bool,
@@ -178,7 +179,7 @@ def lookup(arguments: LookupArguments) -> int:
     options have the names and the meaning that they have in pywb's CDX server. If nothing is found, nothing is
     printed and the exit status is 0. A file that is corrupt or cannot be read is an error.
 
-    With --input, the answers have the order of the URLs, and each block is read once.
+    With --input, the answers have the order of the URLs. If all URLs are exact, each block is read once.
     """
     query = arguments.query()
     with standard_output() as out:

@@ -23,7 +23,7 @@ class PublishArguments(RunArguments):
         str,
         typer.Argument(
             metavar="DEST",
-            help="Directory, s3 or hdfs URL to copy to. If it is CLUSTER, only the index is written.",
+            help="Directory, s3 or hdfs URL to copy to. If it is CLUSTER, only the files beside the shards are written.",
         ),
     ]
     location: Annotated[
@@ -61,7 +61,7 @@ def publish(arguments: PublishArguments) -> int:
     numbers, cluster.summary, cluster.loc, metadata.yaml and, last, cluster.json. If the directory DEST is named
     indexes, metadata.yaml goes to its parent directory.
 
-    Run it again and only missing or changed shards are copied.
+    If you run it again, only missing or changed shards are copied.
     """
     from cdxmill.commands.publish import PublishOptions
     from cdxmill.commands.publish import publish as publish_cluster

@@ -34,7 +34,7 @@ def sample(arguments: SampleArguments) -> int:
     """Find split points in a random sample of CDX lines.
 
     CDX is a file, directory, glob or URL. Files may be gzipped or plain, sorted or not. The sample is taken in
-    one pass, and each line has the same chance, whatever the size of its file. The split points divide the
+    one pass. Every line has the same chance to be picked, in small and large files. The split points divide the
     lines into shards of about the same size. They are written twice: as text, one `<urlkey> <timestamp>` per
     line, and as a Hadoop SequenceFile, whose name ends in .seq.
 

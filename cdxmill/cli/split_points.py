@@ -34,8 +34,8 @@ def split_points(arguments: SplitPointsArguments) -> int:
     """Find split points in the index of a cluster.
 
     Use the cluster of an earlier crawl to divide the next one. Blocks are weighted by their number of lines, so
-    the shards get about the same size. No CDX file is read. The output is the same two files as the output of
-    cdxmill sample.
+    the shards get about the same size. No CDX file is read. It writes the same two files as cdxmill
+    sample.
     """
     from cdxmill.commands.split_points import points_of_cluster
     from cdxmill.inputs.split_files import write_splits

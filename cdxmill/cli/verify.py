@@ -22,7 +22,10 @@ class VerifyArguments(RunArguments):
 
     cluster: Annotated[
         str,
-        typer.Argument(metavar="CLUSTER", help="ZipNum cluster: directory or URL (http, https, s3, hdfs)."),
+        typer.Argument(
+            metavar="CLUSTER",
+            help="ZipNum cluster: directory, URL (http, https, s3, hdfs), or its .idx file.",
+        ),
     ]
     more: Annotated[
         list[str] | None,
@@ -48,7 +51,7 @@ class VerifyArguments(RunArguments):
             "--archives",
             metavar="LOCATION",
             help="Read the record of every line. The archives are in this directory, at this URL prefix, or"
-            " listed in this path index (lines of name, tab, path).",
+            " listed in this path index (a text file; each line: file name, tab, path or URL).",
         ),
     ] = None
     sample: Annotated[
@@ -60,8 +63,8 @@ class VerifyArguments(RunArguments):
         typer.Option(
             "--location",
             metavar="BASE",
-            help="Directory or URL that cluster.loc must give for the shards. Default: check that the locations"
-            " in cluster.loc exist.",
+            help="Check that cluster.loc has BASE/SHARD as the first location of each shard. Default: check that"
+            " the files at all locations exist.",
         ),
     ] = None
     shard_index_loc: ShardRule = None

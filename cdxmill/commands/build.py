@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cdxmill.commands.index import IndexOptions, IndexSummary, index_to_folder
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.inputs.named import Input
-from cdxmill.inputs.output_names import below
+from cdxmill.inputs.output_names import whole_names
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes, human_seconds
 from cdxmill.storage.local import make_folder, stopping, write_atomic
@@ -57,19 +57,14 @@ def build(
     If a build was stopped, the same command, started again, indexes only what is missing.
     """
     start = time.monotonic()
+    names = whole_names(archives)
     make_folder(folder)
     cdx = folder / CDX_FOLDER
-    names = _names(archives)
     options = _resumed(cdx, names, index_options)
     summary = index_to_folder(names, cdx, options, failures)
     made = [str(cdx / name) for name in names.values() if (cdx / name).exists()]
     cluster = build_cluster(made, folder, zipnum_options, failures)
     return BuildSummary(summary, cluster, time.monotonic() - start)
-
-
-def _names(archives: Sequence[Input]) -> dict[Input, str]:
-    """The outputs: whole paths, so that `a.arc.gz` and `a.warc.gz` of one folder differ."""
-    return {archive: f"{below(archive.path)}.cdx.gz" for archive in archives}
 
 
 def _resumed(folder: Path, names: Mapping[Input, str], options: IndexOptions) -> IndexOptions:

@@ -154,7 +154,7 @@ def _refuse_other_shards(target: str, shards: Sequence[Shard], present: dict[str
     found = list_folder(target)
     if any(shard.name in found and shard.name not in present for shard in shards):
         raise UsageError(
-            f"{target}: has other shards, which readers would use; omit --index-only, or choose another folder"
+            f"{target}: contains shards of another cluster, and readers would use them; omit --index-only, or choose another directory"
         )
 
 

@@ -50,7 +50,24 @@ def output_names(archives: Sequence[Input]) -> dict[Input, str]:
     for archive in archives:
         name = output_name(archive.name or archive.path)
         if name in owners:
-            both = f"{owners[name].path} and {archive.path}"
-            raise UsageError(f"{both} would both be indexed to {name}; use two output folders, or -o -")
+            raise _same_name(owners[name], archive, name, "use two output directories, or -o -")
         owners[name], names[archive] = archive, name
     return names
+
+
+def whole_names(archives: Sequence[Input]) -> dict[Input, str]:
+    """The names of outputs that keep the whole path, so that `a.arc.gz` and `a.warc.gz` of one folder differ.
+
+    An archive that is named twice is taken once. Raises UsageError if two archives have the same name.
+    """
+    owners: dict[str, Input] = {}
+    for archive in archives:
+        name = f"{below(archive.path)}.cdx.gz"
+        owner = owners.setdefault(name, archive)
+        if owner.path != archive.path:
+            raise _same_name(owner, archive, name, "build two clusters, or index them and use cdxmill zipnum")
+    return {archive: name for name, archive in owners.items()}
+
+
+def _same_name(one: Input, other: Input, name: str, hint: str) -> UsageError:
+    return UsageError(f"{one.path} and {other.path} would get the same output name {name}; {hint}")

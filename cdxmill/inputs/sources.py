@@ -129,7 +129,7 @@ def check_flavours(sources: Iterable[Source]) -> Source | None:
         if first.flavour is not None and first.flavour.name != source.flavour.name:
             raise UsageError(
                 f"{first.path} is {first.flavour.name}, but {source.path} is {source.flavour.name}:"
-                " one cluster holds one kind of lines"
+                " all CDX files of a cluster must have the same format"
             )
     return first
 

@@ -112,4 +112,4 @@ def test_of_a_moved_cluster_the_first_20_locations_are_reported(tmp_path: Path) 
     told = found(tmp_path / "moved")
     assert len(told) == 21
     assert "the file is missing or unreadable; if the cluster was moved, publish it to itself" in told[0]
-    assert told[-1].endswith("cluster.loc: 11 more faults")
+    assert told[-1].endswith("cluster.loc: 11 more errors")

@@ -26,8 +26,8 @@ def test_lines_are_compared_with_the_inputs(made: Path, cluster: Path) -> None:
     given = write_gzip(made / "given.cdxj.gz", [*lines[5:], b"com,aaa)/ 2020 {}", b"org,zzz)/ 2020 {}"])
     told = found(cluster, against=[str(given)], processes=2)
     assert told == [
-        f"{cluster}: 2 lines of the inputs missing, the first: {b'com,aaa)/ 2020 {}'!r}",
-        f"{cluster}: 5 lines not in the inputs, the first: {lines[0]!r}",
+        f"{cluster}: 2 lines of the inputs missing; the first one: {b'com,aaa)/ 2020 {}'!r}",
+        f"{cluster}: 5 lines not in the inputs; the first one: {lines[0]!r}",
     ]
 
 

@@ -114,7 +114,7 @@ def test_an_index_is_not_written_beside_other_shards(
     (target / "cdx-00001.gz").write_bytes(b"of another")
     done = run_cdxmill("publish", "-q", "--index-only", cluster, target)
     assert done.returncode == 2
-    assert b"has other shards, which readers would use" in done.stderr
+    assert b"contains shards of another cluster" in done.stderr
     assert files_of(target) == {"cdx-00001.gz": b"of another"}
 
 

@@ -158,7 +158,7 @@ def test_two_inputs_with_one_name_are_refused_before_any_work(
     done = run_cdxmill("index", "-o", "out", *inputs, cwd=folder)
     assert done.returncode == 2
     (line,) = done.stderr.decode().splitlines()
-    assert "would both be indexed to" in line
+    assert "would get the same output name" in line
     assert not (folder / "out").exists()
     assert run_cdxmill("index", "-o", "-", *inputs, cwd=folder).stdout != b""
 

@@ -126,7 +126,7 @@ def names_of_work(job: object) -> list[str]:
 @pytest.mark.parametrize(
     ("listed", "options", "reason"),
     [
-        ("a.warc.gz\na.arc.gz\n", ["--cdx_bucket", "out"], "would both be indexed to a.cdx.gz"),
+        ("a.warc.gz\na.arc.gz\n", ["--cdx_bucket", "out"], "would get the same output name a.cdx.gz"),
         ("a.warc.gz\n", [], "--cdx_bucket"),
     ],
 )
