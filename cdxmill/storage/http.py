@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Lock
 from urllib.parse import urlsplit
 
 from urllib3 import BaseHTTPResponse
@@ -124,13 +125,17 @@ class HttpRanges:
 
 
 class _Whole:
-    """A file whose server does not support ranges. The part read so far is in a temporary file."""
+    """A file whose server does not support ranges. The part read so far is in a temporary file.
+
+    Threads may share it. They read one after the other.
+    """
 
     def __init__(self, file: HttpFile, answer: BaseHTTPResponse) -> None:
         self._file = file
         self._answer: BaseHTTPResponse | None = answer
         self._coming = self._content(answer, 0)
         self._have, self._ended = 0, False
+        self._lock = Lock()
         with stopping(_SPOOL):
             self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
 
@@ -141,6 +146,10 @@ class _Whole:
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`. The bytes before them are fetched first if that has not been done."""
+        with self._lock:
+            return self._read_at(offset, size)
+
+    def _read_at(self, offset: int, size: int) -> bytes:
         tries = Tries(self._file.url)
         while self._have < offset + size and not self._ended:
             before = self._have

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from cdxmill.errors import InputError
+from cdxmill.storage.cache import open_known
 from cdxmill.storage.http import open_ranges
 
 from .range_server import RangeServer, Served
@@ -57,3 +62,26 @@ def test_one_machine_of_several_may_not_know_ranges(server: RangeServer, file: S
             read_at(0, 10)
         file.knows_ranges = True
         assert read_at(0, 10) == BODY[:10]
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Threads take turns as often as possible."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("run", range(5))
+def test_threads_share_a_file_without_ranges_and_download_it_once(
+    run: int, server: RangeServer, file: Served, hasty_threads: None
+) -> None:
+    file.knows_ranges = False
+    offsets = [*range(0, len(BODY), 10_000), *range(len(BODY), 0, -7000)]
+    wanted = [BODY[offset : offset + 9000] for offset in offsets]
+    for opened in (open_ranges, open_known):
+        server.seen.clear()
+        with opened(server.url + A) as read_at, ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(lambda offset: read_at(offset, 9000), offsets)) == wanted
+        assert server.ranges(A).count("bytes=0-0") == 1
