@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import InputError
+from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage.connections import give_back
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_faults import faults
@@ -56,11 +56,15 @@ def file_size(url: str) -> int:
 
 
 def status(url: str) -> Entry | None:
-    """The size of a file, 0 if it is unknown, and 0 as its time; None if the file cannot be read."""
+    """The size of a file, 0 if it is unknown, and 0 as its time; None if it does not exist or is refused.
+
+    Refused is not told from missing, because buckets behind HTTP answer 403 for both. Raises InputError if the
+    server does not answer: the file may exist.
+    """
     file = HttpFile(url)
     try:
         give_back(first_answer(file))
-    except InputError:
+    except (AbsentError, RefusedError):
         return None
     return Entry(file.size or 0, 0)
 
