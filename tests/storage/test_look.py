@@ -21,13 +21,20 @@ BODY = bytes(range(256)) * 400
         ({"knows_ranges": False}, len(BODY)),
         ({"tells_total": False}, 0),
         ({"tells_length": False}, len(BODY)),
+        ({"most": 1000}, len(BODY)),
     ],
 )
-def test_one_request_gives_size_and_start(trouble: dict[str, bool], size: int, server: RangeServer) -> None:
+def test_one_request_gives_size_and_start(trouble: dict[str, int], size: int, server: RangeServer) -> None:
     file = server.add("/a", BODY)
     for name, value in trouble.items():
         setattr(file, name, value)
     assert look(f"{server.url}/a", 1000) == (Entry(size, 0), BODY[:1000])
+    assert len(server.seen) == 1
+
+
+def test_a_shorter_range_than_asked_for_is_the_start(server: RangeServer) -> None:
+    server.add("/a", BODY).most = 300
+    assert look(f"{server.url}/a", 1000) == (Entry(len(BODY), 0), BODY[:300])
     assert len(server.seen) == 1
 
 
