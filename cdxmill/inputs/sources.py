@@ -74,6 +74,11 @@ class Inventory:
         """Bytes of all files whose size is known."""
         return sum(source.size for source in self.sources)
 
+    @property
+    def total(self) -> int:
+        """Bytes of all files, for a progress bar; 0 if a file has an unknown size."""
+        return self.size if all(source.size or source.is_empty for source in self.sources) else 0
+
     def heads(self) -> Sequence[bytes]:
         """The heads of the largest files. They are read now if `take_inventory` has not read them."""
         if self.known_heads:
