@@ -140,8 +140,12 @@ class _Whole:
         self._coming = self._content(answer, 0)
         self._have, self._ended = 0, False
         self._lock = Lock()
-        with stopping(_SPOOL):
-            self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        try:
+            with stopping(_SPOOL):
+                self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        except BaseException:
+            answer.close()
+            raise
 
     def close(self) -> None:
         """Close the connection, and delete the temporary file."""

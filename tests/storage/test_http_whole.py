@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, StoppedError
+from cdxmill.storage import http
 from cdxmill.storage.cache import open_known
 from cdxmill.storage.http import open_ranges
+from cdxmill.storage.http_file import HttpFile
 
 from .range_server import RangeServer, Served
 from .web_file import BODY, A, error_of, read_all
@@ -62,6 +66,26 @@ def test_one_machine_of_several_may_not_know_ranges(server: RangeServer, file: S
             read_at(0, 10)
         file.knows_ranges = True
         assert read_at(0, 10) == BODY[:10]
+
+
+def test_a_temporary_file_that_cannot_be_created_leaves_no_connection_open(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[BaseHTTPResponse] = []
+
+    def first_answer(file: HttpFile) -> BaseHTTPResponse:
+        answers.append(file.ask(0, 0))
+        return answers[0]
+
+    def full() -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(http, "first_answer", first_answer)
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    file.knows_ranges = False
+    with pytest.raises(StoppedError, match="No space left on device"), open_ranges(server.url + A):
+        pass
+    assert answers[0].closed
 
 
 @pytest.fixture
