@@ -90,7 +90,7 @@ def _sort(paths: Sequence[str], scratch: Scratch, convert: bool, run: VerifyRun)
     groups = [[source.path for source in group] for group in group_sources(inventory.sources)]
     most = share_of_runs(len(groups))
     tasks = [_SortTask(number, group, scratch.folder, convert, most) for number, group in enumerate(groups)]
-    results = run.results("sorting inputs", _sort_group, tasks, inventory.size)
+    results = run.results("sorting inputs", _sort_group, tasks, inventory.total)
     return sorted(found for result in results for found in result.runs)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Callable
 from typing import NamedTuple
 
 from cdxmill.checks.shards import ShardTask
@@ -17,27 +18,31 @@ from cdxmill.storage.choose import open_ranges, pieces
 
 
 class Claims(NamedTuple):
-    """The valid manifest of a cluster or None, its index, the names of its shards, and the findings on the way."""
+    """The valid manifest of a cluster or None, its index, and the names of its shards in the order of their lines."""
 
     manifest: Manifest | None
     index_report: IndexReport
     shards: list[str]
-    findings: list[Failure]
 
 
-def read_claims(files: ClusterFiles) -> Claims:
-    """Read the manifest and the index of a cluster. `shards` are in the order of their lines."""
+def read_claims(files: ClusterFiles, report: Callable[[list[Failure]], None]) -> Claims:
+    """Read the manifest and the index of a cluster. Findings are reported at once.
+
+    Raises InputError if the index cannot be read.
+    """
     manifest, damage = _manifest(files)
+    report(damage)
     index = _index(files)
     path = files.path(files.index or INDEX)
-    findings = damage + [Failure(path, *fault) for fault in index.faults]
+    report([Failure(path, *fault) for fault in index.faults])
     if manifest is None:
         shards = _shards_without_manifest(files, index)
     else:
         shards = [shard.name for shard in manifest.shards]
         unknown = (name for name in index.shards if name not in set(shards))
-        findings += [Failure(path, None, f"{name} is not in {MANIFEST}") for name in unknown]
-    return Claims(manifest, index, shards, findings + _foreign_files(files, index, shards))
+        report([Failure(path, None, f"{name} is not in {MANIFEST}") for name in unknown])
+    report(_foreign_files(files, index, shards))
+    return Claims(manifest, index, shards)
 
 
 def _manifest(files: ClusterFiles) -> tuple[Manifest | None, list[Failure]]:

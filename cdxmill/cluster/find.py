@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cdxmill.errors import CdxmillError, InputError, UsageError
-from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name
+from cdxmill.errors import CdxmillError, InputError, RefusedError, UsageError
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name, shard_name
 from cdxmill.storage.choose import exists, is_listed, is_remote, join, list_folder, status
 
 INDEXES = (INDEX, SUMMARY, "all.idx")
@@ -52,16 +52,23 @@ def index_files(cluster: str) -> list[str]:
 
 def find_index(cluster: str) -> str:
     """The path or URL of a cluster's index. Raises UsageError or InputError if it has none."""
+    refused: InputError | None = None
     for path in index_files(cluster):
-        if exists(path):
-            return path
-    raise no_index(cluster)
+        try:
+            if exists(path):
+                return path
+        except RefusedError as error:  # S3 without the right to list answers so for a missing file, too
+            refused = refused or error
+    raise refused or no_index(cluster)
 
 
 def no_index(cluster: str) -> CdxmillError:
-    """The error for a cluster without an index."""
-    if not is_remote(cluster) and exists(join(cluster, part_name(0))):
+    """The error for a cluster without an index. A folder without shards is no cluster."""
+    folder = Folder(cluster)
+    if folder.has(part_name(0)):
         return InputError(cluster, f"has no {INDEX}", "create it with cdxmill publish --unfinished")
+    if folder.names(_SHARD) or folder.has(shard_name(0)) or folder.has(MANIFEST):
+        return InputError(cluster, f"has no {INDEX}", "build the cluster again")
     return UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX} or {SUMMARY})")
 
 

@@ -45,6 +45,8 @@ def write_shard_files(
 
 
 def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
-    """Whether the files of a shard that an earlier run wrote still exist."""
+    """Whether the files of a shard that an earlier run wrote still exist. Raises TypeError if `shard` has wrong types."""
+    if list(map(type, shard)) != [str, int, int, int, str]:
+        raise TypeError(f"not a shard: {shard}")
     part = folder / shard.name.replace("cdx-", "part-").removesuffix(".gz")
     return file_size(str(folder / shard.name)) == shard.bytes and part.exists()

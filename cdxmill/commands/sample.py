@@ -42,10 +42,10 @@ def sample_files(
     note_empty(inventory.sources, failures)
     ceiling = guess_ceiling(inventory, size)
     tasks = sample_tasks(inventory, seed, size, ceiling)
-    sample = run_sampling(tasks, inventory.size, processes, quiet, failures)
+    sample = run_sampling(tasks, inventory.total, processes, quiet, failures)
     if ceiling < 1 and len(sample) < size:  # far fewer lines than guessed
         tasks = sample_tasks(inventory, seed, size)
-        sample = run_sampling(tasks, inventory.size, processes, quiet, None)
+        sample = run_sampling(tasks, inventory.total, processes, quiet, None)
     return splits_of(sample, shards, failures)
 
 

@@ -87,8 +87,7 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
     """
     run = VerifyRun(options.processes, failures, options.quiet)
     files = ClusterFiles(cluster, options.shard_rule)
-    claims = read_claims(files)
-    run.report(claims.findings)
+    claims = read_claims(files, run.report)
     shards = read_shards(shard_tasks(files, claims), run)
     order = list(check_order(shards))
     run.report(order)
@@ -105,19 +104,18 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
 def _check_beside(
     files: ClusterFiles, claims: Claims, shards: Sequence[ReadShard], location: str | None
 ) -> Iterator[Failure]:
-    """Check the files beside the shards, except the parts."""
+    """Check the files beside the shards, except the parts. A file that cannot be read ends only its own check."""
     manifest = claims.manifest
     reports = {shard.task.name: shard.report for shard in shards}
-    try:
-        if manifest is not None:
-            yield from check_complete(files)
-        yield from check_indexes(files)
-        yield from check_locations(files, reports, location, manifest is not None)
-        if manifest is not None:
-            yield from check_manifest(files, manifest, reports)
-            yield from check_splits(files, manifest, reports)
-    except InputError as error:
-        yield Failure(error.path, None, error.reason)
+    checks = [check_indexes(files), check_locations(files, reports, location, manifest is not None)]
+    if manifest is not None:
+        checks = [check_complete(files), *checks, check_manifest(files, manifest, reports)]
+        checks.append(check_splits(files, manifest, reports))
+    for check in checks:
+        try:
+            yield from check
+        except InputError as error:
+            yield Failure(error.path, None, error.reason)
 
 
 def _compare_inputs(

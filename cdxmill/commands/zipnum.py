@@ -128,7 +128,7 @@ def _sort(inventory: Inventory, work: WorkFolder, options: ZipnumOptions, failur
     runs: list[Run] = []
     sample: Sample = []
     failed = []
-    with Progress("sorting", len(tasks), inventory.size, options.quiet) as progress:
+    with Progress("sorting", len(tasks), inventory.total, options.quiet) as progress:
         failures.show_on(progress)
         note_empty(inventory.sources, failures)
 
@@ -178,7 +178,7 @@ def _split_points(
     size = options.sample_size
     if len(sample) < size and guess_ceiling(inventory, size) < 1:  # far fewer lines than guessed
         tasks = sample_tasks(inventory, options.seed, size)
-        sample = run_sampling(tasks, inventory.size, options.processes, options.quiet, None)
+        sample = run_sampling(tasks, inventory.total, options.processes, options.quiet, None)
     return splits_of(sample, options.shards, failures)
 
 

@@ -57,7 +57,7 @@ class ArchiveStore:
         locations = self.locations(filename)
         if not locations:
             raise InputError(filename, f"is not in the path index {self._path}")
-        path = next((path for path in locations[:-1] if exists(path)), locations[-1])
+        path = next(filter(_can_be_read, locations[:-1]), locations[-1])
         try:
             return self._archive(path).record(offset, length)
         except NoRecord as error:
@@ -77,6 +77,14 @@ class ArchiveStore:
         """Close all archives."""
         while self._open:
             self._open.popitem()
+
+
+def _can_be_read(path: str) -> bool:
+    """Whether a file exists. False if its storage does not answer, as the archive may have another location."""
+    try:
+        return exists(path)
+    except InputError:
+        return False
 
 
 def _locator(path: str | None) -> Callable[[str], list[str]]:

@@ -56,7 +56,8 @@ def guess_ceiling(inventory: Inventory, size: int) -> float:
     """The priority below which the `size` lines of least priority are expected: 1 if there are few lines."""
     if inventory.size < _SMALL:
         return 1.0
-    density = sum(map(_lines_per_byte, inventory.heads)) / len(inventory.heads)
+    heads = inventory.heads()
+    density = sum(map(_lines_per_byte, heads)) / len(heads)
     lines = density * inventory.size
     return min(1.0, _GENEROUS * size / lines) if lines else 1.0
 

@@ -16,6 +16,10 @@ from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.storage.local import file_size
 from cdxmill.storage.scratch import Scratch
 
+_RUN = str, int, int, int, int, int, str
+_SAMPLED = float, bytes
+_FAILURE = str, (int, type(None)), str, str
+
 
 class SortTask(NamedTuple):
     """A group of sources, and how it is sorted and sampled.
@@ -59,8 +63,16 @@ class SortResult(NamedTuple):
         )
 
     def is_whole(self, scratch: Scratch) -> bool:
-        """Whether all its runs are still on scratch space."""
+        """Whether all its runs are still on scratch space. Raises TypeError if a value has a wrong type."""
+        self._check_types()
         return all(file_size(str(scratch.folder / run.name)) == run.end for run in self.runs)
+
+    def _check_types(self) -> None:
+        """A work folder can hold any JSON."""
+        for rows, wanted in ((self.runs, _RUN), (self.sample, _SAMPLED), (self.failures, _FAILURE)):
+            for row in rows:
+                if not all(map(isinstance, row, wanted)):
+                    raise TypeError(f"not the result of a sort: {row}")
 
 
 def sort_group(task: SortTask) -> SortResult:

@@ -9,7 +9,7 @@ fingerprint of the run.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -24,13 +24,14 @@ from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.window import Window
 from cdxmill.storage.choose import ask_all, is_remote, status
-from cdxmill.storage.look import look
+from cdxmill.storage.entry import Entry
+from cdxmill.storage.look import first_bytes, look
 
 HEAD = 1 << 16
-"""Bytes at the start of each file that are read for the inventory."""
+"""Bytes at the start of a file that are read to see its lines."""
 
 _HEADS = 8
-"""Heads that are kept: those of the largest files. The number of lines is guessed from them."""
+"""Heads of the largest files. The number of lines is guessed from them."""
 
 _BATCH = 256
 """Files whose heads are in memory at a time."""
@@ -63,39 +64,62 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True)
 class Inventory:
-    """The sources of a run, in their order, and the heads of the largest of them, the largest first."""
+    """The sources of a run, in their order, and the heads of the largest of them if they were read."""
 
     sources: Sequence[Source]
-    heads: Sequence[bytes]
+    known_heads: Sequence[bytes] = ()
 
     @property
     def size(self) -> int:
         """Bytes of all files whose size is known."""
         return sum(source.size for source in self.sources)
 
+    @property
+    def total(self) -> int:
+        """Bytes of all files, for a progress bar; 0 if a file has an unknown size."""
+        return self.size if all(source.size or source.is_empty for source in self.sources) else 0
+
+    def heads(self) -> Sequence[bytes]:
+        """The heads of the largest files. They are read now if `take_inventory` has not read them."""
+        if self.known_heads:
+            return self.known_heads
+        largest = heapq.nlargest(_HEADS, ((source.size, source.path) for source in self.sources))
+        return ask_all(partial(first_bytes, size=HEAD), [path for _, path in largest])
+
 
 def take_inventory(paths: Sequence[str], flavours: bool = False) -> Inventory:
-    """Look at each file once. Without `flavours` the kind of the lines is not determined.
+    """Look at each file once. Without `flavours` only size and time are asked for, and no lines are read.
 
     Files that cannot be read are left for the reader to report.
     """
+    if not flavours:
+        return Inventory(ask_all(_size_of, paths))
     sources: list[Source] = []
     heads: list[tuple[int, str, bytes]] = []
-    flavour_of = _flavour if flavours else _no_flavour
     for start in range(0, len(paths), _BATCH):
-        looks = ask_all(partial(_look, flavour_of), paths[start : start + _BATCH])
+        looks = ask_all(_look, paths[start : start + _BATCH])
         sources += [source for source, _ in looks]
         heads += [(source.size, source.path, head) for source, head in looks]
         heads = heapq.nlargest(_HEADS, heads)
     return Inventory(sources, [head for _, _, head in heads])
 
 
-def _look(flavour_of: Callable[[str, bytes], Flavour | None], path: str) -> tuple[Source, bytes]:
+def _size_of(path: str) -> Source:
+    return _source(path, *look(path, 0))
+
+
+def _look(path: str) -> tuple[Source, bytes]:
+    """The source with its flavour, and its head."""
     entry, head = look(path, HEAD)
+    source = _source(path, entry, head)
+    return source._replace(flavour=_flavour(source, head) if head else None), head
+
+
+def _source(path: str, entry: Entry | None, head: bytes) -> Source:
     if entry is None:
-        return Source(path, 0, 0), head
+        return Source(path, 0, 0)
     is_empty = not entry.size and not entry.is_folder and not head
-    return Source(path, entry.size, entry.modified, flavour_of(path, head), is_empty), head
+    return Source(path, entry.size, entry.modified, None, is_empty)
 
 
 def have_changed(sources: Sequence[Source]) -> bool:
@@ -134,17 +158,16 @@ def check_flavours(sources: Iterable[Source]) -> Source | None:
     return first
 
 
-def _no_flavour(path: str, head: bytes) -> None:
-    return None
+def _flavour(source: Source, head: bytes) -> Flavour | None:
+    """The flavour of the first capture line. If the head has none, the file is read further.
 
-
-def _flavour(path: str, head: bytes) -> Flavour | None:
-    """The flavour of the first capture line. If the head has none, the file is read further."""
-    is_whole = len(head) < HEAD
+    A head can be short because the server limits its answers, so only the size shows that it is the whole file.
+    """
+    is_whole = len(head) == source.size
     window = Window(lambda offset, size: head[offset : offset + size], HEAD)
     line = _first_line(chain(read_content(window), (b"\n",) if is_whole else ()))
     if line is None and not is_whole:
-        line = _first_line(chain(read_pieces(path, _FAR_READ), (b"\n",)))
+        line = _first_line(chain(read_pieces(source.path, _FAR_READ), (b"\n",)))
     if line is None:
         return None
     fields = line.split(b" ")

@@ -44,7 +44,7 @@ class WorkFolder:
         """The saved result of that name, or None."""
         try:
             return json.loads((self._folder / f"{name}.json").read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
 
     def save(self, name: str, result: object) -> None:
@@ -63,12 +63,13 @@ class WorkFolder:
     ) -> Iterator[Any]:
         """The results of all tasks, as JSON holds them, in the order in which they end.
 
-        Those of an earlier run come first, unless `is_valid` finds that their files are missing.
+        Those of an earlier run come first, unless `is_valid` finds that their files are missing. A result for
+        which it raises has another form, for example that of another version: the task is run again.
         """
         left: list[Task] = []
         for task in tasks:
             result = self.load(f"{step}-{task.number:05d}")
-            if result is None or not is_valid(result):
+            if result is None or not _is_finished(result, is_valid):
                 left.append(task)
             else:
                 progress.advance()
@@ -77,3 +78,10 @@ class WorkFolder:
             self.save(f"{step}-{left[index].number:05d}", result)
             progress.advance()
             yield result
+
+
+def _is_finished(result: Any, is_valid: Callable[[Any], bool]) -> bool:
+    try:
+        return is_valid(result)
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return False

@@ -66,13 +66,16 @@ def open_known(url: str) -> Iterator[ReadAt]:
     with ExitStack() as files:
         ranges = _KnownRanges(HttpFile(url))
         whole: list[ReadAt] = []
+        opening = Lock()
 
         def read_known(offset: int, size: int) -> bytes:
             if not whole:
                 try:
                     return ranges.read_at(offset, size)
                 except _NoRanges:
-                    whole.append(files.enter_context(choose.open_ranges(url)))
+                    with opening:  # threads share the file: the first one downloads it for all
+                        if not whole:
+                            whole.append(files.enter_context(choose.open_ranges(url)))
             return whole[0](offset, size)
 
         yield read_known

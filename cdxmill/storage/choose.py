@@ -180,8 +180,14 @@ def ask_all(ask: Callable[[str], Answer], paths: Iterable[str]) -> list[Answer]:
     first = ask(paths[0])  # alone, so that a client is made once
     from concurrent.futures import ThreadPoolExecutor  # slow to import
 
-    with ThreadPoolExecutor(_AT_A_TIME) as asking:
-        return [first, *asking.map(ask, paths[1:])]
+    asking = ThreadPoolExecutor(_AT_A_TIME)
+    try:
+        answers = [first, *asking.map(ask, paths[1:])]
+    except BaseException:  # after Ctrl-C, too: nobody needs the other answers
+        asking.shutdown(wait=False, cancel_futures=True)
+        raise
+    asking.shutdown()
+    return answers
 
 
 def same_location(one: PathOrUrl, other: PathOrUrl) -> bool:

@@ -6,11 +6,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from threading import Lock
 from urllib.parse import urlsplit
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import InputError
+from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage.connections import give_back
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_faults import faults
@@ -55,11 +56,15 @@ def file_size(url: str) -> int:
 
 
 def status(url: str) -> Entry | None:
-    """The size of a file, 0 if it is unknown, and 0 as its time; None if the file cannot be read."""
+    """The size of a file, 0 if it is unknown, and 0 as its time; None if it does not exist or is refused.
+
+    Refused is not told from missing, because buckets behind HTTP answer 403 for both. Raises InputError if the
+    server does not answer: the file may exist.
+    """
     file = HttpFile(url)
     try:
         give_back(first_answer(file))
-    except InputError:
+    except (AbsentError, RefusedError):
         return None
     return Entry(file.size or 0, 0)
 
@@ -124,15 +129,23 @@ class HttpRanges:
 
 
 class _Whole:
-    """A file whose server does not support ranges. The part read so far is in a temporary file."""
+    """A file whose server does not support ranges. The part read so far is in a temporary file.
+
+    Threads may share it. They read one after the other.
+    """
 
     def __init__(self, file: HttpFile, answer: BaseHTTPResponse) -> None:
         self._file = file
         self._answer: BaseHTTPResponse | None = answer
         self._coming = self._content(answer, 0)
         self._have, self._ended = 0, False
-        with stopping(_SPOOL):
-            self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        self._lock = Lock()
+        try:
+            with stopping(_SPOOL):
+                self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        except BaseException:
+            answer.close()
+            raise
 
     def close(self) -> None:
         """Close the connection, and delete the temporary file."""
@@ -141,6 +154,10 @@ class _Whole:
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`. The bytes before them are fetched first if that has not been done."""
+        with self._lock:
+            return self._read_at(offset, size)
+
+    def _read_at(self, offset: int, size: int) -> bytes:
         tries = Tries(self._file.url)
         while self._have < offset + size and not self._ended:
             before = self._have

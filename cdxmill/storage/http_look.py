@@ -17,27 +17,29 @@ _PIECE = 1 << 16
 def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
     """The size of the file at `url`, 0 if unknown, and its first `size` bytes.
 
+    Fewer if the server answers with a shorter range, as HTTP allows (RFC 9110, 14.2).
     Raises InputError if the server refuses, or does not answer after all tries.
     """
     file, tries = HttpFile(url), Tries(url)
     while True:
         try:
             with closing(file.ask(0, size - 1)) as answer:
-                return _read(file, answer, size)
+                return Entry(file.size or 0, 0), _head(file, answer, size)
         except TryAgain as failure:
             tries.failed(failure, 0)
 
 
-def _read(file: HttpFile, answer: BaseHTTPResponse, size: int) -> tuple[Entry, bytes]:
-    entry = Entry(file.size or 0, 0)
-    if answer.status == 416 or (range_of(answer) or (0, 0))[0]:  # an empty file; not the range asked for
-        return entry, b""
+def _head(file: HttpFile, answer: BaseHTTPResponse, size: int) -> bytes:
+    """The first bytes of the file: as many as the answer promises, at most `size`."""
+    first, last = range_of(answer) or (0, (file.size or 0) - 1)
+    if answer.status == 416 or first:  # an empty file; not the range asked for
+        return b""
     head = bytearray()
     with faults(file.url):
         for piece in answer.stream(_PIECE, decode_content=False):
             head += piece
             if len(head) >= size:
                 break
-    if len(head) < min(size, file.size or 0):
-        raise TryAgain("the connection was cut")
-    return entry, bytes(head[:size])
+    if len(head) < min(size, last + 1):
+        raise TryAgain("connection lost")
+    return bytes(head[:size])

@@ -6,22 +6,40 @@ from cdxmill.errors import InputError
 from cdxmill.storage.choose import open_ranges, status
 from cdxmill.storage.entry import Entry
 
+_HTTP = ("http://", "https://")
+_S3 = ("s3://", "s3a://")
+
 
 def look(path: str, size: int) -> tuple[Entry | None, bytes]:
     """The entry of a path or URL, and its first `size` bytes; b"" if it cannot be read.
 
+    With a `size` of 0, an HTTP file is asked for one byte. It shows that a file of unknown size is not empty.
     The entry is None if nothing exists there or the storage does not answer. Raises UsageError as open_ranges does.
     """
     try:
-        if path.lower().startswith(("http://", "https://")):
+        if path.lower().startswith(_HTTP):
             from cdxmill.storage.http_look import look_by_http
 
-            return look_by_http(path, size)
+            return look_by_http(path, max(size, 1))
+        if path.lower().startswith(_S3):
+            from cdxmill.storage.s3 import look_by_s3
+
+            return look_by_s3(path, size)
         entry = status(path)
     except InputError:
         return None, b""
+    return entry, _head(path, size) if size else b""
+
+
+def first_bytes(path: str, size: int) -> bytes:
+    """The first `size` bytes at a path or URL, or fewer; b"" if it cannot be read. Raises UsageError."""
+    is_one_request = path.lower().startswith((*_HTTP, *_S3))
+    return look(path, size)[1] if is_one_request else _head(path, size)
+
+
+def _head(path: str, size: int) -> bytes:
     try:
         with open_ranges(path) as read_at:
-            return entry, read_at(0, size)
+            return read_at(0, size)
     except InputError:
-        return entry, b""
+        return b""

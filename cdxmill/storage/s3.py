@@ -64,6 +64,15 @@ def status(url: str) -> Entry | None:
     return Entry(head["ContentLength"], head["LastModified"].timestamp())
 
 
+def look_by_s3(url: str, size: int) -> tuple[Entry, bytes]:
+    """The size and time of an object, and its first `size` bytes; b"" if they cannot be read. Raises InputError."""
+    found = _Object(url)
+    try:
+        return found.entry, found.read_at(0, size)
+    except InputError:
+        return found.entry, b""
+
+
 def list_folder(url: str) -> dict[str, Entry]:
     """The objects and folders directly below `url`, by name. Raises InputError."""
     bucket, prefix = _split(url)
@@ -106,6 +115,7 @@ class _Object:
         if "ContentLength" not in head:
             raise InputError(url, "the server does not report the size", DOWNLOAD)
         self.size: int = head["ContentLength"]
+        self.entry = Entry(self.size, head["LastModified"].timestamp() if "LastModified" in head else 0)
         self._etag = head.get("ETag")
 
     def read_at(self, offset: int, size: int) -> bytes:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cdxmill.cli.main import main
 from cdxmill.cluster.write import write_index
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 from cdxmill.formats.zipnum_index import key_of
 from cdxmill.running.failures import Failures
+from cdxmill.storage import patience
 from tests.storage.range_server import serving
 
 from ..material.cdx_files import write_gzip
@@ -341,6 +343,25 @@ def test_every_damaged_block_is_named(cluster: Path) -> None:
     for number in (1, 3):
         place = f"cdx-00002.gz@{rows[number].offset}: block {number + 1}: "
         assert any(place in line for line in told), told
+
+
+def test_a_cluster_json_that_the_server_does_not_deliver_is_no_absent_one(
+    cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it only lines, offsets and order would be checked."""
+    monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
+    with serving() as server:
+        for path in cluster.iterdir():
+            server.add(f"/C/{path.name}", path.read_bytes())
+        manifest = server.files["/C/cluster.json"]
+        for status, reason in ((503, "did not answer (503) after 8 tries"), (501, "501 Not Implemented")):
+            manifest.statuses = [status] * 999
+            (line,) = found(f"{server.url}/C")
+            assert line.startswith(f"{server.url}/C/cluster.json: ")
+            assert reason in line
+            assert main(["verify", f"{server.url}/C"]) == 1
+        manifest.statuses = [403] * 999  # buckets answer so for a missing file
+        assert found(f"{server.url}/C") == []
 
 
 def test_a_cluster_behind_http_is_verified(cluster: Path) -> None:

@@ -9,6 +9,9 @@ import pytest
 from cdxmill.errors import InputError
 from cdxmill.inputs import archive_store
 from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.storage import patience
+
+from ..storage.range_server import serving
 
 
 @pytest.fixture
@@ -66,3 +69,20 @@ def test_names_become_locations(tmp_path: Path) -> None:
     assert ArchiveStore(None).locations("d/a.warc") == ["d/a.warc"]
     assert ArchiveStore(str(tmp_path)).locations("d/a.warc") == [f"{tmp_path}/d/a.warc"]
     assert ArchiveStore("s3://bucket/p/").locations("d/a.warc") == ["s3://bucket/p/d/a.warc"]
+
+
+def test_an_archive_is_read_from_its_second_location_if_the_first_server_does_not_answer(
+    copies: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
+    body = (tmp_path / copies[0]).read_bytes()
+    with serving() as server:
+        server.add("/one", body).statuses = [503] * 99
+        server.add("/two", body)
+        (tmp_path / "paths.txt").write_text(f"a.warc.gz\t{server.url}/one\t{server.url}/two\n")
+        store = ArchiveStore(str(tmp_path / "paths.txt"))
+        local = ArchiveStore(str(tmp_path))
+        found, wanted = store.fetch("a.warc.gz", 0, None), local.fetch(copies[0], 0, None)
+        assert b"".join(found.content()) == b"".join(wanted.content()) != b""
+        store.close()
+        local.close()

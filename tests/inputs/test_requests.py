@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from cdxmill.commands.sample import sample_files
+from cdxmill.commands.verify import VerifyOptions, verify
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 from cdxmill.inputs import sampling
+from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.failures import Failures
 from cdxmill.storage import local
 
@@ -53,16 +55,55 @@ def sample(paths: list[str], folder: Path) -> None:
     assert failures.count == 0
 
 
-@pytest.mark.parametrize("command", [zipnum, sample])
-def test_a_file_behind_http_is_looked_at_in_one_request_and_read_in_two(
-    command: Callable[[list[str], Path], None], server: RangeServer, paths: list[Path], tmp_path: Path
+def largest(paths: list[Path]) -> list[Path]:
+    """The files whose first lines are counted to guess the number of all lines."""
+    return sorted(paths, key=lambda path: (path.stat().st_size, path.name))[-8:]
+
+
+def test_zipnum_looks_at_a_file_behind_http_in_one_request_and_reads_it_in_two(
+    server: RangeServer, paths: list[Path], tmp_path: Path
 ) -> None:
-    command(served(server, paths), tmp_path)
+    zipnum(served(server, paths), tmp_path)
     assert Counter(path for _, path, _ in server.seen) == {f"/{path.name}": 3 for path in paths}
+    for path in paths:
+        assert server.ranges(f"/{path.name}")[0] == "bytes=0-65535"
+
+
+def test_sample_asks_for_sizes_and_reads_the_starts_of_the_largest_files_only(
+    server: RangeServer, paths: list[Path], tmp_path: Path
+) -> None:
+    sample(served(server, paths), tmp_path)
+    for path in paths:
+        size, *others = server.ranges(f"/{path.name}")
+        assert size == "bytes=0-0"
+        assert len(others) == (3 if path in largest(paths) else 2)
+        assert others.count("bytes=0-65535") == (1 if path in largest(paths) else 0)
+
+
+def test_sample_reads_no_starts_of_small_inputs(
+    server: RangeServer, paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "_SMALL", 8 << 20)
+    sample(served(server, paths), tmp_path)
+    assert Counter(path for _, path, _ in server.seen) == {f"/{path.name}": 3 for path in paths}
+    assert not any(wanted == "bytes=0-65535" for _, _, wanted in server.seen)
+
+
+def test_verify_asks_only_for_the_sizes_of_the_files_that_it_compares(
+    server: RangeServer, paths: list[Path], tmp_path: Path
+) -> None:
+    urls = served(server, paths)
+    zipnum(urls, tmp_path)
+    server.seen.clear()
+    failures = Failures()
+    verify(str(tmp_path / "C"), VerifyOptions(against=urls, quiet=True), failures)
+    assert failures.count == 0
+    assert Counter(path for _, path, _ in server.seen) == {f"/{path.name}": 3 for path in paths}
+    assert not any(wanted == "bytes=0-65535" for _, _, wanted in server.seen)
 
 
 @pytest.mark.parametrize("command", [zipnum, sample])
-def test_a_local_file_is_asked_for_once_and_opened_twice(
+def test_a_local_file_is_asked_for_once_and_opened_at_most_twice(
     command: Callable[[list[str], Path], None],
     paths: list[Path],
     tmp_path: Path,
@@ -76,7 +117,8 @@ def test_a_local_file_is_asked_for_once_and_opened_twice(
     opened = Counter({key: number for key, number in asked.items() if key.split(" ", 1)[1] in inputs})
     assert opened == {
         **{f"status {path}": 1 for path in inputs},
-        **{f"open_ranges {path}": 2 for path in inputs},
+        **{f"open_ranges {path}": 1 if command is sample else 2 for path in inputs},
+        **{f"open_ranges {path}": 2 for path in largest(paths)},
     }
 
 
@@ -97,3 +139,17 @@ def test_a_file_without_a_capture_line_at_its_start_is_looked_at_further(
     other = write_plain(tmp_path / "b.cdx", [b"com,a)/ 2020 http://a.com/ 17 5 a.warc.gz"])
     with pytest.raises(Exception, match=r"a\.cdx is CDXJ, but .*b\.cdx is CDX with 6 fields"):
         zipnum(served(server, [path, other]), tmp_path)
+
+
+def test_the_flavour_is_found_behind_a_server_that_answers_with_short_ranges(
+    server: RangeServer, tmp_path: Path
+) -> None:
+    lines = [b" CDX N b a m s k r M S V g"] * 1000 + many_lines(50)
+    path = write_plain(tmp_path / "a.cdx", lines)
+    other = write_plain(tmp_path / "b.cdx", [b"com,a)/ 2020 http://a.com/ 17 5 a.warc.gz"])
+    urls = served(server, [path, other])
+    for file in server.files.values():
+        file.most = 1000
+    sources = take_inventory(urls, flavours=True).sources
+    assert [source.size for source in sources] == [path.stat().st_size, other.stat().st_size]
+    assert [source.flavour for source in sources] == [("CDXJ", 3), ("CDX with 6 fields", 6)]

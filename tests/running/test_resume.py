@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -180,6 +181,46 @@ def test_half_a_result_is_no_result(tmp_path: Path, sorts: Counted, shards: Coun
         build(paths, folder)
     for path in [*folder.glob(".work/sort-*.json"), *folder.glob(".work/shard-*.json")]:
         path.write_bytes(path.read_bytes()[:-2])
+    shards.stop = -1
+    build(paths, folder)
+    assert (sorts.calls, shards.calls) == (8, 8)
+    check_cluster(folder, sort_unique(map(Path, paths)))
+
+
+def nested(content: Any) -> str:
+    return "[" * 100_000 + "]" * 100_000
+
+
+def retyped(content: Any) -> str:
+    """The same form with other types of values: numbers are texts."""
+    return json.dumps(
+        json.loads(json.dumps(content), parse_float=str, parse_int=lambda text: text),
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: "[]",
+        lambda content: "7",
+        lambda content: json.dumps([content]),
+        lambda content: json.dumps(dict.fromkeys(content, 7)),
+        lambda content: json.dumps({key: [[7]] for key in content}),
+        lambda content: json.dumps({**content, "surplus": 1, "runs": [{"name": "a"}]}),
+        lambda content: json.dumps(dict(list(content.items())[1:])),
+        nested,
+        retyped,
+    ],
+)
+def test_a_result_of_another_form_is_no_result(
+    change: Callable[[Any], str], tmp_path: Path, sorts: Counted, shards: Counted
+) -> None:
+    paths, folder = small_files(tmp_path), tmp_path / "C"
+    shards.stop = 2
+    with pytest.raises(Stop):
+        build(paths, folder)
+    for path in [*folder.glob(".work/sort-*.json"), *folder.glob(".work/shard-*.json")]:
+        path.write_text(change(json.loads(path.read_bytes())))
     shards.stop = -1
     build(paths, folder)
     assert (sorts.calls, shards.calls) == (8, 8)

@@ -38,6 +38,8 @@ class Served:
     tells_total: bool = True
     shift: int = 0
     """Bytes by which answered ranges are shifted to the end."""
+    most: int = 1 << 62
+    """Bytes of the longest range that is answered. A longer one is answered with its first bytes."""
     surplus: bytes = b""
     """Sent behind every body."""
     stall: float = 0
@@ -152,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not wanted or not file.knows_ranges:
             return self._send(200, file, file.body, None)
         first, total = int(wanted[1]) + file.shift, len(file.body)
-        part = file.body[first : int(wanted[2]) + 1 + file.shift]
+        part = file.body[first : int(wanted[2]) + 1 + file.shift][: file.most]
         shown = total if file.tells_total else "*"
         if not part:
             return self._send(416, file, b"", f"bytes */{shown}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]
@@ -13,6 +15,7 @@ import pytest
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage.choose import (
+    ask_all,
     check_libraries,
     file_size,
     is_newer,
@@ -186,3 +189,23 @@ def test_reading_files_loads_no_library_for_servers(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program, tmp_path / "a"], capture_output=True, check=True)
     assert done.stdout == b"[]\n"
+
+
+@pytest.mark.parametrize("error", [InputError("a", "cannot be read"), KeyboardInterrupt()])
+def test_after_an_error_other_requests_are_neither_waited_for_nor_sent(error: BaseException) -> None:
+    released, asked = Event(), []
+
+    def ask(path: str) -> str:
+        asked.append(path)
+        if path.endswith("/1"):
+            raise error
+        if not path.endswith("/0"):
+            released.wait(60)
+        return path
+
+    start = time.monotonic()
+    with pytest.raises(type(error)):
+        ask_all(ask, [f"http://host/{number}" for number in range(100)])
+    assert time.monotonic() - start < 30
+    released.set()
+    assert len(asked) <= 1 + 1 + 16

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
-from cdxmill.errors import InputError
+import pytest
+from urllib3 import BaseHTTPResponse
+
+from cdxmill.errors import InputError, StoppedError
+from cdxmill.storage import http
+from cdxmill.storage.cache import open_known
 from cdxmill.storage.http import open_ranges
+from cdxmill.storage.http_file import HttpFile
 
 from .range_server import RangeServer, Served
 from .web_file import BODY, A, error_of, read_all
@@ -57,3 +66,46 @@ def test_one_machine_of_several_may_not_know_ranges(server: RangeServer, file: S
             read_at(0, 10)
         file.knows_ranges = True
         assert read_at(0, 10) == BODY[:10]
+
+
+def test_a_temporary_file_that_cannot_be_created_leaves_no_connection_open(
+    server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[BaseHTTPResponse] = []
+
+    def first_answer(file: HttpFile) -> BaseHTTPResponse:
+        answers.append(file.ask(0, 0))
+        return answers[0]
+
+    def full() -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(http, "first_answer", first_answer)
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    file.knows_ranges = False
+    with pytest.raises(StoppedError, match="No space left on device"), open_ranges(server.url + A):
+        pass
+    assert answers[0].closed
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Threads take turns as often as possible."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("run", range(5))
+def test_threads_share_a_file_without_ranges_and_download_it_once(
+    run: int, server: RangeServer, file: Served, hasty_threads: None
+) -> None:
+    file.knows_ranges = False
+    offsets = [*range(0, len(BODY), 10_000), *range(len(BODY), 0, -7000)]
+    wanted = [BODY[offset : offset + 9000] for offset in offsets]
+    for opened in (open_ranges, open_known):
+        server.seen.clear()
+        with opened(server.url + A) as read_at, ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(lambda offset: read_at(offset, 9000), offsets)) == wanted
+        assert server.ranges(A).count("bytes=0-0") == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.storage.entry import Entry
-from cdxmill.storage.look import look
+from cdxmill.storage.look import first_bytes, look
 
 from .range_server import RangeServer
 
@@ -21,13 +21,20 @@ BODY = bytes(range(256)) * 400
         ({"knows_ranges": False}, len(BODY)),
         ({"tells_total": False}, 0),
         ({"tells_length": False}, len(BODY)),
+        ({"most": 1000}, len(BODY)),
     ],
 )
-def test_one_request_gives_size_and_start(trouble: dict[str, bool], size: int, server: RangeServer) -> None:
+def test_one_request_gives_size_and_start(trouble: dict[str, int], size: int, server: RangeServer) -> None:
     file = server.add("/a", BODY)
     for name, value in trouble.items():
         setattr(file, name, value)
     assert look(f"{server.url}/a", 1000) == (Entry(size, 0), BODY[:1000])
+    assert len(server.seen) == 1
+
+
+def test_a_shorter_range_than_asked_for_is_the_start(server: RangeServer) -> None:
+    server.add("/a", BODY).most = 300
+    assert look(f"{server.url}/a", 1000) == (Entry(len(BODY), 0), BODY[:300])
     assert len(server.seen) == 1
 
 
@@ -58,3 +65,22 @@ def test_a_folder_has_an_entry_and_no_start(tmp_path: Path) -> None:
     entry, head = look(str(tmp_path), 10)
     assert entry is not None
     assert (entry.is_folder, head) == (True, b"")
+
+
+def test_an_object_of_s3_is_looked_at_in_one_head_and_one_get(
+    server: RangeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    server.add("/b/a", BODY).headers["Last-Modified"] = "Wed, 01 Jan 2025 00:00:00 GMT"
+    entry = Entry(len(BODY), 1735689600)
+    assert look("s3://b/a", 1000) == (entry, BODY[:1000])
+    assert look("s3://b/a", 0) == (entry, b"")
+    assert first_bytes("s3://b/a", 10) == BODY[:10]
+    assert [method for method, _, _ in server.seen] == ["HEAD", "GET", "HEAD", "HEAD", "GET"]
+
+
+def test_an_entry_alone_costs_one_byte_by_http(server: RangeServer) -> None:
+    server.add("/a", BODY)
+    assert look(f"{server.url}/a", 0) == (Entry(len(BODY), 0), BODY[:1])
+    assert first_bytes(f"{server.url}/a", 10) == BODY[:10]
+    assert server.ranges("/a") == ["bytes=0-0", "bytes=0-9"]

@@ -1,0 +1,77 @@
+"""The index of a cluster is found under any of its names, and its absence is reported for what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cdxmill.cluster.find import find_index
+from cdxmill.errors import InputError, RefusedError, UsageError
+from cdxmill.storage import s3
+
+from ..storage.range_server import RangeServer, serving
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+
+@pytest.fixture
+def server() -> Iterator[RangeServer]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def bucket(server: RangeServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[RangeServer]:
+    """A server whose files are also the objects of s3:// URLs."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    s3._client.cache_clear()
+    yield server
+    s3._client.cache_clear()
+
+
+def refuse(server: RangeServer, *names: str) -> None:
+    """Answer 403 for missing objects, as S3 does without the right to list."""
+    for name in names:
+        server.add(f"/b/C/{name}", b"").statuses = [403] * 9
+
+
+def test_an_index_is_found_behind_names_that_s3_refuses(bucket: RangeServer) -> None:
+    refuse(bucket, "cluster.idx")
+    bucket.add("/b/C/cluster.summary", b"").headers["Last-Modified"] = "Wed, 01 Jan 2025 00:00:00 GMT"
+    assert find_index("s3://b/C") == "s3://b/C/cluster.summary"
+
+
+def test_without_any_index_the_first_refusal_is_reported(bucket: RangeServer) -> None:
+    refuse(bucket, "cluster.idx", "cluster.summary", "all.idx", "indexes/cluster.idx")
+    with pytest.raises(RefusedError, match=r"^s3://b/C/cluster\.idx: cannot be read \(403"):
+        find_index("s3://b/C")
+
+
+@pytest.mark.parametrize("name", ["part-00000", "cdx-00000.gz", "cdx-00012.gz", "cluster.json"])
+def test_split_points_of_a_cluster_without_index_are_an_error_of_the_input(
+    name: str, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "C").mkdir()
+    asked = ("split-points", "-s", "2", "-o", tmp_path / "s.txt", "--from-cluster", tmp_path / "C")
+    assert run_cdxmill(*asked).returncode == 2
+    (tmp_path / "C" / name).touch()
+    done = run_cdxmill(*asked)
+    assert (done.returncode, b"C: has no cluster.idx; " in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["part-00000", "cdx-00000.gz", "cluster.json"])
+def test_a_cluster_without_index_behind_http_is_an_error_of_the_input(name: str, server: RangeServer) -> None:
+    with pytest.raises(UsageError, match="not a ZipNum cluster"):
+        find_index(f"{server.url}/C")
+    server.add(f"/C/{name}", b"content")
+    with pytest.raises(InputError, match=r"/C: has no cluster\.idx; "):
+        find_index(f"{server.url}/C")

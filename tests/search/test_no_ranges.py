@@ -1,0 +1,28 @@
+"""Lookups of many URLs from a server without ranges: the threads that read ahead share the downloaded shards."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cdxmill.commands.lookup import lookup_many
+from cdxmill.search.query import Query
+from cdxmill.stages.zipnum import find_lines
+
+from .conftest import HOSTS, PAGES, Remote, line_of
+
+
+@pytest.mark.parametrize("run", range(5))
+def test_many_urls_are_answered_by_a_server_without_ranges(
+    run: int, remote: Remote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_lines, "JOINED", 1)  # one read per block
+    for file in remote.server.files.values():
+        file.knows_ranges = False
+    pages = [(host, page) for host in HOSTS for page in range(PAGES)]
+    random.Random(run).shuffle(pages)
+    urls = [f"http://{host}/page/{page:04d}" for host, page in pages]
+    answers = lookup_many(remote.url, urls, Query(match_type="exact"))
+    found = [[line for lines in answer.lists for line in lines] for answer in answers]
+    assert found == [[line_of(*page), line_of(*page, 2)] for page in pages]
