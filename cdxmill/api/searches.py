@@ -12,7 +12,7 @@ from cdxmill.api.archives import capture_fields
 from cdxmill.api.arguments import Path, check_names, optional_path, text_list
 from cdxmill.api.results import CapturedRecord
 from cdxmill.capture import Headers
-from cdxmill.cluster.reader import ClusterReader, damage_as_input_error, open_cluster
+from cdxmill.cluster.reader import ClusterReader, open_cluster
 from cdxmill.commands.get import Wanted, capture_with_payload, errors_reported, fetch_capture, find_capture
 from cdxmill.commands.lookup import lookup_many as lookup_many_lines
 from cdxmill.errors import UsageError
@@ -121,14 +121,12 @@ class Cluster:
     def count(self, url: str, **filters: Unpack[Filters]) -> int:
         """Return the number of captures of `url`."""
         query = _query(filters)
-        with damage_as_input_error(self._path):
-            return query.count(self._open(), query.keys(url))
+        return query.count(self._open(), query.keys(url))
 
     def _answer(self, query: PreparedQuery, keys: KeyRange) -> Iterator[list[bytes]]:
-        with damage_as_input_error(self._path):
-            for lines in query.answer(self._open(), keys):
-                yield lines
-                self._open()
+        for lines in query.answer(self._open(), keys):
+            yield lines
+            self._open()
 
     def _open(self) -> OpenCluster:
         """The cluster for one answer: a block that is being read is not shared with other threads."""

@@ -71,7 +71,7 @@ class SortResult(NamedTuple):
         """A work folder can hold any JSON."""
         for rows, wanted in ((self.runs, _RUN), (self.sample, _SAMPLED), (self.failures, _FAILURE)):
             for row in rows:
-                if not all(map(isinstance, row, wanted)):
+                if not all(isinstance(value, kind) for value, kind in zip(row, wanted, strict=True)):
                     raise TypeError(f"not the result of a sort: {row}")
 
 

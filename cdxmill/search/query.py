@@ -15,7 +15,7 @@ from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from cdxmill.cluster.locations import Rule
-from cdxmill.cluster.reader import ClusterReader
+from cdxmill.cluster.reader import ClusterReader, damage_as_input_error
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.answer_line import OUTPUTS, header, line_format
 from cdxmill.formats.line_filter import parse_filter
@@ -115,19 +115,24 @@ class PreparedQuery:
 
     def answer(self, cluster: OpenCluster, keys: KeyRange) -> Iterator[list[bytes]]:
         """The printed lines of the answer, in lists. Raises InputError, UsageError."""
-        chosen = self._chosen_in_order(cluster, keys)
-        make = self._format
-        if make is None:
-            yield from chosen
-            return
-        for lines in chosen:
-            try:
-                yield [make(line) for line in lines]
-            except ValueError as error:
-                raise InputError(cluster.reader.cluster, str(error)) from None
+        with damage_as_input_error(cluster.reader.cluster):
+            chosen = self._chosen_in_order(cluster, keys)
+            make = self._format
+            if make is None:
+                yield from chosen
+                return
+            for lines in chosen:
+                try:
+                    yield [make(line) for line in lines]
+                except ValueError as error:
+                    raise InputError(cluster.reader.cluster, str(error)) from None
 
     def count(self, cluster: OpenCluster, keys: KeyRange) -> int:
-        """The number of lines in the answer. Each block is read once."""
+        """The number of lines in the answer. Each block is read once. Raises InputError."""
+        with damage_as_input_error(cluster.reader.cluster):
+            return self._count(cluster, keys)
+
+    def _count(self, cluster: OpenCluster, keys: KeyRange) -> int:
         query = self.query
         low, high, _ = self.narrowed(keys)
         is_narrowed = (low, high) != (keys.low, keys.high) or not (query.first or query.last)

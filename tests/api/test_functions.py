@@ -119,7 +119,7 @@ def test_get_by_offset_is_get_by_url(pywb_warcs: Path, tmp_path: Path) -> None:
         (lambda: cdxmill.get("C"), "either a URL or an offset"),
         (lambda: next(cdxmill.lookup("absent", "http://a.com/")), "not a ZipNum cluster"),
         (lambda: cdxmill.urlkey("http://a.com:port/"), "invalid URL"),
-        (lambda: cdxmill.index([], output="x", manifest=None), "no input"),  # type: ignore[typeddict-item]
+        (lambda: cdxmill.index([], output="x"), "no input"),
         (lambda: cdxmill.index("a.warc", output="x", root="d"), "root needs a manifest"),
         (lambda: cdxmill.index("a.warc", output="x", processes=-1), "number of processes"),
         (lambda: cdxmill.zipnum([], output="x", shards=1), "no input"),
@@ -172,7 +172,7 @@ def corrupt(pywb_warcs: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("function", ["lookup", "lookup_many", "lines", "count"])
 def test_a_corrupt_cluster_is_an_input_error(function: str, corrupt: Path) -> None:
-    calls = {
+    calls: dict[str, Callable[[], object]] = {
         "lookup": lambda: list(cdxmill.lookup(corrupt, "*.iana.org")),
         "lookup_many": lambda: list(cdxmill.lookup_many(corrupt, ["*.iana.org"])),
         "lines": lambda: list(cdxmill.Cluster(corrupt).lines("*.iana.org")),

@@ -14,7 +14,7 @@ from .pages import DOCS, PAGES, ROOT, fences, page_name
 
 # `[text](target)`; no images, nothing inside code.
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
-_CODE = re.compile(r"```.*?^```|`[^`\n]*`", re.M | re.S)
+_CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.M | re.S)
 # Paths of one machine. Examples use /data or /path/to.
 _OWN_PATH = re.compile(r"(?<![\w.])/(?:work|home|root|Users|tmp)/\S*")
 
@@ -28,7 +28,9 @@ def prose(page: Path) -> str:
 
 def anchors(page: Path) -> set[str]:
     """The anchors of a page: its headings, as GitHub names them."""
-    headings = re.findall(r"^#+ (.+)$", re.sub(r"```.*?^```", "", page.read_text(), flags=re.M | re.S), re.M)
+    headings = re.findall(
+        r"^#+ (.+)$", re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.M | re.S), re.M
+    )
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.strip().replace(" ", "-") for heading in plain}
 

@@ -226,3 +226,15 @@ def test_invalid_lines_are_an_error_if_their_fields_are_needed(
             assert main(["lookup", str(tmp_path / "C"), url, *options]) == 1
             (line,) = capfd.readouterr().err.splitlines()
             assert part in line
+
+
+def test_a_corrupt_block_is_reported_for_many_urls_too(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shard = sorted(folder.glob("cdx-*.gz"))[0]
+    data = bytearray(shard.read_bytes())
+    data[30:60] = bytes(30)
+    shard.write_bytes(data)
+    (tmp_path / "urls").write_text("".join(f"*.{host}\n" for host in ("a.com", "b.com", "c.com")))
+    assert main(["lookup", str(folder), "--input", str(tmp_path / "urls")]) == 1
+    assert "corrupt" in capsys.readouterr().err
