@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# Settings of the launchers in bin/. Copy this file and fill in the copy:
+# Settings of the launchers in bin/. Copy this file, and fill in the copy:
 #
 #   cp index_env.sample.sh index_env.sh
 #
 # docs/launchers.md explains each setting. Write full URLs: hdfs://, s3:// (on your own Hadoop s3a://), file://.
-# Settings in comments are optional.
+# Settings that are commented out are optional.
 
-# Where the jobs run: hadoop (your own cluster), emr (Amazon), local (this machine).
+# Where the jobs run: hadoop (your own Hadoop), emr (Amazon EMR) or local (this machine).
 export RUNNER="${RUNNER:-hadoop}"
 
-# Step 1, bin/runindexwarcs.sh. A list of archives, one per line, such as s3://my-archive/warc.paths
+# Step 1, bin/runindexwarcs.sh: index the archives. The list of archives, one per line, such as s3://my-archive/warc.paths
 export WARC_MANIFEST=""
 # Directory or URL that relative paths of the list start from.
 # export WARC_BUCKET="s3://my-archive"
@@ -18,24 +18,24 @@ export WARC_CDX_BUCKET=""
 # Directory for scratch files on every node.
 # export S3_LOCAL_TEMP_DIR="/mnt/tmp"
 
-# Steps 2 and 3. The .cdx.gz files, as a directory or a pattern, such as s3://my-index/cdx/*/*.cdx.gz
+# Steps 2 and 3: the .cdx.gz files of step 1. A directory or a pattern, such as s3://my-index/cdx/*/*.cdx.gz
 export WARC_CDX=""
-# Step 2, bin/runsample.sh. A part of them that is enough to sample.
+# Step 2, bin/runsample.sh: sample the .cdx.gz files for split points. To sample only a part of the files:
 # export WARC_CDX_SAMPLE="s3://my-index/cdx/00/*.cdx.gz"
-# The split points, such as s3://my-index/splits.seq
+# The file for the split points, such as s3://my-index/splits.seq
 export SPLIT_FILE=""
 # Number of shards. Default: 300.
 # export SHARDS="300"
 
-# Step 3, bin/runzipcluster.sh. The cluster, such as s3://my-index/indexes
+# Step 3, bin/runzipcluster.sh: build the ZipNum cluster. Its directory, such as s3://my-index/indexes
 export ZIPNUM_CLUSTER_DIR=""
 # Directory for a copy of the part-* files.
 # export ZIPNUM_OUTPUT_DIR="s3://my-index/parts"
 
-# bin/publish_index.sh. Directory or URL that the cluster is served from. Default: ZIPNUM_CLUSTER_DIR.
+# Step 4, bin/publish_index.sh: copy the cluster to the directory or URL that it is served from. Default: ZIPNUM_CLUSTER_DIR.
 # export PUBLISH_DIR="s3://my-site/indexes"
 
-# Options for the job of one step.
+# Further options for the job of one step.
 # INDEX_OPTIONS=(--python-bin /opt/cdxmill/bin/python --warcs-per-map 10 --max-failures 1%)
 # SAMPLE_OPTIONS=(--scaler 1000)
 # ZIPNUM_OPTIONS=(--location https://example.org/indexes)
@@ -46,8 +46,8 @@ export ZIPNUM_CLUSTER_DIR=""
 # Your Hadoop, if `hadoop` is not on the PATH.
 # export HADOOP_HOME="/usr/lib/hadoop"
 
-# S3. For keys, `aws configure` and the roles of machines are better. With RUNNER=hadoop, keys that are set here are
-# passed to the tasks, where other users of the cluster may see them.
+# S3. Set keys here only if you cannot use `aws configure` or the roles of machines. With RUNNER=hadoop, these values are
+# passed to the tasks, where other users of your Hadoop may see them.
 # export AWS_ACCESS_KEY_ID=""
 # export AWS_SECRET_ACCESS_KEY=""
 # export AWS_ENDPOINT_URL_S3="https://s3.example.org"

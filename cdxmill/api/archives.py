@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
-from cdxmill.api.arguments import Path, Paths, optional_path, path_list, process_count, text_list
+from cdxmill.api.arguments import Path, Paths, check_names, optional_path, path_list, process_count, text_list
 from cdxmill.api.results import IndexResult
 from cdxmill.commands.index import IndexOptions, index_to_folder
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.capture_fields import parse_fields
 from cdxmill.inputs.archives import find_archives
-from cdxmill.inputs.named import Input
+from cdxmill.inputs.named import Input, without_host
 from cdxmill.inputs.output_names import output_names
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
@@ -59,6 +59,7 @@ def index(
     one per core. Failures are in the result, and in `output`/failures.tsv. Raises UsageError for invalid
     arguments, StoppedError if the output cannot be written.
     """
+    check_names(options, IndexArguments)
     failures = Failures(printed=False)
     indexing = index_options(line_format, processes, options)
     archives = find_inputs(inputs, options)
@@ -83,9 +84,16 @@ def captures(
     so on. If the archive is corrupt, InputError is raised after its last valid capture; with `on_failure` that function
     is called for each failure instead.
     """
-    path = os.fspath(archive)
+    check_names(options, Recording)
+    return _captures(os.fspath(archive), capture_options(options), on_failure)
+
+
+def _captures(
+    path: str, options: CaptureOptions, on_failure: Callable[[Failure], None] | None
+) -> Iterator[dict[str, str]]:
+    filename = posixpath.basename(without_host(path))
     with open_ranges(path) as read_at:
-        indexer = ArchiveIndexer(read_at, os.fsencode(posixpath.basename(path)), capture_options(options))
+        indexer = ArchiveIndexer(read_at, os.fsencode(filename), options)
         for lines in indexer:
             yield from map(capture_fields, lines)
     for damage in indexer.findings.damage:
@@ -102,9 +110,11 @@ def capture_fields(line: bytes) -> dict[str, str]:
 def find_inputs(inputs: Paths, options: IndexArguments) -> list[Input]:
     """The archives that the arguments stand for. Raises UsageError if none are named."""
     named = path_list(inputs)
-    if not named and "manifest" not in options:
-        raise UsageError("no input; give archives, directories, or a manifest")
     manifest, root = optional_path(options.get("manifest")), optional_path(options.get("root"))
+    if not named and manifest is None:
+        raise UsageError("no input; give archives, directories, or a manifest")
+    if root is not None and manifest is None:
+        raise UsageError("root needs a manifest")
     dir_root = optional_path(options.get("dir_root"))
     return find_archives(named, manifest, root, dir_root)
 

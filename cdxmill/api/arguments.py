@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import get_type_hints
 
 from cdxmill.errors import UsageError
 from cdxmill.formats.surt import surt
@@ -33,8 +34,26 @@ def optional_path(path: Path | None) -> str | None:
     return None if path is None else os.fspath(path)
 
 
+def required_paths(paths: Paths) -> list[str]:
+    """One path or several, as a list. Raises UsageError if there are none: an empty glob is a mistake."""
+    found = path_list(paths)
+    if not found:
+        raise UsageError("no input; give files, directories or URLs")
+    return found
+
+
+def check_names(given: Mapping[str, object], *known: type) -> None:
+    """Raise TypeError, as Python does, for a keyword argument that no TypedDict of `known` has."""
+    names = {name for kind in known for name in get_type_hints(kind)}
+    for name in given:
+        if name not in names:
+            raise TypeError(f"unexpected keyword argument {name!r}; expected {', '.join(sorted(names))}")
+
+
 def process_count(processes: int) -> int:
-    """The number of processes to use; 0 means one per core."""
+    """The number of processes to use; 0 means one per core. Raises UsageError for a negative number."""
+    if processes < 0:
+        raise UsageError(f"invalid number of processes {processes}: expected 0 or more")
     return processes or processes_by_default()
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path as LocalPath
 from typing import TypedDict, Unpack
 
 from cdxmill.api.archives import IndexArguments, find_inputs, index_options
-from cdxmill.api.arguments import Path, Paths, optional_path, path_list, process_count
+from cdxmill.api.arguments import Path, Paths, check_names, optional_path, process_count, required_paths
 from cdxmill.api.results import ClusterResult, SampleResult, VerifyResult
 from cdxmill.commands import build as build_command
 from cdxmill.commands import publish as publish_command
@@ -19,6 +18,7 @@ from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, checked_compressor
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.split_files import read_splits, write_splits
 from cdxmill.running.failures import Failures
+from cdxmill.storage.choose import local_directory
 
 
 class ClusterArguments(TypedDict, total=False):
@@ -52,7 +52,7 @@ def sample(
     With `output`, for example "splits.txt", they are also written there, and as a SequenceFile beside it.
     """
     failures = Failures(printed=False)
-    paths = find_cdx_files(path_list(cdx))
+    paths = find_cdx_files(required_paths(cdx))
     points = sample_files(paths, shards, seed, process_count(processes), failures, True, fraction)
     if output is not None:
         write_splits(points, os.fspath(output))
@@ -67,9 +67,11 @@ def zipnum(
     A corrupt file adds no lines and is in the failures of the result. Raises UsageError for invalid arguments,
     StoppedError if the cluster cannot be written.
     """
+    check_names(options, ClusterArguments)
     failures = Failures(printed=False)
     how = _zipnum_options(options, convert)
-    done = build_cluster(find_cdx_files(path_list(cdx)), LocalPath(output), how, failures)
+    folder = local_directory(os.fspath(output))
+    done = build_cluster(find_cdx_files(required_paths(cdx)), folder, how, failures)
     return _cluster_result(done, failures)
 
 
@@ -81,10 +83,12 @@ def build(
     `inputs` are archives, directories, globs or URLs. The index of each archive is kept in `output`/cdx; the same call
     indexes only what is missing there. Raises as `zipnum` does.
     """
+    check_names(options, BuildArguments)
     failures = Failures(printed=False)
     indexing = index_options(line_format, options.get("processes", 0), options)
     how = _zipnum_options(options, convert=False)
-    done = build_command.build(find_inputs(inputs, options), LocalPath(output), indexing, how, failures)
+    folder = local_directory(os.fspath(output))
+    done = build_command.build(find_inputs(inputs, options), folder, indexing, how, failures)
     return _cluster_result(done.cluster, failures)
 
 
@@ -117,7 +121,7 @@ def publish(
 def verify(
     cluster: Path,
     *,
-    against: Paths = (),
+    against: Paths | None = None,
     convert: bool = False,
     archives: Path | None = None,
     sample: int | None = None,
@@ -129,10 +133,13 @@ def verify(
     With `against`, its lines must be exactly those of these CDX files. With `archives`, the record of each line is read, or
     of `sample` lines. Everything that is wrong is in the failures of the result. Raises UsageError if there is no cluster.
     """
+    if sample is not None and (archives is None or sample < 1):
+        raise UsageError("sample needs archives, and at least 1 line")
+    if convert and against is None:
+        raise UsageError("convert needs against")
     failures = Failures(printed=False)
-    named = path_list(against)
     options = verify_command.VerifyOptions(
-        against=find_cdx_files(named) if named else None,
+        against=None if against is None else find_cdx_files(required_paths(against)),
         convert=convert,
         archives=optional_path(archives),
         sample=sample,

@@ -9,13 +9,14 @@ from types import TracebackType
 from typing import NamedTuple, TypedDict, Unpack
 
 from cdxmill.api.archives import capture_fields
-from cdxmill.api.arguments import Path, optional_path, text_list
+from cdxmill.api.arguments import Path, check_names, optional_path, text_list
 from cdxmill.api.results import CapturedRecord
 from cdxmill.capture import Headers
-from cdxmill.cluster.reader import open_cluster
+from cdxmill.cluster.reader import ClusterReader, damage_as_input_error, open_cluster
 from cdxmill.commands.get import Wanted, capture_with_payload, errors_reported, fetch_capture, find_capture
 from cdxmill.commands.lookup import lookup_many as lookup_many_lines
 from cdxmill.errors import UsageError
+from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.formats.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.query import PAGE_SIZE, OpenCluster, Page, PreparedQuery, Query
@@ -49,8 +50,15 @@ def lookup(cluster: Path, url: str, **filters: Unpack[Filters]) -> Iterator[Capt
     (`example.com/*`) or a domain (`*.example.com`). All values are text. Raises UsageError if the question is
     invalid or there is no cluster, InputError if the cluster cannot be read or is corrupt.
     """
+    query = _query(filters)
+    keys = query.keys(url)
+    return _lookup(os.fspath(cluster), query, keys)
+
+
+def _lookup(cluster: str, query: PreparedQuery, keys: KeyRange) -> Iterator[Capture]:
     with Cluster(cluster) as opened:
-        yield from opened.lookup(url, **filters)
+        for lines in opened._answer(query, keys):
+            yield from map(capture_fields, lines)
 
 
 def lookup_many(
@@ -60,7 +68,13 @@ def lookup_many(
 
     Faster than one `lookup` per URL. Raises as `lookup` does, also for the first URL that is invalid.
     """
-    for answer in lookup_many_lines(str(cluster), urls, _query(filters)):
+    if isinstance(urls, str):
+        raise UsageError("lookup_many takes several URLs; use lookup for one")
+    return _lookup_many(os.fspath(cluster), urls, _query(filters).query)
+
+
+def _lookup_many(cluster: str, urls: Iterable[str], query: Query) -> Iterator[tuple[str, list[Capture]]]:
+    for answer in lookup_many_lines(cluster, urls, query):
         if answer.error is not None:
             raise answer.error
         yield answer.url, [capture_fields(line) for lines in answer.lists for line in lines]
@@ -73,9 +87,11 @@ class Cluster:
     """
 
     def __init__(self, cluster: Path, shard_index_loc: tuple[str, str] | None = None) -> None:
-        self._path = optional_path(cluster) or ""
+        self._path = os.fspath(cluster)
         self._files = ExitStack()
-        self._opened = OpenCluster.of(self._files.enter_context(open_cluster(self._path, shard_index_loc)))
+        self._reader: ClusterReader | None = self._files.enter_context(
+            open_cluster(self._path, shard_index_loc)
+        )
 
     def __enter__(self) -> Cluster:
         return self
@@ -86,26 +102,39 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
-        """Close the files of the cluster."""
+        """Close the files of the cluster. Its iterators give no more captures."""
+        self._reader = None
         self._files.close()
 
     def lookup(self, url: str, **filters: Unpack[Filters]) -> Iterator[Capture]:
         """Yield the captures of `url`, as the function `lookup` does."""
-        for lines in self.lines(url, **filters):
-            yield from map(capture_fields, lines)
+        return (capture_fields(line) for lines in self.lines(url, **filters) for line in lines)
 
     def lines(self, url: str, **filters: Unpack[Filters]) -> Iterator[list[bytes]]:
         """Yield the CDX lines of `url` as they are in the cluster, in lists, without line ends.
 
         This is the fast way: lines are neither parsed nor decoded.
         """
-        query = PreparedQuery(_query(filters))
-        yield from query.answer(self._opened, query.keys(url))
+        query = _query(filters)
+        return self._answer(query, query.keys(url))
 
     def count(self, url: str, **filters: Unpack[Filters]) -> int:
         """Return the number of captures of `url`."""
-        query = PreparedQuery(_query(filters))
-        return query.count(self._opened, query.keys(url))
+        query = _query(filters)
+        with damage_as_input_error(self._path):
+            return query.count(self._open(), query.keys(url))
+
+    def _answer(self, query: PreparedQuery, keys: KeyRange) -> Iterator[list[bytes]]:
+        with damage_as_input_error(self._path):
+            for lines in query.answer(self._open(), keys):
+                yield lines
+                self._open()
+
+    def _open(self) -> OpenCluster:
+        """The cluster for one answer: a block that is being read is not shared with other threads."""
+        if self._reader is None:
+            raise UsageError(f"{self._path}: the cluster was closed")
+        return OpenCluster.of(self._reader)
 
 
 def get(
@@ -127,6 +156,8 @@ def get(
     """
     if (url is None) == (offset is None):
         raise UsageError("give either a URL or an offset")
+    if length is not None and offset is None:
+        raise UsageError("length needs an offset")
     with closing(ArchiveStore(optional_path(archives))) as store:
         if url is None:
             wanted = Wanted(os.fspath(source), offset or 0, length)
@@ -172,9 +203,10 @@ def _record(
         )
 
 
-def _query(filters: Filters) -> Query:
+def _query(filters: Filters) -> PreparedQuery:
+    check_names(filters, Filters)
     page, size = filters.get("page"), filters.get("page_size", PAGE_SIZE)
-    return Query(
+    query = Query(
         match_type=filters.get("match_type"),
         first=filters.get("from_ts"),
         last=filters.get("to"),
@@ -186,3 +218,4 @@ def _query(filters: Filters) -> Query:
         limit=filters.get("limit"),
         page=None if page is None else Page(page, size),
     )
+    return PreparedQuery(query)

@@ -189,11 +189,9 @@ def _record_types(text: str) -> frozenset[bytes] | None:
 
 
 def _local_directory(text: str) -> Path:
-    if "://" in text:
-        raise UsageError(
-            f"{text}: not a local directory; build the cluster locally, then copy it with cdxmill publish"
-        )
-    return Path(text)
+    from cdxmill.storage.choose import local_directory
+
+    return local_directory(text)
 
 
 @dataclass(frozen=True, kw_only=True)

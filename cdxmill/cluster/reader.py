@@ -142,7 +142,7 @@ def open_cluster(cluster: PathOrUrl, rule: Rule | None = None) -> Iterator[Clust
     cluster = str(cluster)
     if rule is not None:
         check_rule(rule)
-    with ExitStack() as files, _damage_as_input_error(cluster):
+    with ExitStack() as files, damage_as_input_error(cluster):
         index_file, read_at, size = _open_index(cluster, files)
         index = SecondaryIndex(read_at, size, REMOTE_PAGE if is_remote(cluster) else LOCAL_PAGE)
         reader = ClusterReader(cluster, index_file, index, rule)
@@ -153,7 +153,7 @@ def open_cluster(cluster: PathOrUrl, rule: Rule | None = None) -> Iterator[Clust
 
 
 @contextmanager
-def _damage_as_input_error(cluster: str) -> Iterator[None]:
+def damage_as_input_error(cluster: str) -> Iterator[None]:
     """Turn DamagedCluster into InputError."""
     try:
         yield

@@ -6,6 +6,7 @@ import gc
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -217,8 +218,7 @@ def _run(
     total = total_size(task.archive.path for task in tasks)
     runs: list[Run] = []
     captures = done = 0
-    gc.freeze()  # otherwise the garbage collector scans all modules again and again
-    with Progress("indexing", len(tasks), total, options.quiet) as progress:
+    with _without_collecting(), Progress("indexing", len(tasks), total, options.quiet) as progress:
         failures.show_on(progress)
         for index, result in run_tasks(index_one, tasks, options.processes, progress.tick):
             _report(tasks[index].archive, result, failures)
@@ -227,6 +227,16 @@ def _run(
             runs += result.runs
             progress.advance()
     return IndexSummary(files=len(tasks), skipped=0, captures=captures, bytes=done), runs
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Keep the garbage collector from scanning all modules again and again."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _report(archive: Input, result: IndexResult, failures: Failures) -> None:

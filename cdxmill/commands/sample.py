@@ -32,6 +32,8 @@ def sample_files(
 
     Failures are reported. Raises UsageError if `fraction` is out of range.
     """
+    if shards < 1:
+        raise UsageError("the number of shards must be at least 1")
     size = shards * SAMPLES_PER_SHARD
     chosen = choose_files(paths, fraction, seed)
     if len(chosen) < len(paths) and not quiet:

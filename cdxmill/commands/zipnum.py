@@ -109,6 +109,8 @@ def build_cluster(
 
 def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
     """Raise UsageError if the files hold different kinds of lines, or the options do not suit them."""
+    if options.shards < 1 or options.block_lines < 1:
+        raise UsageError("the number of shards and the number of lines per block must be at least 1")
     first = check_flavours(inventory.sources)
     if options.convert and first and first.flavour and first.flavour.fields != FIELDS:
         raise UsageError(

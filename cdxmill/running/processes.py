@@ -76,12 +76,12 @@ def run_tasks(
             tick()
         return
     count = min(processes, len(tasks))
-    _counter.read = _shared_numbers(count)
+    numbers = _counter.read = _shared_numbers(count)
     workers: list[_Worker] = []
     try:
         for slot in range(count):
             with _signals_held():
-                workers.append(_start(work, slot))
+                workers.append(_start(work, slot, numbers))
         yield from _results(workers, tasks, tick)
     finally:
         for worker in workers:
@@ -115,18 +115,18 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(work: Callable[[Task], Result], slot: int) -> _Worker:
+def _start(work: Callable[[Task], Result], slot: int, numbers: Any) -> _Worker:
     from multiprocessing import get_context
 
     context = get_context("fork")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, work, slot), daemon=True)
+    process = context.Process(target=_serve, args=(theirs, work, slot, numbers), daemon=True)
     process.start()
     theirs.close()  # so that the pipe ends when the process does
     return _Worker(process, ours)
 
 
-def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], slot: int) -> None:
+def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], slot: int, numbers: Any) -> None:
     """What a worker does: one task after another. Its parent handles Ctrl-C; it ends when the parent does."""
     import ctypes
 
@@ -134,7 +134,7 @@ def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], slo
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    _counter.slot = slot
+    _counter.read, _counter.slot = numbers, slot
     while True:
         task = connection.recv()
         answer: tuple[bool, Any]

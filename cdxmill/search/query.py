@@ -89,7 +89,7 @@ class PreparedQuery:
     """A query that was checked, with its filters compiled. Raises UsageError."""
 
     def __init__(self, query: Query) -> None:
-        _check_names(query)
+        _check(query)
         self.query = query
         self._times = _checked(time_range, query.first, query.last)
         self._filters = [_checked(parse_filter, text) for text in query.filters]
@@ -192,7 +192,11 @@ class PreparedQuery:
             raise InputError(cluster.reader.cluster, str(error)) from None
 
 
-def _check_names(query: Query) -> None:
+def _check(query: Query) -> None:
+    if query.limit is not None and query.limit < 1:
+        raise UsageError(f"invalid limit {query.limit}: expected at least 1")
+    if query.page is not None and (query.page.number < 0 or query.page.size < 1):
+        raise UsageError(f"invalid page {query.page.number} of {query.page.size} blocks")
     if query.sort not in SORTS:
         raise UsageError(f"invalid --sort {query.sort!r}: expected one of {', '.join(SORTS)}")
     if query.sort == "closest" and query.closest is None:

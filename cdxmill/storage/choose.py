@@ -233,6 +233,15 @@ def check_writable(path: PathOrUrl) -> None:
         local_path(str(path))
 
 
+def local_directory(path: str) -> Path:
+    """The local directory that a path or file URL names. Raises UsageError for other URLs."""
+    if is_remote(path):
+        raise UsageError(
+            f"{path}: not a local directory; build the cluster locally, then copy it with cdxmill publish"
+        )
+    return Path(local_path(path))
+
+
 def local_path(path: str) -> str:
     """The path of a path or file URL (RFC 8089). Raises InputError for other URLs."""
     scheme = _scheme(path)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -116,6 +119,21 @@ def test_get_by_offset_is_get_by_url(pywb_warcs: Path, tmp_path: Path) -> None:
         (lambda: cdxmill.get("C"), "either a URL or an offset"),
         (lambda: next(cdxmill.lookup("absent", "http://a.com/")), "not a ZipNum cluster"),
         (lambda: cdxmill.urlkey("http://a.com:port/"), "invalid URL"),
+        (lambda: cdxmill.index([], output="x", manifest=None), "no input"),  # type: ignore[typeddict-item]
+        (lambda: cdxmill.index("a.warc", output="x", root="d"), "root needs a manifest"),
+        (lambda: cdxmill.index("a.warc", output="x", processes=-1), "number of processes"),
+        (lambda: cdxmill.zipnum([], output="x", shards=1), "no input"),
+        (lambda: cdxmill.zipnum("a.cdxj", output="s3://bucket/C", shards=1), "not a local directory"),
+        (lambda: cdxmill.build("a.warc", output="s3://bucket/C", shards=1), "not a local directory"),
+        (lambda: cdxmill.sample("a.cdxj", shards=0), "at least 1"),
+        (lambda: cdxmill.verify("C", against=[]), "no input"),
+        (lambda: cdxmill.verify("C", sample=3), "sample needs archives"),
+        (lambda: cdxmill.verify("C", convert=True), "convert needs against"),
+        (lambda: cdxmill.get("a.warc", "http://a.com/", length=3), "length needs an offset"),
+        (lambda: cdxmill.lookup("C", "http://a.com/", limit=0), "invalid limit"),
+        (lambda: cdxmill.lookup("C", "http://a.com/", page=0, page_size=0), "invalid page"),
+        (lambda: cdxmill.lookup("C", "http://a.com/", sort="up"), "invalid --sort"),
+        (lambda: cdxmill.lookup_many("C", "http://a.com/"), "several URLs"),
     ],
 )
 def test_invalid_arguments_are_a_usage_error_in_one_line(call: object, text: str, tmp_path: Path) -> None:
@@ -123,3 +141,77 @@ def test_invalid_arguments_are_a_usage_error_in_one_line(call: object, text: str
     with pytest.raises(UsageError, match=text) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: cdxmill.lookup("C", "http://a.com/", fitler="=status:200"),  # type: ignore[call-arg]
+        lambda: cdxmill.lookup_many("C", [], lmit=1),  # type: ignore[call-arg]
+        lambda: cdxmill.index("a.warc", output="x", record="all"),  # type: ignore[call-arg]
+        lambda: cdxmill.captures("a.warc", record="all"),  # type: ignore[call-arg]
+        lambda: cdxmill.zipnum("a.cdxj", output="x", shards=1, numline=3),  # type: ignore[call-arg]
+        lambda: cdxmill.build("a.warc", output="x", shards=1, numline=3),  # type: ignore[call-arg]
+    ],
+)
+def test_a_misspelt_argument_is_a_type_error(call: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        call()
+
+
+@pytest.fixture
+def corrupt(pywb_warcs: Path, tmp_path: Path) -> Path:
+    """A cluster with a corrupt block."""
+    cdxmill.build(pywb_warcs / "iana.warc.gz", output=tmp_path / "C", shards=1, numlines=50)
+    shard = tmp_path / "C/cdx-00000.gz"
+    data = bytearray(shard.read_bytes())
+    data[100:120] = bytes(20)
+    shard.write_bytes(data)
+    return tmp_path / "C"
+
+
+@pytest.mark.parametrize("function", ["lookup", "lookup_many", "lines", "count"])
+def test_a_corrupt_cluster_is_an_input_error(function: str, corrupt: Path) -> None:
+    calls = {
+        "lookup": lambda: list(cdxmill.lookup(corrupt, "*.iana.org")),
+        "lookup_many": lambda: list(cdxmill.lookup_many(corrupt, ["*.iana.org"])),
+        "lines": lambda: list(cdxmill.Cluster(corrupt).lines("*.iana.org")),
+        "count": lambda: cdxmill.Cluster(corrupt).count("*.iana.org"),
+    }
+    with pytest.raises(InputError, match="corrupt"):
+        calls[function]()
+
+
+def test_an_unusable_call_leaves_the_finished_cluster_as_it_is(pywb_warcs: Path, tmp_path: Path) -> None:
+    cdxmill.build(pywb_warcs / "iana.warc.gz", output=tmp_path / "C", shards=1)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "C").glob("*") if path.is_file()}
+    for inputs, lines in (([], 3000), (str(tmp_path / "C/cdx"), 0)):
+        with pytest.raises(UsageError):
+            cdxmill.zipnum(inputs, output=tmp_path / "C", shards=1, numlines=lines)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "C").glob("*") if path.is_file()} == before
+
+
+def test_threads_may_share_a_cluster(pywb_warcs: Path, tmp_path: Path) -> None:
+    cdxmill.build(pywb_warcs / "iana.warc.gz", output=tmp_path / "C", shards=3, numlines=40)
+    urls = [capture["url"] for capture in cdxmill.captures(pywb_warcs / "iana.warc.gz")]
+    with cdxmill.Cluster(tmp_path / "C") as cluster, ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda url: list(cluster.lookup(url)), urls * 5))
+        alone = [list(cluster.lookup(url)) for url in urls]
+    assert answers == alone * 5
+    assert all(alone)
+
+
+def test_a_closed_cluster_answers_no_more(pywb_warcs: Path, tmp_path: Path) -> None:
+    cdxmill.build(pywb_warcs / "iana.warc.gz", output=tmp_path / "C", shards=1, numlines=10)
+    with cdxmill.Cluster(tmp_path / "C") as cluster:
+        started = cluster.lines("*.iana.org")
+        next(started)
+        later = cluster.lookup("*.iana.org")
+    for answer in (started, later):
+        with pytest.raises(UsageError, match="was closed"):
+            list(answer)
+
+
+def test_the_garbage_collector_is_left_as_it_was(pywb_warcs: Path, tmp_path: Path) -> None:
+    cdxmill.index(pywb_warcs / "iana.warc.gz", output=tmp_path / "cdx", processes=1)
+    assert gc.get_freeze_count() == 0
