@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,15 +65,17 @@ class SortResult(NamedTuple):
 
     def is_whole(self, scratch: Scratch) -> bool:
         """Whether all its runs are still on scratch space. Raises TypeError if a value has a wrong type."""
-        self._check_types()
+        _check_types(self.runs, _RUN)
+        _check_types(self.sample, _SAMPLED)
+        _check_types(self.failures, _FAILURE)
         return all(file_size(str(scratch.folder / run.name)) == run.end for run in self.runs)
 
-    def _check_types(self) -> None:
-        """A work folder can hold any JSON."""
-        for rows, wanted in ((self.runs, _RUN), (self.sample, _SAMPLED), (self.failures, _FAILURE)):
-            for row in rows:
-                if not all(isinstance(value, kind) for value, kind in zip(row, wanted, strict=True)):
-                    raise TypeError(f"not the result of a sort: {row}")
+
+def _check_types(rows: Sequence[tuple[Any, ...]], wanted: tuple[Any, ...]) -> None:
+    """Raise TypeError if a value of a row is not of the wanted type. A work folder can hold any JSON."""
+    for row in rows:
+        if not all(map(isinstance, row, wanted)):
+            raise TypeError(f"not the result of a sort: {row}")
 
 
 def sort_group(task: SortTask) -> SortResult:

@@ -169,7 +169,7 @@ def test_convert_numlines_and_compressor_are_used_and_old_files_are_replaced(
         (["--splitfile", "splits.txt", "--zipnum-dir", "c"], "no input"),
         (["--splitfile", "absent", "--zipnum-dir", "c", "a.cdx"], "absent: cannot be read"),
         (["--splitfile", "splits.txt", "--shards", "3", "--zipnum-dir", "c", "a.cdx"], "gives 2 shards"),
-        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "a.cdx", "b.cdx"], "one kind of lines"),
+        (["--splitfile", "splits.txt", "--zipnum-dir", "c", "a.cdx", "b.cdx"], "must have the same format"),
         (["--splitfile", "splits.txt", "--zipnum-dir", "c", "--numlines", "0", "a.cdx"], "--numlines"),
         (["--splitfile", "splits.txt", "--zipnum-dir", "c", "--level", "13", "a.cdx"], "level 13"),
         (

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 
 from cdxmill.commands.lookup import lookup_many
 from cdxmill.search.query import Query
 from cdxmill.stages.zipnum import find_lines
+from cdxmill.storage import http
 
 from .conftest import HOSTS, PAGES, Remote, line_of
 
@@ -18,11 +20,17 @@ def test_many_urls_are_answered_by_a_server_without_ranges(
     run: int, remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find_lines, "JOINED", 1)  # one read per block
+    monkeypatch.setattr(http, "_PIECE", 64)  # so that a download lasts longer than one read
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
     for file in remote.server.files.values():
         file.knows_ranges = False
     pages = [(host, page) for host in HOSTS for page in range(PAGES)]
     random.Random(run).shuffle(pages)
     urls = [f"http://{host}/page/{page:04d}" for host, page in pages]
     answers = lookup_many(remote.url, urls, Query(match_type="exact"))
-    found = [[line for lines in answer.lists for line in lines] for answer in answers]
+    try:
+        found = [[line for lines in answer.lists for line in lines] for answer in answers]
+    finally:
+        sys.setswitchinterval(before)
     assert found == [[line_of(*page), line_of(*page, 2)] for page in pages]
