@@ -28,12 +28,6 @@ def pytest_configure() -> None:
     hypothesis.settings.load_profile("no deadline")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with Hadoop: its tests run in one process and take as long as all others together."""
-    items.sort(key=lambda item: "tests/hadoop" not in item.nodeid)
-
-
 def pytest_make_parametrize_id(val: object) -> str | None:
     """A name that is the same in all workers, as xdist requires. Gzip data contain the time."""
     if isinstance(val, bytes) and (len(val) > 40 or b"\x08\0" in val):

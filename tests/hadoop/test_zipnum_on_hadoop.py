@@ -108,7 +108,7 @@ def killed(hard: Hard, jobs: Jobs, hadoop: Hadoop, tmp_path_factory: pytest.Temp
         hadoop.run("yarn", "application", "-kill", application)
         job = ended(process)
     with suppress(ProcessLookupError):
-        os.kill(task.pid, signal.SIGCONT)
+        os.kill(task.pid, signal.SIGKILL)  # resumed, it could finish the job before Hadoop ends it
     return Killed(job, jobs.get(CLUSTER, tmp_path_factory.mktemp("killed")))
 
 
