@@ -42,9 +42,9 @@ def required_paths(paths: Paths) -> list[str]:
     return found
 
 
-def check_names(given: Mapping[str, object], *known: type) -> None:
-    """Raise TypeError, as Python does, for a keyword argument that no TypedDict of `known` has."""
-    names = {name for kind in known for name in get_type_hints(kind)}
+def check_names(given: Mapping[str, object], known: type) -> None:
+    """Raise TypeError, as Python does, for a keyword argument that the TypedDict `known` has not."""
+    names = get_type_hints(known)
     for name in given:
         if name not in names:
             raise TypeError(f"unexpected keyword argument {name!r}; expected {', '.join(sorted(names))}")

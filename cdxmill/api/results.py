@@ -59,7 +59,8 @@ class VerifyResult:
 class CapturedRecord:
     """One record of an archive.
 
-    `url` and `timestamp` (14 digits) are "" if the record has none. `headers` are the record's own, by lower-case name. `http_head` is the status line and the HTTP headers, b"" if there are none.
+    `url` and `timestamp` (14 digits) are "" if the record has none. `headers` are the record's own, by lower-case name.
+    `http_head` is the status line and the HTTP headers, b"" if there are none.
     """
 
     url: str

@@ -64,9 +64,9 @@ def _lookup(cluster: str, query: PreparedQuery, keys: KeyRange) -> Iterator[Capt
 def lookup_many(
     cluster: Path, urls: Iterable[str], **filters: Unpack[Filters]
 ) -> Iterator[tuple[str, list[Capture]]]:
-    """Yield (URL, its captures) for each of `urls`, in their order; each block of the cluster is read once.
+    """Yield (URL, its captures) for each of `urls`, in their order.
 
-    Faster than one `lookup` per URL. Raises as `lookup` does, also for the first URL that is invalid.
+    If all URLs are exact, each block is read once. Raises as `lookup` does, also for the first URL that is invalid.
     """
     if isinstance(urls, str):
         raise UsageError("lookup_many takes several URLs; use lookup for one")

@@ -9,10 +9,9 @@ from functools import cached_property
 from cdxmill.cluster.find import find_folder, has_cluster, location_names
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
 from cdxmill.errors import UsageError
-from cdxmill.formats.zipnum_index import INDEX, MANIFEST, SUMMARY, ParsedLocations, parse_locations
+from cdxmill.formats.zipnum_index import INDEX, MANIFEST, SHARD, SUMMARY, ParsedLocations, parse_locations
 from cdxmill.storage.choose import PathOrUrl, read_bytes
 
-_SHARD = re.compile(r"cdx-\d{5,}\.gz")
 _PART = re.compile(r"part-\d{5,}")
 
 
@@ -32,7 +31,7 @@ class ClusterFiles:
         if self.index is None and not has_cluster(self._folder):
             raise UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX}, {SUMMARY} or {MANIFEST})")
         self.folder = self._folder.path
-        self.shards = in_order(self._folder.names(_SHARD))
+        self.shards = in_order(self._folder.names(SHARD))
         self.parts = in_order(self._folder.names(_PART))
 
     def has(self, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cdxmill.errors import CdxmillError, InputError, RefusedError, UsageError
-from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name, shard_name
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SHARD, SUMMARY, part_name, shard_name
 from cdxmill.storage.choose import exists, is_listed, is_remote, join, list_folder, status
 
 INDEXES = (INDEX, SUMMARY, "all.idx")
@@ -13,7 +13,6 @@ INDEXES = (INDEX, SUMMARY, "all.idx")
 COLLECTION_INDEXES = "indexes"
 """The folder of the index in a collection, as pywb and Common Crawl lay it out."""
 _INDEX_ENDINGS = (".idx", ".summary")
-_SHARD = re.compile(r"cdx-\d{5,}\.gz")
 
 
 class Folder:
@@ -67,7 +66,7 @@ def no_index(cluster: str) -> CdxmillError:
     folder = Folder(cluster)
     if folder.has(part_name(0)):
         return InputError(cluster, f"has no {INDEX}", "create it with cdxmill publish --unfinished")
-    if folder.names(_SHARD) or folder.has(shard_name(0)) or folder.has(MANIFEST):
+    if folder.names(SHARD) or folder.has(shard_name(0)) or folder.has(MANIFEST):
         return InputError(cluster, f"has no {INDEX}", "build the cluster again")
     return UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX} or {SUMMARY})")
 
@@ -90,7 +89,7 @@ def find_folder(cluster: str) -> tuple[Folder, str | None]:
 
 def has_cluster(folder: Folder) -> bool:
     """Whether a folder has an index, a manifest or shards."""
-    return any(map(folder.has, (*INDEXES, MANIFEST))) or bool(folder.names(_SHARD))
+    return any(map(folder.has, (*INDEXES, MANIFEST))) or bool(folder.names(SHARD))
 
 
 def location_names(index: str | None) -> list[str]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.cluster_manifest import Manifest
-from cdxmill.formats.zipnum_index import MANIFEST, BlockRef, parse_index_line, part_name, shard_name
+from cdxmill.formats.zipnum_index import MANIFEST, SHARD, BlockRef, parse_index_line, part_name, shard_name
 from cdxmill.storage.choose import PathOrUrl, join, list_folder, read_bytes
 from cdxmill.storage.entry import Entry
 
-_SHARD = re.compile(r"cdx-(\d{5,})\.gz")
 _AGAIN = "build the cluster again"
 
 
@@ -63,7 +61,7 @@ def _listed(manifest: Manifest) -> list[Shard]:
 
 def _found_shards(found: Mapping[str, Entry]) -> list[Shard]:
     """All shards from 0 to the last one found. A missing one between them is included, so that it is reported."""
-    numbers = [int(match[1]) for match in map(_SHARD.fullmatch, found) if match is not None]
+    numbers = [int(match[1]) for match in map(SHARD.fullmatch, found) if match is not None]
     names = ((shard_name(number), part_name(number)) for number in range(max(numbers, default=-1) + 1))
     return [Shard(name, part, found[name].size if name in found else 0, "", None) for name, part in names]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from cdxmill.cluster.files import part_of
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
@@ -48,5 +49,5 @@ def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
     """Whether the files of a shard that an earlier run wrote still exist. Raises TypeError if `shard` has wrong types."""
     if list(map(type, shard)) != [str, int, int, int, str]:
         raise TypeError(f"not a shard: {shard}")
-    part = folder / shard.name.replace("cdx-", "part-").removesuffix(".gz")
-    return file_size(str(folder / shard.name)) == shard.bytes and part.exists()
+    is_complete = file_size(str(folder / shard.name)) == shard.bytes
+    return is_complete and (folder / part_of(shard.name)).exists()

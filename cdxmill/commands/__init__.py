@@ -1,1 +1,1 @@
-"""One verb a file: each wires storage to stages and reports."""
+"""One command per file: it opens inputs, runs tasks, writes outputs and reports failures."""

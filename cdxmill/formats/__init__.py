@@ -1,1 +1,1 @@
-"""Bytes to values and back, one format a file; nothing here opens, prints or logs."""
+"""Bytes <-> values, one format per file. Nothing here opens, prints or logs."""

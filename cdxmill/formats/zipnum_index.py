@@ -41,6 +41,10 @@ class ParsedLocations(NamedTuple):
     faults: list[str]
 
 
+SHARD = re.compile(r"cdx-(\d{5,})\.gz")
+"""A shard's file name; the group is its number."""
+
+
 def shard_name(number: int) -> str:
     """
     >>> shard_name(7)

@@ -1,4 +1,4 @@
-"""Many URLs -> their answers, in the order of the URLs. Each block is read once.
+"""Many URLs -> their answers, in the order of the URLs. If all URLs are exact, each block is read once.
 
 URLs     -> batches of 100,000, each sorted by key
 batch    -> the blocks of all its URLs              over a network: read ahead, see search/read_ahead

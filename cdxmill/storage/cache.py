@@ -33,7 +33,6 @@ from cdxmill.storage.local import write_atomic
 
 PAGE = 1 << 16
 """Bytes. A request for 64 KiB takes no longer than one for less."""
-_HTTP = ("http://", "https://")
 _IN_MEMORY = 256
 """Pages in memory per file: 16 MiB."""
 ReadAt = Callable[[int, int], bytes]
@@ -59,7 +58,7 @@ def open_cached(url: str) -> Iterator[Ranges]:
 @contextmanager
 def open_known(url: str) -> Iterator[ReadAt]:
     """Open a file as `choose.open_ranges` does, but without a first request that asks whether it exists."""
-    if not url.lower().startswith(_HTTP):
+    if choose.scheme_of(url) not in choose.HTTP:
         with choose.open_ranges(url) as read_at:
             yield read_at
         return
@@ -100,7 +99,7 @@ class _KnownRanges(HttpRanges):
 @contextmanager
 def _open(url: str) -> Iterator[tuple[Ranges, str]]:
     """Open a file; with it a text that differs for each version of the file, "" if the server gives none."""
-    if not url.lower().startswith(_HTTP):
+    if choose.scheme_of(url) not in choose.HTTP:
         with choose.open_ranges(url) as read_at:
             entry = choose.status(url)
             version = f"{entry.modified} {entry.size}" if entry is not None else ""

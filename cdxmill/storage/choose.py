@@ -23,8 +23,9 @@ from cdxmill.storage import local
 from cdxmill.storage.entry import Entry
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
-_HTTP = ("http", "https")
-_S3 = ("s3", "s3a")
+HTTP = ("http", "https")
+S3 = ("s3", "s3a")
+"""Schemes of web servers, and of S3."""
 _HDFS = "hdfs"
 _THIS_MACHINE = ("", "localhost")
 
@@ -124,7 +125,7 @@ def is_newer(output: PathOrUrl, source: str) -> bool:
         return exists(output)
     try:
         made = status(output)
-        if made is None or _scheme(source) in _HTTP:
+        if made is None or scheme_of(source) in HTTP:
             return made is not None
         since = status(source)
     except InputError:
@@ -192,7 +193,7 @@ def ask_all(ask: Callable[[str], Answer], paths: Iterable[str]) -> list[Answer]:
 
 def same_location(one: PathOrUrl, other: PathOrUrl) -> bool:
     """Whether two paths or URLs are the same file or folder."""
-    schemes = {_scheme(str(path)) for path in (one, other)}
+    schemes = {scheme_of(str(path)) for path in (one, other)}
     if schemes <= {"", "file"}:
         return Path(local_path(str(one))).resolve() == Path(local_path(str(other))).resolve()
     if schemes == {_HDFS}:
@@ -200,22 +201,22 @@ def same_location(one: PathOrUrl, other: PathOrUrl) -> bool:
 
         return hdfs.same_location(str(one), str(other))
     keys = [str(path).partition("://")[2].rstrip("/") for path in (one, other)]
-    return schemes <= set(_S3) and keys[0] == keys[1]
+    return schemes <= set(S3) and keys[0] == keys[1]
 
 
 def is_remote(path: str) -> bool:
     """Whether it is a URL other than file://, so that its file is on another machine."""
-    return _scheme(path) not in ("", "file")
+    return scheme_of(path) not in ("", "file")
 
 
 def is_listed(path: str) -> bool:
     """Whether it is a remote URL whose folders can be listed: s3, hdfs."""
-    return _scheme(path) in (_HDFS, *_S3)
+    return scheme_of(path) in (_HDFS, *S3)
 
 
 def check_libraries(paths: Iterable[str]) -> None:
     """Raise UsageError if a library that is needed to read one of `paths` is not installed."""
-    if any(_scheme(path) in _S3 for path in paths):
+    if any(scheme_of(path) in S3 for path in paths):
         from cdxmill.storage import s3
 
         s3.require()
@@ -223,8 +224,8 @@ def check_libraries(paths: Iterable[str]) -> None:
 
 def check_writable(path: PathOrUrl) -> None:
     """Raise UsageError if cdxmill cannot write to such URLs. The access rights are not checked."""
-    scheme = _scheme(str(path))
-    if scheme not in ("", "file", _HDFS, *_S3):
+    scheme = scheme_of(str(path))
+    if scheme not in ("", "file", _HDFS, *S3):
         raise UsageError(
             f"{path}: {scheme}:// cannot be written or listed; use a local path, or an s3 or hdfs URL"
         )
@@ -244,7 +245,7 @@ def local_directory(path: str) -> Path:
 
 def local_path(path: str) -> str:
     """The path of a path or file URL (RFC 8089). Raises InputError for other URLs."""
-    scheme = _scheme(path)
+    scheme = scheme_of(path)
     if not scheme:
         return path
     if scheme != "file":
@@ -259,7 +260,7 @@ def local_path(path: str) -> str:
 
 def _reads(path: str) -> tuple[_Reads, str]:
     """The storage that reads a path or URL, and the name to use with it."""
-    if _scheme(path) in _HTTP:
+    if scheme_of(path) in HTTP:
         from cdxmill.storage import http
 
         return http, path
@@ -272,8 +273,8 @@ def _writes(path: str) -> tuple[_Writes, str]:
 
 
 def _storage(path: str) -> tuple[_Writes, str]:
-    scheme = _scheme(path)
-    if scheme in _S3:
+    scheme = scheme_of(path)
+    if scheme in S3:
         from cdxmill.storage import s3
 
         return s3, path
@@ -284,6 +285,7 @@ def _storage(path: str) -> tuple[_Writes, str]:
     return local, local_path(path)
 
 
-def _scheme(path: str) -> str:
+def scheme_of(path: str) -> str:
+    """The scheme of a URL in lower case, "" for a path."""
     match = _URL.match(path)
     return match[1].lower() if match else ""

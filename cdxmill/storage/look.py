@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from cdxmill.errors import InputError
-from cdxmill.storage.choose import open_ranges, status
+from cdxmill.storage.choose import HTTP, S3, open_ranges, scheme_of, status
 from cdxmill.storage.entry import Entry
-
-_HTTP = ("http://", "https://")
-_S3 = ("s3://", "s3a://")
 
 
 def look(path: str, size: int) -> tuple[Entry | None, bytes]:
@@ -17,11 +14,11 @@ def look(path: str, size: int) -> tuple[Entry | None, bytes]:
     The entry is None if nothing exists there or the storage does not answer. Raises UsageError as open_ranges does.
     """
     try:
-        if path.lower().startswith(_HTTP):
+        if scheme_of(path) in HTTP:
             from cdxmill.storage.http_look import look_by_http
 
             return look_by_http(path, max(size, 1))
-        if path.lower().startswith(_S3):
+        if scheme_of(path) in S3:
             from cdxmill.storage.s3 import look_by_s3
 
             return look_by_s3(path, size)
@@ -33,7 +30,7 @@ def look(path: str, size: int) -> tuple[Entry | None, bytes]:
 
 def first_bytes(path: str, size: int) -> bytes:
     """The first `size` bytes at a path or URL, or fewer; b"" if it cannot be read. Raises UsageError."""
-    is_one_request = path.lower().startswith((*_HTTP, *_S3))
+    is_one_request = scheme_of(path) in (*HTTP, *S3)
     return look(path, size)[1] if is_one_request else _head(path, size)
 
 
