@@ -74,8 +74,8 @@ def test_the_job_writes_what_cdxmill_index_writes(indexes: Indexes) -> None:
         path.relative_to(indexes.expected): path.read_bytes() for path in files_below(indexes.expected)
     }
     built = {path.relative_to(indexes.built): path.read_bytes() for path in files_below(indexes.built)}
-    record = Path("failures.tsv")
-    assert sorted(built.pop(record).splitlines()) == sorted(expected.pop(record).splitlines())
+    for record in (Path("failures.tsv"), Path(".outputs.tsv")):
+        assert sorted(built.pop(record).splitlines()) == sorted(expected.pop(record).splitlines())
     names = sorted(path.name for path in expected)
     assert names == ["cut.cdx.gz", "example.cdx.gz", "iana.cdx.gz"]
     assert built == expected
@@ -107,13 +107,13 @@ def test_finished_outputs_are_kept_and_failed_ones_are_tried_again(indexes: Inde
     options = ["--cdx_bucket", str(indexes.built), "--warc_bucket", indexes.prefix, str(manifest)]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(manifest.parent)
-        assert sorted(names_of_work(IndexWARCJob([*options, "--no-skip-existing"]))) == [
+        assert sorted(names_of_work(IndexWARCJob([*options, "--replace"]))) == [
             "absent, or not.warc.gz",
             "cut.warc.gz",
             "example.warc.gz",
             "iana.warc.gz",
         ]
-        (indexes.built / "failures.tsv").write_text(f"{indexes.prefix}crawl/cut.warc.gz\t9\tcut\t\n")
+        (indexes.built / "failures.tsv").write_text(f"{manifest.parent}/crawl/cut.warc.gz\t9\tcut\t\n")
         left = sorted(names_of_work(IndexWARCJob(options)))
     assert left == ["absent, or not.warc.gz", "cut.warc.gz"]
 
