@@ -27,7 +27,6 @@ Quiet = Annotated[
 CdxFiles = Annotated[
     list[str], typer.Argument(metavar="CDX...", help="CDX files, directories, globs or URLs.")
 ]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace an existing output.")]
 Seed = Annotated[
     int, typer.Option(help="Seed of the random sample. The same seed gives the same split points.")
 ]
@@ -41,6 +40,7 @@ SplitsOutput = Annotated[
         help="Text file to write, such as splits.txt: path, s3 or hdfs URL. splits.seq is written beside it.",
     ),
 ]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace an existing output.")]
 ShardRule = Annotated[
     tuple[str, str] | None,
     typer.Option(

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.index import IndexSummary, index_to_folder
+from cdxmill.commands.index import IndexSummary, check_archives, index_to_folder
 from cdxmill.commands.index_one import IndexOptions
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import unique_names
 from cdxmill.running.failures import Failures
+from cdxmill.running.lock import hold
 from cdxmill.running.quantities import human_bytes, human_seconds
-from cdxmill.storage.local import make_folder
 
 CDX_FOLDER = "cdx"
 
@@ -55,11 +55,12 @@ def build(
     If a build was stopped, the same command, started again, indexes only what is missing.
     """
     start = time.monotonic()
+    check_archives(archives)
     names = unique_names(archives)
-    make_folder(folder)
     cdx = folder / CDX_FOLDER
     options = replace(index_options, existing=Rule.RENEW)
-    summary = index_to_folder(names, cdx, options, failures)
-    made = [str(cdx / name) for name in names.values() if (cdx / name).exists()]
-    cluster = build_cluster(made, folder, zipnum_options, failures)
+    with hold(folder, failures.note):
+        summary = index_to_folder(names, cdx, options, failures)
+        made = [str(cdx / name) for name in names.values() if (cdx / name).exists()]
+        cluster = build_cluster(made, folder, zipnum_options, failures)
     return BuildSummary(summary, cluster, time.monotonic() - start)

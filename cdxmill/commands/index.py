@@ -17,6 +17,7 @@ from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
 from cdxmill.inputs.output_record import OUTPUTS, end_last_row
 from cdxmill.running.failures import Failures
+from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
@@ -32,7 +33,6 @@ from cdxmill.storage.choose import (
     local_path,
     total_size,
 )
-from cdxmill.storage.local import make_folder
 from cdxmill.storage.scratch import Scratch
 
 
@@ -82,8 +82,7 @@ def index_to_folder(
             return _index_to(outputs, None, scratch, options, failures)
     path = Path(local_path(str(folder)))
     outputs = {archive: str(path / name) for archive, name in names.items()}
-    make_folder(path)
-    with tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
+    with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
         return _index_to(outputs, path, scratch, options, failures)
 
 

@@ -29,8 +29,8 @@ from cdxmill.jobs.index_task import ArchiveWork, format_failure
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
+from cdxmill.running.lock import hold
 from cdxmill.storage.choose import check_writable, is_remote, join, local_path
-from cdxmill.storage.local import make_folder
 
 
 class IndexWARCJob(StreamJob):
@@ -55,18 +55,19 @@ class IndexWARCJob(StreamJob):
 
     def list_work(self) -> Iterable[ArchiveWork]:
         """The archives to index, each with the path or URL of its CDX file."""
-        options = self.index_options
         folder = self._local_folder
-        work = _list_work(options, folder)
-        if folder is not None:
-            make_folder(folder)
-        self._forgetting = ExitStack()
-        self._forgetting.enter_context(forgetting(folder, [item.archive for item in work]))
+        names = _names(self.index_options)
+        with ExitStack() as stack:
+            if folder is not None:
+                stack.enter_context(hold(folder))
+            work = _list_work(self.index_options, names, folder)
+            stack.enter_context(forgetting(folder, [item.archive for item in work]))
+            self._context = stack.pop_all()
         return work
 
     def finish(self, output: bytes) -> bytes:
         """Forget earlier failures of the archives that were indexed."""
-        self._forgetting.close()
+        self._context.close()
         return output
 
     @property
@@ -81,7 +82,7 @@ class IndexWARCJob(StreamJob):
         # on other clusters it may be a path that exists on all nodes
         if options.archive_root and runner.alias == "emr":
             options = replace(options, archive_root=folder_url(options.archive_root, runner))
-        work = _list_work(options, None)
+        work = _list_work(options, _names(options), None)
         self._total = len(work)
         work_list = folder / "archives.jsonl"
         work_list.write_text("".join(item.to_json() + "\n" for item in work))
@@ -121,11 +122,16 @@ def _find(options: IndexJobOptions) -> list[Input]:
     ]
 
 
-def _list_work(options: IndexJobOptions, folder: Path | None) -> list[ArchiveWork]:
-    """The archives that have to be indexed. `folder` is a local output folder that only this machine writes to."""
+def _names(options: IndexJobOptions) -> dict[Input, str]:
+    """The archives, and the names of their outputs. Raises UsageError."""
     names = cdx_names(_find(options), options.cc_index_paths)
     check_archives(names)
     check_writable(options.cdx_folder)
+    return names
+
+
+def _list_work(options: IndexJobOptions, names: dict[Input, str], folder: Path | None) -> list[ArchiveWork]:
+    """The archives that have to be indexed. `folder` is a local output folder that only this machine writes to."""
     outputs = {archive: join(folder or options.cdx_folder, name) for archive, name in names.items()}
     plan = plan_outputs(outputs, IndexOptions().settings(), options.existing, folder)
     return [ArchiveWork(archive, outputs[archive]) for archive in plan.to_index]
