@@ -121,3 +121,37 @@ def test_a_part_of_a_row_does_not_swallow_the_next(folder: Path) -> None:
     Path("out/failures.tsv").write_bytes(b"/other/archive.warc.gz\t1")
     assert index("cut.warc.gz") == 1
     assert listed() == ["archive.warc.gz", "cut.warc.gz"]
+
+
+def records_of(count: int, date: bytes, length: bytes) -> bytes:
+    """A plain WARC file of `count` records that have this date and this Content-Length."""
+    head = b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.com/%d\r\nWARC-Record-ID: <urn:x:%d>\r\n"
+    end = b"WARC-Date: %b\r\nContent-Length: %b\r\n\r\nx\r\n\r\n" % (date, length)
+    return b"".join(head % (number, number) + end for number in range(count))
+
+
+def test_one_note_per_record_does_not_flood_the_screen(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("odd.warc").write_bytes(records_of(1000, b"never", b"1"))
+    assert index("odd.warc", "good.warc.gz") == 0
+    lines = capfd.readouterr().err.splitlines()
+    reason = "missing or invalid date; the timestamp is -"
+    assert [line.partition(": note: ")[2] for line in lines[:10]] == [reason] * 10
+    assert lines[10:] == [f"note: 990 more notes of this kind: {reason}"]
+
+
+def test_one_failure_per_record_is_listed_and_does_not_flood_the_screen(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    whole = Path("whole.warc.gz").read_bytes()
+    Path("bad.warc.gz").write_bytes((whole[:400] + whole) * 30)
+    assert index("bad.warc.gz", "absent.warc.gz") == 1
+    lines = capfd.readouterr().err.splitlines()
+    rows = Path("out/failures.tsv").read_bytes().splitlines()
+    more = [int(line.split(": ")[1].split()[0]) for line in lines if "more failures of this kind" in line]
+    assert len(more) >= 1
+    assert len(rows) == len(lines) - len(more) + sum(more)
+    assert any(line.startswith("absent.warc.gz: cannot be read") for line in lines)
+    assert main(["index", "-q", "-p", "1", "-o", "-", "bad.warc.gz"]) == 1
+    assert len(capfd.readouterr().err.splitlines()) == len(rows) - 1, "on stdout this is the only list"
