@@ -237,7 +237,7 @@ def test_an_empty_archive_is_a_failure_on_a_node(
     work = index_task.ArchiveWork(Input("empty.warc.gz", "empty.warc.gz", ""), f"{crawl}/out/empty.cdx.gz")
     Path("work").write_text(work.to_json() + "\n")
     with Path("work").open() as stdin:
-        monkeypatch.setattr(index_task.sys, "stdin", stdin)
+        monkeypatch.setattr("sys.stdin", stdin)
         index_task.index_archives(["--scratch", str(crawl)])
     found = capfd.readouterr()
     assert found.out == "empty.warc.gz\tat 0: the file is empty\n"
