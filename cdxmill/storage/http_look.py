@@ -6,12 +6,10 @@ from contextlib import closing
 
 from urllib3 import BaseHTTPResponse
 
+from cdxmill.storage.bodies import pieces_of
 from cdxmill.storage.entry import Entry
-from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.patience import Tries, TryAgain
-
-_PIECE = 1 << 16
 
 
 def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
@@ -31,15 +29,14 @@ def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
 
 def _head(file: HttpFile, answer: BaseHTTPResponse, size: int) -> bytes:
     """The first bytes of the file: as many as the answer promises, at most `size`."""
-    first, last = range_of(answer) or (0, (file.size or 0) - 1)
-    if answer.status == 416 or first:  # an empty file; not the range asked for
+    if answer.status == 416:  # an empty file
         return b""
+    _, last = range_of(answer) or (0, (file.size or 0) - 1)
     head = bytearray()
-    with faults(file.url):
-        for piece in answer.stream(_PIECE, decode_content=False):
-            head += piece
-            if len(head) >= size:
-                break
+    for piece in pieces_of(file.url, answer):
+        head += piece
+        if len(head) >= size:
+            break
     if len(head) < min(size, last + 1):
         raise TryAgain("connection lost")
     return bytes(head[:size])
