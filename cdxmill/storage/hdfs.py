@@ -16,8 +16,8 @@ from cdxmill.errors import AbsentError, InputError, StoppedError
 from cdxmill.storage.bodies import piece_of
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.local import TEMPORARY, spooled
-from cdxmill.storage.patience import Pace, Tries, TryAgain
-from cdxmill.storage.webhdfs import WebHdfs, persistently
+from cdxmill.storage.patience import Pace, Tries, TryAgain, persistently
+from cdxmill.storage.webhdfs import WebHdfs
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from cdxmill.storage.connections import give_back
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.local import stopping
-from cdxmill.storage.patience import PROGRESS, Tries, TryAgain
+from cdxmill.storage.patience import PROGRESS, Tries, TryAgain, persistently
 from cdxmill.storage.places import Reach
 from cdxmill.storage.refusals import DOWNLOAD
 
@@ -68,12 +68,7 @@ def status(url: str) -> Entry | None:
 
 def first_answer(file: HttpFile) -> BaseHTTPResponse:
     """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
-    tries = Tries(file.url)
-    while True:
-        try:
-            return file.ask(0, 0)
-        except TryAgain as failure:
-            tries.failed(failure, 0)
+    return persistently(file.url, lambda: file.ask(0, 0))
 
 
 class HttpRanges:

@@ -9,7 +9,7 @@ from urllib3 import BaseHTTPResponse
 from cdxmill.storage.bodies import pieces_of
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_file import HttpFile, range_of
-from cdxmill.storage.patience import Tries, TryAgain
+from cdxmill.storage.patience import TryAgain, persistently
 
 
 def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
@@ -18,13 +18,13 @@ def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
     Fewer if the server answers with a shorter range, as HTTP allows (RFC 9110, 14.2).
     Raises InputError if the server refuses, or does not answer after all tries.
     """
-    file, tries = HttpFile(url), Tries(url)
-    while True:
-        try:
-            with closing(file.ask(0, size - 1)) as answer:
-                return Entry(file.size or 0, 0), _head(file, answer, size)
-        except TryAgain as failure:
-            tries.failed(failure, 0)
+    file = HttpFile(url)
+
+    def attempt() -> tuple[Entry, bytes]:
+        with closing(file.ask(0, size - 1)) as answer:
+            return Entry(file.size or 0, 0), _head(file, answer, size)
+
+    return persistently(url, attempt)
 
 
 def _head(file: HttpFile, answer: BaseHTTPResponse, size: int) -> bytes:

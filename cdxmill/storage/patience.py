@@ -6,9 +6,13 @@ import os
 import random
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from typing import TypeVar
 
 from cdxmill.errors import InputError, UsageError
+
+Result = TypeVar("Result")
 
 TRIES = 8
 """With the waits below a server has about a minute to recover. After a longer outage, run cdxmill again."""
@@ -85,7 +89,7 @@ class Tries:
         self._failed += 1
         spent = now - self._since
         if self._failed >= TRIES or spent >= patience():
-            much = f"after {TRIES} tries" if self._failed >= TRIES else f"for {spent:.0f} seconds"
+            much = f"after {TRIES} tries" if self._failed >= TRIES else f"for {max(1, spent):.0f} s"
             raise InputError(self._url, f"did not answer ({failure.reason}) {much}", "run it again")
         wait = self._wait(failure.wait)
         if wait >= _SHOWN_FROM or now - self._last >= _LONG:
@@ -97,6 +101,16 @@ class Tries:
         """Seconds to wait. They are random, so that workers that failed together do not return together."""
         backoff = FIRST_WAIT * (1 << self._failed - 1) * random.uniform(0.5, 1)
         return max(min(backoff, LONGEST_WAIT), min(asked, LONGEST_WAIT) * random.uniform(1, 1.1))
+
+
+def persistently(url: str, attempt: Callable[[], Result]) -> Result:
+    """The result of `attempt`. It is repeated if it raises TryAgain; raises InputError after all tries."""
+    tries = Tries(url)
+    while True:
+        try:
+            return attempt()
+        except TryAgain as failure:
+            tries.failed(failure, 0)
 
 
 def _show(text: str) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Callable
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 from urllib.parse import quote, urlencode
 
 from urllib3 import BaseHTTPResponse
@@ -21,11 +20,9 @@ from cdxmill.storage.connections import RefusedPlace, checked_pools, give_back
 from cdxmill.storage.hdfs_site import web_addresses
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import timeout
-from cdxmill.storage.patience import Tries, TryAgain
+from cdxmill.storage.patience import TryAgain, persistently
 from cdxmill.storage.places import Reach
 from cdxmill.storage.refusals import BUSY, refusal
-
-Result = TypeVar("Result")
 
 _LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
 """Bytes of the largest answer of a name node: the list of a folder with a million files; and of an error."""
@@ -151,16 +148,6 @@ def _login_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # in containers a user may have no name
         raise UsageError("HDFS needs a user: set HADOOP_USER_NAME") from None
-
-
-def persistently(url: str, attempt: Callable[[], Result]) -> Result:
-    """The result of `attempt`. It is repeated if it raises TryAgain; raises InputError after all tries."""
-    tries = Tries(url)
-    while True:
-        try:
-            return attempt()
-        except TryAgain as failure:
-            tries.failed(failure, 0)
 
 
 def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
