@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Headers, Record
-from cdxmill.formats.arc_header import KNOWN_SCHEME
+from cdxmill.formats.arc_header import KNOWN_SCHEME, is_usual
 from cdxmill.formats.arc_header import SEARCH as ARC_SEARCH
 from cdxmill.stages.records.parse_header import content_length, read_header, starts_record
 from cdxmill.stages.records.payload_digest import RecordBlockReader, wants_digest
@@ -17,6 +17,7 @@ from cdxmill.stages.records.record_errors import (
     FETCH_AGAIN,
     FETCH_IF_MISSING,
     NOT_AN_ARCHIVE,
+    BrokenHeader,
     NotARecord,
     RecordError,
 )
@@ -41,7 +42,10 @@ def read_plain(window: Window) -> Iterator[Record | Damage]:
         try:
             record = _record_at(window, pos, resync)
         except RecordError as error:
-            end = resync.after(pos, probe_header(window, pos).cost)
+            if isinstance(error, BrokenHeader):
+                end = pos + error.next
+            else:
+                end = resync.after(pos, probe_header(window, pos).cost)
             yield _damage(pos, end, error)
             pos = end
         else:
@@ -60,10 +64,10 @@ def probe_header(window: Window, pos: int) -> Probe:
         return data
 
     try:
-        read_header(read)
+        headers, _, is_arc = read_header(read)
     except RecordError:
         return Probe(False, cost or 1)
-    return RECORD_START
+    return RECORD_START if not is_arc or is_usual(headers) else Probe(False, cost)
 
 
 def _skip_blank(window: Window, pos: int) -> int:
