@@ -84,9 +84,7 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
     size = content_length(headers)
     end = pos + start + size
     if size and not window.peek(end - 1, 1):
-        have = window.end() - pos - start
-        reason = f"truncated file or wrong Content-Length: {size} bytes expected, {have} found"
-        raise RecordError(reason, FETCH_AGAIN)
+        raise _truncated(size, window.end() - pos - start)
     if not _is_followed(window, end, is_arc):
         # Either garbage follows, or Content-Length is wrong. If the block is closed by line ends and no record
         # starts inside it, the length is right. ARC's single line end proves nothing: every line of a text has one.
@@ -94,6 +92,8 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
         if not is_closed or resync.first(pos + start) < end:
             raise RecordError("wrong Content-Length (no record follows the block)")
     block = window.get(pos + start, min(size, BLOCK_HEAD))
+    if len(block) < min(size, BLOCK_HEAD):  # the file was truncated since the end of the block was read
+        raise _truncated(size, len(block))
     digest = _digest(window, pos + start, headers, block, size) if wants_digest(headers) else None
     return Record(
         offset=pos,
@@ -111,7 +111,14 @@ def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int)
     while body.missing and (piece := window.get(pos, min(_PIECE, body.missing))):
         body.feed(piece)
         pos += len(piece)
+    if body.missing:
+        raise _truncated(size, size - body.missing)
     return body.digest()
+
+
+def _truncated(size: int, have: int) -> RecordError:
+    reason = f"truncated file or wrong Content-Length: {size} bytes expected, {have} found"
+    return RecordError(reason, FETCH_AGAIN)
 
 
 def _is_followed(window: Window, end: int, is_arc: bool) -> bool:
