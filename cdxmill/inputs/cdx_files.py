@@ -13,7 +13,8 @@ from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, Window
-from cdxmill.storage.choose import is_remote, open_ranges
+from cdxmill.storage.choose import is_remote
+from cdxmill.storage.unchanged import open_unchanged
 
 REBUILD = "rebuild this index"
 
@@ -36,7 +37,7 @@ def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:
 
     Raises InputError if it cannot be read or is corrupt.
     """
-    with open_ranges(path) as read_at:
+    with open_unchanged(path) as read_at:
         try:
             yield from read_content(Window(counted(read_at), chunk or _chunk(path)))
         except MemberError as error:
@@ -49,7 +50,7 @@ def read_sorted(path: str, most: int, take: Callable[[bytes], object]) -> SeekPo
     None if it cannot be one: it is not gzip, not sorted or corrupt, or a gzip member has more than `most`
     plain bytes. Some of the text may have been passed then. Raises InputError if the file cannot be read.
     """
-    with open_ranges(path) as read_at:
+    with open_unchanged(path) as read_at:
         window = Window(counted(read_at), _chunk(path))
         try:
             is_gzip = window.get(0, len(MAGIC)) == MAGIC
