@@ -7,6 +7,7 @@ CDX    <urlkey> <timestamp> <url> ...                        7, 9, 10 or 11 fiel
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import quote
@@ -53,20 +54,26 @@ _EXACT = frozenset((str, int, bool, type(None)))
 
 
 def parse_fields(line: bytes) -> Fields:
-    """All fields of a line, in their order. Raises ValueError.
+    """All fields of a line, in their order, as pywb gives them: a URL that is not ASCII is quoted. Raises ValueError.
 
     >>> parse_fields(b'com,a)/ 2020 {"url": "http://a.com/", "statuscode": 200}')
     {'urlkey': 'com,a)/', 'timestamp': '2020', 'url': 'http://a.com/', 'status': 200}
     """
+    fields = stored_fields(line)
+    url = fields.get("url")
+    if isinstance(url, str) and not url.isascii() and is_cdxj(line):
+        fields["url"] = quote(url.encode("utf-8", "surrogateescape"), safe=":/")
+    return fields
+
+
+def stored_fields(line: bytes) -> Fields:
+    """All fields of a line as they are stored, in their order. Raises ValueError."""
     line = line.rstrip()
     parts = line.split(b" ", 2)
     if len(parts) == 3 and parts[2].startswith(b"{"):
         found = parse_object(parts[2])
         fields: Fields = {"urlkey": _text(parts[0]), "timestamp": _text(parts[1])}
         fields.update(found if ALSO.keys().isdisjoint(found) else _renamed(found))
-        url = fields.get("url")
-        if isinstance(url, str) and not url.isascii():
-            fields["url"] = quote(url.encode("utf-8", "surrogateescape"), safe=":/")
         return fields
     values = _text(line).split(" ")
     if len(values) not in _COLUMNS:
@@ -74,6 +81,16 @@ def parse_fields(line: bytes) -> Fields:
             f"invalid line, neither CDXJ nor CDX, with {len(values)} fields: {_text(line)[:80]!r}"
         )
     return dict(zip(_COLUMNS[len(values)], values, strict=True))
+
+
+def is_cdxj(line: bytes) -> bool:
+    """Whether a line is CDXJ: its third field starts a JSON object.
+
+    >>> is_cdxj(b'com,a)/ 2020 {"url": "http://a.com/"}'), is_cdxj(b"com,a)/ 2020 http://a.com/{")
+    (True, False)
+    """
+    parts = line.split(b" ", 2)
+    return len(parts) == 3 and parts[2].startswith(b"{")
 
 
 def _renamed(found: Fields) -> Fields:
@@ -104,12 +121,20 @@ def parse_object(data: bytes) -> Fields:
 
 def _parse_any_object(text: str) -> Fields:
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_float=_finite, parse_constant=str)
     except ValueError as error:
         raise ValueError(f"invalid JSON in a line ({error}): {text[:80]!r}") from None
+    except RecursionError:
+        raise ValueError(f"invalid JSON in a line (too many nested values): {text[:80]!r}") from None
     if not isinstance(found, dict):
         raise ValueError(f"the JSON of a line is not an object: {text[:80]!r}")
     return found
+
+
+def _finite(text: str) -> float | str:
+    """A number. One that is too large for a float stays text, as NaN does: JSON has neither."""
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 def field_reader(name: str) -> Callable[[bytes], str]:

@@ -7,14 +7,17 @@ the limit. Lines flow in lists, one list per block.
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from heapq import nsmallest
+from itertools import chain
 
 from cdxmill.formats.capture_fields import ORIGINAL, Fields, field_reader, parse_fields, timestamp_of_line
 from cdxmill.formats.line_filter import Passes
 from cdxmill.formats.lookup_query import TimeRange
+from cdxmill.formats.timestamp import timestamp_of
 
 Lists = Iterable[list[bytes]]
 
@@ -117,20 +120,18 @@ def reverse_lines(lists: Lists, limit: int | None) -> Iterator[list[bytes]]:
 
 
 def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[bytes]]:
-    """The `limit` lines nearest to the timestamp `moment`, or all lines, the nearest first. Ties keep their order."""
+    """The `limit` lines nearest to the timestamp `moment`, or all lines, the nearest first. Ties keep their order.
+
+    A line whose timestamp is no date, such as `-`, is farther away than any other.
+    """
     wanted = seconds(moment)
-    distances: list[float] = []
-    kept: list[bytes] = []
-    for lines in lists:
-        for line in lines:
-            distance = abs(wanted - seconds(timestamp_of_line(line).decode("ascii", "replace")))
-            position = bisect_right(distances, distance)
-            if limit is None or position < limit:
-                distances.insert(position, distance)
-                kept.insert(position, line)
-                if limit is not None:
-                    del distances[limit:], kept[limit:]
-    yield kept
+
+    def distance(line: bytes) -> float:
+        moment_of_line = _seconds(timestamp_of_line(line))
+        return math.inf if moment_of_line is None else abs(wanted - moment_of_line)
+
+    lines = chain.from_iterable(lists)
+    yield sorted(lines, key=distance) if limit is None else nsmallest(limit, lines, key=distance)
 
 
 def seconds(timestamp: str) -> float:
@@ -139,9 +140,15 @@ def seconds(timestamp: str) -> float:
     >>> seconds("20131226095010"), seconds("2014")
     (1388051410.0, 1420070399.0)
     """
-    from cdxmill.formats.timestamp import timestamp_of
-
-    digits = timestamp_of(timestamp[:14].encode())
-    if digits is None:
+    found = _seconds(timestamp.encode("utf-8", "surrogateescape"))
+    if found is None:
         raise ValueError(f"invalid timestamp {timestamp!r}: expected 4 to 14 digits, YYYYMMDDhhmmss")
+    return found
+
+
+def _seconds(timestamp: bytes) -> float | None:
+    """As `seconds`; None if the timestamp is no date."""
+    digits = timestamp_of(timestamp[:14])
+    if digits is None:
+        return None
     return datetime.strptime(digits.decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
