@@ -152,7 +152,10 @@ def _original(cluster: str, revisit: RecordLocation, headers: Headers) -> Record
     date = timestamp_of(headers.get(b"warc-refers-to-date", b"")) or revisit.timestamp.encode()
     query = Query(match_type="exact", sort="closest", closest=date[:14].decode())
     for line in lookup(cluster, url, query):
-        found = _location(cluster, line)
+        try:
+            found = record_location(line)
+        except ValueError:
+            continue
         if found.mime != _REVISIT and found.digest == revisit.digest:
             return found
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import quote
@@ -33,6 +34,9 @@ _COLUMNS = {
         (*CDX11, *ORIGINAL),
     )
 }
+FIELDS = (*CDX11, "mime-detected", "charset", "languages", "truncated", "method", "requestBody", *ORIGINAL)
+"""The fields that cdxmill and pywb write. Other tools write more."""
+
 ALSO = {
     "u": "url",
     "original": "url",
@@ -49,6 +53,9 @@ ALSO = {
 }
 """Other names of fields, in filters and as JSON keys."""
 
+_PAIRLESS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Halves of surrogate pairs that do not stand for a byte."""
+
 _EXACT = frozenset((str, int, bool, type(None)))
 """Types of values that orjson always reads like `json`."""
 
@@ -62,7 +69,7 @@ def parse_fields(line: bytes) -> Fields:
     fields = stored_fields(line)
     url = fields.get("url")
     if isinstance(url, str) and not url.isascii() and is_cdxj(line):
-        fields["url"] = quote(url.encode("utf-8", "surrogateescape"), safe=":/")
+        fields["url"] = quote(text_to_bytes(url), safe=":/")
     return fields
 
 
@@ -99,6 +106,15 @@ def _renamed(found: Fields) -> Fields:
 
 def _text(line: bytes) -> str:
     return line.decode("utf-8", "surrogateescape")
+
+
+def text_to_bytes(text: str) -> bytes:
+    """The UTF-8 of fields. Bytes that were not UTF-8 come back; half of a surrogate pair is escaped.
+
+    >>> text_to_bytes("\\udcff \\ud800")
+    b'\\xff \\\\ud800'
+    """
+    return _PAIRLESS.sub(lambda half: f"\\u{ord(half[0]):04x}", text).encode("utf-8", "surrogateescape")
 
 
 def parse_object(data: bytes) -> Fields:
@@ -148,7 +164,7 @@ def field_reader(name: str) -> Callable[[bytes], str]:
     """
     name = ALSO.get(name, name)
     if name == "urlkey":
-        return lambda line: line[: line.find(b" ")].decode("utf-8", "surrogateescape")
+        return lambda line: line.partition(b" ")[0].decode("utf-8", "surrogateescape")
     if name == "timestamp":
         return lambda line: timestamp_of_line(line).decode("utf-8", "surrogateescape")
     start = b'"%b": "' % name.encode("utf-8", "surrogateescape")
@@ -158,7 +174,9 @@ def field_reader(name: str) -> Callable[[bytes], str]:
         found = line.rfind(start)
         if found >= 0 and b"\\" not in line and line.count(b"{") == 1 and line.isascii():
             found += size
-            return line[found : line.index(b'"', found)].decode()
+            end = line.find(b'"', found)
+            if end >= 0:
+                return line[found:end].decode()
         return str(parse_fields(line).get(name, ""))
 
     return read

@@ -16,8 +16,7 @@ from cdxmill.formats.capture_fields import timestamp_of_line
 from cdxmill.formats.record_location import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 
-from ..material.cdx_files import write_plain
-from ..material.clusters import shards_of
+from ..material.clusters import shards_of, write_raw_cluster
 
 if TYPE_CHECKING:
     from tests.conftest import BuildCluster
@@ -41,9 +40,7 @@ def built(folder: Path, *records: bytes) -> str:
 
 
 def cluster_of(folder: Path, *lines: bytes) -> str:
-    path = write_plain(folder / "a.cdxj", list(lines))
-    assert main(["zipnum", "-q", "-s", "1", "-o", str(folder / "L"), str(path)]) == 0
-    return str(folder / "L")
+    return write_raw_cluster(folder / "L", sorted(lines))
 
 
 def test_every_line_of_the_samples_leads_to_its_record(
