@@ -48,7 +48,7 @@ def sample(arguments: SampleArguments) -> int:
 
     failures = Failures()
     points = sample_files(
-        find_cdx_files(arguments.cdx),
+        find_cdx_files(arguments.cdx, failures),
         arguments.shards,
         arguments.seed,
         arguments.process_count(),
