@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 
 from cdxmill.errors import InputError
 from cdxmill.formats.gzip_member import MAGIC
-from cdxmill.inputs.named import find_named
+from cdxmill.inputs.named import Search, Wanted
 from cdxmill.running.counted_reads import counted
+from cdxmill.running.failures import Failures
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
@@ -21,15 +22,24 @@ REBUILD = "rebuild this index"
 _LOCAL_CHUNK = 1 << 18
 """Bytes per read of a local file: larger reads cost more, because their memory is new each time."""
 
-_CDX = re.compile(r"\.cdxj?(\.gz)?$", re.I)
+_CDX = Wanted(
+    "CDX files",
+    re.compile(r"\.cdxj?(\.gz)?$", re.I),
+    "in directories, cdxmill searches for .cdx, .cdxj, .cdx.gz and .cdxj.gz files; for the shards of a cluster write"
+    " DIR/cdx-*.gz",
+)
 
 
-def find_cdx_files(named: list[str]) -> list[str]:
+def find_cdx_files(named: list[str], failures: Failures) -> list[str]:
     """The CDX files that the user named: files, globs, and folders with `*.cdx`, `*.cdxj`, also `.gz`.
 
-    Also as s3 and hdfs URLs; an http URL is one file. Raises InputError if a folder there cannot be listed.
+    Also as s3 and hdfs URLs; an http URL is one file. Inputs that cannot be listed are reported to `failures`, and
+    what was skipped in folders. Raises UsageError if there is no file, InputError if nothing could be listed.
     """
-    return [entry.path for entry in find_named(named, _CDX)]
+    search = Search(_CDX, failures)
+    for name in named:
+        search.add(name)
+    return [entry.path for entry in search.finish(named)]
 
 
 def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:

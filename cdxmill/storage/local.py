@@ -162,11 +162,21 @@ def list_folder(path: str) -> dict[str, Entry]:
     """The entries of a folder by name; none if it does not exist. Raises InputError if it cannot be listed."""
     try:
         with os.scandir(path) as found:
-            return {item.name: _entry(item.stat()) for item in found if item.is_dir() or item.is_file()}
+            items = list(found)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise _input_error(path, error) from None
+    entries = {}
+    for item in items:
+        try:
+            if item.is_dir() or item.is_file():
+                entries[item.name] = _entry(item.stat())
+        except FileNotFoundError:  # deleted since it was listed: the others are still there
+            continue
+        except OSError as error:
+            raise _input_error(item.path, error) from None
+    return entries
 
 
 def _entry(stat: os.stat_result) -> Entry:
