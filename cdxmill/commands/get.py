@@ -12,7 +12,7 @@ from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
 from cdxmill.formats.capture_fields import timestamp_of_line
 from cdxmill.formats.record_location import RecordLocation, record_location
-from cdxmill.formats.timestamp import warc_timestamp_of
+from cdxmill.formats.timestamp import timestamp_of, warc_timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.query import Query
 from cdxmill.stages.captures.match_record import mismatch

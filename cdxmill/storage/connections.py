@@ -127,7 +127,9 @@ class _hurried:  # noqa: N801 - used like a function
     """End a connection whose headers take longer than patience: each byte of them may come within the timeout."""
 
     def __init__(self, sock: Any) -> None:
-        self._timer = Timer(patience() + _SOON, _shut, (sock,))  # later than a timeout, which says what happened
+        self._timer = Timer(
+            patience() + _SOON, _shut, (sock,)
+        )  # later than a timeout, which says what happened
         self._timer.daemon = True
 
     def __enter__(self) -> None:
