@@ -23,13 +23,14 @@ def build(arguments: BuildArguments) -> int:
     only archives without an index are indexed.
     """
     from cdxmill.commands.build import build as build_all
+    from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.running.failures import Failures
 
     failures = Failures()
     summary = build_all(
         arguments.archives(failures),
         arguments.output,
-        arguments.index_options(skip_existing=False),
+        arguments.index_options(Rule.RENEW),
         arguments.zipnum_options(convert=False),
         failures,
     )
