@@ -227,6 +227,8 @@ class ClusterArguments(RunArguments):
         ),
     ] = None
 
+    replace: Replace = False
+
     def zipnum_options(self, *, convert: bool) -> ZipnumOptions:
         """The options of building a cluster. Raises UsageError."""
         from cdxmill.commands.zipnum import ZipnumOptions
@@ -242,6 +244,7 @@ class ClusterArguments(RunArguments):
             seed=self.seed,
             processes=self.process_count(),
             location=self.location,
+            replace=self.replace,
             quiet=self.quiet,
         )
 

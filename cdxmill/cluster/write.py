@@ -41,7 +41,6 @@ def write_cluster_files(
 
     `location` is the folder or URL of the shards in cluster.loc. The default is `folder`.
     """
-    remove_others(folder, len(shards))
     write_splits(points, join(folder, "splits.txt"))
     write_index(folder, (read_bytes(join(folder, part_name(number))) for number in range(len(shards))))
     write_locations(folder, [shard.name for shard in shards], location or folder)
