@@ -41,7 +41,9 @@ class Finished(NamedTuple):
         for failure in self.failures:
             failures.report(failure)
         if self.failures:
-            failures.note(f"{folder}: note: these failures are of the run that built it; --replace tries them again")
+            failures.note(
+                f"{folder}: note: these failures are of the run that built it; --replace tries them again"
+            )
 
 
 def write_finished(folder: Path, finished: Finished) -> None:
@@ -55,7 +57,8 @@ def read_finished(folder: Path) -> Finished | None:
     try:
         found: Any = json.loads((folder / FINISHED).read_bytes())
         failures = [Failure(*failure) for failure in found["failures"]]
-        return Finished(str(found["run"]), list(found["summary"]), failures, list(map(str, found["files"])))
+        summary = list(map(int, found["summary"]))
+        return Finished(str(found["run"]), summary, failures, list(map(str, found["files"])))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 

@@ -9,17 +9,15 @@ Another cluster                  refused. With --replace the new one is built be
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cdxmill.cluster.find import INDEXES
 from cdxmill.cluster.finished import (
     COPIED,
-    FINISHED,
     WORK,
     Finished,
     cluster_files,
@@ -55,7 +53,9 @@ class Output:
     If `finished` is not None, nothing is to be done: the cluster is there.
     """
 
-    def __init__(self, folder: Path, work: Path, failures: Failures, finished: Finished | None = None) -> None:
+    def __init__(
+        self, folder: Path, work: Path, failures: Failures, finished: Finished | None = None
+    ) -> None:
         self.folder, self.work, self.finished = folder, work, finished
         self._failures, self._reported = failures, len(failures.items)
 
@@ -75,7 +75,7 @@ class Output:
     def finish(self) -> None:
         """Put the cluster in its place, if it was written beside it."""
         if self.work != self.folder:
-            _switch(self.folder, self._failures)
+            put_in_place(self.folder, self._failures.note)
 
 
 @contextmanager
@@ -92,10 +92,7 @@ def open_output(
     Raises UsageError, and nothing is changed, if the folder may not be written.
     """
     place = folder.resolve()
-    if needs_repair(place):
-        with hold(new_folder(place) if not place.exists() else place, failures.note):
-            _tell(repair(place), failures)
-            (place / LOCK).unlink(missing_ok=True)
+    mend(place, failures.note)
     with ExitStack() as locks:
         finished = check_output(place, run, replace, points)
         if finished is None:
@@ -108,7 +105,12 @@ def open_output(
             finished = _built_before(place, work, run, failures)
         if finished is not None:
             finished.report(folder, failures)
-        yield Output(place, work, failures, finished)
+        try:
+            yield Output(place, work, failures, finished)
+        except InputError:  # no input can be read, so there is nothing to go on from
+            if work != place:
+                shutil.rmtree(work, ignore_errors=True)
+            raise
 
 
 def _built_before(folder: Path, new: Path, run: str, failures: Failures) -> Finished | None:
@@ -117,9 +119,9 @@ def _built_before(folder: Path, new: Path, run: str, failures: Failures) -> Fini
         return None
     built = read_finished(new)
     if built is None or built.run != run:
-        _empty(new)
+        empty(new)
         return None
-    _switch(folder, failures)
+    put_in_place(folder, failures.note)
     return built
 
 
@@ -127,7 +129,7 @@ def check_output(
     folder: Path, run: str, replace: bool, points: Sequence[bytes] | None = None
 ) -> Finished | None:
     """The record of the run if its cluster is in the folder. Raises UsageError if the run may not write there."""
-    names = set(os.listdir(folder)) if folder.is_dir() else set()
+    names = _names(folder)
     if MANIFEST not in names:
         _check_foreign(folder, names, points)
         return None
@@ -138,7 +140,7 @@ def check_output(
         return finished
     if not replace:
         held = "a cluster of other inputs or options" if fault is None else f"this cluster, but {fault}"
-        raise UsageError(f"{folder}: already holds {held}; {REPLACE}")
+        raise UsageError(f"{folder}: already has {held}; {REPLACE}")
     check_replaceable(folder)
     return None
 
@@ -150,7 +152,7 @@ def check_replaceable(folder: Path) -> None:
         own = cluster_files(folder)
     except InputError as error:
         raise UsageError(f"{error}; choose another directory") from None
-    for name in sorted(os.listdir(folder)):
+    for name in sorted(_names(folder)):
         if _NUMBERED.fullmatch(name) and name not in own:
             raise UsageError(
                 f"{folder}: {name} is not of the cluster there ({MANIFEST} does not list it); move it away,"
@@ -182,6 +184,10 @@ def _has_points(folder: Path, names: set[str], points: Sequence[bytes] | None) -
         return False
 
 
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
 def _shards_of(folder: Path) -> int:
     try:
         return int(json.loads((folder / WORK / f"{SHARDS_SAVED}.json").read_bytes()))
@@ -192,11 +198,11 @@ def _shards_of(folder: Path) -> int:
 def _own_shards(folder: Path) -> set[str]:
     """The names of shards and parts that an unfinished run wrote."""
     most = _shards_of(folder)
-    found = [match for match in map(_NUMBERED.fullmatch, os.listdir(folder)) if match is not None]
+    found = [match for match in map(_NUMBERED.fullmatch, _names(folder)) if match is not None]
     return {match[0] for match in found if int(match[1] or match[2]) < most}
 
 
-def _empty(new: Path) -> None:
+def empty(new: Path) -> None:
     """Delete a new cluster that other inputs made, but not the marks of the folder."""
     with stopping(new):
         for path in new.iterdir():
@@ -208,12 +214,22 @@ def _empty(new: Path) -> None:
                 path.unlink()
 
 
-def _switch(folder: Path, failures: Failures) -> None:
-    _tell(switch(folder), failures)
+def put_in_place(folder: Path, note: Callable[[str], None]) -> None:
+    """Put the new cluster, which is complete, in the place of the one in `folder`. Raises StoppedError."""
+    _tell(switch(folder), note)
     with stopping(folder):
         (folder / LOCK).unlink(missing_ok=True)
 
 
-def _tell(left: list[str], failures: Failures) -> None:
+def mend(folder: Path, note: Callable[[str], None]) -> None:
+    """Do what is left if a run was killed while it replaced the cluster in `folder`. Raises StoppedError."""
+    if needs_repair(folder):
+        with hold(folder if folder.exists() else new_folder(folder), note):
+            _tell(repair(folder), note)
+            with stopping(folder):
+                (folder / LOCK).unlink(missing_ok=True)
+
+
+def _tell(left: list[str], note: Callable[[str], None]) -> None:
     for path in left:
-        failures.note(f"{path}: note: this file stays here, because the new cluster has one of the same name")
+        note(f"{path}: note: this file stays here, because the new cluster has one of the same name")

@@ -62,7 +62,7 @@ def check_switchable(folder: Path) -> None:
 
 
 def _is_foreign(new: Path) -> bool:
-    return new.is_dir() and any(new.iterdir()) and not (new / MARK).exists() or new.is_file()
+    return new.is_file() or (new.is_dir() and any(new.iterdir()) and not (new / MARK).exists())
 
 
 def mark(folder: Path) -> Path:
@@ -88,7 +88,7 @@ def switch(folder: Path) -> list[str]:
 
 def needs_repair(folder: Path) -> bool:
     """Whether a run was killed while it switched."""
-    return (folder / MARK).exists() or not folder.exists() and old_folder(folder).exists()
+    return (folder / MARK).exists() or (not folder.exists() and old_folder(folder).exists())
 
 
 def repair(folder: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest, make_manifest
@@ -13,14 +12,10 @@ from cdxmill.storage.choose import (
     PathOrUrl,
     absolute,
     join,
-    list_folder,
     read_bytes,
     remove,
     write_atomic,
 )
-from cdxmill.storage.local import TEMPORARY
-
-_NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + rf"((?:\.[\w-]+)*{re.escape(TEMPORARY)})?")
 
 
 def unpublish(folder: PathOrUrl) -> None:
@@ -48,14 +43,6 @@ def write_cluster_files(
         file.write(format_manifest(make_manifest(shards, points, compressor, block_lines)))
 
 
-def remove_others(folder: PathOrUrl, shards: int) -> None:
-    """Delete parts and shards of an earlier, larger cluster, and unfinished files of a killed run."""
-    for name in list_folder(folder):
-        found = _NUMBERED.fullmatch(name)
-        if found is not None and (found[2] or int(found[1]) >= shards):
-            remove(join(folder, name))
-
-
 def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
     """Write all parts with line numbers to cluster.idx and cluster.summary. Some readers look for the second name."""
     number = 0
@@ -71,5 +58,9 @@ def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
 def write_locations(folder: PathOrUrl, shards: Iterable[str], base: PathOrUrl) -> None:
     """Write cluster.loc. All shards are in `base`, a path or URL."""
     with write_atomic(join(folder, LOCATIONS)) as file:
-        for shard in shards:
-            file.write(format_location(shard, join(absolute(base), shard)))
+        file.write(format_locations(shards, base))
+
+
+def format_locations(shards: Iterable[str], base: PathOrUrl) -> bytes:
+    """The contents of cluster.loc."""
+    return b"".join(format_location(shard, join(absolute(base), shard)) for shard in shards)

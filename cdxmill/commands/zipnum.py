@@ -111,7 +111,8 @@ def build_cluster(
 
 def summary_of(finished: Finished) -> ClusterSummary:
     """What an earlier run built."""
-    return ClusterSummary(*finished.summary[:5], new=False)
+    shards, lines, blocks, duplicates, size = finished.summary
+    return ClusterSummary(shards, lines, blocks, duplicates, size, new=False)
 
 
 def write_cluster(
@@ -140,7 +141,7 @@ def write_cluster(
     if any(run.source for run in done.runs) and have_changed(inventory.sources):
         raise StoppedError("inputs were changed while they were read; run it again")
     summary = _summary(shards, done)
-    output.record(run, summary[:5], files)
+    output.record(run, list(map(int, summary[:5])), files)
     location = options.location or str(folder)
     write_cluster_files(output.work, shards, points, options.compressor, options.block_lines, location)
     work.scratch.remove()
