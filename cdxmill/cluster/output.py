@@ -31,6 +31,7 @@ from cdxmill.cluster.switch import (
     mark,
     needs_repair,
     new_folder,
+    old_folder,
     repair,
     switch,
 )
@@ -224,7 +225,8 @@ def put_in_place(folder: Path, note: Callable[[str], None]) -> None:
 def mend(folder: Path, note: Callable[[str], None]) -> None:
     """Do what is left if a run was killed while it replaced the cluster in `folder`. Raises StoppedError."""
     if needs_repair(folder):
-        with hold(folder if folder.exists() else new_folder(folder), note):
+        places = (folder, new_folder(folder), old_folder(folder))
+        with hold(next(place for place in places if place.exists()), note):
             _tell(repair(folder), note)
             with stopping(folder):
                 (folder / LOCK).unlink(missing_ok=True)
