@@ -14,9 +14,10 @@ import typer
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.index import IndexOptions
+    from cdxmill.commands.index_one import IndexOptions
     from cdxmill.commands.zipnum import ZipnumOptions
     from cdxmill.formats.zipnum_block import Compressor
+    from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.inputs.named import Input
 
 Quiet = Annotated[
@@ -154,9 +155,9 @@ class LineArguments(RunArguments):
         ),
     ] = False
 
-    def index_options(self, *, skip_existing: bool) -> IndexOptions:
+    def index_options(self, existing: Rule) -> IndexOptions:
         """The options of indexing. Raises UsageError."""
-        from cdxmill.commands.index import IndexOptions
+        from cdxmill.commands.index_one import IndexOptions
         from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions
 
         if self.cdx11 and self.cdx9:
@@ -174,7 +175,7 @@ class LineArguments(RunArguments):
             captures=captures,
             line_format="cdx11" if self.cdx11 else "cdx9" if self.cdx9 else "cdxj",
             processes=self.process_count(),
-            skip_existing=skip_existing,
+            existing=existing,
             quiet=self.quiet,
         )
 

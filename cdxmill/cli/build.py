@@ -24,13 +24,14 @@ def build(arguments: BuildArguments) -> int:
     If it is another cluster, --replace builds the new one beside it and switches at the end.
     """
     from cdxmill.commands.build import build as build_all
+    from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.running.failures import Failures
 
     failures = Failures()
     summary = build_all(
         arguments.archives(),
         arguments.output,
-        arguments.index_options(skip_existing=False),
+        arguments.index_options(Rule.RENEW),
         arguments.zipnum_options(convert=False),
         failures,
     )

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,8 +40,8 @@ class Finished(NamedTuple):
 
     def report(self, folder: Path, failures: Failures) -> None:
         """Report the failures of that run again."""
-        for failure in self.failures:
-            failures.report(failure)
+        for path, found in groupby(self.failures, attrgetter("path")):
+            failures.report_listed(path, found)
         if self.failures:
             failures.note(
                 f"{folder}: note: these failures are of the run that built it; --replace tries them again"

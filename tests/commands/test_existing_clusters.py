@@ -244,20 +244,6 @@ def test_given_split_points_may_be_in_the_folder(
     check_cluster(tmp_path / "D", sort_unique(sorted(indexes.iterdir())))
 
 
-def test_an_index_that_build_did_not_write_is_not_overwritten(
-    archives: Path, run_cdxmill: RunCdxmill, tmp_path: Path
-) -> None:
-    call = ["build", "-q", "-s", "1", "-o", tmp_path / "C", archives]
-    assert run_cdxmill(*call).returncode == 0
-    (name,) = (tmp_path / "C/cdx").rglob("iana*.cdx.gz")
-    own = tmp_path / "D" / name.relative_to(tmp_path / "C")
-    own.parent.mkdir(parents=True)
-    own.write_bytes(b"mine")
-    done = run_cdxmill("build", "-q", "-s", "1", "-o", tmp_path / "D", archives)
-    assert done.returncode == 2
-    assert own.read_bytes() == b"mine"
-
-
 def test_an_unfinished_run_with_other_inputs_deletes_only_its_own_files(
     indexes: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
