@@ -231,6 +231,8 @@ class ClusterArguments(RunArguments):
         ),
     ] = None
 
+    replace: Replace = False
+
     def zipnum_options(self, *, convert: bool) -> ZipnumOptions:
         """The options of building a cluster. Raises UsageError."""
         from cdxmill.commands.zipnum import ZipnumOptions
@@ -246,6 +248,7 @@ class ClusterArguments(RunArguments):
             seed=self.seed,
             processes=self.process_count(),
             location=self.location,
+            replace=self.replace,
             quiet=self.quiet,
         )
 

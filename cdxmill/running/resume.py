@@ -31,12 +31,16 @@ def fingerprint(*parts: object) -> str:
 
 
 class WorkFolder:
-    """Results of tasks, by name, as JSON. If another job has left it, it is emptied first."""
+    """Results of tasks, by name, as JSON.
 
-    def __init__(self, folder: Path, job: str) -> None:
+    If another job has left it, it is emptied first. `clear` is called before that: it deletes the job's outputs.
+    """
+
+    def __init__(self, folder: Path, job: str, clear: Callable[[], object] = lambda: None) -> None:
         self.scratch = Scratch(folder)
         self._folder = folder
         if self.load("job") != job:
+            clear()
             self.scratch.remove()
             self.save("job", job)
 
