@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cdxmill.capture import Record
 from cdxmill.formats import arc_header, cluster_manifest, header_shape, http_head, split_points, warc_header
 from cdxmill.formats.answer_line import OUTPUTS, line_format
 from cdxmill.formats.capture_fields import field_reader, is_cdxj, parse_fields
@@ -34,7 +35,7 @@ from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.lines.choose_lines import parse_collapse
 from cdxmill.stages.records.decode_payload import decode_payload
-from cdxmill.stages.records.read_records import Record, read_records
+from cdxmill.stages.records.read_records import read_records
 
 EXAMPLES = int(os.environ.get("CDXMILL_EXAMPLES", "150"))
 LONGEST = 1 << 20
@@ -132,7 +133,7 @@ def any_line(data: bytes) -> None:
                 _check_printed(output, names, line)
     for function in (convert_line, record_location):
         with contextlib.suppress(ValueError):
-            function(line)  # type: ignore[operator]
+            function(line)
 
 
 def _check_printed(output: str, names: tuple[str, ...] | None, line: bytes) -> None:
