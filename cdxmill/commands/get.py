@@ -12,7 +12,7 @@ from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
 from cdxmill.formats.capture_fields import timestamp_of_line
 from cdxmill.formats.record_location import RecordLocation, record_location
-from cdxmill.formats.timestamp import timestamp_of
+from cdxmill.formats.timestamp import timestamp_of, warc_timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.query import Query
 from cdxmill.stages.captures.match_record import mismatch
@@ -139,7 +139,7 @@ def _location(cluster: str, line: bytes) -> RecordLocation:
 
 def _why_no_payload(headers: Headers) -> str | None:
     """The reason why a record has no payload of its own. None if it has one."""
-    if headers.get(b"warc-type", b"").lower() != b"revisit":
+    if headers.get(b"warc-type", b"") != b"revisit":
         return None
     names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
     original = b" ".join(headers[name] for name in names if name in headers).decode("utf-8", "replace")
@@ -149,7 +149,7 @@ def _why_no_payload(headers: Headers) -> str | None:
 def _original(cluster: str, revisit: RecordLocation, headers: Headers) -> RecordLocation | None:
     """The capture that a revisit refers to: the same digest, and nearest to the date in the revisit's headers."""
     url = headers.get(b"warc-refers-to-target-uri", b"").decode("utf-8", "replace") or revisit.url
-    date = timestamp_of(headers.get(b"warc-refers-to-date", b"")) or revisit.timestamp.encode()
+    date = warc_timestamp_of(headers.get(b"warc-refers-to-date", b"")) or revisit.timestamp.encode()
     query = Query(match_type="exact", sort="closest", closest=date[:14].decode())
     for line in lookup(cluster, url, query):
         try:

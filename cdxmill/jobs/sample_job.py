@@ -9,16 +9,15 @@ On Hadoop they depend on how Hadoop divides the inputs among its mappers.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.formats.split_points import format_text
-from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.sampling import SampleTask, guess_ceiling, run_sampling, sample_group, sample_tasks
 from cdxmill.inputs.sources import take_inventory
+from cdxmill.jobs.found_inputs import cdx_files_of
 from cdxmill.jobs.hadoop_inputs import cdx_inputs
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.mrjob_types import RunnerLike
@@ -27,6 +26,7 @@ from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.sample_options import SampleJobOptions, add_options, parse_options
 from cdxmill.jobs.seqfileutils import write_split_files
 from cdxmill.jobs.stream_job import StreamJob
+from cdxmill.messages import say
 from cdxmill.running.processes import processes_by_default
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 
@@ -75,7 +75,7 @@ class SampleCDXJob(StreamJob):
     def list_work(self) -> Iterator[SampleWork]:
         """Groups of files, and how to sample each."""
         options = self.sample_options
-        self._inventory = take_inventory(find_cdx_files(list(options.inputs)))
+        self._inventory = take_inventory(cdx_files_of(options.inputs))
         self._ceiling = guess_ceiling(self._inventory, options.size)
         return map(SampleWork, sample_tasks(self._inventory, options.seed, options.size, self._ceiling))
 
@@ -133,7 +133,7 @@ class SampleCDXJob(StreamJob):
             output = self._sample_again()
         points = parse_points(output)
         if len(points) + 1 < options.shards:
-            print(f"note: {len(points) + 1} shards, not {options.shards}: too few keys", file=sys.stderr)
+            say(f"note: {len(points) + 1} shards, not {options.shards}: too few keys")
         if options.splitfile:
             write_split_files(points, options.splitfile)
         return format_text(points)
