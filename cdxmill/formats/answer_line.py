@@ -99,8 +99,10 @@ def _cdx(fields: Fields, names: Sequence[str]) -> bytes:
 
 def _csv(values: Sequence[object]) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(values)
-    return _bytes(text.getvalue())
+    csv.writer(text, lineterminator="\r\n").writerow(
+        values
+    )  # fields with CR or LF are quoted only if these end a line
+    return _bytes(text.getvalue()[:-2])
 
 
 def _bytes(text: str) -> bytes:
