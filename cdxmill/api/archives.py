@@ -20,7 +20,7 @@ from cdxmill.inputs.output_names import output_names
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer
-from cdxmill.storage.choose import open_ranges
+from cdxmill.storage.unchanged import open_unchanged
 
 
 class Recording(TypedDict, total=False):
@@ -93,7 +93,7 @@ def _captures(
     path: str, options: CaptureOptions, on_failure: Callable[[Failure], None] | None
 ) -> Iterator[dict[str, str]]:
     filename = posixpath.basename(without_host(path))
-    with open_ranges(path) as read_at:
+    with open_unchanged(path) as read_at:
         indexer = ArchiveIndexer(read_at, os.fsencode(filename), options)
         for lines in indexer:
             yield from map(capture_fields, lines)

@@ -40,6 +40,7 @@ SplitsOutput = Annotated[
         help="Text file to write, such as splits.txt: path, s3 or hdfs URL. splits.seq is written beside it.",
     ),
 ]
+Replace = Annotated[bool, typer.Option("--replace", help="Replace an existing output.")]
 ShardRule = Annotated[
     tuple[str, str] | None,
     typer.Option(

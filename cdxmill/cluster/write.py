@@ -20,7 +20,7 @@ from cdxmill.storage.choose import (
 )
 from cdxmill.storage.local import TEMPORARY
 
-_NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + rf"((?:\.\w+)?{re.escape(TEMPORARY)})?")
+_NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + rf"((?:\.[\w-]+)*{re.escape(TEMPORARY)})?")
 
 
 def unpublish(folder: PathOrUrl) -> None:

@@ -15,8 +15,9 @@ from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import whole_names
 from cdxmill.running.failures import Failures
+from cdxmill.running.lock import hold
 from cdxmill.running.quantities import human_bytes, human_seconds
-from cdxmill.storage.local import make_folder, stopping, write_atomic
+from cdxmill.storage.local import stopping, write_atomic
 from cdxmill.version import __version__
 
 CDX_FOLDER = "cdx"
@@ -58,12 +59,12 @@ def build(
     """
     start = time.monotonic()
     names = whole_names(archives)
-    make_folder(folder)
     cdx = folder / CDX_FOLDER
-    options = _resumed(cdx, names, index_options)
-    summary = index_to_folder(names, cdx, options, failures)
-    made = [str(cdx / name) for name in names.values() if (cdx / name).exists()]
-    cluster = build_cluster(made, folder, zipnum_options, failures)
+    with hold(folder, failures.note):
+        options = _resumed(cdx, names, index_options)
+        summary = index_to_folder(names, cdx, options, failures)
+        made = [str(cdx / name) for name in names.values() if (cdx / name).exists()]
+        cluster = build_cluster(made, folder, zipnum_options, failures)
     return BuildSummary(summary, cluster, time.monotonic() - start)
 
 
@@ -78,8 +79,6 @@ def _resumed(folder: Path, names: Mapping[Input, str], options: IndexOptions) ->
         known = {}
     filenames: dict[str, str] = known.get("filenames", {})
     with stopping(folder):
-        for left in folder.glob(".scratch-*"):
-            shutil.rmtree(left)
         for archive, name in names.items():
             if filenames.get(archive.path) != archive.filename:
                 (folder / name).unlink(missing_ok=True)

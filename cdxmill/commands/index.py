@@ -16,6 +16,7 @@ from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.inputs.named import Input
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
@@ -38,13 +39,13 @@ from cdxmill.storage.choose import (
     is_remote,
     join,
     local_path,
-    open_ranges,
     remove,
     total_size,
     write_atomic,
 )
-from cdxmill.storage.local import append_line, format_line, make_folder
+from cdxmill.storage.local import append_line, format_line
 from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.unchanged import open_unchanged
 
 FAILURES = "failures.tsv"
 
@@ -138,10 +139,10 @@ def index_to_folder(
             return _index_to(outputs, None, scratch, options, failures)
     path = Path(local_path(str(folder)))
     outputs = {archive: str(path / name) for archive, name in names.items()}
-    make_folder(path)
-    forget_failed(path / FAILURES, names, path, options.skip_existing)
-    with tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
-        return _index_to(outputs, path / FAILURES, scratch, options, failures)
+    with hold(path, failures.note):
+        forget_failed(path / FAILURES, names, path, options.skip_existing)
+        with tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
+            return _index_to(outputs, path / FAILURES, scratch, options, failures)
 
 
 def _index_to(
@@ -255,7 +256,7 @@ def index_one(task: IndexTask) -> IndexResult:
     error = None
     findings = Findings()
     try:
-        with open_ranges(task.archive.path) as read_at:
+        with open_unchanged(task.archive.path) as read_at:
             filename = os.fsencode(task.archive.filename)
             chunk = CHUNK if is_remote(task.archive.path) else LOCAL_CHUNK
             options = task.options

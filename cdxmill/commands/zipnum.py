@@ -30,15 +30,15 @@ from cdxmill.inputs.sampling import (
 )
 from cdxmill.inputs.sort_tasks import SortResult, SortTask, sort_group
 from cdxmill.inputs.sorting import share_of_runs
-from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, note_empty, take_inventory
+from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, take_inventory
 from cdxmill.running.failures import Failures
+from cdxmill.running.lock import hold
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
-from cdxmill.storage.local import make_folder
 from cdxmill.version import __version__
 
 
@@ -93,7 +93,11 @@ def build_cluster(
     """
     inventory = take_inventory(paths, flavours=True)
     check_inputs(inventory, options)
-    make_folder(folder)
+    with hold(folder, failures.note):
+        return _build(inventory, folder, options, failures)
+
+
+def _build(inventory: Inventory, folder: Path, options: ZipnumOptions, failures: Failures) -> ClusterSummary:
     unpublish(folder)
     states = [source.state() for source in inventory.sources]
     work = WorkFolder(folder / ".work", fingerprint(states, options.settings()))
@@ -130,7 +134,6 @@ def _sort(inventory: Inventory, work: WorkFolder, options: ZipnumOptions, failur
     failed = []
     with Progress("sorting", len(tasks), inventory.total, options.quiet) as progress:
         failures.show_on(progress)
-        note_empty(inventory.sources, failures)
 
         def is_whole(content: Any) -> bool:
             return SortResult.from_json(content).is_whole(work.scratch)

@@ -115,6 +115,17 @@ def exists(path: PathOrUrl) -> bool:
     return status(path) is not None
 
 
+def check_absent(path: PathOrUrl) -> None:
+    """Raise UsageError if `path` is a file with content, which would be overwritten, or a folder. Raises as `status` does."""
+    found = status(path)
+    if found is not None and found.is_folder:
+        raise UsageError(f"{path}: is a directory; choose another output file")
+    if found is not None and found.size:
+        raise UsageError(
+            f"{path}: already exists; use --replace to replace it, or choose another output file"
+        )
+
+
 def is_newer(output: PathOrUrl, source: str) -> bool:
     """Whether `output` exists and is not older than `source`; each is a path or URL.
 

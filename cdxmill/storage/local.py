@@ -5,19 +5,26 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISREG
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.storage.entry import Entry
 
 TEMPORARY = ".tmp"
+OWN_TEMPORARY = re.compile(r"\.(?!.*\.attempt_).+\.\d+-[0-9a-f]{8}\.tmp", re.S)
+"""Names that `temporary_name` gives outside of Hadoop."""
 _ATTEMPT = "mapreduce_task_attempt_id"
-"""Set by Hadoop. Two machines may write the same file of a shared folder: each uses its own temporary name."""
+"""Set by Hadoop. It names the attempt whose unfinished file a folder has."""
+_STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+"""Folders of symbolic links to open files."""
+_LONGEST = 255
+"""Bytes of a file name, on most file systems."""
 
 _ERRORS = {
     errno.ENOENT: (AbsentError, "check the path"),
@@ -70,10 +77,14 @@ def _input_error(path: str, error: OSError) -> InputError:
 def write_atomic(path: str | Path) -> Iterator[IO[bytes]]:
     """Write a file that gets its name only when it is complete. Its folder is created.
 
-    Raises StoppedError if it cannot be written.
+    A device or pipe is written directly. Raises StoppedError if the file cannot be written.
     """
-    path, attempt = Path(path), os.environ.get(_ATTEMPT, "")
-    temporary = path.with_name(f".{path.name}{attempt and '.'}{attempt}{TEMPORARY}")
+    path = Path(path)
+    if _is_stream(path):
+        with stopping(path), path.open("wb") as file:
+            yield file
+        return
+    temporary = path.with_name(temporary_name(path.name))
     with stopping(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -84,6 +95,24 @@ def write_atomic(path: str | Path) -> Iterator[IO[bytes]]:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether it is a device or pipe, or a name such as /dev/stdout."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    is_name = path.parent in _STREAMS and path.is_symlink()
+    return is_name or not (S_ISREG(mode) or S_ISDIR(mode))
+
+
+def temporary_name(name: str) -> str:
+    """A hidden name beside the file `name`, which no other process or thread uses."""
+    attempt = os.environ.get(_ATTEMPT, "")
+    own = f"{attempt}{attempt and '.'}{os.getpid()}-{os.urandom(4).hex()}"
+    ending = os.fsencode(f".{own}{TEMPORARY}")
+    return os.fsdecode(b"." + os.fsencode(name)[: _LONGEST - 1 - len(ending)] + ending)
 
 
 @contextmanager
