@@ -84,7 +84,7 @@ class ArchiveArguments:
         typer.Option(
             metavar="FILE",
             help="File or URL with a list of archives, one per line; - reads standard input. It may be gzipped."
-            " The last tab-separated field of a line is used. Blank lines and lines that start with # are"
+            " The last tab-separated field of a line that is not empty is used. Blank lines and lines that start with # are"
             " skipped.",
         ),
     ] = None

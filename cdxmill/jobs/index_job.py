@@ -2,7 +2,7 @@
 
     python indexwarcsjob.py -r local --cdx_bucket OUT MANIFEST...
 
-A manifest lists one archive per line. The path is the last tab-separated field. `-` is standard
+A manifest lists one archive per line. The path is the last tab-separated field that is not empty. `-` is standard
 input. The CDX files have the same bytes as those of `cdxmill index --manifest`.
 """
 

@@ -168,10 +168,13 @@ def remove(path: PathOrUrl) -> None:
 def join(path: PathOrUrl, *names: str) -> str:
     """The path or URL of a file below the folder `path`.
 
-    >>> join("s3://bucket/cluster/", "cdx", "a.cdx.gz"), join("/cluster", "cluster.idx")
-    ('s3://bucket/cluster/cdx/a.cdx.gz', '/cluster/cluster.idx')
+    >>> join("s3://bucket/cluster/", "cdx", "a.cdx.gz"), join("/cluster", "cluster.idx"), join("hdfs:///", "a")
+    ('s3://bucket/cluster/cdx/a.cdx.gz', '/cluster/cluster.idx', 'hdfs:///a')
     """
-    return "/".join((str(path).rstrip("/"), *names))
+    folder = str(path).rstrip("/")
+    if folder.endswith(":") and is_remote(str(path)):  # the root of the default file system
+        folder += "//"
+    return "/".join((folder, *names))
 
 
 def absolute(path: PathOrUrl) -> str:
