@@ -52,7 +52,7 @@ def sample(
     With `output`, for example "splits.txt", they are also written there, and as a SequenceFile beside it.
     """
     failures = Failures(printed=False)
-    paths = find_cdx_files(required_paths(cdx))
+    paths = find_cdx_files(required_paths(cdx), failures)
     points = sample_files(paths, shards, seed, process_count(processes), failures, True, fraction)
     if output is not None:
         write_splits(points, os.fspath(output))
@@ -71,7 +71,7 @@ def zipnum(
     failures = Failures(printed=False)
     how = _zipnum_options(options, convert)
     folder = local_directory(os.fspath(output))
-    done = build_cluster(find_cdx_files(required_paths(cdx)), folder, how, failures)
+    done = build_cluster(find_cdx_files(required_paths(cdx), failures), folder, how, failures)
     return _cluster_result(done, failures)
 
 
@@ -88,7 +88,7 @@ def build(
     indexing = index_options(line_format, options.get("processes", 0), options)
     how = _zipnum_options(options, convert=False)
     folder = local_directory(os.fspath(output))
-    done = build_command.build(find_inputs(inputs, options), folder, indexing, how, failures)
+    done = build_command.build(find_inputs(inputs, options, failures), folder, indexing, how, failures)
     return _cluster_result(done.cluster, failures)
 
 
@@ -139,7 +139,7 @@ def verify(
         raise UsageError("convert needs against")
     failures = Failures(printed=False)
     options = verify_command.VerifyOptions(
-        against=None if against is None else find_cdx_files(required_paths(against)),
+        against=None if against is None else find_cdx_files(required_paths(against), failures),
         convert=convert,
         archives=optional_path(archives),
         sample=sample,

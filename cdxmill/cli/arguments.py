@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cdxmill.commands.zipnum import ZipnumOptions
     from cdxmill.formats.zipnum_block import Compressor
     from cdxmill.inputs.named import Input
+    from cdxmill.running.failures import Failures
 
 Quiet = Annotated[
     bool,
@@ -100,15 +101,16 @@ class ArchiveArguments:
         ),
     ] = None
 
-    def archives(self) -> list[Input]:
-        """The archives that the arguments name. Raises UsageError."""
-        from cdxmill.inputs.archives import find_archives
+    def archives(self, failures: Failures) -> list[Input]:
+        """The archives that the arguments name. Raises UsageError, InputError."""
+        from cdxmill.inputs.archives import Manifest, find_archives
 
         if not self.inputs and self.manifest is None:
             raise UsageError("no input; give archives, directories, or --manifest FILE")
         if self.root is not None and self.manifest is None:
             raise UsageError("--root needs --manifest")
-        return find_archives(self.inputs or [], self.manifest, self.root, self.dir_root)
+        manifest = None if self.manifest is None else Manifest(self.manifest, self.root or "")
+        return find_archives(self.inputs or [], manifest, self.dir_root, failures)
 
 
 @dataclass(frozen=True, kw_only=True)

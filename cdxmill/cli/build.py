@@ -27,7 +27,7 @@ def build(arguments: BuildArguments) -> int:
 
     failures = Failures()
     summary = build_all(
-        arguments.archives(),
+        arguments.archives(failures),
         arguments.output,
         arguments.index_options(skip_existing=False),
         arguments.zipnum_options(convert=False),

@@ -41,6 +41,6 @@ def zipnum(arguments: ZipnumArguments) -> int:
 
     failures = Failures()
     options = arguments.zipnum_options(convert=arguments.convert)
-    summary = build_cluster(find_cdx_files(arguments.cdx), arguments.output, options, failures)
+    summary = build_cluster(find_cdx_files(arguments.cdx, failures), arguments.output, options, failures)
     print_summary(f"{arguments.output}: {summary}", quiet=arguments.quiet)
     return FAILED if failures.count else OK

@@ -39,13 +39,13 @@ from cdxmill.storage.choose import (
     is_remote,
     join,
     local_path,
-    open_ranges,
     remove,
     total_size,
     write_atomic,
 )
 from cdxmill.storage.local import append_line, format_line
 from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.unchanged import open_unchanged
 
 FAILURES = "failures.tsv"
 
@@ -256,7 +256,7 @@ def index_one(task: IndexTask) -> IndexResult:
     error = None
     findings = Findings()
     try:
-        with open_ranges(task.archive.path) as read_at:
+        with open_unchanged(task.archive.path) as read_at:
             filename = os.fsencode(task.archive.filename)
             chunk = CHUNK if is_remote(task.archive.path) else LOCAL_CHUNK
             options = task.options

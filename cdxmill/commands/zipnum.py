@@ -30,7 +30,7 @@ from cdxmill.inputs.sampling import (
 )
 from cdxmill.inputs.sort_tasks import SortResult, SortTask, sort_group
 from cdxmill.inputs.sorting import share_of_runs
-from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, note_empty, take_inventory
+from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, take_inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.progress import Progress
@@ -134,7 +134,6 @@ def _sort(inventory: Inventory, work: WorkFolder, options: ZipnumOptions, failur
     failed = []
     with Progress("sorting", len(tasks), inventory.total, options.quiet) as progress:
         failures.show_on(progress)
-        note_empty(inventory.sources, failures)
 
         def is_whole(content: Any) -> bool:
             return SortResult.from_json(content).is_whole(work.scratch)

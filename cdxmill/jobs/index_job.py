@@ -8,7 +8,6 @@ input. The CDX files have the same bytes as those of `cdxmill index --manifest`.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -17,8 +16,8 @@ from pathlib import Path
 from mrjob.step import MRStep
 
 from cdxmill.commands.index import FAILURES, IndexOptions, IndexTask, forget_failed, index_one, is_finished
-from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.named import Input
+from cdxmill.jobs.found_inputs import archives_of
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.index_on_hadoop import folder_url, make_step
 from cdxmill.jobs.index_options import IndexJobOptions, add_options, cdx_names, parse_options
@@ -26,6 +25,7 @@ from cdxmill.jobs.index_task import ArchiveWork, format_failure
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
+from cdxmill.messages import say
 from cdxmill.storage.choose import ask_all, check_writable, is_newer, is_remote, join
 from cdxmill.storage.local import make_folder
 
@@ -55,7 +55,7 @@ class IndexWARCJob(StreamJob):
         return self._list_work(self.index_options)
 
     def _list_work(self, options: IndexJobOptions) -> Iterator[ArchiveWork]:
-        names = cdx_names(_find(options), options.cc_index_paths)
+        names = cdx_names(archives_of(options.manifests, options.archive_root), options.cc_index_paths)
         if is_remote(options.cdx_folder):
             yield from _list_remote(options, names)
             return
@@ -87,7 +87,7 @@ class IndexWARCJob(StreamJob):
         failed = len({line.split(b"\t")[0] for line in output.splitlines()})
         if not self.index_options.quiet:
             done = f"{self._total - failed} of {self._total} archives indexed"
-            print(f"{done}, {failed} with failures", file=sys.stderr)
+            say(f"{done}, {failed} with failures")
         return 0 if failed <= self.index_options.max_failures.of(self._total) else failed
 
     def run_mapper(self, step_num: int = 0) -> None:
@@ -105,14 +105,6 @@ class IndexWARCJob(StreamJob):
             where = path if failure.offset is None else f"{path}@{failure.offset}"
             count_failure(self, where, failure.reason, failure.hint)
             self.stdout.write(format_failure(failure))
-
-
-def _find(options: IndexJobOptions) -> list[Input]:
-    return [
-        archive
-        for manifest in options.manifests
-        for archive in find_archives([], manifest, options.archive_root, None)
-    ]
 
 
 def _list_remote(options: IndexJobOptions, names: dict[Input, str]) -> Iterator[ArchiveWork]:

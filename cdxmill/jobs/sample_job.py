@@ -10,16 +10,15 @@ far shorter than the rest.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.formats.split_points import format_text
-from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.sampling import SampleTask, guess_ceiling, sample_group, sample_tasks
 from cdxmill.inputs.sources import take_inventory
+from cdxmill.jobs.found_inputs import cdx_files_of
 from cdxmill.jobs.hadoop_inputs import cdx_inputs
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.mrjob_types import RunnerLike
@@ -28,6 +27,7 @@ from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.sample_options import SampleJobOptions, add_options, parse_options
 from cdxmill.jobs.seqfileutils import write_split_files
 from cdxmill.jobs.stream_job import StreamJob
+from cdxmill.messages import say
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 
 _SETTINGS = {
@@ -72,7 +72,7 @@ class SampleCDXJob(StreamJob):
     def list_work(self) -> Iterator[SampleWork]:
         """Groups of files, and how to sample each."""
         options = self.sample_options
-        inventory = take_inventory(find_cdx_files(list(options.inputs)))
+        inventory = take_inventory(cdx_files_of(options.inputs))
         ceiling = guess_ceiling(inventory, options.size)
         return map(SampleWork, sample_tasks(inventory, options.seed, options.size, ceiling))
 
@@ -119,7 +119,7 @@ class SampleCDXJob(StreamJob):
         options = self.sample_options
         points = parse_points(output)
         if len(points) + 1 < options.shards:
-            print(f"note: {len(points) + 1} shards, not {options.shards}: too few keys", file=sys.stderr)
+            say(f"note: {len(points) + 1} shards, not {options.shards}: too few keys")
         if options.splitfile:
             write_split_files(points, options.splitfile)
         return format_text(points)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
+from cdxmill.messages import say
 from cdxmill.running.progress import Progress
 
 KEPT = 10_000
@@ -69,9 +69,8 @@ class Failures:
         """Print a line on stderr; it does not count as a failure."""
         if not self._printed:
             return
-        text = text.replace("\n", "\\n")
         if self._progress is not None:
             self._progress.failures = self.count
             self._progress.say(text)
         else:
-            print(text, file=sys.stderr, flush=True)
+            say(text)

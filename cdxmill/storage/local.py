@@ -208,13 +208,22 @@ def status(path: str) -> Entry | None:
 def list_folder(path: str) -> dict[str, Entry]:
     """The entries of a folder by name; none if it does not exist. Raises InputError if it cannot be listed."""
     try:
-        paths = list(Path(path).iterdir())
+        with os.scandir(path) as found:
+            items = list(found)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise _input_error(path, error) from None
-    found = ((item.name, status(str(item))) for item in paths)
-    return {name: entry for name, entry in found if entry is not None}
+    entries = {}
+    for item in items:
+        try:
+            if item.is_dir() or item.is_file():
+                entries[item.name] = _entry(item.stat())
+        except FileNotFoundError:  # deleted since it was listed: the others are still there
+            continue
+        except OSError as error:
+            raise _input_error(item.path, error) from None
+    return entries
 
 
 def _entry(stat: os.stat_result) -> Entry:

@@ -78,9 +78,9 @@ def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
     ]
     (tmp_path / "empty").mkdir()
     for absent, reason in (
-        ("empty", "no CDX file in"),
+        ("empty", "no CDX files found in"),
         ("x.cdx", "no such file"),
-        ("*.x", "no such file"),
+        ("*.x", "no CDX files found in"),
     ):
         with pytest.raises(UsageError, match=reason):
             cdx_inputs([str(tmp_path / absent)], NO_RUNNER)

@@ -121,3 +121,18 @@ def _check_manifest(folder: Path, texts: list[bytes], numlines: int) -> None:
         }
         for path, text, count in zip(shards, texts, blocks, strict=True)
     ]
+
+
+def write_raw_cluster(folder: Path, lines: list[bytes], block_lines: int = 3000) -> str:
+    """A cluster of these sorted lines, whatever they are: an index and one shard, without any check."""
+    folder.mkdir()
+    shard = index = b""
+    for number, start in enumerate(range(0, len(lines), block_lines), 1):
+        chosen = lines[start : start + block_lines]
+        block = gzip.compress(b"".join(line + b"\n" for line in chosen))
+        key = b" ".join(chosen[0].split(b" ")[:2])
+        index += b"%b\tcdx-00000.gz\t%d\t%d\t%d\n" % (key, len(shard), len(block), number)
+        shard += block
+    (folder / "cdx-00000.gz").write_bytes(shard)
+    (folder / "cluster.idx").write_bytes(index)
+    return str(folder)

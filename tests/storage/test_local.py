@@ -70,8 +70,6 @@ def test_any_error_but_absent_is_an_error(
     monkeypatch.setattr(Path, "stat", fail)
     with pytest.raises(RefusedError if number == errno.EACCES else InputError, match=os.strerror(number)):
         exists(tmp_path / "a")
-    with pytest.raises(InputError, match=os.strerror(number)):
-        local.list_folder(str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["absent", "file/below", "a\0b", "x" * 300, "loop"])
@@ -79,14 +77,6 @@ def test_what_cannot_exist_is_absent(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
     assert not exists(tmp_path / name)
-
-
-def test_a_file_that_vanishes_does_not_hide_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "here").touch()
-    monkeypatch.setattr(os, "listdir", lambda path: ["gone", "here"])
-    assert list(local.list_folder(str(tmp_path))) == ["here"]
 
 
 def test_an_empty_output_is_not_finished(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Note, Record
+from cdxmill.formats.arc_header import odd_field
 from cdxmill.formats.cdxj import with_notes
 from cdxmill.stages.captures.capture_of import capture_of
 from cdxmill.stages.captures.capture_options import CaptureOptions
@@ -41,6 +42,8 @@ def make_captures(
                 continue
             if selected.timestamp == b"-":
                 yield Note(item.offset, "missing or invalid date; the timestamp is -")
+            elif item.is_arc and (odd := odd_field(item.headers)):
+                yield Note(item.offset, odd)
             finished = latest.replace_by(selected, item.headers.get(b"warc-record-id"))
         else:
             yield item
