@@ -127,29 +127,33 @@ def check_absent(path: PathOrUrl) -> None:
 
 
 def is_newer(output: PathOrUrl, source: str) -> bool:
-    """Whether `output` exists and is not older than `source`; each is a path or URL.
+    """Whether `output` has content and is not older than `source`; each is a path or URL.
 
+    An empty file was left by a power cut: a finished output is never empty.
     The time of the source is not compared if the source is an HTTP file, or if it is remote and the output is
     local. Remote archives are not rewritten, and one request for each would make a rerun slow.
     """
-    if is_remote(source) and not is_remote(str(output)):
-        return exists(output)
     try:
         made = status(output)
-        if made is None or scheme_of(source) in HTTP:
-            return made is not None
+        if made is None or not made.size:
+            return False
+        if scheme_of(source) in HTTP or (is_remote(source) and not is_remote(str(output))):
+            return True
         since = status(source)
     except InputError:
         return False
     return since is not None and made.modified >= since.modified
 
 
-def write_atomic(path: PathOrUrl) -> AbstractContextManager[IO[bytes]]:
+def write_atomic(path: PathOrUrl, *, sync_name: bool = True) -> AbstractContextManager[IO[bytes]]:
     """Write a file that gets its name only when it is complete. Its folder is created.
 
+    Without `sync_name`, call `local.sync_folders` later if the file is local.
     Raises StoppedError if it cannot be written, UsageError if such URLs cannot be written at all.
     """
     storage, name = _writes(str(path))
+    if storage is local:
+        return local.write_atomic(name, sync_name=sync_name)
     return storage.write_atomic(name)
 
 
