@@ -53,10 +53,26 @@ _EXACT = frozenset((str, int, bool, type(None)))
 
 
 def parse_fields(line: bytes) -> Fields:
-    """All fields of a line, in their order. Raises ValueError.
+    """All fields of a line, in their order. A CDXJ line's URL is quoted as pywb does. Raises ValueError.
 
     >>> parse_fields(b'com,a)/ 2020 {"url": "http://a.com/", "statuscode": 200}')
     {'urlkey': 'com,a)/', 'timestamp': '2020', 'url': 'http://a.com/', 'status': 200}
+    """
+    fields = unquoted_fields(line)
+    url = fields.get("url")
+    if isinstance(url, str) and not url.isascii() and _is_cdxj(line):
+        fields["url"] = quote(url.encode("utf-8", "surrogateescape"), safe=":/")
+    return fields
+
+
+def _is_cdxj(line: bytes) -> bool:
+    return line.split(b" ", 2)[-1].startswith(b"{")
+
+
+def unquoted_fields(line: bytes) -> Fields:
+    """As `parse_fields`, with the URL as it is in the line.
+
+    The quoted URL has another key: `?`, `&` and `#` are quoted, too.
     """
     line = line.rstrip()
     parts = line.split(b" ", 2)
@@ -64,9 +80,6 @@ def parse_fields(line: bytes) -> Fields:
         found = parse_object(parts[2])
         fields: Fields = {"urlkey": _text(parts[0]), "timestamp": _text(parts[1])}
         fields.update(found if ALSO.keys().isdisjoint(found) else _renamed(found))
-        url = fields.get("url")
-        if isinstance(url, str) and not url.isascii():
-            fields["url"] = quote(url.encode("utf-8", "surrogateescape"), safe=":/")
         return fields
     values = _text(line).split(" ")
     if len(values) not in _COLUMNS:

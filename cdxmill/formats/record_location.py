@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cdxmill.formats.capture_fields import parse_fields
+from cdxmill.formats.capture_fields import unquoted_fields
 from cdxmill.formats.convert import FIELDS, convert_line
 
 
@@ -33,7 +33,7 @@ def record_location(line: bytes) -> RecordLocation:
     """
     if line.count(b" ") == FIELDS - 1 and b" {" not in line:
         line = convert_line(line)
-    fields = {name: str(value) for name, value in parse_fields(line).items()}
+    fields = {name: str(value) for name, value in unquoted_fields(line).items()}
     filename, offset, length = (fields.get(name, "") for name in ("filename", "offset", "length"))
     if not filename or not offset.isdecimal() or (length not in ("", "-") and not length.isdecimal()):
         raise ValueError(f"the line has no valid filename, offset and length: {line[:80]!r}")
