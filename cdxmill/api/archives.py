@@ -14,6 +14,7 @@ from cdxmill.commands.index import index_to_folder
 from cdxmill.commands.index_one import IndexOptions
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.capture_fields import parse_fields
+from cdxmill.inputs.archives import Manifest as ArchiveList
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.named import Input, without_host
@@ -21,7 +22,7 @@ from cdxmill.inputs.output_names import output_names
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer
-from cdxmill.storage.choose import open_ranges
+from cdxmill.storage.unchanged import open_unchanged
 
 
 class Recording(TypedDict, total=False):
@@ -67,7 +68,7 @@ def index(
     check_names(options, IndexArguments)
     failures = Failures(printed=False)
     indexing = index_options(line_format, processes, options)
-    archives = find_inputs(inputs, options)
+    archives = find_inputs(inputs, options, failures)
     if skip_existing and replace:
         raise UsageError("skip_existing and replace cannot be used together")
     rule = Rule.SKIP if skip_existing else Rule.REPLACE if replace else Rule.REFUSE
@@ -100,7 +101,7 @@ def _captures(
     path: str, options: CaptureOptions, on_failure: Callable[[Failure], None] | None
 ) -> Iterator[dict[str, str]]:
     filename = posixpath.basename(without_host(path))
-    with open_ranges(path) as read_at:
+    with open_unchanged(path) as read_at:
         indexer = ArchiveIndexer(read_at, os.fsencode(filename), options)
         for lines in indexer:
             yield from map(capture_fields, lines)
@@ -115,8 +116,8 @@ def capture_fields(line: bytes) -> dict[str, str]:
     return {name: str(value) for name, value in parse_fields(line).items()}
 
 
-def find_inputs(inputs: Paths, options: IndexArguments) -> list[Input]:
-    """The archives that the arguments stand for. Raises UsageError if none are named."""
+def find_inputs(inputs: Paths, options: IndexArguments, failures: Failures) -> list[Input]:
+    """The archives that the arguments stand for. Raises UsageError if there are none."""
     named = path_list(inputs)
     manifest, root = optional_path(options.get("manifest")), optional_path(options.get("root"))
     if not named and manifest is None:
@@ -124,7 +125,8 @@ def find_inputs(inputs: Paths, options: IndexArguments) -> list[Input]:
     if root is not None and manifest is None:
         raise UsageError("root needs a manifest")
     dir_root = optional_path(options.get("dir_root"))
-    return find_archives(named, manifest, root, dir_root)
+    listed = None if manifest is None else ArchiveList(manifest, root or "")
+    return find_archives(named, listed, dir_root, failures)
 
 
 def index_options(line_format: str, processes: int, options: IndexArguments) -> IndexOptions:

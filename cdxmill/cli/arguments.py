@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cdxmill.formats.zipnum_block import Compressor
     from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.inputs.named import Input
+    from cdxmill.running.failures import Failures
 
 Quiet = Annotated[
     bool,
@@ -83,7 +84,7 @@ class ArchiveArguments:
         typer.Option(
             metavar="FILE",
             help="File or URL with a list of archives, one per line; - reads standard input. It may be gzipped."
-            " The last tab-separated field of a line is used. Blank lines and lines that start with # are"
+            " The last tab-separated field of a line that is not empty is used. Blank lines and lines that start with # are"
             " skipped.",
         ),
     ] = None
@@ -101,15 +102,16 @@ class ArchiveArguments:
         ),
     ] = None
 
-    def archives(self) -> list[Input]:
-        """The archives that the arguments name. Raises UsageError."""
-        from cdxmill.inputs.archives import find_archives
+    def archives(self, failures: Failures) -> list[Input]:
+        """The archives that the arguments name. Raises UsageError, InputError."""
+        from cdxmill.inputs.archives import Manifest, find_archives
 
         if not self.inputs and self.manifest is None:
             raise UsageError("no input; give archives, directories, or --manifest FILE")
         if self.root is not None and self.manifest is None:
             raise UsageError("--root needs --manifest")
-        return find_archives(self.inputs or [], self.manifest, self.root, self.dir_root)
+        manifest = None if self.manifest is None else Manifest(self.manifest, self.root or "")
+        return find_archives(self.inputs or [], manifest, self.dir_root, failures)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,6 +231,8 @@ class ClusterArguments(RunArguments):
         ),
     ] = None
 
+    replace: Replace = False
+
     def zipnum_options(self, *, convert: bool) -> ZipnumOptions:
         """The options of building a cluster. Raises UsageError."""
         from cdxmill.commands.zipnum import ZipnumOptions
@@ -244,6 +248,7 @@ class ClusterArguments(RunArguments):
             seed=self.seed,
             processes=self.process_count(),
             location=self.location,
+            replace=self.replace,
             quiet=self.quiet,
         )
 

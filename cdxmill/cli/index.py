@@ -66,9 +66,9 @@ def index(arguments: IndexArguments) -> int:
     from cdxmill.inputs.output_names import output_names
     from cdxmill.running.failures import Failures
 
-    archives = arguments.archives()
-    options = arguments.index_options(arguments.existing())
     failures = Failures()
+    options = arguments.index_options(arguments.existing())
+    archives = arguments.archives(failures)
     if arguments.output == "-":
         with standard_output() as out:
             summary = index_to_stream(archives, out, options, failures)

@@ -15,8 +15,12 @@ from cdxmill.cli.output import FAILED, OK, print_error, standard_output
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
+    from cdxmill.errors import InputError
     from cdxmill.formats.lookup_query import KeyRange
     from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+
+_MOST_REPORTED = 10
+"""Lines that are reported each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +165,7 @@ class LookupArguments:
             closest=self.closest,
             limit=self.limit,
             page=None if self.page is None else Page(self.page, self.page_size),
-            fields=tuple(self.fields.split(",")) if self.fields else None,
+            fields=tuple(name.strip() for name in self.fields.split(",")) if self.fields else None,
             output=self.output,
             shard_rule=self.shard_index_loc,
         )
@@ -201,9 +205,10 @@ def _print_lines(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
         return _print_lines_of_many(arguments, query, out)
     from cdxmill.commands.lookup import lookup
 
-    for line in lookup(arguments.cluster, arguments.url, query):
+    skipped = _Skipped()
+    for line in lookup(arguments.cluster, arguments.url, query, skipped):
         out.write(line + b"\n")
-    return True
+    return skipped.told() == 0
 
 
 def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
@@ -211,13 +216,32 @@ def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO
     from cdxmill.stages.lines.line_lists import text_of
 
     all_valid = True
-    for answer in lookup_many(arguments.cluster, arguments.urls(), query):
+    skipped = _Skipped()
+    for answer in lookup_many(arguments.cluster, arguments.urls(), query, skipped):
         if answer.error is not None:
             print_error(str(answer.error))
             all_valid = False
         for lines in answer.lists:
             out.write(text_of(lines))
-    return all_valid
+    return skipped.told() == 0 and all_valid
+
+
+class _Skipped:
+    """Reports lines that cannot be parsed: the first ones each, then their number."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, error: InputError) -> None:
+        self._count += 1
+        if self._count <= _MOST_REPORTED:
+            print_error(f"{error}; the line is skipped")
+
+    def told(self) -> int:
+        """Report how many more there were. Returns the number of all of them."""
+        if self._count > _MOST_REPORTED:
+            print_error(f"{self._count - _MOST_REPORTED} more lines cannot be parsed and are skipped")
+        return self._count
 
 
 def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
@@ -225,7 +249,8 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
     from cdxmill.cluster.reader import open_cluster
     from cdxmill.search.query import OpenCluster, PreparedQuery
 
-    prepared = PreparedQuery(query)
+    skipped = _Skipped()
+    prepared = PreparedQuery(query, skipped)
     all_valid = True
     with open_cluster(arguments.cluster, query.shard_rule) as reader:
         opened = OpenCluster.of(reader)
@@ -241,7 +266,7 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
             size = _size(arguments, prepared, opened, keys)
             line = size if arguments.input is None else f"{size}\t{url}"
             out.write(f"{line}\n".encode("utf-8", "surrogateescape"))
-    return all_valid
+    return skipped.told() == 0 and all_valid
 
 
 def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenCluster, keys: KeyRange) -> str:

@@ -16,8 +16,9 @@ from typing import Annotated
 import click
 import typer
 
-from cdxmill.cli.output import FAILED, OK, STOPPED, USAGE, ClosedPipe, print_error
+from cdxmill.cli.output import FAILED, OK, STOPPED, USAGE, ClosedPipe, discard_output, print_error
 from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.messages import say_lines
 from cdxmill.version import __version__
 
 COMMANDS = ("index", "sample", "zipnum", "build", "publish", "lookup", "get", "verify", "split-points")
@@ -84,6 +85,7 @@ def _app_for(arguments: list[str]) -> typer.Typer:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
+    _fill_closed_streams()
     signal.signal(signal.SIGTERM, _terminate)
     if arguments is None:
         arguments = sys.argv[1:]
@@ -110,13 +112,21 @@ def main(arguments: list[str] | None = None) -> int:
         return _internal_error(error)
 
 
+def _fill_closed_streams() -> None:
+    """Open /dev/null for closed standard streams: else the next file gets the number of one, and messages are written to it."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+
+
 def _usage(error: click.ClickException) -> int:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "cdxmill"
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
-        print(error.format_message(), file=sys.stderr)
+        say_lines(error.format_message())
         return USAGE
-    return _fail(f"{error.format_message().rstrip('.')}; see {path} --help", USAGE)
+    text = error.format_message().rstrip(".").replace("\n", " ")
+    return _fail(f"{text}; see {path} --help", USAGE)
 
 
 def _fail(text: str, status: int) -> int:
@@ -125,8 +135,7 @@ def _fail(text: str, status: int) -> int:
 
 
 def _closed_pipe() -> int:
-    """Discard what Python would write to the closed stdout at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    discard_output()
     return 128 + signal.SIGPIPE
 
 

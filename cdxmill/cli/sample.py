@@ -51,7 +51,7 @@ def sample(arguments: SampleArguments) -> int:
         check_splits_absent(arguments.output)
     failures = Failures()
     points = sample_files(
-        find_cdx_files(arguments.cdx),
+        find_cdx_files(arguments.cdx, failures),
         arguments.shards,
         arguments.seed,
         arguments.process_count(),

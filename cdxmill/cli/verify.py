@@ -14,6 +14,7 @@ from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
     from cdxmill.commands.verify import VerifyOptions
+    from cdxmill.running.failures import Failures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +70,8 @@ class VerifyArguments(RunArguments):
     ] = None
     shard_index_loc: ShardRule = None
 
-    def options(self) -> VerifyOptions:
-        """The options of verifying. Raises UsageError."""
+    def options(self, failures: Failures) -> VerifyOptions:
+        """The options of verifying. Raises UsageError, InputError."""
         from cdxmill.commands.verify import VerifyOptions
         from cdxmill.inputs.cdx_files import find_cdx_files
 
@@ -81,7 +82,9 @@ class VerifyArguments(RunArguments):
         if self.more and self.against is None:
             raise UsageError(f"{self.more[0]}: unexpected argument; verify takes one cluster (see --against)")
         return VerifyOptions(
-            against=None if self.against is None else find_cdx_files([*self.against, *(self.more or [])]),
+            against=None
+            if self.against is None
+            else find_cdx_files([*self.against, *(self.more or [])], failures),
             convert=self.convert,
             archives=self.archives,
             sample=self.sample,
@@ -104,6 +107,6 @@ def verify(arguments: VerifyArguments) -> int:
     from cdxmill.running.failures import Failures
 
     failures = Failures()
-    summary = verify_cluster(arguments.cluster, arguments.options(), failures)
+    summary = verify_cluster(arguments.cluster, arguments.options(failures), failures)
     print_summary(f"{arguments.cluster}: {summary}", quiet=arguments.quiet)
     return FAILED if failures.count else OK

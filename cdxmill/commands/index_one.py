@@ -25,8 +25,9 @@ from cdxmill.stages.lines.sort_lines import LineSorter, sort_captures
 from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.stages.lines.write_lines import write_gzip_lines
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
-from cdxmill.storage.choose import file_size, is_remote, open_ranges, remove, write_atomic
+from cdxmill.storage.choose import file_size, is_remote, remove, write_atomic
 from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.unchanged import open_unchanged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ def index_one(task: IndexTask) -> IndexResult:
     error = None
     findings = Findings()
     try:
-        with open_ranges(path) as read_at:
+        with open_unchanged(path) as read_at:
             filename = os.fsencode(task.archive.filename)
             chunk = CHUNK if is_remote(path) else LOCAL_CHUNK
             options = task.options

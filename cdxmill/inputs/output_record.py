@@ -113,7 +113,10 @@ class OutputRecord:
 
 
 def link_outputs(old: Path, new: Path, outputs: list[str]) -> None:
-    """Give outputs of the folder `old` a second name in the folder `new`, and copy their rows. Raises StoppedError."""
+    """Give outputs of the folder `old` a second name in the folder `new`, and copy their rows. Raises StoppedError.
+
+    Where the file system has no hard links, nothing is done.
+    """
     record = OutputRecord(old)
     make_folder(new)
     rows: list[Made] = []
@@ -122,7 +125,10 @@ def link_outputs(old: Path, new: Path, outputs: list[str]) -> None:
         with stopping(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
-            target.hardlink_to(source)
+            try:
+                target.hardlink_to(source)
+            except OSError:
+                continue
         made = record.made_from(source)
         if made is not None:
             rows.append(made)

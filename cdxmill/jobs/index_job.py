@@ -2,13 +2,12 @@
 
     python indexwarcsjob.py -r local --cdx_bucket OUT MANIFEST...
 
-A manifest lists one archive per line. The path is the last tab-separated field. `-` is standard
+A manifest lists one archive per line. The path is the last tab-separated field that is not empty. `-` is standard
 input. The CDX files have the same bytes as those of `cdxmill index --manifest`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,9 +18,9 @@ from mrjob.step import MRStep
 
 from cdxmill.commands.index import check_archives, forgetting
 from cdxmill.commands.index_one import IndexOptions, IndexTask, index_one
-from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.existing_outputs import plan_outputs
 from cdxmill.inputs.named import Input
+from cdxmill.jobs.found_inputs import archives_of
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.index_on_hadoop import folder_url, make_step
 from cdxmill.jobs.index_options import IndexJobOptions, add_options, cdx_names, parse_options
@@ -29,6 +28,7 @@ from cdxmill.jobs.index_task import ArchiveWork, format_failure
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
+from cdxmill.messages import say
 from cdxmill.running.lock import hold
 from cdxmill.storage.choose import check_writable, is_remote, join, local_path
 
@@ -95,7 +95,7 @@ class IndexWARCJob(StreamJob):
         failed = len({line.split(b"\t")[0] for line in output.splitlines()})
         if not self.index_options.quiet:
             done = f"{self._total - failed} of {self._total} archives indexed"
-            print(f"{done}, {failed} with failures", file=sys.stderr)
+            say(f"{done}, {failed} with failures")
         return 0 if failed <= self.index_options.max_failures.of(self._total) else failed
 
     def run_mapper(self, step_num: int = 0) -> None:
@@ -114,17 +114,9 @@ class IndexWARCJob(StreamJob):
             self.stdout.write(format_failure(failure))
 
 
-def _find(options: IndexJobOptions) -> list[Input]:
-    return [
-        archive
-        for manifest in options.manifests
-        for archive in find_archives([], manifest, options.archive_root, None)
-    ]
-
-
 def _names(options: IndexJobOptions) -> dict[Input, str]:
     """The archives, and the names of their outputs. Raises UsageError."""
-    names = cdx_names(_find(options), options.cc_index_paths)
+    names = cdx_names(archives_of(options.manifests, options.archive_root), options.cc_index_paths)
     check_archives(names)
     check_writable(options.cdx_folder)
     return names

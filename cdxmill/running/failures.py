@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
+from cdxmill.messages import say
 from cdxmill.running.progress import Progress
 
 KEPT = 10_000
@@ -119,9 +119,8 @@ class Failures:
     def _print(self, text: str) -> None:
         if not self._printed:
             return
-        text = text.replace("\n", "\\n")
         if self._progress is not None:
             self._progress.failures = self.count
             self._progress.say(text)
         else:
-            print(text, file=sys.stderr, flush=True)
+            say(text)

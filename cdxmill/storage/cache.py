@@ -89,19 +89,19 @@ class _KnownRanges(HttpRanges):
 
     _has_range = False
 
-    def _range_size(self, answer: BaseHTTPResponse, first: int, last: int) -> int:
+    def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
         if answer.status == 200 and not self._has_range:
             raise _NoRanges
         self._has_range = True
-        return super()._range_size(answer, first, last)
+        return super()._range_size(answer, first)
 
 
 @contextmanager
 def _open(url: str) -> Iterator[tuple[Ranges, str]]:
     """Open a file; with it a text that differs for each version of the file, "" if the server gives none."""
     if choose.scheme_of(url) not in choose.HTTP:
+        entry = choose.status(url)  # before it is opened: if it changes in between, the version is an old one
         with choose.open_ranges(url) as read_at:
-            entry = choose.status(url)
             version = f"{entry.modified} {entry.size}" if entry is not None else ""
             yield Ranges(read_at, entry.size if entry is not None else None), version
         return

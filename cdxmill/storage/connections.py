@@ -1,17 +1,29 @@
-"""Connections to web servers: kept open, and shared by all files that a process reads."""
+"""Connections to web servers: kept open, and shared by all files that a process reads.
+
+A connection to an address that its reach does not allow (places.py) is closed before anything is sent. The address
+is that of the open connection: a name that resolves to another address each time gains nothing.
+"""
 
 from __future__ import annotations
 
 import os
+import socket
+import time
 from contextlib import suppress
 from functools import lru_cache
+from threading import Timer
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 from urllib3 import BaseHTTPResponse
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
+
+from cdxmill.storage.patience import patience
+from cdxmill.storage.places import Reach, is_internal, is_refused, literal_address, resolves_inside
 
 _SERVERS = 16
 """Servers to which connections are kept."""
@@ -19,30 +31,126 @@ _PER_SERVER = 16
 """Connections kept to one server, as `choose.ask_all` sends 16 requests at a time. Further ones are closed after use."""
 _SHORT = 1 << 14
 """Bytes. An unwanted body up to this size is read, which takes less time than a new connection."""
+_SOON = 1.0
+"""Seconds. An unwanted body that takes longer is not read to its end."""
+_inside: dict[str, bool] = {}
+"""Hosts by name: whether all connections to them went to internal addresses."""
 
 
-def connections(url: str) -> urllib3.PoolManager:
-    """The connections to use for `url`, through a proxy if the environment says so (HTTP_PROXY, NO_PROXY)."""
+class RefusedPlace(Exception):
+    """The address of a host is not one to which content may lead."""
+
+
+def connections(url: str, reach: Reach = Reach.ANYWHERE) -> urllib3.PoolManager:
+    """The connections to use for `url`, through a proxy if the environment says so (HTTP_PROXY, NO_PROXY).
+
+    Raises RefusedPlace if `url` has an address that `reach` does not allow.
+    """
+    literal = literal_address(url)
+    if literal is not None and is_refused(literal, reach):
+        raise RefusedPlace(literal)
     parts = urlsplit(url)
     proxy = getproxies().get(parts.scheme)
     if not proxy or proxy_bypass(parts.netloc):
         proxy = None
-    return _manager(os.getpid(), proxy)
+    return _manager(os.getpid(), proxy, reach)
 
 
-@lru_cache(maxsize=4)
-def _manager(process: int, proxy: str | None) -> urllib3.PoolManager:
+def is_inside(url: str) -> bool:
+    """Whether the host of `url` has an internal address: that of its connections, if there were any."""
+    literal = literal_address(url)
+    if literal is not None:
+        return is_internal(literal)
+    host = urlsplit(url).hostname or ""
+    known = _inside.get(host)
+    return resolves_inside(host) if known is None else known
+
+
+@lru_cache(maxsize=8)
+def _manager(process: int, proxy: str | None, reach: Reach) -> urllib3.PoolManager:
     """The connections of one process: a forked process must not use those of its parent."""
     options: dict[str, Any] = {"num_pools": _SERVERS, "maxsize": _PER_SERVER, "block": False}
     if proxy is None:
-        return urllib3.PoolManager(**options)
+        return checked_pools(reach, **options)
     secret = urllib3.util.parse_url(proxy).auth
     headers = urllib3.make_headers(proxy_basic_auth=secret) if secret else None
     return urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
 
 
+def checked_pools(reach: Reach, **options: Any) -> urllib3.PoolManager:
+    """A pool manager whose connections go only to addresses that `reach` allows, and answer within patience."""
+    pools = urllib3.PoolManager(**options)
+    pools.pool_classes_by_scheme = {
+        "http": type("_Pool", (HTTPConnectionPool,), {"ConnectionCls": _with_reach(_Http, reach)}),
+        "https": type("_PoolTls", (HTTPSConnectionPool,), {"ConnectionCls": _with_reach(_Https, reach)}),
+    }
+    return pools
+
+
+def _with_reach(kind: type, reach: Reach) -> type:
+    return type(kind.__name__, (kind,), {"reach": reach})
+
+
+def _checked(connection: HTTPConnection, reach: Reach, opened: socket.socket) -> socket.socket:
+    """The new socket of a connection. Raises RefusedPlace if its address is not allowed."""
+    address = str(opened.getpeername()[0])
+    _inside[connection.host] = _inside.get(connection.host, True) and is_internal(address)
+    if is_refused(address, reach):
+        opened.close()
+        raise RefusedPlace(address)
+    return opened
+
+
+class _Http(HTTPConnection):
+    reach = Reach.ANYWHERE
+
+    def _new_conn(self) -> socket.socket:
+        return _checked(self, self.reach, super()._new_conn())
+
+    def getresponse(self) -> Any:
+        with _hurried(self.sock):
+            return super().getresponse()
+
+
+class _Https(HTTPSConnection):
+    reach = Reach.ANYWHERE
+
+    def _new_conn(self) -> socket.socket:
+        return _checked(self, self.reach, super()._new_conn())
+
+    def getresponse(self) -> Any:
+        with _hurried(self.sock):
+            return super().getresponse()
+
+
+class _hurried:  # noqa: N801 - used like a function
+    """End a connection whose headers take longer than patience: each byte of them may come within the timeout."""
+
+    def __init__(self, sock: Any) -> None:
+        self._sock, self._is_late = sock, False
+        self._timer = Timer(patience() + _SOON, self._end)  # later than a timeout, which says what happened
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+        if self._is_late:
+            raise TimeoutError
+
+    def _end(self) -> None:
+        self._is_late = True
+        with suppress(OSError):
+            socket.socket.shutdown(
+                self._sock, socket.SHUT_RDWR
+            )  # not that of TLS, which waits for the other side
+
+
 def give_back(answer: BaseHTTPResponse) -> None:
     """End an answer whose body is not wanted. The connection is kept if the rest of the body is short."""
+    left, end = _SHORT, time.monotonic() + _SOON
     with suppress(HTTPError, OSError):
-        answer.read(_SHORT, decode_content=False)
+        while left > 0 and time.monotonic() < end and (piece := answer.read1(left, decode_content=False)):
+            left -= len(piece)
     answer.close()

@@ -13,13 +13,11 @@ from typing import IO, Any, NamedTuple
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError, StoppedError
+from cdxmill.storage.bodies import piece_of
 from cdxmill.storage.entry import Entry
-from cdxmill.storage.http_faults import faults
 from cdxmill.storage.local import TEMPORARY, spooled
-from cdxmill.storage.patience import Tries, TryAgain
-from cdxmill.storage.webhdfs import WebHdfs, persistently
-
-_PIECE = 1 << 16
+from cdxmill.storage.patience import Pace, Tries, TryAgain, persistently
+from cdxmill.storage.webhdfs import WebHdfs
 
 
 @contextmanager
@@ -142,10 +140,11 @@ class _File:
         answer = self._answer_at(offset, size)
         missing = size
         try:
-            with faults(self._url):
-                while missing and (piece := answer.body.read(min(missing, _PIECE), decode_content=False)):
-                    data += piece
-                    missing -= len(piece)
+            pace = Pace()
+            while missing and (piece := piece_of(self._url, answer.body, missing)):
+                data += piece
+                missing -= len(piece)
+                pace.arrived(len(piece))
         finally:
             self._last = offset + size - missing
             if missing or self._last == answer.end:

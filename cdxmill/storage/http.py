@@ -7,23 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
-from urllib.parse import urlsplit
 
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.storage.bodies import pieces_of
 from cdxmill.storage.connections import give_back
 from cdxmill.storage.entry import Entry
-from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.local import stopping
-from cdxmill.storage.patience import Tries, TryAgain
+from cdxmill.storage.patience import PROGRESS, Tries, TryAgain, persistently
 from cdxmill.storage.refusals import DOWNLOAD
 
-_PIECE = 1 << 16
-"""Bytes that are read from a body at once. At most this much is lost and requested again."""
 _SPOOL = Path(tempfile.gettempdir())
-_COMPRESSED = (".gz", ".zst")
 
 
 @contextmanager
@@ -32,8 +28,8 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
 
     If the server does not support ranges, the file is downloaded once, to a temporary file. Raises AbsentError
     or RefusedError if the file cannot be read. Raises InputError, here or from `read_at`, if the server does
-    not answer for about a minute or the file changes while it is read. Raises StoppedError if the temporary
-    file cannot be written.
+    not answer for some minutes (patience.py) or the file changes while it is read. Raises StoppedError if the
+    temporary file cannot be written.
     """
     file = HttpFile(url)
     first = first_answer(file)
@@ -71,12 +67,7 @@ def status(url: str) -> Entry | None:
 
 def first_answer(file: HttpFile) -> BaseHTTPResponse:
     """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
-    tries = Tries(file.url)
-    while True:
-        try:
-            return file.ask(0, 0)
-        except TryAgain as failure:
-            tries.failed(failure, 0)
+    return persistently(file.url, lambda: file.ask(0, 0))
 
 
 class HttpRanges:
@@ -104,27 +95,26 @@ class HttpRanges:
 
     def _read(self, first: int, last: int, data: bytearray) -> bool:
         """Append the bytes of the range to `data`; False if the file ends before it."""
+        before = len(data)
         with closing(self._file.ask(first, last)) as answer:
             if answer.status == 416:
                 give_back(answer)
                 return False
-            missing = self._range_size(answer, first, last)
-            for piece in _pieces(self._file.url, answer):
-                data += piece[:missing]
-                missing -= min(missing, len(piece))
-            if missing:
+            end = before + self._range_size(answer, first)
+            for piece in pieces_of(self._file.url, answer):
+                data += piece[: end - len(data)]
+            if len(data) < end:
                 raise TryAgain("connection lost")
+        is_all = len(data) - before == self._available(first, last + 1 - first)
+        if not is_all and self._file.size is not None and end - before < PROGRESS:
+            raise TryAgain(f"the server sends {end - before} bytes per answer")
         return True
 
-    def _range_size(self, answer: BaseHTTPResponse, first: int, last: int) -> int:
+    def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
         """The number of bytes of the range that the answer has, from its headers."""
-        if answer.status == 200:  # one of several machines does not support ranges
-            raise TryAgain("the server sent the whole file instead of a range")
         got = range_of(answer)
-        if got is None or got[0] != first or not first <= got[1] <= last:
-            wrong = answer.headers.get("Content-Range", "no Content-Range")
-            reason = f"the server answers a request for bytes {first}-{last} with {wrong}"
-            raise InputError(self._file.url, reason, DOWNLOAD)
+        if answer.status == 200 or got is None:  # one of several machines does not support ranges
+            raise TryAgain("the server sent the whole file instead of a range")
         return got[1] - first + 1
 
 
@@ -186,15 +176,17 @@ class _Whole:
                 return
         if self._have < (self._file.size or 0):
             raise TryAgain("connection lost")
+        if self._file.size is not None and self._have > self._file.size:
+            raise InputError(self._file.url, "has changed while it was read", "run it again")
         self._ended = True
 
     def _content(self, answer: BaseHTTPResponse, start: int) -> Iterator[bytes]:
         """Yield the file's bytes from `start` on."""
-        encoding = answer.headers.get("Content-Encoding", "identity")
-        if encoding != "identity" and not urlsplit(self._file.url).path.endswith(_COMPRESSED):
-            reason = f"the server compresses the file ({encoding}), so offsets would be wrong"
+        is_chunked = answer.headers.get("Transfer-Encoding", "").lower().endswith("chunked")
+        if self._file.size is None and not is_chunked:
+            reason = "the server reports no size, so a truncated answer would not be noticed"
             raise InputError(self._file.url, reason, DOWNLOAD)
-        for piece in _pieces(self._file.url, answer):
+        for piece in pieces_of(self._file.url, answer):
             rest = piece[start:]
             start -= len(piece) - len(rest)
             if rest:
@@ -204,9 +196,3 @@ class _Whole:
         if self._answer is not None:
             self._answer.close()
             self._answer = None
-
-
-def _pieces(url: str, answer: BaseHTTPResponse) -> Iterator[bytes]:
-    """Yield the body as it is stored: servers set Content-Encoding for .gz files, so it must not be decoded."""
-    with faults(url):
-        yield from answer.stream(_PIECE, decode_content=False)

@@ -14,16 +14,12 @@ from urllib3.exceptions import (
     NameResolutionError,
     NewConnectionError,
     ProxyError,
-    ResponseError,
     SSLError,
     TimeoutError,
 )
 
 from cdxmill.errors import InputError
 from cdxmill.storage.patience import TryAgain
-
-REDIRECTS = 5
-"""Real files have one or two redirects. More are a loop."""
 
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (NameResolutionError, "the host name cannot be resolved"),
@@ -54,8 +50,6 @@ def _final_reason(error: Exception) -> tuple[str, str] | None:
         return "unknown host", "check the URL"
     if isinstance(error, SSLError) and isinstance(error.args[0], ssl.SSLCertVerificationError):
         return f"the server's certificate is not valid ({error.args[0].verify_message})", ""
-    if isinstance(error, ResponseError):
-        return f"redirects more than {REDIRECTS} times", "check the URL"
     if isinstance(error, LocationValueError) or (
         isinstance(error, ValueError) and not isinstance(error, OSError)
     ):

@@ -1,4 +1,4 @@
-"""One file at an HTTP URL: send requests for its bytes, and check the status and version of each answer."""
+"""One file at an HTTP URL: send requests for its bytes, and check each answer before its bytes are used."""
 
 from __future__ import annotations
 
@@ -6,24 +6,31 @@ import email.utils
 import re
 import time
 from typing import NamedTuple
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import urllib3
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
-from cdxmill.storage.connections import connections, give_back
-from cdxmill.storage.http_faults import REDIRECTS, faults
-from cdxmill.storage.patience import TryAgain
-from cdxmill.storage.refusals import BUSY, refusal
+from cdxmill.storage.connections import RefusedPlace, connections, give_back, is_inside
+from cdxmill.storage.http_faults import faults
+from cdxmill.storage.patience import TryAgain, patience
+from cdxmill.storage.places import Reach, reach_of
+from cdxmill.storage.refusals import BUSY, DOWNLOAD, refusal
 
-TIMEOUT = urllib3.Timeout(connect=20, read=60)
-"""Seconds. After a longer silence the request is repeated."""
-_CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)$")
+CONNECT_SECONDS, READ_SECONDS = 20.0, 60.0
+"""After a longer silence the request is repeated."""
+REDIRECTS = 5
+"""Real files have one or two redirects. More are a loop."""
+_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)$")
 _HEADERS = {
     "Accept-Encoding": "identity",  # offsets are those of the stored file
     "User-Agent": "cdxmill",
 }
+_STORED_AS = {".gz": ("gzip", "x-gzip"), ".zst": ("zstd",)}
+"""Encodings that servers report for files with these suffixes, because the stored file is compressed."""
+_AS_STORED = ("", "identity", "aws-chunked")
+"""Encodings that leave a body as it is. The last one is left over from an upload to S3."""
 
 
 class Version(NamedTuple):
@@ -46,72 +53,167 @@ class HttpFile:
     """
 
     def __init__(self, url: str) -> None:
-        self.url = self._location = url
+        self.url = url
         self.size: int | None = None
+        self._start = self._location = (url, reach_of(url))
         self._version: Version | None = None
+        self._encoding: str | None = None
 
     def ask(self, first: int | None = None, last: int | None = None) -> BaseHTTPResponse:
         """Ask for the bytes from `first` to `last`, or for the whole file. The body of the answer is unread.
 
-        The status of the answer is 206, 416, or 200 if the server does not support ranges. Raises TryAgain
-        if the request may succeed later, InputError if the server refuses it or the file has changed.
+        The status of the answer is 206, and its range starts at `first`; or 416, and the file ends before `first`;
+        or 200 if the server does not support ranges. Raises TryAgain if the request may succeed later, InputError
+        if the server refuses it, the answer cannot be used or the file has changed.
         """
         headers = _HEADERS if first is None else {**_HEADERS, "Range": f"bytes={first}-{last}"}
         try:
-            with faults(self.url):
-                answer = connections(self.url).request(
-                    "GET",
-                    self._location,
-                    headers=headers,
-                    preload_content=False,
-                    decode_content=False,
-                    timeout=TIMEOUT,
-                    retries=urllib3.Retry(
-                        connect=0,
-                        read=0,
-                        status=0,
-                        other=0,
-                        redirect=REDIRECTS,
-                        respect_retry_after_header=False,
-                    ),
-                )
+            answer, location = self._follow(headers)
             try:
-                self._check(answer)
+                self._check_status(answer)
+                if answer.status == 416:
+                    self._check_end(answer, first)
+                else:
+                    self._check_content(answer, first, last)
             except BaseException:
                 answer.close()
                 raise
         except TryAgain:
-            self._location = self.url
+            self._location = self._start
             raise
         # Later requests go directly to the redirect's target: another machine may have another ETag for the file.
-        self._location = _final_url(self._location, answer)
+        self._location = location
         return answer
 
-    def _check(self, answer: BaseHTTPResponse) -> None:
+    def _follow(self, headers: dict[str, str]) -> tuple[BaseHTTPResponse, tuple[str, Reach]]:
+        """The answer after all redirects, and the URL that gave it."""
+        url, reach = self._location
+        for _ in range(REDIRECTS + 1):
+            answer = self._request(url, reach, headers)
+            target = answer.get_redirect_location()
+            if not target:
+                return answer, (url, reach)
+            give_back(answer)
+            with faults(self.url):
+                reach = max(reach, reach_from(url))
+                url = self._redirected(url, urljoin(url, target))
+        raise InputError(self.url, f"redirects more than {REDIRECTS} times", "check the URL")
+
+    def _request(self, url: str, reach: Reach, headers: dict[str, str]) -> BaseHTTPResponse:
+        try:
+            with faults(self.url):
+                return connections(url, reach).request(
+                    "GET",
+                    url,
+                    headers=headers,
+                    preload_content=False,
+                    decode_content=False,
+                    timeout=timeout(),
+                    redirect=False,
+                    retries=False,
+                )
+        except RefusedPlace as place:
+            led = "" if url == self.url else f" by a redirect to {url[:200]}"
+            reason = f"leads{led} to the internal address {place}, which others' content may not name"
+            raise InputError(self.url, reason, "if you trust it, name that URL yourself") from None
+
+    def _redirected(self, url: str, target: str) -> str:
+        """The target of a redirect. Raises InputError if it leaves the web, or TLS."""
+        schemes = urlsplit(url).scheme.lower(), urlsplit(target).scheme.lower()
+        if schemes[1] not in ("http", "https"):
+            raise InputError(
+                self.url, f"redirects to {target[:200]}, which is not a web address", "check the URL"
+            )
+        if schemes == ("https", "http"):
+            reason = f"redirects from https to {target[:200]}, which is not encrypted"
+            raise InputError(self.url, reason, "if you trust it, name that URL yourself")
+        return target
+
+    def _check_status(self, answer: BaseHTTPResponse) -> None:
         status = answer.status
         if status in BUSY:
             raise TryAgain(str(status), _retry_after(answer))
         if status not in (200, 206, 416):
-            if self._location != self.url:  # the redirect may have changed
+            if self._location != self._start:  # the redirect may have changed
                 raise TryAgain(str(status))
             give_back(answer)
             text = f"{status} {answer.reason or ''}".strip()
             raise refusal(self.url, status, f"cannot be read ({text})", "check the URL")
+
+    def _check_end(self, answer: BaseHTTPResponse, first: int | None) -> None:
+        """Raise TryAgain unless a 416 is true: the file ends before byte `first`."""
+        size = _size(answer)
+        self._check_version(Version(None, None, size))  # its other headers may be those of an error page
+        self.size = self.size if size is None else size
+        if first is None:
+            raise TryAgain("416 for the whole file")
+        if not self.size:  # unknown, or said to be empty: the whole file says it again
+            self.ask().close()
+        if self.size is None:
+            raise InputError(
+                self.url, f"the server answers 416 for byte {first} and reports no size", DOWNLOAD
+            )
+        if first < self.size:
+            raise TryAgain(f"416 for byte {first} of {self.size}")
+
+    def _check_content(self, answer: BaseHTTPResponse, first: int | None, last: int | None) -> None:
+        self._check_encoding(answer)
         size = _size(answer)
         version = Version(answer.headers.get("ETag"), answer.headers.get("Last-Modified"), size)
-        if status == 416:  # its headers may be those of an error page
-            version = Version(None, None, size)
-        if self._version is None and status != 416:
-            self._version = version
-        if self._version is not None and not self._version.fits(version):
-            raise InputError(self.url, "has changed while it was read", "run it again")
+        self._check_version(version)
+        self._version = self._version or version
+        if answer.status == 206:
+            self._check_range(answer, first, last)
         self.size = self.size if size is None else size
+
+    def _check_version(self, version: Version) -> None:
+        known = self._version or Version(None, None, self.size)
+        if not known.fits(version):
+            raise InputError(self.url, "has changed while it was read", "run it again")
+
+    def _check_range(self, answer: BaseHTTPResponse, first: int | None, last: int | None) -> None:
+        if first is None or last is None:
+            raise TryAgain("the server sent a range instead of the whole file")
+        got = range_of(answer)
+        if got is None or got[0] != first or not first <= got[1] <= last:
+            wrong = answer.headers.get("Content-Range", "no Content-Range")
+            reason = f"the server answers a request for bytes {first}-{last} with {wrong[:200]}"
+            raise InputError(self.url, reason, DOWNLOAD)
+        length = answer.headers.get("Content-Length", str(got[1] - first + 1))
+        if length != str(got[1] - first + 1):
+            raise TryAgain(f"the server sent {length[:20]} bytes for bytes {first}-{got[1]}")
+
+    def _check_encoding(self, answer: BaseHTTPResponse) -> None:
+        """Raise an error if the body may not be the stored bytes. Some servers report the encoding of a .gz file."""
+        encoding = answer.headers.get("Content-Encoding", "").strip().lower()
+        encoding = "" if encoding in _AS_STORED else encoding
+        path = urlsplit(self.url).path.lower()
+        stored = next((names for suffix, names in _STORED_AS.items() if path.endswith(suffix)), ())
+        is_sized = answer.status == 200 or "Content-Length" in answer.headers
+        if encoding and (encoding not in stored or not is_sized):
+            reason = f"the server compresses the file ({encoding[:40]}), so offsets would be wrong"
+            raise InputError(self.url, reason, DOWNLOAD)
+        if self._encoding is None:
+            self._encoding = encoding
+        if encoding != self._encoding:
+            raise TryAgain("the server compresses some answers only")
+
+
+def reach_from(url: str) -> Reach:
+    """How far content at `url` may lead: to the network of an internal address, or else to public addresses."""
+    return Reach.NETWORK if is_inside(url) else Reach.PUBLIC
 
 
 def range_of(answer: BaseHTTPResponse) -> tuple[int, int] | None:
     """(first, last) byte of an answer, from its Content-Range; None if there is none."""
     match = _CONTENT_RANGE.match(answer.headers.get("Content-Range", ""))
     return (int(match[1]), int(match[2])) if match and match[1] else None
+
+
+def timeout() -> urllib3.Timeout:
+    """The timeouts of one request: no longer than patience."""
+    most = patience()
+    return urllib3.Timeout(connect=min(CONNECT_SECONDS, most), read=min(READ_SECONDS, most))
 
 
 def _retry_after(answer: BaseHTTPResponse) -> float:
@@ -131,9 +233,3 @@ def _size(answer: BaseHTTPResponse) -> int | None:
         return int(length) if length.isascii() and length.isdigit() else None
     match = _CONTENT_RANGE.match(answer.headers.get("Content-Range", ""))
     return int(match[3]) if match and match[3] != "*" else None
-
-
-def _final_url(url: str, answer: BaseHTTPResponse) -> str:
-    for step in answer.retries.history if answer.retries is not None else ():
-        url = urljoin(url, step.redirect_location or "")
-    return url

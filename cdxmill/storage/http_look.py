@@ -6,12 +6,10 @@ from contextlib import closing
 
 from urllib3 import BaseHTTPResponse
 
+from cdxmill.storage.bodies import pieces_of
 from cdxmill.storage.entry import Entry
-from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import HttpFile, range_of
-from cdxmill.storage.patience import Tries, TryAgain
-
-_PIECE = 1 << 16
+from cdxmill.storage.patience import TryAgain, persistently
 
 
 def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
@@ -20,26 +18,25 @@ def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
     Fewer if the server answers with a shorter range, as HTTP allows (RFC 9110, 14.2).
     Raises InputError if the server refuses, or does not answer after all tries.
     """
-    file, tries = HttpFile(url), Tries(url)
-    while True:
-        try:
-            with closing(file.ask(0, size - 1)) as answer:
-                return Entry(file.size or 0, 0), _head(file, answer, size)
-        except TryAgain as failure:
-            tries.failed(failure, 0)
+    file = HttpFile(url)
+
+    def attempt() -> tuple[Entry, bytes]:
+        with closing(file.ask(0, size - 1)) as answer:
+            return Entry(file.size or 0, 0), _head(file, answer, size)
+
+    return persistently(url, attempt)
 
 
 def _head(file: HttpFile, answer: BaseHTTPResponse, size: int) -> bytes:
     """The first bytes of the file: as many as the answer promises, at most `size`."""
-    first, last = range_of(answer) or (0, (file.size or 0) - 1)
-    if answer.status == 416 or first:  # an empty file; not the range asked for
+    if answer.status == 416:  # an empty file
         return b""
+    _, last = range_of(answer) or (0, (file.size or 0) - 1)
     head = bytearray()
-    with faults(file.url):
-        for piece in answer.stream(_PIECE, decode_content=False):
-            head += piece
-            if len(head) >= size:
-                break
+    for piece in pieces_of(file.url, answer):
+        head += piece
+        if len(head) >= size:
+            break
     if len(head) < min(size, last + 1):
         raise TryAgain("connection lost")
     return bytes(head[:size])

@@ -1,11 +1,18 @@
-"""How often a failed request is repeated, and the waits between."""
+"""How often and how long a failed request is repeated, and the waits between."""
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UsageError
+
+Result = TypeVar("Result")
 
 TRIES = 8
 """With the waits below a server has about a minute to recover. After a longer outage, run cdxmill again."""
@@ -14,7 +21,27 @@ FIRST_WAIT = 0.5
 LONGEST_WAIT = 60.0
 """Seconds. A server may ask for more (Retry-After), but a process that waits for hours looks hung."""
 PROGRESS = 1 << 16
-"""Bytes. A try that received as many before it failed is not counted as a failed one."""
+"""Bytes. When as many have arrived, the count of tries and the time start again."""
+PATIENCE = 300.0
+"""Seconds in which PROGRESS bytes, or all that was asked for, must arrive. CDXMILL_PATIENCE sets another time."""
+_SHOWN_FROM = 1.0
+"""Seconds. Shorter waits are not shown."""
+_LONG = 5.0
+"""Seconds. After a try that took as long, the wait is shown, however short it is."""
+
+
+def patience() -> float:
+    """Seconds in which a server must make progress. Raises UsageError if CDXMILL_PATIENCE is no number of seconds."""
+    text = os.environ.get("CDXMILL_PATIENCE")
+    if not text:
+        return PATIENCE
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86400:
+        raise UsageError(f"CDXMILL_PATIENCE={text}: must be a number of seconds, from 1 to 86400")
+    return seconds
 
 
 class TryAgain(Exception):
@@ -25,26 +52,70 @@ class TryAgain(Exception):
         self.reason, self.wait = reason, wait
 
 
+class Pace:
+    """Watch one answer that arrives: a server may send one byte before each timeout."""
+
+    def __init__(self) -> None:
+        self._patience = patience()
+        self._since, self._gained = time.monotonic(), 0
+
+    def arrived(self, size: int) -> None:
+        """Count bytes. Raises TryAgain if fewer than PROGRESS arrived in the last CDXMILL_PATIENCE seconds."""
+        self._gained += size
+        now = time.monotonic()
+        if self._gained >= PROGRESS:
+            self._since, self._gained = now, 0
+        elif now - self._since > self._patience:
+            raise TryAgain("sends too slowly")
+
+
 class Tries:
     """Count the tries of one read of the file at `url`."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._failed = 0
+        self._failed = self._gained = 0
+        self._since = self._last = time.monotonic()
 
     def failed(self, failure: TryAgain, gained: int) -> None:
-        """Wait before the next try. Raises InputError if this was the last.
+        """Wait before the next try. Raises InputError if this was the last, or if patience is over.
 
         `gained` bytes were received before the failure. With PROGRESS bytes or more the count starts again.
         """
-        self._failed = 1 if gained >= PROGRESS else self._failed + 1
-        if self._failed >= TRIES:
-            raise InputError(
-                self._url, f"did not answer ({failure.reason}) after {TRIES} tries", "run it again"
-            )
-        time.sleep(self._wait(failure.wait))
+        now = time.monotonic()
+        self._gained += gained
+        if self._gained >= PROGRESS:
+            self._failed, self._gained, self._since = 0, 0, now
+        self._failed += 1
+        spent = now - self._since
+        if self._failed >= TRIES or spent >= patience():
+            much = f"after {TRIES} tries" if self._failed >= TRIES else f"for {max(1, spent):.0f} s"
+            raise InputError(self._url, f"did not answer ({failure.reason}) {much}", "run it again")
+        wait = self._wait(failure.wait)
+        if wait >= _SHOWN_FROM or now - self._last >= _LONG:
+            _show(f"{self._url}: {failure.reason}; try {self._failed + 1} of {TRIES} in {wait:.0f} s")
+        time.sleep(wait)
+        self._last = time.monotonic()
 
     def _wait(self, asked: float) -> float:
         """Seconds to wait. They are random, so that workers that failed together do not return together."""
         backoff = FIRST_WAIT * (1 << self._failed - 1) * random.uniform(0.5, 1)
         return max(min(backoff, LONGEST_WAIT), min(asked, LONGEST_WAIT) * random.uniform(1, 1.1))
+
+
+def persistently(url: str, attempt: Callable[[], Result]) -> Result:
+    """The result of `attempt`. It is repeated if it raises TryAgain; raises InputError after all tries."""
+    tries = Tries(url)
+    while True:
+        try:
+            return attempt()
+        except TryAgain as failure:
+            tries.failed(failure, 0)
+
+
+def _show(text: str) -> None:
+    """Print a line if somebody watches: logs get the error only. The line replaces that of a progress bar."""
+    with suppress(OSError, ValueError):
+        if sys.stderr is not None and sys.stderr.isatty():
+            shown = "".join(letter if letter.isprintable() else "?" for letter in text)
+            print(f"\r\x1b[K{shown}", file=sys.stderr, flush=True)

@@ -10,14 +10,13 @@ from typing import IO, Any
 
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.http_file import CONNECT_SECONDS, READ_SECONDS
 from cdxmill.storage.local import spooled
-from cdxmill.storage.patience import TRIES, Tries, TryAgain
-from cdxmill.storage.refusals import DOWNLOAD, refusal
+from cdxmill.storage.patience import TRIES, Pace, Tries, TryAgain, patience, persistently
+from cdxmill.storage.refusals import BUSY, DOWNLOAD, refusal
 
 INSTALL = "s3:// needs boto3: pip install 'cdxmill[s3]'"
 _PIECE = 1 << 16
-_TIMEOUTS = {"connect_timeout": 20, "read_timeout": 60}
-"""Seconds, as for HTTP."""
 _NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
 
 
@@ -57,11 +56,10 @@ def status(url: str) -> Entry | None:
     """The size and time of an object; None if it does not exist. Raises InputError."""
     target = _bucket_and_key(url)
     try:
-        with _errors(url):
-            head = _client(os.getpid()).head_object(**target)
+        head = _head(url, target)
     except AbsentError:
         return None
-    return Entry(head["ContentLength"], head["LastModified"].timestamp())
+    return _entry(head)
 
 
 def look_by_s3(url: str, size: int) -> tuple[Entry, bytes]:
@@ -74,19 +72,29 @@ def look_by_s3(url: str, size: int) -> tuple[Entry, bytes]:
 
 
 def list_folder(url: str) -> dict[str, Entry]:
-    """The objects and folders directly below `url`, by name. Raises InputError."""
-    bucket, prefix = _split(url)
-    prefix = f"{prefix.rstrip('/')}/" if prefix.strip("/") else ""
+    """The objects and folders directly below `url`, by name; an object wins over a folder. Raises InputError."""
+    prefix = prefix_of(url)
     found: dict[str, Entry] = {}
-    with _errors(url):
-        pages = _client(os.getpid()).get_paginator("list_objects_v2")
-        for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
-            for folder in page.get("CommonPrefixes", ()):
-                found[folder["Prefix"][len(prefix) : -1]] = Entry(0, 0, is_folder=True)
-            for item in page.get("Contents", ()):
-                found[item["Key"][len(prefix) :]] = Entry(item["Size"], item["LastModified"].timestamp())
+    for page in list_pages(url, prefix, "/"):
+        for folder in page.get("CommonPrefixes", ()):
+            found.setdefault(folder["Prefix"][len(prefix) : -1], Entry(0, 0, is_folder=True))
+        for item in page.get("Contents", ()):
+            found[item["Key"][len(prefix) :]] = Entry(item["Size"], item["LastModified"].timestamp())
     found.pop("", None)  # an object that some tools create for the folder itself
     return found
+
+
+def list_pages(url: str, prefix: str, delimiter: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the pages of a listing: the keys in the bucket of `url` that start with `prefix`. Raises InputError."""
+    with _errors(url):
+        pages = _client(os.getpid()).get_paginator("list_objects_v2")
+        yield from pages.paginate(Bucket=_split(url)[0], Prefix=prefix, Delimiter=delimiter)
+
+
+def prefix_of(url: str) -> str:
+    """How the keys below the folder `url` start."""
+    key = _split(url)[1].rstrip("/")
+    return f"{key}/" if key else ""
 
 
 def remove(url: str) -> None:
@@ -109,13 +117,11 @@ class _Object:
 
     def __init__(self, url: str) -> None:
         self._url, self._target = url, _bucket_and_key(url)
-        with _errors(url):
-            self._client = _client(os.getpid())
-            head = self._client.head_object(**self._target)
+        head = _head(url, self._target)
         if "ContentLength" not in head:
             raise InputError(url, "the server does not report the size", DOWNLOAD)
         self.size: int = head["ContentLength"]
-        self.entry = Entry(self.size, head["LastModified"].timestamp() if "LastModified" in head else 0)
+        self.entry = _entry(head)
         self._etag = head.get("ETag")
 
     def read_at(self, offset: int, size: int) -> bytes:
@@ -133,13 +139,17 @@ class _Object:
 
     def _read(self, first: int, last: int, data: bytearray) -> None:
         before = len(data)
-        with _errors(self._url):
-            answer = self._client.get_object(**self._target, Range=f"bytes={first}-{last}")
+        with _one_try(self._url):
+            answer = _client(os.getpid(), 1).get_object(**self._target, Range=f"bytes={first}-{last}")
         with closing(answer["Body"]) as body, _body_errors():
             self._check(answer, first, last)
-            for piece in body.iter_chunks(_PIECE):
+            pace = Pace()
+            while piece := body._raw_stream.read1(_PIECE):  # StreamingBody.read waits for a full piece
                 data += piece
-        if len(data) - before < last + 1 - first:
+                pace.arrived(len(piece))
+        gained = len(data) - before
+        del data[before + last + 1 - first :]
+        if gained < last + 1 - first:
             raise TryAgain("connection lost")
 
     def _check(self, answer: dict[str, Any], first: int, last: int) -> None:
@@ -150,6 +160,25 @@ class _Object:
         if got != f"bytes {first}-{last}/{self.size}":
             reason = f"the server answers a request for bytes {first}-{last} with {got}"
             raise InputError(self._url, reason, DOWNLOAD)
+        length = answer.get("ContentLength", last + 1 - first)
+        if length != last + 1 - first:
+            raise TryAgain(f"the server sent {length} bytes for {got}")
+
+
+def _head(url: str, target: dict[str, str]) -> dict[str, Any]:
+    """What S3 tells about an object. Raises InputError."""
+
+    def attempt() -> dict[str, Any]:
+        with _one_try(url):
+            found: dict[str, Any] = _client(os.getpid(), 1).head_object(**target)
+            return found
+
+    return persistently(url, attempt)
+
+
+def _entry(head: dict[str, Any]) -> Entry:
+    time = head["LastModified"].timestamp() if "LastModified" in head else 0
+    return Entry(head.get("ContentLength", 0), time)
 
 
 def _split(url: str) -> tuple[str, str]:
@@ -165,11 +194,12 @@ def _bucket_and_key(url: str) -> dict[str, str]:
     return {"Bucket": bucket, "Key": key}
 
 
-@lru_cache(maxsize=1)
-def _client(process: int) -> Any:
+@lru_cache(maxsize=2)
+def _client(process: int, tries: int = TRIES) -> Any:
     """The client of one process. Creating it takes as long as reading megabytes. Forks must not share it.
 
-    Without credentials, requests are unsigned, as for public buckets.
+    Without credentials, requests are unsigned, as for public buckets. It repeats a failed request up to `tries`
+    times; reads ask for 1, as they count and show their tries themselves.
     """
     require()
     import boto3
@@ -177,7 +207,11 @@ def _client(process: int) -> Any:
     from botocore.config import Config  # type: ignore[import-untyped]
 
     session = boto3.session.Session()
-    config = Config(retries={"mode": "adaptive", "total_max_attempts": TRIES}, **_TIMEOUTS)
+    config = Config(
+        retries={"mode": "adaptive", "total_max_attempts": tries},
+        connect_timeout=min(CONNECT_SECONDS, patience() / tries),
+        read_timeout=min(READ_SECONDS, patience() / tries),
+    )
     if session.get_credentials() is None:
         config = config.merge(Config(signature_version=UNSIGNED))
     return session.client("s3", config=config)
@@ -193,6 +227,26 @@ def _body_errors() -> Iterator[None]:
         yield
     except (BotoCoreError, HTTPError, OSError):
         raise TryAgain("connection lost") from None
+
+
+@contextmanager
+def _one_try(url: str) -> Iterator[None]:
+    """Turn errors of boto3 into TryAgain if another try may help, else into InputError."""
+    require()
+    from botocore import exceptions as foreign
+
+    with _errors(url):
+        try:
+            yield
+        except foreign.ClientError as error:
+            status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+            if status not in BUSY:
+                raise
+            raise TryAgain(str(status)) from None
+        except (foreign.ReadTimeoutError, foreign.ConnectTimeoutError):
+            raise TryAgain("timed out") from None
+        except (foreign.ConnectionError, foreign.HTTPClientError):
+            raise TryAgain("no connection") from None
 
 
 @contextmanager

@@ -9,22 +9,23 @@ from __future__ import annotations
 import getpass
 import json
 import os
-from collections.abc import Callable
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 from urllib.parse import quote, urlencode
 
-import urllib3
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError, UsageError
+from cdxmill.storage.bodies import small_body
+from cdxmill.storage.connections import RefusedPlace, checked_pools, give_back
 from cdxmill.storage.hdfs_site import web_addresses
 from cdxmill.storage.http_faults import faults
-from cdxmill.storage.http_file import TIMEOUT
-from cdxmill.storage.patience import Tries, TryAgain
+from cdxmill.storage.http_file import timeout
+from cdxmill.storage.patience import TryAgain, persistently
+from cdxmill.storage.places import Reach
 from cdxmill.storage.refusals import BUSY, refusal
 
-Result = TypeVar("Result")
-
+_LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
+"""Bytes of the largest answer of a name node: the list of a folder with a million files; and of an error."""
 _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
 """Exceptions of a name node that is in standby or not ready."""
 _ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
@@ -42,7 +43,7 @@ class WebHdfs:
         self.addresses = web_addresses(authority)
         self._active = 0
         self._user = os.environ.get("HADOOP_USER_NAME") or _login_name()
-        self._pool = urllib3.PoolManager(num_pools=8, maxsize=16, timeout=TIMEOUT)
+        self._pool = checked_pools(Reach.NETWORK, num_pools=8, maxsize=16)
 
     def ask(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
         """The JSON that a name node answers to `op`. Raises InputError after all tries."""
@@ -51,11 +52,13 @@ class WebHdfs:
     def ask_once(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
         """As `ask`, with one try. Raises TryAgain if no name node answers, InputError."""
         answer = self._ask_names(url, method, path, op, parameters)
-        with faults(url):
-            data = answer.data
+        data = small_body(url, answer, _LARGEST)
         try:
-            return json.loads(data) if data else {}
-        except ValueError:
+            found = json.loads(data) if data else {}
+            if isinstance(found, dict):
+                return found
+            raise ValueError
+        except (ValueError, RecursionError):
             raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT) from None
 
     def open(self, url: str, path: str, offset: int, length: int) -> BaseHTTPResponse:
@@ -68,7 +71,7 @@ class WebHdfs:
         size = str(file.seek(0, os.SEEK_END))
         answer = self._ask_names(url, "PUT", path, "CREATE", {"overwrite": "true"})
         file.seek(0)
-        self._redirected(url, "PUT", answer, file, {"Content-Length": size}).drain_conn()
+        give_back(self._redirected(url, "PUT", answer, file, {"Content-Length": size}))
 
     def _ask_names(
         self, url: str, method: str, path: str, op: str, parameters: dict[str, str]
@@ -95,7 +98,7 @@ class WebHdfs:
         headers: dict[str, str] | None = None,
     ) -> BaseHTTPResponse:
         """The answer of the data node that the name node's `answer` points to."""
-        answer.drain_conn()
+        give_back(answer)
         location = answer.headers.get("Location")
         if location is None:
             raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT)
@@ -119,9 +122,14 @@ class WebHdfs:
                     headers={**_HEADERS, **(headers or {})},
                     preload_content=False,
                     decode_content=False,
+                    timeout=timeout(),
                     redirect=False,
                     retries=False,
                 )
+        except RefusedPlace as place:
+            raise InputError(
+                url, f"{address} has the link-local address {place}, which is not allowed"
+            ) from None
         except TryAgain as failure:
             raise TryAgain(f"{failure.reason}: {address}") from None
         except InputError as error:  # an unknown host may be one of two name nodes
@@ -140,24 +148,13 @@ def _login_name() -> str:
         raise UsageError("HDFS needs a user: set HADOOP_USER_NAME") from None
 
 
-def persistently(url: str, attempt: Callable[[], Result]) -> Result:
-    """The result of `attempt`. It is repeated if it raises TryAgain; raises InputError after all tries."""
-    tries = Tries(url)
-    while True:
-        try:
-            return attempt()
-        except TryAgain as failure:
-            tries.failed(failure, 0)
-
-
 def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
     """The error for an answer: TryAgain if another try or name node may help, else an InputError."""
-    with faults(url):
-        data = answer.data
     try:
+        data = small_body(url, answer, _LARGEST_ERROR)
         remote = json.loads(data)["RemoteException"]
         name, message = str(remote["exception"]), str(remote["message"]).partition("\n")[0][:200]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError, InputError):
         name, message = "", ""
     if name in _WAITING or answer.status in BUSY:
         return TryAgain(f"{name or answer.status}: {address}")

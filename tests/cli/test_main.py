@@ -38,7 +38,7 @@ def test_the_commands_import_nothing_else_until_they_run() -> None:
     done = subprocess.run(call, capture_output=True, text=True, check=True)
     found = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     rooms = {name.split(".")[1] for name in found if name.startswith("cdxmill.")}
-    assert rooms == {"cli", "errors", "version"}
+    assert rooms == {"cli", "errors", "messages", "version"}
 
 
 def test_the_version_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +100,7 @@ def test_split_points_must_match_the_number_of_shards(
     [
         (UsageError("a"), 2, "a"),
         (InputError("a", "b", "c"), 1, "a: b; c"),
-        (StoppedError("a\nb"), 3, "a b"),
+        (StoppedError("a\nb"), 3, "a\\nb"),
         (CdxmillError("a"), 3, "a"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (ValueError("a"), 3, "internal error (ValueError: a); set CDXMILL_TRACEBACK=1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -54,7 +55,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits between tries in seconds; none is really waited for."""
     seconds: list[float] = []
-    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=seconds.append))
+    monkeypatch.setattr(patience, "time", SimpleNamespace(sleep=seconds.append, monotonic=time.monotonic))
     return seconds
 
 

@@ -45,6 +45,9 @@ class Served:
     stall: float = 0
     """Seconds before an answer."""
     moved_to: str | None = None
+    drips_head: float = 0
+    drips_body: float = 0
+    """Seconds between single bytes of the headers and of the body."""
 
 
 class QuietServer(ThreadingHTTPServer):
@@ -169,13 +172,24 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         else:
             self.send_header("Connection", "close")
+        if file.drips_head:
+            self.flush_headers()
+            self._drip(b"X-Long: " + b"x" * 1000, file.drips_head)
         self.end_headers()
         if self.command == "HEAD":
             return
         if file.cuts and len(body) > 1:
             body = body[: file.cuts.pop(0)]
             self.close_connection = True
-        self.wfile.write(body + file.surplus)
+        if file.drips_body:
+            self._drip(body, file.drips_body)
+        else:
+            self.wfile.write(body + file.surplus)
+
+    def _drip(self, data: bytes, seconds: float) -> None:
+        for byte in data:
+            self.wfile.write(bytes([byte]))
+            time.sleep(seconds)
 
 
 @contextmanager

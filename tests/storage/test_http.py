@@ -94,7 +94,7 @@ def test_a_page_that_says_there_is_no_more_is_no_other_state_of_the_file(
 ) -> None:
     file.tells_total = False
     with open_ranges(server.url + A) as read_at:
-        file.etag = '"of the page"'
+        file.etags = ['"of the page"', '"one"']
         assert read_at(len(BODY), 10) == b""
 
 

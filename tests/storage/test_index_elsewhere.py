@@ -48,12 +48,12 @@ def elsewhere(
         monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
         place = "s3://elsewhere/out" if request.param == "s3" else "hdfs:///out"
         yield place
-        for url in files_below(place):
+        for url in files_below(place).files:
             remove(url)
 
 
 def content_of(place: str) -> dict[str, bytes]:
-    return {url.removeprefix(f"{place}/"): read_bytes(url) for url in files_below(place)}
+    return {url.removeprefix(f"{place}/"): read_bytes(url) for url in files_below(place).files}
 
 
 def test_outputs_are_the_same_bytes_as_on_disk(
@@ -172,7 +172,9 @@ def test_folders_and_globs_elsewhere_are_searched(
     archives: Path, elsewhere: str, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     assert run_cdxmill("index", "-q", "-o", join(elsewhere, "cdx"), archives).returncode == 0
-    folder = next(url for url in files_below(elsewhere) if url.endswith("/example.cdx.gz")).rpartition("/")[0]
+    folder = next(url for url in files_below(elsewhere).files if url.endswith("/example.cdx.gz")).rpartition(
+        "/"
+    )[0]
     local = tmp_path / "cdx"
     run_cdxmill("index", "-q", "-o", local, archives)
     wanted = tmp_path / "wanted"

@@ -11,7 +11,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage import s3
+from cdxmill.storage import patience
 from cdxmill.storage.s3 import file_size, open_ranges
 
 from .range_server import RangeServer, Served
@@ -45,8 +45,8 @@ def file(server: RangeServer, monkeypatch: pytest.MonkeyPatch) -> Served:
 
 @pytest.fixture
 def two_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """botocore waits seconds before later ones."""
-    monkeypatch.setattr(s3, "TRIES", 2)
+    """Waits between more would make a test slow."""
+    monkeypatch.setattr(patience, "TRIES", 2)
 
 
 def error_of(url: str) -> str:

@@ -68,7 +68,7 @@ def _start(window: Window) -> int:
     head = window.get(0, 4)
     if head.startswith(gzip_member.MAGIC) or head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
         return 0
-    if starts_record(lambda size: window.get(0, size).lstrip()):
+    if starts_record(lambda size: window.get(0, size).lstrip(), is_certain=False):
         return 0
     starts = (GZIP_START.pattern, re.escape(zstd_frame.MAGIC), PLAIN_START.pattern)
     any_start = re.compile(b"|".join(starts), PLAIN_START.flags)

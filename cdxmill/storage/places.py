@@ -1,0 +1,108 @@
+"""Which network addresses content may lead to. What a user names may be anywhere (SECURITY.md).
+
+Content is what others wrote: a redirect, a location in cluster.loc. It must not make cdxmill send requests to
+addresses that only this machine or its network can reach.
+"""
+
+from __future__ import annotations
+
+import socket
+from enum import IntEnum
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
+
+_METADATA = frozenset(map(ip_address, ("fd00:ec2::254", "100.100.100.200", "168.63.129.16")))
+"""Addresses at which clouds tell a machine its secrets. Most clouds use a link-local one."""
+_NAT64 = ip_network("64:ff9b::/96")
+"""IPv6 addresses that a gateway turns into the IPv4 address of their last 32 bits (RFC 6052)."""
+
+
+class Reach(IntEnum):
+    """How far a request may go. A larger value allows less."""
+
+    ANYWHERE = 0
+    """The user named the URL."""
+    NETWORK = 1
+    """Content of a local file or a private address named it: not link-local, no metadata of a cloud."""
+    PUBLIC = 2
+    """Content of a public address named it: public addresses only."""
+
+
+class LedUrl(str):
+    """A URL that content names. It keeps its reach wherever it is passed on unchanged, also to other processes."""
+
+    reach: Reach
+
+    def __new__(cls, url: str, reach: Reach) -> LedUrl:
+        """Keep the text of a URL and its reach."""
+        led = super().__new__(cls, url)
+        led.reach = reach
+        return led
+
+    def __getnewargs__(self) -> tuple[str, Reach]:  # type: ignore[override]
+        """What pickle gives to __new__."""
+        return self[:], self.reach
+
+    def __str__(self) -> str:
+        """Keep the reach: str(url) is the URL itself."""
+        return self
+
+
+def reach_of(url: str) -> Reach:
+    """How far a URL may lead: anywhere, if no content named it."""
+    return url.reach if isinstance(url, LedUrl) else Reach.ANYWHERE
+
+
+def is_internal(address: str) -> bool:
+    """Whether an IP address is not a public one: loopback, link-local, private, reserved.
+
+    >>> is_internal("8.8.8.8"), is_internal("10.0.0.1"), is_internal("::ffff:127.0.0.1")
+    (False, True, True)
+    """
+    return not _plain(address).is_global
+
+
+def is_refused(address: str, reach: Reach) -> bool:
+    """Whether a request of this reach may not go to an IP address.
+
+    >>> is_refused("169.254.169.254", Reach.NETWORK), is_refused("10.0.0.1", Reach.NETWORK)
+    (True, False)
+    """
+    ip = _plain(address)
+    if reach == Reach.PUBLIC and not ip.is_global:
+        return True
+    return reach != Reach.ANYWHERE and (ip.is_link_local or ip in _METADATA)
+
+
+def literal_address(url: str) -> str | None:
+    """The IP address that a URL has in place of a host name, None if it has a name. `localhost` is one, too.
+
+    >>> literal_address("http://[::1]:80/a"), literal_address("http://localhost/a"), literal_address("http://host/a")
+    ('::1', '127.0.0.1', None)
+    """
+    try:
+        host = urlsplit(url).hostname or ""
+        if host.rstrip(".").endswith("localhost"):
+            return "127.0.0.1"
+        return str(ip_address(host))
+    except ValueError:
+        return None
+
+
+def resolves_inside(host: str) -> bool:
+    """Whether all addresses of a host name are internal. False if it has none."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        return False
+    return bool(found) and all(is_internal(str(entry[4][0])) for entry in found)
+
+
+def _plain(address: str) -> IPv4Address | IPv6Address:
+    """An address without its zone. An IPv6 address that stands for an IPv4 address gives that one."""
+    ip = ip_address(address.partition("%")[0])
+    if isinstance(ip, IPv4Address):
+        return ip
+    if ip in _NAT64:
+        return IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.ipv4_mapped or ip.sixtofour or ip
