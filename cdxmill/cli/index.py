@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from cdxmill.cli.arguments import ArchiveArguments, LineArguments
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
 
 
@@ -18,7 +16,7 @@ class IndexArguments(LineArguments, ArchiveArguments):
 
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="DIR",
@@ -27,7 +25,7 @@ class IndexArguments(LineArguments, ArchiveArguments):
     ]
     skip_existing: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--skip-existing",
             help="Skip an archive if its index exists, is not older than the archive, and has no recorded failure.",
         ),
