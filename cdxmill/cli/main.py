@@ -13,7 +13,7 @@ from importlib import import_module
 from types import FrameType
 
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import get_completion_class, shell_complete
 
 from cdxmill.cli.output import FAILED, OK, STOPPED, USAGE, ClosedPipe, print_error
 from cdxmill.errors import CdxmillError, InputError, UsageError
@@ -24,6 +24,9 @@ COMMANDS = ("index", "sample", "zipnum", "build", "publish", "lookup", "get", "v
 
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
+
+COMPLETE = "_CDXMILL_COMPLETE"
+"""The variable in which the completion script of a shell asks for completions."""
 
 EXIT_STATUS = (
     "Exit status: 0 success (also if nothing was found), 1 some inputs failed or errors were found (all other"
@@ -45,7 +48,7 @@ def _print_completion(ctx: click.Context, option: click.Parameter, shell: str | 
     if shell is not None:
         complete = get_completion_class(shell)
         assert complete is not None, shell
-        print(complete(APP, {}, "cdxmill", "_CDXMILL_COMPLETE").source())
+        print(complete(APP, {}, "cdxmill", COMPLETE).source())
         ctx.exit()
 
 
@@ -108,8 +111,13 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
     try:
-        result = APP.main(arguments, prog_name="cdxmill", standalone_mode=False)
+        if instruction := os.environ.get(COMPLETE):
+            return shell_complete(APP, {}, "cdxmill", COMPLETE, instruction)
+        with APP.make_context("cdxmill", arguments) as context:
+            result = APP.invoke(context)
         return result if isinstance(result, int) else OK
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except click.ClickException as error:
         return _usage(error)
     except UsageError as error:
