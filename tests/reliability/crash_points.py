@@ -24,7 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .crash_runs import READS, WRITES, CrashBench, Done, Scenario
+from .crash_runs import READS, WRITES, CrashBench, Done
+from .crash_scenarios import Scenario, all_scenarios
 
 KILLS = ("kill", "killafter", "shortkill", "group")
 _WRITE_FAULTS = (*KILLS, "short", "ENOSPC", "ENOSPC+", "EIO", "EIO+", "EDQUOT+", "EACCES")
@@ -68,7 +69,7 @@ def shown(tree: dict[str, bytes]) -> dict[str, bytes]:
 
 def without_fault(bench: CrashBench, scenario: Scenario) -> Wanted:
     """Run a scenario as it should be."""
-    bench.reset(scenario)
+    bench.reset(scenario.prepare)
     return Wanted(bench.run(scenario.command), shown(bench.tree()))
 
 
@@ -76,7 +77,7 @@ def all_points(bench: CrashBench, scenario: Scenario) -> list[Point]:
     """All faults at all operations of a scenario."""
     found = []
     for kinds, faults in ((WRITES, _WRITE_FAULTS), (READS, _READ_FAULTS)):
-        bench.reset(scenario)
+        bench.reset(scenario.prepare)
         count = bench.run(scenario.command, FAULT_KINDS=kinds, FAULT_N="0").operations
         found += [Point(kinds, fault, number + 1) for fault in faults for number in range(count)]
     return found
@@ -84,7 +85,7 @@ def all_points(bench: CrashBench, scenario: Scenario) -> list[Point]:
 
 def findings(bench: CrashBench, scenario: Scenario, point: Point, wanted: Wanted) -> Iterator[str]:
     """What is wrong after a fault."""
-    old = shown(bench.reset(scenario))
+    old = shown(bench.reset(scenario.prepare))
     done = bench.run(scenario.command, **point.settings())
     if not done.fired:
         return
@@ -173,7 +174,7 @@ def main() -> int:
     rng = random.Random(options.seed)
     told: Counter[str] = Counter()
     tried = 0
-    for scenario in bench.scenarios():
+    for scenario in all_scenarios(bench):
         if options.only and scenario.name not in options.only.split(","):
             continue
         wanted = without_fault(bench, scenario)

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,17 +28,6 @@ class Done(NamedTuple):
     operations: int = 0
     fired: int = 0
     operation: str = ""
-
-
-@dataclass
-class Scenario:
-    """A command, what exists before it, and the commands that have to end as it does after a fault."""
-
-    name: str
-    command: list[str]
-    prepare: Callable[[], None] = lambda: None
-    reruns: list[list[str]] = field(default_factory=list)
-    has_stdout: bool = False
 
 
 def build_shim(folder: Path) -> Path:
@@ -88,12 +76,12 @@ class CrashBench:
         """Run a command without a fault."""
         subprocess.run([self._cdxmill, *arguments], check=False, stderr=subprocess.DEVNULL, cwd=self._work)
 
-    def reset(self, scenario: Scenario) -> dict[str, bytes]:
-        """What exists before the command of a scenario."""
+    def reset(self, prepare: Callable[[], None]) -> dict[str, bytes]:
+        """Empty the folders, and prepare what exists before a command."""
         for folder in (self.out, self._tmp):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-        scenario.prepare()
+        prepare()
         return self.tree()
 
     def tree(self) -> dict[str, bytes]:
@@ -139,50 +127,6 @@ class CrashBench:
         operation = at[0].split(" ", 2)[2].replace(str(self._work), "") if at else ""
         operations, fired = (int.from_bytes(counts[start : start + 8], "little") for start in (0, 8))
         return done._replace(operations=operations, fired=fired, operation=operation)
-
-    def scenarios(self) -> list[Scenario]:
-        """All commands that write, on a fresh or an older output; with one and two processes."""
-        base, out = self.base, self.out
-        one, two = ["-p", "1"], ["-p", "2"]
-        index = ["index", "-q", "-o", str(out / "cdx"), str(base / "in")]
-        again: list[list[str]] = [["--skip-existing"], []]
-        cluster = ["-s", "3", "--numlines", "20", "-o", str(out / "c")]
-        zipnum = ["zipnum", "-q", *cluster, str(base / "cdx")]
-        build = ["build", "-q", *cluster, str(base / "in")]
-        publish = ["publish", "-q", "--title", "T", str(base / "cluster"), str(out / "web/indexes")]
-        sample = ["sample", "-q", *one, "-s", "4", "-o", str(out / "s/splits.txt"), str(base / "cdx")]
-        points = ["split-points", "-q", "-s", "3", "--from-cluster", str(base / "cluster")]
-        points += ["-o", str(out / "splits.txt")]
-        replace = ["--replace"]
-
-        def copy(source: str, target: str) -> Callable[[], None]:
-            def prepare() -> None:
-                shutil.copytree(base / source, out / target)
-
-            return prepare
-
-        same = ["publish", "-q", *one, "--title", "T", str(out / "c"), str(out / "c")]
-        against = ["--against", str(base / "cdx/unsorted.cdx")]
-        return [
-            Scenario("index", index + one, reruns=[index + one + more for more in again]),
-            Scenario("index-2", index + two, reruns=[index + two + more for more in again]),
-            Scenario("index-stdout", ["index", "-q", *one, "-o", "-", str(base / "in")], has_stdout=True),
-            Scenario("sample", sample, reruns=[sample + replace]),
-            Scenario("split-points", points, reruns=[points + replace]),
-            Scenario("zipnum", zipnum + one),
-            Scenario("zipnum-2", zipnum + two),
-            Scenario("zipnum-over", zipnum + one + replace, copy("old-cluster", "c")),
-            Scenario("build", build + one),
-            Scenario("build-2", build + two),
-            Scenario("build-over", build + one + replace, copy("old-cluster", "c")),
-            Scenario("publish", publish + one),
-            Scenario("publish-2", publish + two),
-            Scenario("publish-over", publish + one + replace, copy("old-cluster", "web/indexes")),
-            Scenario("publish-same", same, copy("cluster", "c")),
-            Scenario("lookup", ["lookup", str(base / "cluster"), "*.iana.org"], has_stdout=True),
-            Scenario("get", ["get", str(base / "in/example.warc.gz"), "--offset", "0"], has_stdout=True),
-            Scenario("verify", ["verify", "-q", *one, str(base / "cluster"), *against]),
-        ]
 
 
 def _wait_for_group(number: int) -> None:
