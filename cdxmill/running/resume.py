@@ -40,16 +40,18 @@ def _boot() -> str:
 
 
 class WorkFolder:
-    """Results of tasks, by name, as JSON. If another job has left it, it is emptied first.
+    """Results of tasks, by name, as JSON.
 
+    If another job has left it, it is emptied first. `clear` is called before that: it deletes the job's outputs.
     Its files need not survive a power cut: after a restart of the machine it counts as another job's.
     """
 
-    def __init__(self, folder: Path, job: str) -> None:
+    def __init__(self, folder: Path, job: str, clear: Callable[[], object] = lambda: None) -> None:
         self.scratch = Scratch(folder)
         self._folder = folder
         job = f"{job} {_boot()}"
         if self.load("job") != job:
+            clear()
             self.scratch.remove()
             self.save("job", job)
 

@@ -14,6 +14,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.formats.tsv_row import format_row
 from cdxmill.storage.entry import Entry
 
 TEMPORARY = ".tmp"
@@ -236,13 +237,11 @@ def remove(path: str) -> None:
         Path(path).unlink(missing_ok=True)
 
 
-def append_line(path: Path, fields: list[str]) -> None:
-    """Append tab-separated `fields` as one line, in one write. Raises StoppedError."""
-    with stopping(path), path.open("ab") as file:
-        file.write(format_line(fields))
-
-
-def format_line(fields: list[str]) -> bytes:
-    """`fields` as one line, tab-separated."""
-    line = "\t".join(text.replace("\t", "%09").replace("\n", "%0A") for text in fields)
-    return f"{line}\n".encode("utf-8", "surrogateescape")
+def append_rows(path: Path, rows: Iterable[list[str]]) -> None:
+    """Append tab-separated rows in one write, and wait until they are on the disk. Raises StoppedError."""
+    data = b"".join(map(format_row, rows))
+    if not data:
+        return
+    with stopping(path), path.open("ab", buffering=0) as file:
+        file.write(data)
+        os.fsync(file.fileno())
