@@ -11,15 +11,14 @@ set -u
 [[ $# -ge 3 ]] || { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2; }
 cdxmill=$(realpath -- "$1") archives=$(realpath -- "$2") seconds=${4:-7}
 mkdir -p -- "$3" && cd -- "$3" || exit 2
-mkdir -p disk after
-trap 'umount after 2>/dev/null; umount disk 2>/dev/null' EXIT
+mkdir -p disk
+trap 'umount disk 2>/dev/null' EXIT
 dd if=/dev/zero of=img bs=1M count=64 status=none && mkfs.ext4 -q -F img && mount -o loop img disk || exit 2
 lost=0
 
 cut_power() {
-    umount after 2>/dev/null
     sleep "$seconds"
-    cp img img2 && mount -o loop img2 after
+    cp img img2 && umount disk && mv img2 img && mount -o loop img disk || exit 2
 }
 
 # Runs a command; it has to end with status 0.
@@ -43,25 +42,30 @@ lines() {
 files=("$archives/iana.warc.gz" "$archives/example.warc.gz")
 mill index -q -p 1 -o disk/out "${files[@]}"
 cut_power
-check 'lines of index after the cut' "$(find after/out -name '*.cdx.gz' -exec zcat {} + 2>/dev/null | wc -l)" 174
-mill index -q -p 1 --skip-existing -o after/out "${files[@]}"
-mill zipnum -q -p 1 -s 1 -o after/cluster after/out
-check 'lines of a cluster of these' "$(lines after/cluster/cdx-*.gz)" 174
+check 'lines of index after the cut' "$(find disk/out -name '*.cdx.gz' -exec zcat {} + 2>/dev/null | wc -l)" 174
+mill index -q -p 1 --skip-existing -o disk/out "${files[@]}"
+mill zipnum -q -p 1 -s 1 -o disk/cluster disk/out
+check 'lines of a cluster of these' "$(lines disk/cluster/cdx-*.gz)" 174
 
 mill sample -q -p 1 -s 4 -o disk/new/folder/splits.txt disk/out
 cut_power
-check 'split points after the cut' "$(wc -l <after/new/folder/splits.txt)" 3
+check 'split points after the cut' "$(wc -l <disk/new/folder/splits.txt)" 3
 
-mill build -q -p 1 -s 2 --numlines 20 -o disk/c "${files[@]}"
+build=(build -q -p 1 -s 2 --numlines 20 -o disk/c)
+mill "${build[@]}" "${files[1]}"
 cut_power
-check 'lines of build after the cut' "$(lines after/c/cdx-*.gz)" 174
-mill verify -q --location "$PWD/disk/c" after/c
-mill build -q -p 1 -s 2 --numlines 20 -o after/c "${files[@]}"
+check 'lines of build after the cut' "$(lines disk/c/cdx-*.gz)" 3
+mill "${build[@]}" --replace "${files[@]}"
+cut_power
+check 'lines of a replaced cluster after the cut' "$(lines disk/c/cdx-*.gz)" 174
+mill verify -q disk/c
+mill "${build[@]}" "${files[@]}"
 
 mill publish -q disk/c disk/web
 cut_power
-check 'lines of publish after the cut' "$("$cdxmill" lookup after/web 'www.iana.org/*' | wc -l)" 171
-mill verify -q --location "$PWD/disk/web" after/web
-mill publish -q after/c after/web
-mill verify -q after/web
+check 'lines of publish after the cut' "$(lines disk/web/cdx-*.gz)" 174
+mill verify -q disk/web
+mill publish -q disk/c disk/web
+mill verify -q disk/web
+check 'files of 0 bytes' "$(find disk -type f -size 0 ! -name splits.txt | wc -l)" 0
 exit "$lost"
