@@ -134,3 +134,8 @@ def test_the_reach_of_content_depends_on_its_place(
         assert content_reach(path) == Reach.PUBLIC
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://minio:9000")
     assert content_reach("s3://bucket/C") == Reach.NETWORK
+
+
+def test_a_password_in_a_url_is_not_sent(server: RangeServer, file: Served) -> None:
+    assert read_all(server.url.replace("://", "://me:secret@") + A) == BODY
+    assert not any("authorization" in headers for headers in server.request_headers)
