@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from cdxmill.api.arguments import Path, Paths, check_names, optional_path, path_list, process_count, text_list
 from cdxmill.api.results import IndexResult
-from cdxmill.commands.index import IndexOptions, index_to_folder
+from cdxmill.commands.index import index_to_folder
+from cdxmill.commands.index_one import IndexOptions
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.capture_fields import parse_fields
+from cdxmill.inputs.archives import Manifest as ArchiveList
 from cdxmill.inputs.archives import find_archives
+from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.named import Input, without_host
 from cdxmill.inputs.output_names import output_names
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer
-from cdxmill.storage.choose import open_ranges
+from cdxmill.storage.unchanged import open_unchanged
 
 
 class Recording(TypedDict, total=False):
@@ -50,25 +53,31 @@ def index(
     output: Path,
     line_format: str = "cdxj",
     skip_existing: bool = False,
+    replace: bool = False,
     processes: int = 0,
     **options: Unpack[IndexArguments],
 ) -> IndexResult:
     """Write one sorted .cdx.gz file per archive to the directory `output`, also an s3 or hdfs URL.
 
     `inputs` are archives, directories, globs or URLs. `line_format` is "cdxj", "cdx11" or "cdx9". `processes` 0 means
-    one per core. Failures are in the result, and in `output`/failures.tsv. Raises UsageError for invalid
-    arguments, StoppedError if the output cannot be written.
+    one per core. Outputs that are up to date are kept. With `skip_existing` so are other outputs of these archives that
+    are newer than they are; with `replace` all are written again. Failures are in the result, and in
+    `output`/failures.tsv. Raises UsageError for invalid arguments, and for an output that exists and may not be replaced;
+    StoppedError if the output cannot be written.
     """
     check_names(options, IndexArguments)
     failures = Failures(printed=False)
     indexing = index_options(line_format, processes, options)
-    archives = find_inputs(inputs, options)
+    archives = find_inputs(inputs, options, failures)
+    if skip_existing and replace:
+        raise UsageError("skip_existing and replace cannot be used together")
+    rule = Rule.SKIP if skip_existing else Rule.REPLACE if replace else Rule.REFUSE
     done = index_to_folder(
-        output_names(archives), os.fspath(output), replace(indexing, skip_existing=skip_existing), failures
+        output_names(archives), os.fspath(output), dataclasses.replace(indexing, existing=rule), failures
     )
     return IndexResult(
         archives=done.files,
-        skipped=done.skipped,
+        skipped=done.kept,
         captures=done.captures,
         bytes=done.bytes,
         failures=failures.items,
@@ -92,7 +101,7 @@ def _captures(
     path: str, options: CaptureOptions, on_failure: Callable[[Failure], None] | None
 ) -> Iterator[dict[str, str]]:
     filename = posixpath.basename(without_host(path))
-    with open_ranges(path) as read_at:
+    with open_unchanged(path) as read_at:
         indexer = ArchiveIndexer(read_at, os.fsencode(filename), options)
         for lines in indexer:
             yield from map(capture_fields, lines)
@@ -107,8 +116,8 @@ def capture_fields(line: bytes) -> dict[str, str]:
     return {name: str(value) for name, value in parse_fields(line).items()}
 
 
-def find_inputs(inputs: Paths, options: IndexArguments) -> list[Input]:
-    """The archives that the arguments stand for. Raises UsageError if none are named."""
+def find_inputs(inputs: Paths, options: IndexArguments, failures: Failures) -> list[Input]:
+    """The archives that the arguments stand for. Raises UsageError if there are none."""
     named = path_list(inputs)
     manifest, root = optional_path(options.get("manifest")), optional_path(options.get("root"))
     if not named and manifest is None:
@@ -116,7 +125,8 @@ def find_inputs(inputs: Paths, options: IndexArguments) -> list[Input]:
     if root is not None and manifest is None:
         raise UsageError("root needs a manifest")
     dir_root = optional_path(options.get("dir_root"))
-    return find_archives(named, manifest, root, dir_root)
+    listed = None if manifest is None else ArchiveList(manifest, root or "")
+    return find_archives(named, listed, dir_root, failures)
 
 
 def index_options(line_format: str, processes: int, options: IndexArguments) -> IndexOptions:

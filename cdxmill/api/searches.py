@@ -11,15 +11,15 @@ from typing import NamedTuple, TypedDict, Unpack
 from cdxmill.api.archives import capture_fields
 from cdxmill.api.arguments import Path, check_names, optional_path, text_list
 from cdxmill.api.results import CapturedRecord
-from cdxmill.capture import Headers
+from cdxmill.capture import Record
 from cdxmill.cluster.reader import ClusterReader, open_cluster
 from cdxmill.commands.get import Wanted, capture_with_payload, errors_reported, fetch_capture, find_capture
 from cdxmill.commands.lookup import lookup_many as lookup_many_lines
 from cdxmill.errors import UsageError
 from cdxmill.formats.lookup_query import KeyRange
-from cdxmill.formats.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.query import PAGE_SIZE, OpenCluster, Page, PreparedQuery, Query
+from cdxmill.stages.captures.select_records import timestamp_of
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
 from cdxmill.stages.records.record_parts import record_parts
@@ -160,7 +160,7 @@ def get(
         if url is None:
             wanted = Wanted(os.fspath(source), offset or 0, length)
             fetched = store.fetch_named(*wanted)
-            return _record(wanted, fetched, fetched, _names(fetched.record.headers), decode)
+            return _record(wanted, fetched, fetched, _names(fetched.record), decode)
         found = fetch_capture(find_capture(os.fspath(source), url, timestamp), store)
         payload = capture_with_payload(os.fspath(source), found, store)
         names = RecordNames(found.location.url, found.location.timestamp)
@@ -174,9 +174,9 @@ class RecordNames(NamedTuple):
     timestamp: str
 
 
-def _names(headers: Headers) -> RecordNames:
-    url = headers.get(b"warc-target-uri", b"").decode("utf-8", "replace")
-    return RecordNames(url, (timestamp_of(headers.get(b"warc-date", b"")) or b"").decode())
+def _names(record: Record) -> RecordNames:
+    url = record.headers.get(b"warc-target-uri", b"").decode("utf-8", "replace")
+    return RecordNames(url, (timestamp_of(record) or b"").decode())
 
 
 def _record(

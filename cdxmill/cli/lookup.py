@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-import typer
-
 from cdxmill.cli.arguments import ShardRule
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_error, standard_output
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
+    from cdxmill.errors import InputError
     from cdxmill.formats.lookup_query import KeyRange
     from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+
+_MOST_REPORTED = 10
+"""Lines that are reported each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +27,13 @@ class LookupArguments:
 
     cluster: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="CLUSTER", help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file."
         ),
     ]
     url: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="URL",
             help="URL to look up. URL* matches all URLs that start with URL. *.HOST matches a domain with its"
             " subdomains.",
@@ -39,7 +41,7 @@ class LookupArguments:
     ] = None
     input: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--input",
             "-i",
             metavar="FILE",
@@ -48,7 +50,7 @@ class LookupArguments:
     ] = None
     match_type: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--match-type",
             "--matchType",
             metavar="TYPE",
@@ -58,15 +60,15 @@ class LookupArguments:
     ] = None
     first: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="First timestamp, 1 to 14 digits, such as 2014."),
+        Option("--from", metavar="TIME", help="First timestamp, 1 to 14 digits, such as 2014."),
     ] = None
     last: Annotated[
         str | None,
-        typer.Option("--to", metavar="TIME", help="Last timestamp. 2014 includes all of that year."),
+        Option("--to", metavar="TIME", help="Last timestamp. 2014 includes all of that year."),
     ] = None
     filters: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--filter",
             metavar="FILTER",
             help="FIELD:TEXT (the field contains the text), =FIELD:TEXT (equals it) or ~FIELD:REGEX (matches from"
@@ -75,7 +77,7 @@ class LookupArguments:
     ] = None
     collapse: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--collapse",
             "--collapseTime",
             metavar="N|FIELD[:N]",
@@ -83,24 +85,20 @@ class LookupArguments:
             " the timestamp. FIELD or FIELD:N: with the same field, or the same first N characters of it.",
         ),
     ] = None
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Print at most N lines.")
-    ] = None
+    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Print at most N lines.")] = None
     sort: Annotated[
         str,
-        typer.Option(
-            "--sort", metavar="ORDER", help="Order of lines: default, reverse (or newest) or closest."
-        ),
+        Option("--sort", metavar="ORDER", help="Order of lines: default, reverse (or newest) or closest."),
     ] = "default"
     closest: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--closest", metavar="TIME", help="Print the captures closest to TIME (4 to 14 digits) first."
         ),
     ] = None
     resolve_revisits: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--resolve-revisits",
             "--resolveRevisits",
             help="Give revisits the mime and status of the original capture, and add its location in three"
@@ -109,34 +107,32 @@ class LookupArguments:
     ] = False
     fields: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--fl", "--fields", metavar="NAMES", help="Fields to print, comma-separated, such as url,status."
         ),
     ] = None
     output: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--output",
             metavar="FORMAT",
             help="Output format: cdxj, json, text, cdx or csv. Default: the lines as they are in the cluster.",
         ),
     ] = None
     page: Annotated[
-        int | None, typer.Option("--page", min=0, metavar="N", help="Print page N only. The first page is 0.")
+        int | None, Option("--page", min=0, metavar="N", help="Print page N only. The first page is 0.")
     ] = None
     page_size: Annotated[
-        int, typer.Option("--page-size", "--pageSize", min=1, metavar="N", help="Blocks per page.")
+        int, Option("--page-size", "--pageSize", min=1, metavar="N", help="Blocks per page.")
     ] = 10
     show_num_pages: Annotated[
         bool,
-        typer.Option("--show-num-pages", "--showNumPages", help="Print the number of pages, as pywb does."),
+        Option("--show-num-pages", "--showNumPages", help="Print the number of pages, as pywb does."),
     ] = False
-    count: Annotated[bool, typer.Option("--count", help="Print the number of lines.")] = False
+    count: Annotated[bool, Option("--count", help="Print the number of lines.")] = False
     estimate: Annotated[
         bool,
-        typer.Option(
-            "--estimate", help="Print an estimate of the number of lines, with bounds. No block is read."
-        ),
+        Option("--estimate", help="Print an estimate of the number of lines, with bounds. No block is read."),
     ] = False
     shard_index_loc: ShardRule = None
 
@@ -161,7 +157,7 @@ class LookupArguments:
             closest=self.closest,
             limit=self.limit,
             page=None if self.page is None else Page(self.page, self.page_size),
-            fields=tuple(self.fields.split(",")) if self.fields else None,
+            fields=tuple(name.strip() for name in self.fields.split(",")) if self.fields else None,
             output=self.output,
             shard_rule=self.shard_index_loc,
         )
@@ -201,9 +197,10 @@ def _print_lines(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
         return _print_lines_of_many(arguments, query, out)
     from cdxmill.commands.lookup import lookup
 
-    for line in lookup(arguments.cluster, arguments.url, query):
+    skipped = _Skipped()
+    for line in lookup(arguments.cluster, arguments.url, query, skipped):
         out.write(line + b"\n")
-    return True
+    return skipped.told() == 0
 
 
 def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
@@ -211,13 +208,32 @@ def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO
     from cdxmill.stages.lines.line_lists import text_of
 
     all_valid = True
-    for answer in lookup_many(arguments.cluster, arguments.urls(), query):
+    skipped = _Skipped()
+    for answer in lookup_many(arguments.cluster, arguments.urls(), query, skipped):
         if answer.error is not None:
             print_error(str(answer.error))
             all_valid = False
         for lines in answer.lists:
             out.write(text_of(lines))
-    return all_valid
+    return skipped.told() == 0 and all_valid
+
+
+class _Skipped:
+    """Reports lines that cannot be parsed: the first ones each, then their number."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, error: InputError) -> None:
+        self._count += 1
+        if self._count <= _MOST_REPORTED:
+            print_error(f"{error}; the line is skipped")
+
+    def told(self) -> int:
+        """Report how many more there were. Returns the number of all of them."""
+        if self._count > _MOST_REPORTED:
+            print_error(f"{self._count - _MOST_REPORTED} more lines cannot be parsed and are skipped")
+        return self._count
 
 
 def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
@@ -225,7 +241,8 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
     from cdxmill.cluster.reader import open_cluster
     from cdxmill.search.query import OpenCluster, PreparedQuery
 
-    prepared = PreparedQuery(query)
+    skipped = _Skipped()
+    prepared = PreparedQuery(query, skipped)
     all_valid = True
     with open_cluster(arguments.cluster, query.shard_rule) as reader:
         opened = OpenCluster.of(reader)
@@ -241,7 +258,7 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
             size = _size(arguments, prepared, opened, keys)
             line = size if arguments.input is None else f"{size}\t{url}"
             out.write(f"{line}\n".encode("utf-8", "surrogateescape"))
-    return all_valid
+    return skipped.told() == 0 and all_valid
 
 
 def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenCluster, keys: KeyRange) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
-from cdxmill.cli.arguments import CdxFiles, RunArguments, Seed, ShardCount, SplitsOutput
-from cdxmill.cli.command import command
+from cdxmill.cli.arguments import CdxFiles, Replace, RunArguments, Seed, ShardCount, SplitsOutput
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK
 
 
@@ -21,11 +19,12 @@ class SampleArguments(RunArguments):
     shards: ShardCount
     fraction: Annotated[
         float,
-        typer.Option(
+        Option(
             metavar="F",
             help="Read only this fraction of the files, chosen at random (see --seed). Above 0, at most 1.",
         ),
     ] = 1.0
+    replace: Replace = False
     seed: Seed = 0
 
 
@@ -43,12 +42,14 @@ def sample(arguments: SampleArguments) -> int:
     """
     from cdxmill.commands.sample import sample_files
     from cdxmill.inputs.cdx_files import find_cdx_files
-    from cdxmill.inputs.split_files import write_splits
+    from cdxmill.inputs.split_files import check_splits_absent, write_splits
     from cdxmill.running.failures import Failures
 
+    if not arguments.replace:
+        check_splits_absent(arguments.output)
     failures = Failures()
     points = sample_files(
-        find_cdx_files(arguments.cdx),
+        find_cdx_files(arguments.cdx, failures),
         arguments.shards,
         arguments.seed,
         arguments.process_count(),

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
-from cdxmill.cli.arguments import Quiet, ShardCount, SplitsOutput
-from cdxmill.cli.command import command
+from cdxmill.cli.arguments import Quiet, Replace, ShardCount, SplitsOutput
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import OK, print_summary
 
 
@@ -18,7 +16,7 @@ class SplitPointsArguments:
 
     from_cluster: Annotated[
         str,
-        typer.Option(
+        Option(
             "--from-cluster",
             metavar="CLUSTER",
             help="ZipNum cluster: directory or URL. Only its secondary index is read.",
@@ -26,6 +24,7 @@ class SplitPointsArguments:
     ]
     output: SplitsOutput
     shards: ShardCount
+    replace: Replace = False
     quiet: Quiet = False
 
 
@@ -38,8 +37,10 @@ def split_points(arguments: SplitPointsArguments) -> int:
     sample.
     """
     from cdxmill.commands.split_points import points_of_cluster
-    from cdxmill.inputs.split_files import write_splits
+    from cdxmill.inputs.split_files import check_splits_absent, write_splits
 
+    if not arguments.replace:
+        check_splits_absent(arguments.output)
     found = points_of_cluster(arguments.from_cluster, arguments.shards)
     write_splits(found.points, arguments.output)
     print_summary(found, quiet=arguments.quiet)

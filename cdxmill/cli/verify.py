@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cdxmill.cli.arguments import RunArguments, ShardRule
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
     from cdxmill.commands.verify import VerifyOptions
+    from cdxmill.running.failures import Failures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,18 +21,18 @@ class VerifyArguments(RunArguments):
 
     cluster: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="CLUSTER",
             help="ZipNum cluster: directory, URL (http, https, s3, hdfs), or its .idx file.",
         ),
     ]
     more: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CDX...", help="More files for --against.", show_default=False),
+        Argument(metavar="CDX...", help="More files for --against."),
     ] = None
     against: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="CDX",
             help="Compare the lines with the lines of these CDX files: file, directory, glob or URL. May be"
             " repeated.",
@@ -41,13 +40,13 @@ class VerifyArguments(RunArguments):
     ] = None
     convert: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--convert", help="The files of --against have 6 fields, and CLUSTER was built with --convert."
         ),
     ] = False
     archives: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--archives",
             metavar="LOCATION",
             help="Read the record of every line. The archives are in this directory, at this URL prefix, or"
@@ -56,11 +55,11 @@ class VerifyArguments(RunArguments):
     ] = None
     sample: Annotated[
         int | None,
-        typer.Option("--sample", min=1, metavar="N", help="With --archives: read N random records only."),
+        Option("--sample", min=1, metavar="N", help="With --archives: read N random records only."),
     ] = None
     location: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--location",
             metavar="BASE",
             help="Check that cluster.loc has BASE/SHARD as the first location of each shard. Default: check that"
@@ -69,8 +68,8 @@ class VerifyArguments(RunArguments):
     ] = None
     shard_index_loc: ShardRule = None
 
-    def options(self) -> VerifyOptions:
-        """The options of verifying. Raises UsageError."""
+    def options(self, failures: Failures) -> VerifyOptions:
+        """The options of verifying. Raises UsageError, InputError."""
         from cdxmill.commands.verify import VerifyOptions
         from cdxmill.inputs.cdx_files import find_cdx_files
 
@@ -81,7 +80,9 @@ class VerifyArguments(RunArguments):
         if self.more and self.against is None:
             raise UsageError(f"{self.more[0]}: unexpected argument; verify takes one cluster (see --against)")
         return VerifyOptions(
-            against=None if self.against is None else find_cdx_files([*self.against, *(self.more or [])]),
+            against=None
+            if self.against is None
+            else find_cdx_files([*self.against, *(self.more or [])], failures),
             convert=self.convert,
             archives=self.archives,
             sample=self.sample,
@@ -104,6 +105,6 @@ def verify(arguments: VerifyArguments) -> int:
     from cdxmill.running.failures import Failures
 
     failures = Failures()
-    summary = verify_cluster(arguments.cluster, arguments.options(), failures)
+    summary = verify_cluster(arguments.cluster, arguments.options(failures), failures)
     print_summary(f"{arguments.cluster}: {summary}", quiet=arguments.quiet)
     return FAILED if failures.count else OK

@@ -10,8 +10,9 @@ from typing import Literal, NamedTuple
 from cdxmill.capture import Headers
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
+from cdxmill.formats.capture_fields import timestamp_of_line
 from cdxmill.formats.record_location import RecordLocation, record_location
-from cdxmill.formats.timestamp import timestamp_of
+from cdxmill.formats.timestamp import timestamp_of, warc_timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.query import Query
 from cdxmill.stages.captures.match_record import mismatch
@@ -84,14 +85,26 @@ def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptio
 
 
 def find_capture(cluster: str, url: str, timestamp: str | None) -> RecordLocation:
-    """The index line of the capture nearest to `timestamp`, or of the newest one. Raises InputError if there is none."""
-    query = Query(match_type="exact", sort="newest", limit=1)
+    """The index line of the capture nearest to `timestamp`, or of the newest one. Raises InputError if there is none.
+
+    A capture whose timestamp is no date is found only if there is no other.
+    """
     if timestamp is not None:
         query = Query(match_type="exact", sort="closest", closest=timestamp, limit=1)
-    line = next(iter(lookup(cluster, url, query)), None)
+        line = next(lookup(cluster, url, query), None)
+    else:
+        line = _newest(lookup(cluster, url, Query(match_type="exact", sort="newest")))
     if line is None:
         raise InputError(cluster, f"has no capture of {url}")
     return _location(cluster, line)
+
+
+def _newest(latest_first: Iterator[bytes]) -> bytes | None:
+    """The first line with a date; without any, the first line."""
+    first = next(latest_first, None)
+    if first is None or timestamp_of(timestamp_of_line(first)[:14]):
+        return first
+    return next((line for line in latest_first if timestamp_of(timestamp_of_line(line)[:14])), first)
 
 
 def fetch_capture(location: RecordLocation, archives: ArchiveStore) -> FoundCapture:
@@ -126,7 +139,7 @@ def _location(cluster: str, line: bytes) -> RecordLocation:
 
 def _why_no_payload(headers: Headers) -> str | None:
     """The reason why a record has no payload of its own. None if it has one."""
-    if headers.get(b"warc-type", b"").lower() != b"revisit":
+    if headers.get(b"warc-type", b"") != b"revisit":
         return None
     names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
     original = b" ".join(headers[name] for name in names if name in headers).decode("utf-8", "replace")
@@ -136,10 +149,13 @@ def _why_no_payload(headers: Headers) -> str | None:
 def _original(cluster: str, revisit: RecordLocation, headers: Headers) -> RecordLocation | None:
     """The capture that a revisit refers to: the same digest, and nearest to the date in the revisit's headers."""
     url = headers.get(b"warc-refers-to-target-uri", b"").decode("utf-8", "replace") or revisit.url
-    date = timestamp_of(headers.get(b"warc-refers-to-date", b"")) or revisit.timestamp.encode()
+    date = warc_timestamp_of(headers.get(b"warc-refers-to-date", b"")) or revisit.timestamp.encode()
     query = Query(match_type="exact", sort="closest", closest=date[:14].decode())
     for line in lookup(cluster, url, query):
-        found = _location(cluster, line)
+        try:
+            found = record_location(line)
+        except ValueError:
+            continue
         if found.mime != _REVISIT and found.digest == revisit.digest:
             return found
     return None

@@ -14,7 +14,7 @@ from cdxmill.inputs.sampling import (
     sample_tasks,
     splits_of,
 )
-from cdxmill.inputs.sources import note_empty, take_inventory
+from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count
 
@@ -39,7 +39,6 @@ def sample_files(
     if len(chosen) < len(paths) and not quiet:
         failures.note(f"note: {count(len(chosen), 'file')} of {len(paths)} read")
     inventory = take_inventory(chosen)
-    note_empty(inventory.sources, failures)
     ceiling = guess_ceiling(inventory, size)
     tasks = sample_tasks(inventory, seed, size, ceiling)
     sample = run_sampling(tasks, inventory.total, processes, quiet, failures)

@@ -1,6 +1,7 @@
 """Index lines -> lines as they are printed: unchanged, or as CDXJ, JSON, text, CDX or CSV, with all or some fields.
 
 `cdxj`, `json` (one object per line) and `text` (values separated by spaces) are pywb's. `cdx` and `csv` are our own.
+Control characters are escaped in all of them but csv, which quotes line ends. So an answer line is one line.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 
-from cdxmill.formats.capture_fields import CDX11, ORIGINAL, Fields, parse_fields
+from cdxmill.formats.capture_fields import CDX11, ORIGINAL, Fields, is_cdxj, parse_fields, text_to_bytes
 
 OUTPUTS = ("cdxj", "json", "text", "cdx", "csv")
 _CSV = (
@@ -29,6 +30,7 @@ _CSV = (
     ),
     *("charset", "languages", "truncated", "redirect"),
 )
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 Format = Callable[[bytes], bytes]
 
@@ -49,8 +51,6 @@ def line_format(output: str | None, names: Sequence[str] | None, resolved: bool 
         return _as_cdxj if names is None else lambda line: _cdxj(parse_fields(line), names)
     if output == "json":
         return lambda line: _dump(parse_fields(line), names).encode()
-    if output == "text" and names is None and not resolved:
-        return None
     if output == "text":
         return lambda line: _joined(parse_fields(line), names)
     if output == "cdx":
@@ -70,13 +70,12 @@ def header(output: str | None, names: Sequence[str] | None, resolved: bool = Fal
 
 
 def _as_cdxj(line: bytes) -> bytes:
-    is_cdxj = line.split(b" ", 2)[-1].startswith(b"{")
-    return line if is_cdxj else _cdxj(parse_fields(line), None)
+    return line if is_cdxj(line) else _cdxj(parse_fields(line), None)
 
 
 def _cdxj(fields: Fields, names: Sequence[str] | None) -> bytes:
-    start = _bytes(f"{fields.pop('urlkey')} {fields.pop('timestamp')} ")
-    return start + _dump(fields, names).encode()
+    start = (_UNSAFE.sub(_percent, str(fields.pop(name))) for name in ("urlkey", "timestamp"))
+    return text_to_bytes(" ".join((*start, _dump(fields, names))))
 
 
 def _dump(fields: Fields, names: Sequence[str] | None) -> str:
@@ -86,22 +85,21 @@ def _dump(fields: Fields, names: Sequence[str] | None) -> str:
 
 
 def _joined(fields: Fields, names: Sequence[str] | None) -> bytes:
-    return _bytes(" ".join(str(fields.get(name, "-")) for name in names or fields))
+    text = " ".join(str(fields.get(name, "-")) for name in names or fields)
+    return text_to_bytes(_CONTROL.sub(_percent, text))
 
 
 def _cdx(fields: Fields, names: Sequence[str]) -> bytes:
     """A CDX line. Spaces and control characters are percent-encoded, as in every CDX file."""
     values = (str(fields.get(name, "")) or "-" for name in names)
-    return _bytes(
-        " ".join(_UNSAFE.sub(lambda match: f"%{ord(match.group()):02X}", value) for value in values)
-    )
+    return text_to_bytes(" ".join(_UNSAFE.sub(_percent, value) for value in values))
+
+
+def _percent(match: re.Match[str]) -> str:
+    return f"%{ord(match.group()):02X}"
 
 
 def _csv(values: Sequence[object]) -> bytes:
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(values)
-    return _bytes(text.getvalue())
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    csv.writer(text, lineterminator="\r\n").writerow(values)  # values with these characters are quoted
+    return text_to_bytes(text.getvalue().removesuffix("\r\n"))

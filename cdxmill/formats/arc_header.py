@@ -22,17 +22,39 @@ KNOWN_SCHEME = re.compile(rb"(?:https?|ftp|dns|whois|filedesc|metadata|urn|mailt
 
 _SCHEME = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
 _LENGTH = re.compile(rb"-?\d+")
+_YEAR = re.compile(rb"(?:19|20)\d\d")
+_DIGITS = re.compile(rb"\d{4,18}")
 _WHOLE_DATE = re.compile(rb"\d{14,18}")
+_LONG_DATE = re.compile(rb"\d{8,18}")
 _DATE = re.compile(rb"\d{4,18}|-")
 _ADDRESS = re.compile(rb"[0-9a-fA-F.:]+|-")
+_NEXT_HEADER = re.compile(
+    rb"[^ ]+ (?:[0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F.:]*|-)(?: [0-9]*(?: [^ ]*(?: [0-9]*)?)?)?(?=%b)"
+    % KNOWN_SCHEME.pattern
+)
+"""A part of a header line that has more than the URL, before the start of another header line."""
+_URL_IN_URL = re.compile(rb"[A-Za-z0-9 ](?=https?://)")
 _FIELDS_OF_2 = 10
+
+
+class VersionError(ValueError):
+    """The header line is of ARC 2.0. The text is the reason."""
+
+
+class BrokenLineError(ValueError):
+    """The header line breaks off, and the one of the next record follows at position `next`."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__("another record starts inside the header line")
+        self.next = position
 
 
 def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
     """The fields of the header line that `data` starts with, by their WARC names, and the position of the block.
 
-    None if the first line is not an ARC header. Raises ValueError for a header line of ARC 2.0.
+    None if the first line is not an ARC header. Raises VersionError, BrokenLineError.
     A URL may contain spaces. Therefore the fields are counted from the end, as other readers do.
+    An address, a date or a type may have any value, as other readers do, but not all of them.
 
     >>> parse_arc_header(b"http://a.b/ 1.2.3.4 20080430204825 text/html 10\\n")[0][b"content-length"]
     b'10'
@@ -43,14 +65,16 @@ def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
     if len(parts) != 5:
         return None
     if _is_version_2(line.split(b" ")):
-        raise ValueError("ARC version 2 is not supported")
+        raise VersionError("ARC version 2 is not supported")
     url, address, date, mime, length = parts
-    if not (_SCHEME.match(url) and _ADDRESS.fullmatch(address)):
+    if not _SCHEME.match(url):
         return None
     if not (_LENGTH.fullmatch(length) or _WHOLE_DATE.fullmatch(date)):
         return None
-    if not ((_DATE.fullmatch(date) and b"/" in mime) or (date.isdigit() and 8 <= len(date) <= 18)):
+    if not (_ADDRESS.fullmatch(address) or _YEAR.match(date) or b"/" in mime):
         return None
+    if b" " in url and (next_header := _NEXT_HEADER.match(url)):
+        raise BrokenLineError(next_header.end())
     is_first = url.startswith(b"filedesc://")
     return {
         b"warc-type": b"warcinfo" if is_first else b"response",
@@ -60,6 +84,28 @@ def parse_arc_header(data: bytes | bytearray) -> tuple[Headers, int] | None:
         b"content-type": mime,
         b"content-length": length,
     }, end + 1
+
+
+def is_usual(headers: Headers) -> bool:
+    """Whether a header line has a usual address and date. Lines of other texts hardly ever have them."""
+    date, mime = headers[b"warc-date"], headers[b"content-type"]
+    if not _ADDRESS.fullmatch(headers[b"warc-ip-address"]):
+        return False
+    return bool((_DATE.fullmatch(date) and b"/" in mime) or _LONG_DATE.fullmatch(date))
+
+
+def odd_field(headers: Headers) -> str | None:
+    """What is odd about the fields of a header line; None if nothing is."""
+    address, date = headers[b"warc-ip-address"], headers[b"warc-date"]
+    if not _ADDRESS.fullmatch(address):
+        return f"odd address in the ARC header ({address[:40].decode('latin-1')!r})"
+    if not _DIGITS.fullmatch(date):
+        return f"odd date in the ARC header ({date[:40].decode('latin-1')!r})"
+    if _URL_IN_URL.search(headers[b"warc-target-uri"]):
+        return (
+            "the URL has another URL inside; if the header of a record breaks off here, that record is lost"
+        )
+    return None
 
 
 def _is_version_2(fields: list[bytes]) -> bool:

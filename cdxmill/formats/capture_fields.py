@@ -7,6 +7,8 @@ CDX    <urlkey> <timestamp> <url> ...                        7, 9, 10 or 11 fiel
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import quote
@@ -32,6 +34,9 @@ _COLUMNS = {
         (*CDX11, *ORIGINAL),
     )
 }
+FIELDS = (*CDX11, "mime-detected", "charset", "languages", "truncated", "method", "requestBody", *ORIGINAL)
+"""The fields that cdxmill and pywb write. Other tools write more."""
+
 ALSO = {
     "u": "url",
     "original": "url",
@@ -48,25 +53,34 @@ ALSO = {
 }
 """Other names of fields, in filters and as JSON keys."""
 
+_PAIRLESS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Halves of surrogate pairs that do not stand for a byte."""
+
 _EXACT = frozenset((str, int, bool, type(None)))
 """Types of values that orjson always reads like `json`."""
 
 
 def parse_fields(line: bytes) -> Fields:
-    """All fields of a line, in their order. Raises ValueError.
+    """All fields of a line, in their order, as pywb gives them: a URL that is not ASCII is quoted. Raises ValueError.
 
     >>> parse_fields(b'com,a)/ 2020 {"url": "http://a.com/", "statuscode": 200}')
     {'urlkey': 'com,a)/', 'timestamp': '2020', 'url': 'http://a.com/', 'status': 200}
     """
+    fields = stored_fields(line)
+    url = fields.get("url")
+    if isinstance(url, str) and not url.isascii() and is_cdxj(line):
+        fields["url"] = quote(text_to_bytes(url), safe=":/")
+    return fields
+
+
+def stored_fields(line: bytes) -> Fields:
+    """All fields of a line as they are stored, in their order. Raises ValueError."""
     line = line.rstrip()
     parts = line.split(b" ", 2)
     if len(parts) == 3 and parts[2].startswith(b"{"):
         found = parse_object(parts[2])
         fields: Fields = {"urlkey": _text(parts[0]), "timestamp": _text(parts[1])}
         fields.update(found if ALSO.keys().isdisjoint(found) else _renamed(found))
-        url = fields.get("url")
-        if isinstance(url, str) and not url.isascii():
-            fields["url"] = quote(url.encode("utf-8", "surrogateescape"), safe=":/")
         return fields
     values = _text(line).split(" ")
     if len(values) not in _COLUMNS:
@@ -76,12 +90,31 @@ def parse_fields(line: bytes) -> Fields:
     return dict(zip(_COLUMNS[len(values)], values, strict=True))
 
 
+def is_cdxj(line: bytes) -> bool:
+    """Whether a line is CDXJ: its third field starts a JSON object.
+
+    >>> is_cdxj(b'com,a)/ 2020 {"url": "http://a.com/"}'), is_cdxj(b"com,a)/ 2020 http://a.com/{")
+    (True, False)
+    """
+    parts = line.split(b" ", 2)
+    return len(parts) == 3 and parts[2].startswith(b"{")
+
+
 def _renamed(found: Fields) -> Fields:
     return {ALSO.get(name, name): value for name, value in found.items()}
 
 
 def _text(line: bytes) -> str:
     return line.decode("utf-8", "surrogateescape")
+
+
+def text_to_bytes(text: str) -> bytes:
+    """The UTF-8 of fields. Bytes that were not UTF-8 come back; half of a surrogate pair is escaped.
+
+    >>> text_to_bytes("\\udcff \\ud800")
+    b'\\xff \\\\ud800'
+    """
+    return _PAIRLESS.sub(lambda half: f"\\u{ord(half[0]):04x}", text).encode("utf-8", "surrogateescape")
 
 
 def parse_object(data: bytes) -> Fields:
@@ -104,12 +137,20 @@ def parse_object(data: bytes) -> Fields:
 
 def _parse_any_object(text: str) -> Fields:
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_float=_finite, parse_constant=str)
     except ValueError as error:
         raise ValueError(f"invalid JSON in a line ({error}): {text[:80]!r}") from None
+    except RecursionError:
+        raise ValueError(f"invalid JSON in a line (too many nested values): {text[:80]!r}") from None
     if not isinstance(found, dict):
         raise ValueError(f"the JSON of a line is not an object: {text[:80]!r}")
     return found
+
+
+def _finite(text: str) -> float | str:
+    """A number. One that is too large for a float stays text, as NaN does: JSON has neither."""
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 def field_reader(name: str) -> Callable[[bytes], str]:
@@ -123,7 +164,7 @@ def field_reader(name: str) -> Callable[[bytes], str]:
     """
     name = ALSO.get(name, name)
     if name == "urlkey":
-        return lambda line: line[: line.find(b" ")].decode("utf-8", "surrogateescape")
+        return lambda line: line.partition(b" ")[0].decode("utf-8", "surrogateescape")
     if name == "timestamp":
         return lambda line: timestamp_of_line(line).decode("utf-8", "surrogateescape")
     start = b'"%b": "' % name.encode("utf-8", "surrogateescape")
@@ -133,7 +174,9 @@ def field_reader(name: str) -> Callable[[bytes], str]:
         found = line.rfind(start)
         if found >= 0 and b"\\" not in line and line.count(b"{") == 1 and line.isascii():
             found += size
-            return line[found : line.index(b'"', found)].decode()
+            end = line.find(b'"', found)
+            if end >= 0:
+                return line[found:end].decode()
         return str(parse_fields(line).get(name, ""))
 
     return read

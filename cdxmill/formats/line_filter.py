@@ -10,17 +10,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
-from cdxmill.formats.capture_fields import field_reader
+from cdxmill.formats.capture_fields import ALSO, FIELDS, field_reader
 
 Passes = Callable[[bytes], bool]
 
+_NO_COLON = re.compile(
+    rf"({'|'.join(map(re.escape, (*FIELDS, *(name for name in ALSO if len(name) > 1))))})([!=~]+)(.*)", re.S
+)
+"""The name of a field and an operator in its place. As part of a line, that is hardly ever wanted."""
 
-def parse_filter(text: str) -> Passes:
-    """The filter as a function of a line. Without `FIELD:`, it applies to the whole line. Raises ValueError.
+
+class Filter(NamedTuple):
+    """A filter: its field, None if it applies to the whole line, and a function from a line to whether it passes."""
+
+    field: str | None
+    passes: Passes
+
+
+def parse_filter(text: str) -> Filter:
+    """The filter. Without `FIELD:`, it applies to the whole line. Raises ValueError.
 
     >>> line = b'com,a)/ 2020 {"mime": "text/html", "status": "200"}'
-    >>> [parse_filter(text)(line) for text in ("=status:200", "!=status:200", "~mime:.*html", "mime:text", "2020")]
+    >>> texts = ("=status:200", "!=status:200", "~mime:.*html", "mime:text", "2020")
+    >>> [parse_filter(text).passes(line) for text in texts]
     [True, False, True, True, True]
     """
     rest = text.removeprefix("!")
@@ -31,11 +45,21 @@ def parse_filter(text: str) -> Passes:
             f"invalid filter {text!r}: it is empty; expected e.g. =status:200, ~mime:.*html or !mime:image/"
         )
     name, colon, value = rest.partition(":")
-    read = field_reader(name) if colon and name else _whole
+    if not colon and (confused := _NO_COLON.match(rest)) is not None:
+        raise ValueError(f"invalid filter {text!r}: expected {_meant(confused)}")
+    field = name if colon and name else None
+    read = _whole if field is None else field_reader(field)
     matches = _matcher(operator, value if colon else rest, text)
     if inverted:
-        return lambda line: not matches(read(line))
-    return lambda line: matches(read(line))
+        return Filter(field, lambda line: not matches(read(line)))
+    return Filter(field, lambda line: matches(read(line)))
+
+
+def _meant(confused: re.Match[str]) -> str:
+    """The filter that a text such as `status!=200` should have been."""
+    name, sign, value = confused.groups()
+    operator = ("!" if "!" in sign else "") + ("~" if "~" in sign else "=")
+    return f"{operator}{name}:{value}"
 
 
 def _whole(line: bytes) -> str:

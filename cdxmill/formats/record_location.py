@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
-from cdxmill.formats.capture_fields import parse_fields
+from cdxmill.formats.capture_fields import is_cdxj, stored_fields
 from cdxmill.formats.convert import FIELDS, convert_line
+
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+"""Larger numbers are beyond the end of any file, and beyond what a file system takes."""
+_LENGTH = re.compile(r"0*[1-9]\d{0,17}", re.ASCII)
 
 
 class RecordLocation(NamedTuple):
@@ -31,15 +36,28 @@ def record_location(line: bytes) -> RecordLocation:
     >>> record_location(b"com,a)/ 2020 http://a.com/ text/html 200 X - 7 a.gz")[:3]
     ('a.gz', 7, None)
     """
-    if line.count(b" ") == FIELDS - 1 and b" {" not in line:
+    if line.count(b" ") == FIELDS - 1 and not is_cdxj(line):
         line = convert_line(line)
-    fields = {name: str(value) for name, value in parse_fields(line).items()}
+    fields = {name: str(value) for name, value in stored_fields(line).items()}
     filename, offset, length = (fields.get(name, "") for name in ("filename", "offset", "length"))
-    if not filename or not offset.isdecimal() or (length not in ("", "-") and not length.isdecimal()):
+    has_length = length not in ("", "-")
+    if (
+        not _is_name(filename)
+        or not _NUMBER.fullmatch(offset)
+        or (has_length and not _LENGTH.fullmatch(length))
+    ):
         raise ValueError(f"the line has no valid filename, offset and length: {line[:80]!r}")
     return RecordLocation(
         filename,
         int(offset),
-        int(length) if length.isdecimal() else None,
+        int(length) if has_length else None,
         *(fields.get(name, "") for name in ("url", "timestamp", "mime", "digest")),
     )
+
+
+def _is_name(filename: str) -> bool:
+    """Whether a file can have this name."""
+    try:
+        return b"\0" not in (filename.encode("utf-8", "surrogateescape") or b"\0")
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False

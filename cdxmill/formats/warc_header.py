@@ -3,18 +3,29 @@
 As lenient as warcio, so that warcio can read every record that gets an index line. Accepted
 are bare LF, folded lines, names in any case and lines without a colon, which are dropped.
 Of two equal names the first counts.
+
+A record may break off inside its header, and the next one follows. Both then look like one header, in which
+fields occur twice that a header has once. Such a header is refused.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from cdxmill.capture import Headers
 
 VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\n]*\n", re.I)
 MAX_HEADER = 1 << 20
 
-_SECOND_VERSION = re.compile(rb"^WARC/(?:1\.[01]|0\.1[78])\s*$", re.M)
+_ONCE = (b"warc-type", b"warc-record-id", b"warc-date", b"warc-target-uri", b"content-length")
+"""Fields that a header may have once."""
+
+_IDENTITY = (b"warc-record-id", b"warc-target-uri", b"content-length")
+"""Of these, two different values show that two headers were joined. More than two values do not."""
+_SECOND_VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]*\n")
+_MOST_VERSIONS = 8
+"""More version lines than legal values can explain. Without a limit, the time could grow with the square of the size."""
 _PLAIN_NAME = re.compile(rb"[!-9;-~]{1,64}")
 _MAX_NAMES = 10_000
 _VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
@@ -35,7 +46,7 @@ _names: dict[bytes, bytes] = {}
 def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
     """The header fields that `data` starts with, and the position of the content block.
 
-    Names are lower case, values are stripped. Raises HeaderError if `data` starts with no header,
+    Names and the record type are lower case, values are stripped. Raises HeaderError if `data` starts with no header,
     UnfinishedHeader if the header does not end inside `data` or the first 1 MiB.
 
     >>> parse_warc_header(b"WARC/1.0\\r\\nWARC-Type: response\\r\\nContent-Length: 0\\r\\n\\r\\n")
@@ -53,8 +64,17 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
             and b":  " not in head
             and head[-1:] != b" "
         ):
-            return headers, end + 4
-    return _parse_odd_header(data)
+            return _in_lower_case(headers), end + 4
+    headers, end = _parse_odd_header(data)
+    return _in_lower_case(headers), end
+
+
+def _in_lower_case(headers: Headers) -> Headers:
+    """`headers` with the record type in lower case: `WARC-Type: Response` is a response."""
+    kind = headers.get(b"warc-type")
+    if kind is not None and not kind.islower():
+        headers[b"warc-type"] = kind.lower()
+    return headers
 
 
 def _plain_fields(lines: list[bytes]) -> dict[bytes, bytes]:
@@ -86,9 +106,43 @@ def _parse_odd_header(data: bytes | bytearray) -> tuple[Headers, int]:
     headers, end = parse_fields(data, version.end())
     if end < 0:
         raise UnfinishedHeader("incomplete record header (no blank line ends it)")
-    if _SECOND_VERSION.search(data, version.end(), end):
+    head = bytes(data[len(b"WARC/1.0") : end])
+    if _has_second_record(head):
         raise HeaderError("another record starts inside the record header")
+    fields = _fields_of_once(head)
+    for name in _IDENTITY:
+        if len(set(fields.get(name, ()))) == len(fields.get(name, ())) == 2:
+            raise HeaderError(f"{name.decode()} occurs twice in the record header, with different values")
     return headers, end
+
+
+def _has_second_record(head: bytes) -> bool:
+    """Whether `head`, a header from its version number on, is the start of one header and all of another one.
+
+    The version line of the second record may follow a part of a line. But a legal value may end like it, too:
+    `WARC-Target-URI: http://a.com/WARC/1.0`. Then no field of _ONCE is on both sides.
+    """
+    versions = list(islice(_SECOND_VERSION.finditer(head), _MOST_VERSIONS))
+    return len(versions) == _MOST_VERSIONS or any(_is_second(version, head) for version in versions)
+
+
+def _is_second(version: re.Match[bytes], head: bytes) -> bool:
+    line = head[head.rfind(b"\n", 0, version.start()) + 1 : version.start()]
+    if b":" not in line and line[:1] not in (b" ", b"\t"):
+        return True
+    before, after = _fields_of_once(head[: version.start()]), _fields_of_once(head[version.end() :])
+    return not before.keys().isdisjoint(after)
+
+
+def _fields_of_once(head: bytes) -> dict[bytes, list[bytes]]:
+    """The values of each field of _ONCE."""
+    found: dict[bytes, list[bytes]] = {}
+    for line in head.split(b"\n"):
+        name, colon, value = line.partition(b":")
+        name = name.rstrip(b" \t").lower()
+        if colon and name in _ONCE:
+            found.setdefault(name, []).append(value.strip())
+    return found
 
 
 def parse_fields(data: bytes | bytearray, start: int) -> tuple[Headers, int]:

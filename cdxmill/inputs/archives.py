@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import posixpath
 import re
 import sys
-from collections.abc import Iterator
+import zlib
 from pathlib import Path
+from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.inputs.named import SCHEME, Input, find_named, without_host
+from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, check_name, without_host
+from cdxmill.running.failures import Failures
 from cdxmill.storage.choose import is_remote, read_bytes
 
-_ARCHIVE = re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$", re.I)
+_ARCHIVES = Wanted(
+    "archives",
+    re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$", re.I),
+    "in directories, cdxmill searches for .warc, .arc, .wat and .wet files, also with .gz or .zst",
+)
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Manifest(NamedTuple):
+    """The options --manifest and --root."""
+
+    path: str
+    root: str = ""
 
 
 def find_archives(
-    named: list[str], manifest: str | None, root: str | None, dir_root: str | None
+    named: list[str], manifest: Manifest | None, dir_root: str | None, failures: Failures
 ) -> list[Input]:
     """The archives that the user named, in order.
 
     A folder stands for all files below it that have the name of an archive. File names in index lines
     are relative to `dir_root`. Without it, a file that was named has its base name, a file of a folder
     its path below the folder, and an entry of the manifest is used as written.
-    Raises UsageError if the manifest cannot be read, InputError if a remote folder cannot be listed.
+    Inputs that cannot be listed are reported to `failures`, and what was skipped in folders. Raises UsageError
+    if there is no archive or the manifest cannot be read, InputError if nothing could be listed.
     """
-    found = list(find_named(named, _ARCHIVE))
+    search = Search(_ARCHIVES, failures)
+    for name in named:
+        search.add(name)
     if manifest is not None:
-        found += _listed(manifest, root or "")
+        _add_listed(search, manifest)
+    found = search.finish(named if manifest is None else [*named, manifest.path])
     if dir_root is not None:
         found = [
             entry
@@ -40,27 +59,37 @@ def find_archives(
     return found
 
 
-def _listed(manifest: str, root: str) -> Iterator[Input]:
-    for number, line in enumerate(_manifest_text(manifest).split("\n"), 1):
-        entry = line.split("\t")[-1].strip()
+def _add_listed(search: Search, manifest: Manifest) -> None:
+    """Add the entries of a manifest: of each line the last tab-separated field that is not empty."""
+    for number, line in enumerate(_manifest_text(manifest.path).split("\n"), 1):
+        fields = [field.strip() for field in line.split("\t")]
+        entry = next((field for field in reversed(fields) if field), "")
         if not entry or line.startswith("#"):
             continue
         is_relative = not (entry.startswith("/") or SCHEME.match(entry))
-        path = posixpath.join(root, entry) if is_relative else entry
+        path = posixpath.join(manifest.root, entry) if is_relative else entry
         filename = (
             entry if is_relative else posixpath.basename(entry) if entry[0] == "/" else without_host(entry)
         )
-        yield Input(path, filename, f"{manifest}:{number}: {path}", entry)
+        label = f"{manifest.path}:{number}: {path}"
+        try:
+            check_name(path, label)
+        except InputError as error:
+            search.fail(error)
+        else:
+            search.inputs.append(Input(path, filename, label, entry))
 
 
 def _manifest_text(manifest: str) -> str:
     try:
         if manifest == "-":
-            data = sys.stdin.buffer.read()
+            data = b"" if sys.stdin is None else sys.stdin.buffer.read()
         else:
             data = read_bytes(manifest) if is_remote(manifest) else Path(manifest).read_bytes()
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
-    except (OSError, EOFError, InputError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, InputError) as error:
         raise UsageError(f"the manifest {manifest} cannot be read ({error})") from None
-    return data.decode("utf-8", "surrogateescape")
+    if data.startswith(_UTF16):
+        return data.decode("utf-16", "replace")
+    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")

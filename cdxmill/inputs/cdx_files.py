@@ -7,55 +7,80 @@ from collections.abc import Callable, Iterator
 
 from cdxmill.errors import InputError
 from cdxmill.formats.gzip_member import MAGIC
-from cdxmill.inputs.named import find_named
+from cdxmill.inputs.named import Search, Wanted
 from cdxmill.running.counted_reads import counted
+from cdxmill.running.failures import Failures
 from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.lines.check_lines import LineCheck, LineError, checked
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, Window
-from cdxmill.storage.choose import is_remote, open_ranges
+from cdxmill.storage.choose import is_remote
+from cdxmill.storage.unchanged import open_unchanged
 
 REBUILD = "rebuild this index"
 
 _LOCAL_CHUNK = 1 << 18
 """Bytes per read of a local file: larger reads cost more, because their memory is new each time."""
 
-_CDX = re.compile(r"\.cdxj?(\.gz)?$", re.I)
+_CDX = Wanted(
+    "CDX files",
+    re.compile(r"\.cdxj?(\.gz)?$", re.I),
+    "in directories, cdxmill searches for .cdx, .cdxj, .cdx.gz and .cdxj.gz files; for the shards of a cluster write"
+    " DIR/cdx-*.gz",
+)
 
 
-def find_cdx_files(named: list[str]) -> list[str]:
+def find_cdx_files(named: list[str], failures: Failures) -> list[str]:
     """The CDX files that the user named: files, globs, and folders with `*.cdx`, `*.cdxj`, also `.gz`.
 
-    Also as s3 and hdfs URLs; an http URL is one file. Raises InputError if a folder there cannot be listed.
+    Also as s3 and hdfs URLs; an http URL is one file. Inputs that cannot be listed are reported to `failures`, and
+    what was skipped in folders. Raises UsageError if there is no file, InputError if nothing could be listed.
     """
-    return [entry.path for entry in find_named(named, _CDX)]
+    search = Search(_CDX, failures)
+    for name in named:
+        search.add(name)
+    return [entry.path for entry in search.finish(named)]
 
 
 def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:
     """The text of the CDX file at a path or URL, in pieces; `chunk` bytes are read at a time.
 
-    Raises InputError if it cannot be read or is corrupt.
+    Each piece is checked before it is passed on. Raises InputError if the file cannot be read, is empty or
+    corrupt, or has a line that is no CDX line.
     """
-    with open_ranges(path) as read_at:
+    with open_unchanged(path) as read_at:
+        window = Window(counted(read_at), chunk or _chunk(path))
+        if not window.get(0, 1):
+            raise InputError(path, "the file is empty", REBUILD)
         try:
-            yield from read_content(Window(counted(read_at), chunk or _chunk(path)))
-        except MemberError as error:
+            yield from checked(read_content(window))
+        except (MemberError, LineError) as error:
             raise InputError(path, str(error), REBUILD) from None
 
 
 def read_sorted(path: str, most: int, take: Callable[[bytes], object]) -> SeekPoints | None:
     """Pass the text of a gzip CDX file to `take`, in pieces; the result makes the file a sorted run.
 
-    None if it cannot be one: it is not gzip, not sorted or corrupt, or a gzip member has more than `most`
-    plain bytes. Some of the text may have been passed then. Raises InputError if the file cannot be read.
+    None if it cannot be one: it is not gzip, not sorted or corrupt, has a line that is no CDX line, or a gzip
+    member has more than `most` plain bytes. Some of the text may have been passed then. Raises InputError if the file cannot be read.
     """
-    with open_ranges(path) as read_at:
+    check = LineCheck()
+
+    def take_checked(piece: bytes) -> None:
+        check.take(piece)
+        take(piece)
+
+    with open_unchanged(path) as read_at:
         window = Window(counted(read_at), _chunk(path))
-        try:
-            is_gzip = window.get(0, len(MAGIC)) == MAGIC
-            return note_seek_points(window, most, take) if is_gzip else None
-        except MemberError:
+        if window.get(0, len(MAGIC)) != MAGIC:
             return None
+        try:
+            seek_points = note_seek_points(window, most, take_checked)
+            check.end()
+        except (MemberError, LineError):
+            return None
+    return seek_points
 
 
 def _chunk(path: str) -> int:

@@ -1,19 +1,26 @@
-"""The inputs that the user named (files, folders, globs, URLs) -> files."""
+"""The inputs that the user named (files, folders, globs, URLs) -> files. What is skipped or cannot be listed is reported."""
 
 from __future__ import annotations
 
-import glob
 import os
 import posixpath
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from cdxmill.storage.choose import exists, is_listed, join
+from cdxmill.errors import InputError, UsageError
+from cdxmill.inputs.skipped import Skipped
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.storage.choose import exists, is_listed, is_remote, join, local_path, scheme_of
+from cdxmill.storage.listing import UNFINISHED, Listing
+from cdxmill.storage.local_walk import SPECIAL, list_below, list_like
 from cdxmill.storage.walk import files_below, files_like, is_glob
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
+_LONGEST = 255
+"""Bytes of a file name. No local file has a longer one."""
+_SHOWN = 3
+"""Inputs that a message names, of many."""
 
 
 class Input(NamedTuple):
@@ -25,6 +32,141 @@ class Input(NamedTuple):
     name: str = ""
 
 
+class Wanted(NamedTuple):
+    """What is searched in folders: its name in messages, the names that its files have, and advice if there is none."""
+
+    what: str
+    pattern: re.Pattern[str]
+    hint: str
+
+
+class Search:
+    """A search for the files that the user named. Use `add` for each input, then `finish` once."""
+
+    def __init__(self, wanted: Wanted, failures: Failures) -> None:
+        self._wanted, self._failures = wanted, failures
+        self._skipped = Skipped()
+        self._empty: list[str] = []
+        self._errors: list[InputError] = []
+        self.inputs: list[Input] = []
+
+    def add(self, named: str) -> None:
+        """Add the files that an input stands for: itself, or the files below a folder or of a glob."""
+        before = len(self.inputs) + len(self._errors)
+        try:
+            check_name(named)
+            if is_listed(named):
+                self._add_listed(named)
+            else:
+                self._add_local(named)
+        except InputError as error:
+            self.fail(error)
+        if len(self.inputs) + len(self._errors) == before:
+            self._empty.append(named)
+
+    def fail(self, error: InputError) -> None:
+        """Note an input that cannot be read or listed, to be reported."""
+        self._errors.append(error)
+
+    def finish(self, named: Sequence[str]) -> list[Input]:
+        """The files of all inputs, which are `named`. Reports what was skipped, and inputs that have no file.
+
+        Raises UsageError if there is no file at all, InputError if the reason is that inputs cannot be listed.
+        """
+        last = None if self.inputs or not self._errors else self._errors.pop()
+        for error in self._errors:
+            self._failures.report(Failure.from_error(error))
+        if last is not None:
+            raise last
+        if not self.inputs:
+            skipped = f" ({self._skipped})" if self._skipped else ""
+            raise UsageError(f"no {self._wanted.what} found in {_some(named)}{skipped}; {self._wanted.hint}")
+        if self._skipped:
+            self._failures.note(f"{_some(self._skipped.folders)}: note: {self._skipped}")
+        for path in self._empty:
+            if is_glob(path):
+                self._failures.add(path, None, "no file matches", "check the pattern")
+            else:
+                self._failures.add(path, None, f"no {self._wanted.what} found", self._wanted.hint)
+        return self.inputs
+
+    def _add_local(self, named: str) -> None:
+        path = _path_of(named)
+        if os.path.isdir(path):  # noqa: PTH112 - reports no error
+            self._take(list_below(path), path)
+        elif is_glob(named) and not scheme_of(named) and not os.path.lexists(path):
+            self._take(list_like(path), None, path)
+        else:
+            self.inputs.append(Input(named, posixpath.basename(without_host(named)), named))
+
+    def _add_listed(self, url: str) -> None:
+        """A URL whose folders can be listed. If its name is that of a wanted file, it is taken for a file."""
+        if is_glob(url) and not exists(url):
+            self._take(files_like(url), None, url)
+        elif self._wanted.pattern.search(url):
+            self.inputs.append(Input(url, posixpath.basename(url), url))
+        else:
+            listing = files_below(url)
+            if not listing.files and not url.endswith("/"):
+                self.inputs.append(Input(url, posixpath.basename(url), url))
+            self._take(listing, url)
+
+    def _take(self, found: Listing, folder: str | None, pattern: str = "") -> None:
+        """Take the wanted files of a folder, or all files of a glob without a folder."""
+        for error in found.errors:
+            self.fail(error)
+        for path, kind in found.others:
+            if kind == SPECIAL and (folder is None or self._wanted.pattern.search(path)):
+                self.fail(InputError(path, f"is a {kind}", "name a file"))
+            else:
+                self._skipped.add(folder or pattern, kind)
+        names = [*found.files, *found.links]
+        if folder is not None:
+            names = self._wanted_of(names, folder)
+        names, twice = _without_twins(names, set(found.links))
+        for _ in range(twice):
+            self._skipped.add(folder or pattern, "link to a file that is taken already")
+        start = 0 if folder is None else len(join(folder, ""))
+        for path in sorted(names):
+            self.inputs.append(Input(path, path[start:] if start else posixpath.basename(path), path))
+
+    def _wanted_of(self, paths: Iterable[str], folder: str) -> list[str]:
+        taken = []
+        start = len(join(folder, ""))
+        for path in paths:
+            if UNFINISHED in path[start:].split("/")[:-1]:
+                self._skipped.add(folder, f"in {UNFINISHED}")
+            elif self._wanted.pattern.search(path):
+                taken.append(path)
+            else:
+                self._skipped.add_file(folder, path)
+        return taken
+
+
+def check_name(path: str, label: str = "") -> None:
+    """Raise InputError, with the path or its label, if no file can have this path or URL."""
+    reason = ""
+    if not path:
+        reason = "the name is empty"
+    elif "\0" in path:
+        reason = "the name has a NUL character"
+    elif not is_remote(path) and any(len(os.fsencode(step)) > _LONGEST for step in path.split("/")):
+        reason = f"a name in the path has more than {_LONGEST} bytes"
+    if reason:
+        label = label or path
+        raise InputError(
+            label if len(label) < _LONGEST else f"{label[:_LONGEST]}...", reason, "check the name"
+        )
+
+
+def _path_of(named: str) -> str:
+    """The path of a file URL; all else as it is."""
+    try:
+        return local_path(named)
+    except InputError:
+        return named
+
+
 def without_host(path: str) -> str:
     """A URL without scheme and host, an http URL also without its query; a path unchanged."""
     if path.lower().startswith(("http://", "https://")):
@@ -32,45 +174,23 @@ def without_host(path: str) -> str:
     return SCHEME.sub("", path)
 
 
-def find_named(named: list[str], pattern: re.Pattern[str]) -> Iterator[Input]:
-    """The files that `named` stands for. Of a folder, the files whose names match `pattern`."""
-    for name in named:
-        if is_listed(name):
-            yield from _elsewhere(name, pattern)
-        elif _is_folder(name):
-            for path in sorted(_walk(name)):
-                if pattern.search(path) or _is_folder(path):
-                    yield Input(path, os.path.relpath(path, name), path)
-        elif glob.has_magic(name) and not Path(name).exists():
-            matches = sorted(glob.glob(name, recursive=True))  # noqa: PTH207 - absolute patterns too
-            files = [match for match in matches if not Path(match).is_dir()]
-            yield from (Input(path, posixpath.basename(path), path) for path in files or [name])
-        else:
-            yield Input(name, posixpath.basename(without_host(name)), name)
+def _without_twins(paths: list[str], links: set[str]) -> tuple[list[str], int]:
+    """`paths` with one name for each file, and the number of the names that were dropped.
+
+    A name without hidden folders wins, then one that is no link: the stores of git-annex are hidden.
+    """
+    if not links:
+        return paths, 0
+    best: dict[str, tuple[bool, bool, str]] = {}
+    for path in paths:
+        rank = "/." in path, path in links, path
+        real = os.path.realpath(path)
+        best[real] = min(best.get(real, rank), rank)
+    return [path for _, _, path in best.values()], len(paths) - len(best)
 
 
-def _elsewhere(name: str, pattern: re.Pattern[str]) -> Iterator[Input]:
-    """The files that an s3 or hdfs URL stands for. If its name matches `pattern`, it is taken for a file."""
-    if is_glob(name) and not exists(name):
-        yield from (Input(url, posixpath.basename(url), url) for url in list(files_like(name)) or [name])
-        return
-    found = [] if pattern.search(name) else list(files_below(name))
-    if not found:
-        yield Input(name, posixpath.basename(name), name)
-    start = len(join(name, ""))
-    yield from (Input(url, url[start:], url) for url in found if pattern.search(url))
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return Path(path).is_dir()
-    except OSError:
-        return False
-
-
-def _walk(folder: str) -> Iterator[str]:
-    """All files below, and the folders that cannot be read, so that they are reported as failures."""
-    closed: list[str] = []
-    for parent, _, names in os.walk(folder, onerror=lambda error: closed.append(str(error.filename))):
-        yield from (os.path.join(parent, name) for name in names)  # noqa: PTH118
-    yield from closed
+def _some(names: Sequence[str]) -> str:
+    """`a, b, c and 4 more`."""
+    if len(names) <= _SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"

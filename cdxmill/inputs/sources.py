@@ -1,8 +1,8 @@
 """The inventory of the CDX inputs: what a run asks about each of them, once, before it reads them.
 
 For a remote file each question is a request. So size, time and first bytes are asked for together.
-Everything that is decided before the files are read is computed from them: notes on empty files, the
-kind of lines, the groups for the tasks, the ceiling of the sample, the total for the progress, and the
+Everything that is decided before the files are read is computed from them: the kind of
+lines, the groups for the tasks, the ceiling of the sample, the total for the progress, and the
 fingerprint of the run.
 """
 
@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.cdx_files import read_pieces
-from cdxmill.running.failures import Failures
 from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.lines.check_lines import fields_of, name_of
 from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.window import Window
@@ -41,7 +41,7 @@ _FAR, _FAR_READ = 4 << 20, 1 << 18
 
 
 class Flavour(NamedTuple):
-    """The kind of a file's lines: CDXJ, or CDX with a number of fields."""
+    """The kind of a file's lines: CDXJ, or CDX with a number of fields. See `fields_of`."""
 
     name: str
     fields: int
@@ -136,13 +136,6 @@ def _size_and_time(path: str) -> tuple[int, float]:
     return (entry.size, entry.modified) if entry is not None else (0, 0)
 
 
-def note_empty(sources: Iterable[Source], failures: Failures) -> None:
-    """Print a note for each empty file: it may have been truncated."""
-    for source in sources:
-        if source.is_empty:
-            failures.note(f"{source.path}: note: the file is empty")
-
-
 def check_flavours(sources: Iterable[Source]) -> Source | None:
     """The first source whose flavour is known. Raises UsageError if another source has another flavour."""
     first: Source | None = None
@@ -170,10 +163,8 @@ def _flavour(source: Source, head: bytes) -> Flavour | None:
         line = _first_line(chain(read_pieces(source.path, _FAR_READ), (b"\n",)))
     if line is None:
         return None
-    fields = line.split(b" ")
-    if len(fields) > 2 and fields[2].startswith(b"{"):
-        return Flavour("CDXJ", 3)
-    return Flavour(f"CDX with {len(fields)} fields", len(fields))
+    fields = fields_of(line)
+    return None if fields is None else Flavour(name_of(fields), fields)
 
 
 def _first_line(pieces: Iterable[bytes]) -> bytes | None:

@@ -9,6 +9,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.split_points import format_sequence_file, format_text, parse
 from cdxmill.storage.choose import (
     PathOrUrl,
+    check_absent,
     read_bytes,
     write_atomic,
 )
@@ -22,11 +23,23 @@ def write_splits(points: Sequence[bytes], path: PathOrUrl) -> None:
 
     If `path` itself ends in `.seq`, it is the SequenceFile, and the text beside it ends in `.txt`.
     """
-    stem, ending = posixpath.splitext(str(path))
-    with write_atomic(f"{stem}.txt" if ending == ".seq" else path) as file:
+    text, sequence = _names(path)
+    with write_atomic(text) as file:
         file.write(format_text(points))
-    with write_atomic(f"{stem}.seq") as file:
+    with write_atomic(sequence) as file:
         file.write(format_sequence_file(points))
+
+
+def check_splits_absent(path: PathOrUrl) -> None:
+    """Raise UsageError if `write_splits` would overwrite a file."""
+    for name in _names(path):
+        check_absent(name)
+
+
+def _names(path: PathOrUrl) -> tuple[str, str]:
+    """The text file and the SequenceFile."""
+    stem, ending = posixpath.splitext(str(path))
+    return f"{stem}.txt" if ending == ".seq" else str(path), f"{stem}.seq"
 
 
 def read_splits(path: PathOrUrl) -> list[bytes]:

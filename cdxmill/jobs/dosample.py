@@ -16,6 +16,7 @@ from cdxmill.commands.split_points import points_of_cluster
 from cdxmill.errors import CdxmillError, UsageError
 from cdxmill.jobs.sample_job import SampleCDXJob
 from cdxmill.jobs.seqfileutils import write_split_files
+from cdxmill.messages import say
 
 
 def main() -> int:
@@ -48,7 +49,7 @@ def from_cluster() -> int:
         found = points_of_cluster(options.from_cluster, options.shards)
         write_split_files(found.points, options.splitfile)
     except CdxmillError as error:
-        print(error, file=sys.stderr)
+        say(str(error))
         return 2 if isinstance(error, UsageError) else 1
-    print(found, file=sys.stderr)
+    say(str(found))
     return 0

@@ -42,7 +42,10 @@ class RemoteFolder:
     def files(self) -> list[str]:
         """The URLs of all files below it; of a pattern, below everything that matches. Raises StoppedError."""
         if self._hadoop is None:
-            return list((files_like if is_glob(self.url) else files_below)(self.url))
+            listing = (files_like if is_glob(self.url) else files_below)(self.url)
+            if listing.errors:
+                raise listing.errors[0]
+            return listing.files
         found = self._run("-ls", "-R", "-C", self.url, may_be_absent=True)
         return found.decode("utf-8", "replace").split("\n")
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cdxmill.errors import UsageError
-from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.inputs.cdx_files import REBUILD
+from cdxmill.jobs.found_inputs import cdx_files_of
 from cdxmill.jobs.hadoop_folder import folder_of
 from cdxmill.jobs.hadoop_urls import is_url
 from cdxmill.jobs.mrjob_types import RunnerLike
@@ -33,12 +34,12 @@ def cdx_inputs(inputs: Iterable[str], runner: RunnerLike) -> list[str]:
 
 
 def _local_files(path: str) -> list[str]:
-    files = find_cdx_files([path])
-    if not files:
-        raise UsageError(f"{path}: no CDX file in this directory")
+    files = cdx_files_of([path])
     for file in files:
         if not Path(file).exists():
             raise UsageError(f"{file}: no such file; for a file in HDFS write hdfs:///PATH")
+        if not Path(file).stat().st_size:
+            raise UsageError(f"{file}: the file is empty; {REBUILD}")
     return files
 
 

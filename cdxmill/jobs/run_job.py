@@ -15,6 +15,7 @@ from mrjob.step import StepFailedException
 from cdxmill.errors import CdxmillError, InputError, UsageError
 from cdxmill.jobs.hadoop_failure import Complaints, explain
 from cdxmill.jobs.mrjob_types import Counters, JobLike, RunnerLike
+from cdxmill.messages import say
 
 OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -78,10 +79,10 @@ def _finish(job: JobLike, runner: RunnerLike) -> int:
 def _print_failures(counters: Counters) -> int:
     failures = sorted(counters.get(_GROUP, {}))
     for failure in failures:
-        print(unquote(failure, errors="surrogateescape"), file=sys.stderr)
+        say(unquote(failure, errors="surrogateescape"))
     return len(failures)
 
 
 def _fail(reason: object, status: int) -> int:
-    print(_COMMAND.sub("the command", str(reason)).replace("\n", " "), file=sys.stderr)
+    say(_COMMAND.sub("the command", str(reason)).replace("\n", " "))
     return status

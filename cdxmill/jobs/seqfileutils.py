@@ -6,7 +6,6 @@ python seqfileutils.py --count splits.seq
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import PurePosixPath
@@ -14,6 +13,7 @@ from pathlib import PurePosixPath
 from cdxmill.errors import CdxmillError, UsageError
 from cdxmill.formats.split_points import format_sequence_file, format_text
 from cdxmill.inputs.split_files import read_splits
+from cdxmill.messages import say
 from cdxmill.storage.choose import read_bytes, write_atomic
 
 
@@ -50,6 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             is_text = read_bytes(options.copyfrom).startswith(b"SEQ")
             write_points(points, options.seqfile, is_text)
     except CdxmillError as error:
-        print(error, file=sys.stderr)
+        say(str(error))
         return 2 if isinstance(error, UsageError) else 3
     return 0

@@ -11,9 +11,9 @@ from cdxmill.cluster.write import unpublish, write_cluster_files
 from cdxmill.commands.zipnum import check_inputs
 from cdxmill.errors import StoppedError
 from cdxmill.formats.cluster_manifest import ShardEntry
-from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sources import take_inventory
+from cdxmill.jobs.found_inputs import cdx_files_of
 from cdxmill.jobs.zipnum_options import ZipnumJobOptions
 from cdxmill.storage.local import make_folder, stopping
 
@@ -28,7 +28,7 @@ def task_folder(options: ZipnumJobOptions) -> Path:
 def start_cluster(options: ZipnumJobOptions) -> list[list[str]]:
     """Check the inputs, and delete the manifest of an earlier run. Returns the CDX files in groups."""
     folder = Path(options.folder)
-    inventory = take_inventory(find_cdx_files(list(options.inputs)), flavours=True)
+    inventory = take_inventory(cdx_files_of(options.inputs), flavours=True)
     check_inputs(inventory, options.build)
     make_folder(folder)
     with stopping(folder):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import sys
 import tempfile
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from cdxmill.jobs.hadoop_urls import hadoop_url, is_url
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.node_tasks import REPORT, SPLITS, ReducerReport, report_name
 from cdxmill.jobs.zipnum_options import ZipnumJobOptions
+from cdxmill.messages import say
 
 _OWN_FILES = (
     *("cdx-*.gz", "part-*", f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp"),
@@ -95,7 +95,7 @@ def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
         cluster.remove([*map(report_name, range(build.shards)), *_left_behind(cluster)])
         cluster.put([folder / MANIFEST])
     if not options.quiet:
-        print(f"{url}: {_summary(reports)}", file=sys.stderr)
+        say(f"{url}: {_summary(reports)}")
 
 
 def _copy_parts(options: ZipnumJobOptions, url: str, folder: Path, runner: RunnerLike) -> None:

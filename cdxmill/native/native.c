@@ -3,6 +3,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "check.h"
 #include "common_line.h"
 #include "merger.h"
 
@@ -12,7 +13,12 @@
 
 PyDoc_STRVAR(read_doc, "read(archive, content, offset, length): see common_line.py");
 
-static PyMethodDef METHODS[] = {{"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc}, {0}};
+PyDoc_STRVAR(odd_line_doc, "odd_line(text, start, end, fields): see check_lines.py");
+
+static PyMethodDef METHODS[] = {
+    {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
+    {"odd_line", (PyCFunction)(void (*)(void))odd_line, METH_FASTCALL, odd_line_doc},
+    {0}};
 
 static struct PyModuleDef MODULE = {
     PyModuleDef_HEAD_INIT, .m_name = "_native", .m_size = -1, .m_methods = METHODS};

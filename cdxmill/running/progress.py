@@ -6,6 +6,7 @@ import sys
 import time
 from types import TracebackType
 
+from cdxmill.messages import printable, say
 from cdxmill.running.processes import bytes_done
 from cdxmill.running.quantities import count, human_bytes, human_seconds
 
@@ -21,7 +22,7 @@ class Progress:
     def __init__(self, title: str, items: int, total_bytes: int = 0, quiet: bool = False) -> None:
         self._title, self._items, self._total = title, items, total_bytes
         self._quiet = quiet
-        self._terminal = sys.stderr.isatty() and not quiet
+        self._terminal = sys.stderr is not None and sys.stderr.isatty() and not quiet
         self._start = self._shown = time.monotonic()
         self._bar: _Bar | None = None
         self.done = 0
@@ -48,14 +49,14 @@ class Progress:
             self._bar.show(self._share(), self.line())
         elif not self._quiet and time.monotonic() - self._shown >= LOG_SECONDS:
             self._shown = time.monotonic()
-            print(self.line(), file=sys.stderr, flush=True)
+            say(self.line())
 
     def say(self, text: str) -> None:
         """Print a line on stderr without disturbing the bar."""
         if self._bar is not None:
-            self._bar.say(text)
+            self._bar.say(printable(text))
         else:
-            print(text, file=sys.stderr, flush=True)
+            say(text)
 
     def line(self) -> str:
         """`title: 3/10, 1.2 GiB of 4.0 GiB, 90 MiB/s, 31 s left, 1 failure`."""

@@ -18,13 +18,14 @@ from cdxmill.cluster.locations import Rule
 from cdxmill.cluster.reader import ClusterReader, damage_as_input_error
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.answer_line import OUTPUTS, header, line_format
+from cdxmill.formats.capture_fields import ALSO
 from cdxmill.formats.line_filter import parse_filter
 from cdxmill.formats.lookup_query import KeyRange, key_range, narrowed, time_range
 from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.search.field_names import check_fields, unknown_fields
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.zipnum.find_lines import (
     BlockReader,
-    DamagedCluster,
     find_backwards,
     find_lines,
     texts,
@@ -33,6 +34,8 @@ from cdxmill.stages.zipnum.find_lines import (
 
 PAGE_SIZE = 10
 """Blocks on a page, as in pywb."""
+_LONGEST = 200
+"""Characters of a URL in a message."""
 SORTS = ("default", "reverse", "newest", "closest")
 
 _T = TypeVar("_T")
@@ -86,28 +89,36 @@ class OpenCluster:
 
 
 class PreparedQuery:
-    """A query that was checked, with its filters compiled. Raises UsageError."""
+    """A query that was checked, with its filters compiled. Raises UsageError.
 
-    def __init__(self, query: Query) -> None:
+    `skip` is called for each line that is needed and cannot be parsed, and the line is skipped. Without it, such a
+    line raises InputError.
+    """
+
+    def __init__(self, query: Query, skip: Callable[[InputError], None] | None = None) -> None:
         _check(query)
         self.query = query
+        self._skip = skip
         self._times = _checked(time_range, query.first, query.last)
-        self._filters = [_checked(parse_filter, text) for text in query.filters]
-        self._token = (
-            None if query.collapse is None else _checked(choose_lines.collapse_token, query.collapse)
-        )
+        filters = [_checked(parse_filter, text) for text in query.filters]
+        self._filters = [found.passes for found in filters]
+        collapse = None if query.collapse is None else _checked(choose_lines.parse_collapse, query.collapse)
+        self._token = collapse and collapse.token
+        asked = (*(found.field for found in filters), collapse and collapse.field, *(query.fields or ()))
+        self._unchecked = unknown_fields(name for name in asked if name is not None)
         if query.closest is not None:
             _checked(choose_lines.seconds, query.closest)
         self._is_reversed = query.sort in ("reverse", "newest") and query.closest is None
-        self._format = line_format(query.output, query.fields, query.resolve_revisits)
-        self.header = header(query.output, query.fields, query.resolve_revisits)
+        fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
+        self._format = line_format(query.output, fields, query.resolve_revisits)
+        self.header = header(query.output, fields, query.resolve_revisits)
 
     def keys(self, url: str) -> KeyRange:
         """The key range of a URL. Raises UsageError."""
         try:
             return key_range(url, self.query.match_type)
         except ValueError as error:
-            raise UsageError(f"{url}: not a URL that can be looked up ({error})") from None
+            raise UsageError(f"{url[:_LONGEST]}: not a URL that can be looked up ({error})") from None
 
     def narrowed(self, keys: KeyRange) -> KeyRange:
         """The key range to read. For one URL, it is cut to the time range."""
@@ -116,21 +127,40 @@ class PreparedQuery:
     def answer(self, cluster: OpenCluster, keys: KeyRange) -> Iterator[list[bytes]]:
         """The printed lines of the answer, in lists. Raises InputError, UsageError."""
         with damage_as_input_error(cluster.reader.cluster):
+            self._check_fields(cluster, keys)
             chosen = self._chosen_in_order(cluster, keys)
             make = self._format
             if make is None:
                 yield from chosen
                 return
+            invalid = self._invalid_of(cluster)
             for lines in chosen:
-                try:
-                    yield [make(line) for line in lines]
-                except ValueError as error:
-                    raise InputError(cluster.reader.cluster, str(error)) from None
+                yield [line for line in choose_lines.each(make, lines, invalid) if line is not None]
 
     def count(self, cluster: OpenCluster, keys: KeyRange) -> int:
         """The number of lines in the answer. Each block is read once. Raises InputError."""
         with damage_as_input_error(cluster.reader.cluster):
+            self._check_fields(cluster, keys)
             return self._count(cluster, keys)
+
+    def _check_fields(self, cluster: OpenCluster, keys: KeyRange) -> None:
+        """Raise UsageError if a field is asked for that is neither known nor in the cluster. This is done once."""
+        if self._unchecked:
+            low, high, _ = self.narrowed(keys)
+            check_fields(self._unchecked, cluster.reader, low, high)
+            self._unchecked = ()
+
+    def _invalid_of(self, cluster: OpenCluster) -> choose_lines.Invalid:
+        """What is done with a line that cannot be parsed."""
+
+        def invalid(line: bytes, error: Exception) -> None:
+            reason = str(error) if isinstance(error, ValueError) else f"too many nested values: {line[:80]!r}"
+            wrong = InputError(cluster.reader.cluster, reason)
+            if self._skip is None:
+                raise wrong from None
+            self._skip(wrong)
+
+        return invalid
 
     def _count(self, cluster: OpenCluster, keys: KeyRange) -> int:
         query = self.query
@@ -181,20 +211,16 @@ class PreparedQuery:
 
     def _chosen(self, lists: Iterator[list[bytes]], cluster: OpenCluster) -> Iterator[list[bytes]]:
         """The lines that pass all filters, in the order of pywb's steps."""
+        invalid = self._invalid_of(cluster)
         if self.query.resolve_revisits:
-            lists = choose_lines.resolve_revisits(lists)
+            lists = choose_lines.resolve_revisits(lists, invalid)
         if self._filters:
-            lists = choose_lines.keep_passing(lists, self._filters)
+            lists = choose_lines.keep_passing(lists, self._filters, invalid)
         if any(self._times):
             lists = choose_lines.keep_within(lists, self._times)
         if self._token is not None:
-            lists = choose_lines.collapse(lists, self._token)
-        try:
-            yield from lists
-        except DamagedCluster:
-            raise
-        except ValueError as error:
-            raise InputError(cluster.reader.cluster, str(error)) from None
+            lists = choose_lines.collapse(lists, self._token, invalid)
+        return lists
 
 
 def _check(query: Query) -> None:

@@ -1,8 +1,8 @@
-"""The compiled part of cdxmill. Both names are None where it was not compiled; all callers work without it."""
+"""The compiled part of cdxmill. All names are None where it was not compiled; all callers work without it."""
 
 from __future__ import annotations
 
-SOURCES = 1485924280
+SOURCES = 1211471672
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
@@ -14,3 +14,4 @@ else:
 
 read = _native.read if _IS_USABLE else None
 Merger = _native.Merger if _IS_USABLE else None
+odd_line = _native.odd_line if _IS_USABLE else None

@@ -26,6 +26,7 @@ class Window:
         self._start = 0
         self._buffer = b""
         self._size = _FARTHEST  # until a read returns fewer bytes than asked for
+        self._reached = 0
 
     def at(self, offset: int, size: int) -> tuple[bytes, int]:
         """(buffer, index): the bytes from `offset` on are at `index`. At least `size`; fewer only at the end of the file."""
@@ -44,8 +45,10 @@ class Window:
         wanted = max(self._chunk, size - len(kept))
         more = self._read_at(offset + len(kept), wanted)
         self._buffer, self._start = kept + more, offset
-        if self._buffer and len(more) < wanted:
-            self._size = offset + len(self._buffer)
+        if self._buffer:
+            self._reached = max(self._reached, offset + len(self._buffer))
+            if len(more) < wanted:
+                self._size = self._reached
         return self._buffer, 0
 
     def get(self, offset: int, size: int) -> bytes:
@@ -73,9 +76,12 @@ class Window:
             offset += len(buffer) - index - OVERLAP
 
     def end(self) -> int:
-        """The file's size in bytes. If it is not known yet, a few reads find it."""
+        """The file's size in bytes. If it is not known yet, a few reads find it.
+
+        If the file is truncated while it is read, bytes that were read count, so that readers never go back.
+        """
         if self._size == _FARTHEST:
-            low, high = 0, self._chunk
+            low, high = self._reached, self._reached + self._chunk
             while self._read_at(high - 1, 1):
                 low, high = high, high * 2
             while low < high - 1:  # the byte before `low` exists, the byte before `high` does not

@@ -127,16 +127,30 @@ def exists(path: PathOrUrl) -> bool:
     return status(path) is not None
 
 
-def is_newer(output: PathOrUrl, source: str) -> bool:
-    """Whether `output` exists and is not older than `source`; each is a path or URL.
+def check_absent(path: PathOrUrl) -> None:
+    """Raise UsageError if `path` is a file with content, which would be overwritten, or a folder. Raises as `status` does."""
+    found = status(path)
+    if found is not None and found.is_folder:
+        raise UsageError(f"{path}: is a directory; choose another output file")
+    if found is not None and found.size:
+        raise UsageError(
+            f"{path}: already exists; use --replace to replace it, or choose another output file"
+        )
 
+
+def is_newer(output: PathOrUrl, source: str) -> bool:
+    """Whether `output` has content and is not older than `source`; each is a path or URL.
+
+    An empty file was left by a power cut: a finished output is never empty.
     The time of the source is not compared if the source is an HTTP file, or if it is remote and the output is
     local. Remote archives are not rewritten, and one request for each would make a rerun slow. False if the source
     cannot be read. Raises InputError if the storage of the output gives no answer.
     """
     made = status(output)
-    if made is None or scheme_of(source) in HTTP or (is_remote(source) and not is_remote(str(output))):
-        return made is not None
+    if made is None or not made.size:
+        return False
+    if scheme_of(source) in HTTP or (is_remote(source) and not is_remote(str(output))):
+        return True
     try:
         since = status(source)
     except InputError:
@@ -144,12 +158,15 @@ def is_newer(output: PathOrUrl, source: str) -> bool:
     return since is not None and made.modified >= since.modified
 
 
-def write_atomic(path: PathOrUrl) -> AbstractContextManager[IO[bytes]]:
+def write_atomic(path: PathOrUrl, *, sync_name: bool = True) -> AbstractContextManager[IO[bytes]]:
     """Write a file that gets its name only when it is complete. Its folder is created.
 
+    Without `sync_name`, call `local.sync_folders` later if the file is local.
     Raises StoppedError if it cannot be written, UsageError if such URLs cannot be written at all.
     """
     storage, name = _writes(str(path))
+    if storage is local:
+        return local.write_atomic(name, sync_name=sync_name)
     return storage.write_atomic(name)
 
 
@@ -168,10 +185,13 @@ def remove(path: PathOrUrl) -> None:
 def join(path: PathOrUrl, *names: str) -> str:
     """The path or URL of a file below the folder `path`.
 
-    >>> join("s3://bucket/cluster/", "cdx", "a.cdx.gz"), join("/cluster", "cluster.idx")
-    ('s3://bucket/cluster/cdx/a.cdx.gz', '/cluster/cluster.idx')
+    >>> join("s3://bucket/cluster/", "cdx", "a.cdx.gz"), join("/cluster", "cluster.idx"), join("hdfs:///", "a")
+    ('s3://bucket/cluster/cdx/a.cdx.gz', '/cluster/cluster.idx', 'hdfs:///a')
     """
-    return "/".join((str(path).rstrip("/"), *names))
+    folder = str(path).rstrip("/")
+    if folder.endswith(":") and is_remote(str(path)):  # the root of the default file system
+        folder += "//"
+    return "/".join((folder, *names))
 
 
 def absolute(path: PathOrUrl) -> str:

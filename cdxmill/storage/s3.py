@@ -72,19 +72,29 @@ def look_by_s3(url: str, size: int) -> tuple[Entry, bytes]:
 
 
 def list_folder(url: str) -> dict[str, Entry]:
-    """The objects and folders directly below `url`, by name. Raises InputError."""
-    bucket, prefix = _split(url)
-    prefix = f"{prefix.rstrip('/')}/" if prefix.strip("/") else ""
+    """The objects and folders directly below `url`, by name; an object wins over a folder. Raises InputError."""
+    prefix = prefix_of(url)
     found: dict[str, Entry] = {}
-    with _errors(url):
-        pages = _client(os.getpid()).get_paginator("list_objects_v2")
-        for page in pages.paginate(Bucket=bucket, Prefix=prefix, Delimiter="/"):
-            for folder in page.get("CommonPrefixes", ()):
-                found[folder["Prefix"][len(prefix) : -1]] = Entry(0, 0, is_folder=True)
-            for item in page.get("Contents", ()):
-                found[item["Key"][len(prefix) :]] = Entry(item["Size"], item["LastModified"].timestamp())
+    for page in list_pages(url, prefix, "/"):
+        for folder in page.get("CommonPrefixes", ()):
+            found.setdefault(folder["Prefix"][len(prefix) : -1], Entry(0, 0, is_folder=True))
+        for item in page.get("Contents", ()):
+            found[item["Key"][len(prefix) :]] = Entry(item["Size"], item["LastModified"].timestamp())
     found.pop("", None)  # an object that some tools create for the folder itself
     return found
+
+
+def list_pages(url: str, prefix: str, delimiter: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the pages of a listing: the keys in the bucket of `url` that start with `prefix`. Raises InputError."""
+    with _errors(url):
+        pages = _client(os.getpid()).get_paginator("list_objects_v2")
+        yield from pages.paginate(Bucket=_split(url)[0], Prefix=prefix, Delimiter=delimiter)
+
+
+def prefix_of(url: str) -> str:
+    """How the keys below the folder `url` start."""
+    key = _split(url)[1].rstrip("/")
+    return f"{key}/" if key else ""
 
 
 def remove(url: str) -> None:

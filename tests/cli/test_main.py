@@ -10,6 +10,7 @@ import pytest
 
 from cdxmill.cli.main import COMMANDS, main
 from cdxmill.errors import CdxmillError, InputError, StoppedError, UsageError
+from cdxmill.stages import native
 from cdxmill.version import __version__
 
 _IMPORTED = """
@@ -38,12 +39,14 @@ def test_the_commands_import_nothing_else_until_they_run() -> None:
     done = subprocess.run(call, capture_output=True, text=True, check=True)
     found = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     rooms = {name.split(".")[1] for name in found if name.startswith("cdxmill.")}
-    assert rooms == {"cli", "errors", "version"}
+    assert rooms == {"cli", "errors", "messages", "version"}
 
 
 def test_the_version_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert capfd.readouterr().out == f"cdxmill {__version__}\n"
+    first, rest = capfd.readouterr().out.split(" (")
+    assert first == f"cdxmill {__version__}"
+    assert rest.startswith("compiled; Python 3." if native.Merger else "not compiled, ")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_split_points_must_match_the_number_of_shards(
     [
         (UsageError("a"), 2, "a"),
         (InputError("a", "b", "c"), 1, "a: b; c"),
-        (StoppedError("a\nb"), 3, "a b"),
+        (StoppedError("a\nb"), 3, "a\\nb"),
         (CdxmillError("a"), 3, "a"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (ValueError("a"), 3, "internal error (ValueError: a); set CDXMILL_TRACEBACK=1"),

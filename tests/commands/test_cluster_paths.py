@@ -104,7 +104,8 @@ def test_a_cluster_on_a_web_server_is_found(
             assert main(["lookup", url, "http://host003.com/*"]) == 0
             assert main(["verify", "-q", url]) == 0
             out = str(tmp_path / "splits.txt")
-            assert main(["split-points", "-q", "--from-cluster", url, "-s", "2", "-o", out]) == 0
+            call = ["split-points", "-q", "--from-cluster", url, "-s", "2", "-o", out, "--replace"]
+            assert main(call) == 0
     assert capfd.readouterr().err == ""
 
 

@@ -109,7 +109,7 @@ def test_fewer_keys_than_shards_are_reported(tmp_path: Path, run_cdxmill: RunCdx
     done = run_cdxmill("split-points", "--from-cluster", tmp_path / "C", "-s", "5", "-o", tmp_path / "s.txt")
     assert done.stderr == b"2 shards from 3 blocks instead of 5; there are too few distinct keys\n"
     assert (tmp_path / "s.txt").read_bytes() == b"com,b)/ 2020\n"
-    done = run_cdxmill("split-points", "--from-cluster", tmp_path / "C", "-s", "2", "-o", tmp_path / "s.txt")
+    done = run_cdxmill("split-points", "--from-cluster", tmp_path / "C", "-s", "2", "-o", tmp_path / "t.txt")
     assert b"use cdxmill sample instead" in done.stderr
 
 

@@ -16,14 +16,14 @@ NAMES = [b"warc-target-uri", b"warc-ip-address", b"warc-date", b"content-type", 
 urls = st.builds(
     "{}:{}".format, st.sampled_from(["http", "https", "dns", "filedesc"]), st.text("abc/?&=. é%", max_size=20)
 )
-dates = st.text("0123456789", min_size=14, max_size=14)
+dates = st.builds("20{}".format, st.text("0123456789", min_size=12, max_size=12))
 mimes = st.sampled_from(["text/html", "no-type", "html", "unk", "text/html;charset=UTF-8"])
 
 
 @given(
     urls,
-    st.sampled_from(["1.2.3.4", "::1", "-"]),
-    dates,
+    st.sampled_from(["1.2.3.4", "::1", "-", "None", "localhost", ""]),
+    dates | st.sampled_from(["2008043020", "20080430204825.5", "2008-04-30T20:48:25Z", "2008043020482x"]),
     mimes,
     st.integers(0, 10**12),
     st.sampled_from(["\n", "\r\n"]),
@@ -62,8 +62,8 @@ def test_any_bytes_give_no_header_or_one_that_warcio_reads_too(data: bytes) -> N
     [
         b"com,example)/ 20140126200624 http://example.com/ text/html 200 JZ622UA23G5ZU6Y3XAKH4LINONUEICEG - - 1043 333 example.warc.gz\n",
         b"http://a.b/ 1.2.3.4 20080430204825 text/html\n",
-        b"http://a.b/ 1.2.3.4 soon text/html 10\n",
-        b"http://a.b/ here 20080430204825 text/html 10\n",
+        b"http://a.b/ here soon no-type 10\n",
+        b"http://a.b/ 1.2.3.4 20080430204825 text/html ten more\n",
         b"no-scheme 1.2.3.4 20080430204825 text/html 10\n",
         b"http://a.b/ 1.2.3.4 20080430204825 text/html 10",
         b"",

@@ -68,18 +68,29 @@ def test_an_http_head_is_what_warcio_reads(block: bytes) -> None:
 
 @given(heads(st.sampled_from(VERSIONS)))
 def test_a_record_header_is_what_warcio_reads(data: bytes) -> None:
-    ours, end = parse_warc_header(data)
     theirs, their_end = warcio(data, VERSIONS)
-    assert end == their_end
-    first: dict[bytes, bytes] = {}
+    values: dict[bytes, list[bytes]] = {}
     for name, value in theirs.headers:
-        first.setdefault(name.lower().encode(), value.encode())
+        values.setdefault(name.lower().encode(), []).append(value.encode())
+    lengths = values.get(b"content-length", [])
+    if len(set(lengths)) == len(lengths) == 2:  # warcio takes the first
+        with pytest.raises(HeaderError, match="occurs twice"):
+            parse_warc_header(data)
+        return
+    ours, end = parse_warc_header(data)
+    assert end == their_end
+    first = {name: several[0] for name, several in values.items()}
+    if b"warc-type" in first:
+        first[b"warc-type"] = first[b"warc-type"].lower()
     assert ours == first
 
 
 @given(heads(st.sampled_from(VERSIONS)), st.data())
 def test_a_truncated_record_header_is_unfinished(data: bytes, choice: st.DataObject) -> None:
-    _, end = parse_warc_header(data)
+    try:
+        _, end = parse_warc_header(data)
+    except HeaderError:  # a field that may occur once occurs twice
+        return
     size = choice.draw(st.integers(data.index(b"\n") + 1, end - 1))
     with pytest.raises(UnfinishedHeader):
         parse_warc_header(data[:size])

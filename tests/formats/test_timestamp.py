@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.timeutils import datetime_to_timestamp, iso_date_to_timestamp, timestamp_to_datetime
 
-from cdxmill.formats.timestamp import timestamp_of
+from cdxmill.formats.timestamp import arc_timestamp_of, timestamp_of, warc_timestamp_of
 
 moments = st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31))
 fractions = st.from_regex(r"\A([.,][0-9]{1,9})?\Z")
@@ -61,3 +61,40 @@ def test_invalid_dates_have_no_timestamp(date: str) -> None:
 def test_any_bytes_give_14_digits_or_none(date: bytes) -> None:
     timestamp = timestamp_of(date)
     assert timestamp is None or (len(timestamp) == 14 and timestamp.isdigit())
+
+
+@given(st.text("0123456789-x. ", min_size=1, max_size=20))
+def test_arc_dates_with_odd_characters_are_what_warcio_reads(rest: str) -> None:
+    date = f"2008{rest}".strip()
+    if date[4:6].strip("0123456789") == "-":  # an ISO date, which warcio reads another way
+        return
+    theirs = "".join(char for char in date if char not in " -")
+    if theirs == date:
+        assert arc_timestamp_of(date.encode()) == datetime_to_timestamp(timestamp_to_datetime(date)).encode()
+
+
+@pytest.mark.parametrize(
+    ("date", "timestamp"),
+    [
+        ("2020", "20200101000000"),
+        ("202005", "20200501000000"),
+        ("2020-05", "20200501000000"),
+        ("2020-05-06", "20200506000000"),
+        ("2020-05-06T07:08Z", "20200506070800"),
+        ("2020-05-06T07:08:09-0400", "20200506110809"),
+        ("2020-05-06T07:08:09-04:00", "20200506110809"),
+        ("2020-05-06T07:08:09+01:00", "20200506060809"),
+        ("2020-05-06T07:08:09.5+0100", "20200506060809"),
+        ("2020-05-06T07:08:09+01", "20200506060809"),
+        ("2020-05-06T07:08+01:00", "20200506060800"),
+        ("2020-05-06 07:08:09 -0400", "20200506110809"),
+        ("20200506070809", "20200506070809"),
+    ],
+)
+def test_warc_dates_of_less_precision_and_in_other_zones(date: str, timestamp: str) -> None:
+    assert warc_timestamp_of(date.encode()) == timestamp.encode()
+
+
+@pytest.mark.parametrize("date", ["", "-", "None", "soon", "0", "1", "200x", "2008" + "0" * 5000])
+def test_an_arc_date_without_a_year_has_no_timestamp(date: str) -> None:
+    assert arc_timestamp_of(date.encode()) is None

@@ -76,7 +76,7 @@ def test_every_byte_is_read_once(files: list[Path], monkeypatch: pytest.MonkeyPa
 
             yield counted
 
-    monkeypatch.setattr(cdx_files, "open_ranges", counting)
+    monkeypatch.setattr(cdx_files, "open_unchanged", counting)
     splits(files, 5)
     assert read == {str(path): path.stat().st_size for path in files}
 

@@ -39,6 +39,28 @@ def plain_cut_twice(sources: Sources) -> Case:
     return one_file(WARC, swap(parts, parts[BAD][:100] + b"\r\n"), sources.warc, [BAD])
 
 
+@row("plain-cut-in-line")
+def plain_cut_in_line(sources: Sources) -> Case:
+    parts = sources.warc.parts()
+    return one_file(WARC, swap(parts, parts[BAD][:100]), sources.warc, [BAD])
+
+
+@row("plain-joined-headers")
+def plain_joined_headers(sources: Sources) -> Case:
+    """The end of a header, the closing lines of its record and the start of the next header are missing."""
+    parts = sources.warc.parts()
+    begin = parts[BAD][: parts[BAD].index(b"Content-Type:")]
+    rest = parts[BAD + 1].partition(b"\r\n")[2]
+    return one_file(WARC, [*parts[:BAD], begin + rest, *parts[BAD + 2 :]], sources.warc, [BAD, BAD + 1])
+
+
+@row("arc-cut-twice")
+def arc_cut_twice(sources: Sources) -> Case:
+    parts = sources.arc.parts()
+    at = parts[ARC_BAD].index(b" ", parts[ARC_BAD].index(b" ") + 1) + 5
+    return one_file(ARC, swap(parts, parts[ARC_BAD][:at], ARC_BAD), sources.arc, [ARC_BAD])
+
+
 @row("plain-garbage")
 def plain_garbage(sources: Sources) -> Case:
     return one_file(WARC, put(sources.warc.parts(), TEXT), sources.warc)

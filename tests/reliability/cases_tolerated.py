@@ -84,6 +84,28 @@ def arc_dates(sources: Sources) -> Case:
     return one_file("a.arc", source.parts(), source)
 
 
+@row("arc-address")
+def arc_address(sources: Sources) -> Case:
+    return _arc_field(sources, rb" [0-9.]+ (?=\d{14} )", b" None ")
+
+
+@row("arc-date-odd")
+def arc_date_odd(sources: Sources) -> Case:
+    return _arc_field(sources, rb" (\d{4})\d{10} ", rb" \1-13-40x ")
+
+
+def _arc_field(sources: Sources, old: bytes, new: bytes) -> Case:
+    records = swap(sources.arc.records, re.sub(old, new, sources.arc.records[BAD], count=1))
+    source = sources.arc._replace(records=records)
+    return one_file("a.arc", source.parts(), source)
+
+
+@row("type-case-and-zones")
+def type_case_and_zones(sources: Sources) -> Case:
+    record = sources.warc.records[BAD].replace(b"WARC-Type: response", b"WARC-Type: Response")
+    return _record(sources, re.sub(rb"(WARC-Date: [0-9T:-]+)Z", rb"\1-0400", record))
+
+
 @row("length-with-zeros")
 def length_with_zeros(sources: Sources) -> Case:
     record = sources.warc.records[BAD]

@@ -74,6 +74,21 @@ def zst_skippable_length(sources: Sources) -> Case:
     return one_file(NAME, put(sources.warc.frames(), frame), sources.warc)
 
 
+@row("zst-skippable-swallows")
+def zst_skippable_swallows(sources: Sources) -> Case:
+    frames = sources.warc.frames()
+    frame = b"\x50\x2a\x4d\x18" + sum(map(len, frames[BAD:])).to_bytes(4, "little")
+    return one_file(NAME, put(frames, frame), sources.warc)
+
+
+@row("zst-dictionary-swallows")
+def zst_dictionary_swallows(sources: Sources) -> Case:
+    dictionary = sources.warc.dictionary()
+    case = _with_dictionary(sources, dictionary_frame(dictionary.as_bytes()))
+    data = case.files[NAME]
+    return case._replace(files={NAME: overwrite(data, 4, (len(data) - 8).to_bytes(4, "little"))})
+
+
 @row("zst-dictionary")
 def zst_dictionary(sources: Sources) -> Case:
     dictionary = sources.warc.dictionary()

@@ -21,7 +21,7 @@ PARAMS: list[dict[str, Any]] = [
     {"filter": ["!~mime:text/.*", "url:iana"]},
     {"resolveRevisits": "true"},
     {"resolveRevisits": "true", "fields": "url,orig.filename"},
-    {"fields": "urlkey,status,none"},
+    {"fields": "urlkey,status,method"},
     {"collapseTime": "8", "limit": "5"},
     {"filter": ["~offset:[0-9]{4}$"], "from": "2014"},
     {"closest": "2014", "limit": "7"},

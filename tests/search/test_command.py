@@ -16,6 +16,7 @@ from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.formats.surt import surt
 from cdxmill.search.query import Query
 
+from ..material.clusters import write_raw_cluster
 from .conftest import ALL, PAGES, line_of, lines_of
 
 
@@ -106,7 +107,8 @@ def test_outputs_have_the_fields(folder: Path, capfd: pytest.CaptureFixture[str]
         return run(capfd, folder, "a.com/page/0010", "--limit", "1", *options).rstrip("\n")
 
     line = line_of("a.com", 10).decode()
-    assert first() == first("--output", "cdxj") == first("--output", "text") == line
+    assert first() == first("--output", "cdxj") == line
+    assert first("--output", "text") == "com,a)/page/0010 20200101000000 http://a.com/page/0010 404"
     assert json.loads(first("--output", "json")) == {
         "urlkey": "com,a)/page/0010",
         "timestamp": "20200101000000",
@@ -116,7 +118,8 @@ def test_outputs_have_the_fields(folder: Path, capfd: pytest.CaptureFixture[str]
     cdx = "com,a)/page/0010 20200101000000 http://a.com/page/0010 - 404 - - - - - -"
     assert first("--output", "cdx") == cdx
     assert first("--fl", "status") == 'com,a)/page/0010 20200101000000 {"status": "404"}'
-    assert first("--output", "text", "--fl", "status,none") == "404 -"
+    assert first("--output", "text", "--fl", "status, digest") == "404 -"
+    assert first("--output", "text", "--fl", "statuscode,original") == "404 http://a.com/page/0010"
 
 
 def urls() -> list[str]:
@@ -192,6 +195,20 @@ def test_an_invalid_url_is_reported_and_the_others_are_answered(
         (["a.com", "--sort", "up"], "invalid --sort"),
         (["a.com", "--filter", "~status:["], "not a regular expression"),
         (["a.com", "--filter", "!="], "it is empty"),
+        (["a.com", "--filter", "status=200"], "expected =status:200"),
+        (["a.com", "--filter", "status!=200"], "expected !=status:200"),
+        (["a.com", "--filter", "=statuscode=200"], "expected =statuscode:200"),
+        (["a.com", "--filter", "!mime~text/.*"], "expected ~mime:text/.*"),
+        (["a.com", "--filter", "=staus:200"], "unknown field 'staus'"),
+        (["a.com", "--filter", "!staus:200"], "known are urlkey, timestamp, url, mime, status,"),
+        (["a.com", "--fl", "url,staus"], "unknown field 'staus'"),
+        (["a.com", "--fl", "url,,status"], "unknown field ''"),
+        (["a.com", "--collapse", "staus:2"], "unknown field 'staus'"),
+        (["a.com", "--collapse", "staus", "--count"], "unknown field 'staus'"),
+        (["absent.org", "--fl", "staus"], "unknown field 'staus'"),
+        (["a.com", "--limit", "-1"], "--limit"),
+        (["a.com", "--page", "-1"], "--page"),
+        (["a.com", "--page-size", "0"], "--page-size"),
         (["a.com", "--collapse", "urlkey:x"], "collapse"),
         (["a.com", "--output", "xml"], "invalid --output"),
         (["a.com", "--limit", "0"], "--limit"),
@@ -213,19 +230,112 @@ def test_wrong_usage_is_reported_in_one_line(
     assert (out, part in line) == ("", True), line
 
 
-def test_invalid_lines_are_an_error_if_their_fields_are_needed(
+@pytest.mark.parametrize("broken", ['{"status": 200', '{"status": %s}' % ("[" * 5000), "x y"])
+def test_a_line_that_cannot_be_parsed_is_reported_and_the_others_are_printed(
+    broken: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sound = [f'com,a)/ 202{year} {{"status": "{year}00"}}' for year in (0, 2)]
+    write_raw_cluster(
+        tmp_path / "C", [sound[0].encode(), f"com,a)/ 2021 {broken}".encode(), sound[1].encode()]
+    )
+    (tmp_path / "urls").write_text("http://a.com/\nhttp://a.com:port/\nhttp://a.com/\n")
+    asked = ["lookup", str(tmp_path / "C")]
+    assert main([*asked, "http://a.com/"]) == 0
+    assert len(capfd.readouterr().out.splitlines()) == 3
+    for options in (
+        ["--filter", "!=status:1"],
+        ["--fl", "status"],
+        ["--resolve-revisits"],
+        ["--collapse", "4"],
+    ):
+        assert main([*asked, "http://a.com/", *options]) == 1
+        out, err = capfd.readouterr()
+        assert [line[:13] for line in out.splitlines()] == [line[:13] for line in sound], options
+        (line,) = err.splitlines()
+        assert line.endswith("; the line is skipped")
+        assert "internal" not in line
+        assert main([*asked, "--input", str(tmp_path / "urls"), *options]) == 1
+        out, err = capfd.readouterr()
+        assert len(out.splitlines()) == 4
+        assert "not a URL" in err
+    assert main([*asked, "http://a.com/", "--filter", "!=status:1", "--count"]) == 1
+    assert capfd.readouterr().out == "2\n"
+
+
+def test_many_lines_that_cannot_be_parsed_are_counted(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a").write_text('com,a)/ 2020 {"status": 200\ncom,b)/ 2020 x y\n')
-    assert main(["zipnum", "-q", "-s", "1", "-o", str(tmp_path / "C"), str(tmp_path / "a")]) == 0
-    capfd.readouterr()
-    for url, part in (("http://a.com/", "JSON"), ("http://b.com/", "neither CDXJ nor CDX")):
-        assert main(["lookup", str(tmp_path / "C"), url]) == 0
-        capfd.readouterr()
-        for options in (["--filter", "=status:200"], ["--fl", "status"], ["--resolve-revisits"]):
-            assert main(["lookup", str(tmp_path / "C"), url, *options]) == 1
-            (line,) = capfd.readouterr().err.splitlines()
-            assert part in line
+    write_raw_cluster(tmp_path / "C", [b"com,a)/ %d {" % year for year in range(2000, 2025)])
+    assert main(["lookup", str(tmp_path / "C"), "a.com", "--fl", "url"]) == 1
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 11
+    assert lines[-1] == "cdxmill: 15 more lines cannot be parsed and are skipped"
+
+
+def test_a_field_of_another_tool_is_known_if_the_cluster_has_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = [b'com,a)/ 2020 {"url": "u", "access": "open"}', b'com,b)/ 2020 {"url": "u", "load_url": "x"}']
+    write_raw_cluster(tmp_path / "C", lines, 1)
+    for url, name in (("a.com", "access"), ("b.com", "access"), ("b.com", "load_url")):
+        assert main(["lookup", str(tmp_path / "C"), url, "--fl", name]) == 0
+    assert main(["lookup", str(tmp_path / "C"), "a.com", "--filter", "=acces:open"]) == 2
+    assert (
+        "truncated, method, requestBody, orig.length, orig.offset, orig.filename, access"
+        in capfd.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("output", ["cdxj", "json", "text", "cdx", "csv"])
+def test_hostile_values_stay_in_their_line_and_their_field(
+    output: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    values = ["a\nb\r\x1b[31m", 'a,"b', "\ud800", "\0", "=1+1", "{}"]
+    lines = [
+        b"com,a)/ 2020%04d " % number + json.dumps({"url": value, "status": 1e400, "x": [value]}).encode()
+        for number, value in enumerate(values)
+    ]
+    write_raw_cluster(tmp_path / "C", [*lines, b'com,a)/ 20210000 {"url": "\xff\xc3", "n": 1e999}'])
+    capfdbinary.readouterr()
+    for options in (["--fl", "url,status"], ["--fl", "timestamp,url,x"], []):
+        assert main(["lookup", str(tmp_path / "C"), "a.com", "--output", output, *options]) == 0
+        out = capfdbinary.readouterr().out
+        if output == "csv":
+            rows = list(csv.DictReader(io.StringIO(out.decode("utf-8", "surrogateescape"), newline="")))
+            assert [row["url"] for row in rows][:2] == values[:2]
+            assert len(rows) == len(lines) + 1
+            continue
+        assert len(out.splitlines()) == len(lines) + 1
+        assert not any(byte < 32 and byte != 10 for byte in out)
+        if output == "json":
+            for line in out.splitlines():
+                json.loads(line, parse_constant=lambda name: pytest.fail(name))
+
+
+def test_urls_of_any_bytes_are_answered_or_reported(
+    folder: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    odd = [
+        b"\0",
+        b"a.com/\0",
+        b"http://a.com/" + b"x" * (1 << 20),
+        b"\xff\xfe",
+        b"a b",
+        b"http://[",
+        b"*",
+        b"%",
+        b"\xc2\xa0",
+    ]
+    (tmp_path / "urls").write_bytes(b"\n\r\n".join([*odd, b"http://a.com/page/0001"]))
+    for options in ([], ["--count"], ["--estimate"], ["--show-num-pages"], ["--match-type", "prefix"]):
+        assert main(["lookup", str(folder), "--input", str(tmp_path / "urls"), *options]) == 1
+        out, err = capfdbinary.readouterr()
+        assert b"internal" not in err
+        assert max(map(len, err.splitlines())) < 400
+        assert len(out.splitlines()) >= 2
+    for url in ("", " ", "\n", "a.com\nb.com", "x" * 100_000):
+        assert main(["lookup", str(folder), url]) in (0, 2)
+        assert b"internal" not in capfdbinary.readouterr().err
 
 
 def test_a_corrupt_block_is_reported_for_many_urls_too(

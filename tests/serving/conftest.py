@@ -71,8 +71,8 @@ class Wayback:
         return self._network.submit(self._get, path).result()
 
     def cdx(self, collection: str = "web", **params: object) -> bytes:
-        """The answer of a collection to a query of the CDX API, without the names of pywb's sources."""
-        answer = self.get(f"/{collection}/cdx?" + urlencode({**params, "nosource": "true"}, doseq=True))
+        """The answer of a collection to a query of the CDX API, by default without the names of pywb's sources."""
+        answer = self.get(f"/{collection}/cdx?" + urlencode({"nosource": "true", **params}, doseq=True))
         assert answer.status == 200, answer
         return answer.body
 

@@ -6,6 +6,7 @@ The query parameters of pywb become options of the command. The bytes of the ans
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -50,21 +51,31 @@ FILTERS = [
         "d:A",
     ),
     *("~urlkey:org,(iana|archive)", "!urlkey:archive", "k:iana", "~timestamp:2014", "t:2013", "=mimetype:-"),
-    *("=statuscode:200", "s:1", "l:99", "~length:[0-9]{4}$", "filename:iana", "f:example", "o:0", "absent:x"),
     *(
-        "!absent:x",
-        "=absent:",
-        "~absent:.*",
+        "=statuscode:200",
+        "s:1",
+        "l:99",
+        "~length:[0-9]{4}$",
+        "filename:iana",
+        "f:example",
+        "o:0",
+        "charset:x",
+    ),
+    *(
+        "!charset:x",
+        "=method:",
+        "~method:.*",
         "iana",
         "!iana",
         "~org,iana",
         "~.*revisit",
         ":iana",
         "=:",
-        "a:b:c",
+        "url:a:b",
     ),
 ]
-FIELDS = ["urlkey", "timestamp", "url", "mime", "status", "digest", "length", "offset", "filename", "absent"]
+SOURCES = b" web web"
+FIELDS = ["urlkey", "timestamp", "url", "mime", "status", "digest", "length", "offset", "filename", "method"]
 
 
 def url_of(source: Random, lines: list[bytes]) -> str:
@@ -161,10 +172,26 @@ def is_possible(asked: dict[str, Any]) -> bool:
     return True
 
 
+def answer_of(wayback: Wayback, asked: dict[str, Any]) -> bytes:
+    """The answer of pywb. Text of all fields is taken with the names of sources, and these are removed.
+
+    With `nosource`, pywb prints such lines unchanged in place of their values. With sources, filters of whole lines
+    have other lines, so these questions are asked for JSON.
+    """
+    if asked["output"] != "text" or "fl" in asked:
+        return wayback.cdx(**asked, allowFuzzy="0")
+    if all(re.match("!?[=~]?[a-z]+:", text) for text in asked.get("filter", ())):
+        lines = wayback.cdx(**asked, allowFuzzy="0", nosource="false").splitlines(keepends=True)
+        assert all(line.count(SOURCES) == 1 for line in lines), lines
+        return b"".join(line.replace(SOURCES, b"") for line in lines)
+    lines = wayback.cdx(**{**asked, "output": "json"}, allowFuzzy="0").splitlines()
+    return b"".join(" ".join(map(str, json.loads(line).values())).encode() + b"\n" for line in lines)
+
+
 def test_hundreds_of_random_questions_have_the_same_answers(wayback: Wayback, cluster: Cluster) -> None:
     answered = 0
     for asked in questions(cluster.lines()):
-        theirs = wayback.cdx(**asked, allowFuzzy="0")
+        theirs = answer_of(wayback, asked)
         if not is_possible(asked):
             assert theirs == b""
             continue

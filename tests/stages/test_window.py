@@ -99,3 +99,20 @@ def test_the_start_of_a_member_is_read_without_the_rest(content: bytes, size: in
     start = inflate_start(window_of(member, 50), 0, size)
     assert content.startswith(start)
     assert start or size < len(member)
+
+
+@given(st.binary(min_size=1, max_size=200), chunks, looks, st.integers(0, 10), st.integers(0, 100))
+def test_a_window_never_goes_back_when_the_file_is_truncated(
+    data: bytes, chunk: int, reads: list[tuple[int, int, bool]], calls: int, left: int
+) -> None:
+    def read_at(offset: int, size: int) -> bytes:
+        nonlocal calls
+        calls -= 1
+        return (data if calls >= 0 else data[:left])[offset : offset + size]
+
+    window, reached = Window(read_at, chunk), 0
+    for offset, size, aside in reads:
+        found = (window.peek if aside else window.get)(offset, size)
+        if found and not aside:
+            reached = max(reached, offset + len(found))
+    assert window.end() >= reached

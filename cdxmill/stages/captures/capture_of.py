@@ -24,9 +24,8 @@ def capture_of(
     """The capture of a record. `notes` are its crawler's notes, `asked` is what its request adds."""
     record, url, timestamp = dated
     ask = record.headers.get
-    given = record.headers[b"warc-type"]
-    kind = given.lower()
-    http = record.size > 0 and is_http(given, url)
+    kind = record.headers[b"warc-type"]
+    http = record.size > 0 and is_http(kind, url)
     status, content_type, location, end = parse_http_head(record.block) if http else _NO_HEAD
     if not http:
         content_type = ask(b"content-type")

@@ -7,6 +7,7 @@ import re
 from cdxmill.capture import Capture, Record
 from cdxmill.formats.record_location import RecordLocation
 from cdxmill.formats.surt import surt
+from cdxmill.formats.timestamp import timestamp_of
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
 
@@ -20,9 +21,9 @@ def mismatch(record: Record, location: RecordLocation) -> str | None:
     if not isinstance(capture, Capture):
         return f"the record has no URL, the index line has {location.url}"
     url, timestamp = capture.url.decode("utf-8", "replace"), capture.timestamp.decode()
-    if timestamp != location.timestamp[:14]:
+    if timestamp != _moment(location.timestamp):
         return f"the record is from {timestamp}, the index line is from {location.timestamp} ({location.url})"
-    if not _same_url(url, location.url):
+    if not _same_url(capture.url, location.url):
         return f"the record is of {url}, the index line is of {location.url}"
     digest = (capture.digest or b"").decode("utf-8", "replace")
     wanted = location.digest.removeprefix("sha1:")
@@ -31,11 +32,16 @@ def mismatch(record: Record, location: RecordLocation) -> str | None:
     return None
 
 
-def _same_url(one: str, other: str) -> bool:
+def _moment(timestamp: str) -> str:
+    """The timestamp of a line as cdxmill writes it. Some indexers copy the date of an ARC record as it is."""
+    found = timestamp_of(timestamp[:14].encode("utf-8", "replace"))
+    return timestamp if found is None else found.decode()
+
+
+def _same_url(recorded: bytes, named: str) -> bool:
     """Whether the URLs or their keys are equal. Indexers escape URLs differently."""
-    if one == other:
-        return True
     try:
-        return surt(one.encode()) == surt(other.encode("utf-8", "surrogateescape"))
+        other = named.encode("utf-8", "surrogateescape")
+        return recorded == other or surt(recorded) == surt(other)
     except ValueError:
         return False

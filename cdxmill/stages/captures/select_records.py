@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cdxmill.capture import Damage, Headers, Record
-from cdxmill.formats.timestamp import timestamp_of
+from cdxmill.formats.timestamp import arc_timestamp_of, warc_timestamp_of
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.line_text import clean_url, media_type
 
@@ -30,13 +30,19 @@ def select(record: Record, options: CaptureOptions) -> Dated | Damage | None:
     url = _url_to_index(record, options)
     if not isinstance(url, bytes):
         return url
-    return Dated(record, url, timestamp_of(record.headers.get(b"warc-date", b"")) or b"-")
+    return Dated(record, url, timestamp_of(record) or b"-")
+
+
+def timestamp_of(record: Record) -> bytes | None:
+    """The 14 digits of a record's date. None if it is missing or invalid."""
+    date = record.headers.get(b"warc-date", b"")
+    return arc_timestamp_of(date) if record.is_arc else warc_timestamp_of(date)
 
 
 def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | None:
     """The URL of a record that gets a line; otherwise as `select`."""
     headers = record.headers
-    kind = headers.get(b"warc-type", b"").lower()
+    kind = headers.get(b"warc-type", b"")
     if not kind:
         return Damage(record.offset, "missing WARC-Type", _REPAIR)
     wanted = options.records

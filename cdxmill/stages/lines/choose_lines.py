@@ -7,31 +7,63 @@ the limit. Lines flow in lists, one list per block.
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from heapq import nsmallest
+from itertools import chain, compress
+from typing import NamedTuple, TypeVar
 
-from cdxmill.formats.capture_fields import ORIGINAL, Fields, field_reader, parse_fields, timestamp_of_line
+from cdxmill.formats.capture_fields import (
+    ORIGINAL,
+    Fields,
+    field_reader,
+    parse_fields,
+    text_to_bytes,
+    timestamp_of_line,
+)
 from cdxmill.formats.line_filter import Passes
 from cdxmill.formats.lookup_query import TimeRange
+from cdxmill.formats.timestamp import timestamp_of
 
 Lists = Iterable[list[bytes]]
+Invalid = Callable[[bytes, Exception], None]
+"""Takes a line that cannot be parsed, and why. It returns if the line is to be skipped, or raises."""
+
+_T = TypeVar("_T")
 
 
-def resolve_revisits(lists: Lists) -> Iterator[list[bytes]]:
+def each(function: Callable[[bytes], _T], lines: list[bytes], invalid: Invalid) -> list[_T | None]:
+    """The results of `function`; None for a line that `invalid` has taken."""
+    try:
+        return list(map(function, lines))
+    except (ValueError, RecursionError):
+        return [_result(function, line, invalid) for line in lines]
+
+
+def _result(function: Callable[[bytes], _T], line: bytes, invalid: Invalid) -> _T | None:
+    try:
+        return function(line)
+    except (ValueError, RecursionError) as error:
+        invalid(line, error)
+        return None
+
+
+def resolve_revisits(lists: Lists, invalid: Invalid) -> Iterator[list[bytes]]:
     """All lines as CDXJ with the fields of `ORIGINAL`. A revisit gets mime and status of its original.
 
     The original is the first capture with the same digest before the revisit. Without one, the fields are `-`.
     """
-    originals: dict[object, Fields] = {}
+    originals: dict[str, Fields] = {}
     for lines in lists:
-        yield [_resolved(parse_fields(line), originals) for line in lines]
+        parsed = each(parse_fields, lines, invalid)
+        yield [_resolved(fields, originals) for fields in parsed if fields is not None]
 
 
-def _resolved(fields: Fields, originals: dict[object, Fields]) -> bytes:
+def _resolved(fields: Fields, originals: dict[str, Fields]) -> bytes:
     is_revisit = fields.get("mime") == "warc/revisit" or fields.get("filename") == "-"
-    digest = fields.get("digest")
+    digest = str(fields.get("digest") or "")
     original = originals.get(digest) if digest else None
     if digest and original is None and not is_revisit:
         originals[digest] = fields
@@ -45,14 +77,14 @@ def _resolved(fields: Fields, originals: dict[object, Fields]) -> bytes:
         fields[name] = original.get(name.removeprefix("orig."), "-") if original is not None else "-"
     start = f"{fields['urlkey']} {fields['timestamp']} "
     rest = json.dumps({name: value for name, value in fields.items() if name not in ("urlkey", "timestamp")})
-    return (start + rest).encode("utf-8", "surrogateescape")
+    return text_to_bytes(start + rest)
 
 
-def keep_passing(lists: Lists, filters: Sequence[Passes]) -> Iterator[list[bytes]]:
+def keep_passing(lists: Lists, filters: Sequence[Passes], invalid: Invalid) -> Iterator[list[bytes]]:
     """The lines that pass all filters."""
     for lines in lists:
         for passes in filters:
-            lines = [line for line in lines if passes(line)]
+            lines = list(compress(lines, each(passes, lines, invalid)))
         yield lines
 
 
@@ -63,38 +95,52 @@ def keep_within(lists: Lists, times: TimeRange) -> Iterator[list[bytes]]:
         yield [line for line in lines if first <= timestamp_of_line(line) <= last]
 
 
-def collapse(lists: Lists, tokens: Callable[[bytes], object]) -> Iterator[list[bytes]]:
+def collapse(lists: Lists, tokens: Callable[[bytes], object], invalid: Invalid) -> Iterator[list[bytes]]:
     """The first of consecutive lines with the same token."""
     last: object = None
     for lines in lists:
         kept = []
-        for line in lines:
-            token = tokens(line)
-            if token != last:
+        for line, token in zip(lines, each(tokens, lines, invalid), strict=True):
+            if token is not None and token != last:
                 last = token
                 kept.append(line)
         yield kept
 
 
-def collapse_token(text: str) -> Callable[[bytes], object]:
-    """A function from a line to its token. Consecutive lines with the same token are collapsed. Raises ValueError.
+class Collapse(NamedTuple):
+    """Lines with equal tokens are collapsed. `field` is the field of the tokens; None for timestamp and status.
+
+    A token is never None.
+    """
+
+    field: str | None
+    token: Callable[[bytes], object]
+
+
+def parse_collapse(text: str) -> Collapse:
+    """What is collapsed. Raises ValueError.
 
     N           the first N digits of the timestamp, and the status, as pywb's collapseTime
     FIELD       the field
     FIELD:N     the first N characters of the field
 
-    >>> collapse_token("4")(b'com,a)/ 2020 {"status": "200"}')
+    >>> parse_collapse("4").token(b'com,a)/ 2020 {"status": "200"}')
     (b'2020', '200')
     """
     if text.isascii() and text.isdigit():
-        digits, status = int(text), field_reader("status")
-        return lambda line: (timestamp_of_line(line)[:digits], status(line))
+        digits, status = _digits(text), field_reader("status")
+        return Collapse(None, lambda line: (timestamp_of_line(line)[:digits], status(line)))
     name, colon, size = text.partition(":")
     if not name or (colon and not (size.isascii() and size.isdigit())):
         raise ValueError(f"invalid collapse {text!r}: expected N (digits of the timestamp), FIELD or FIELD:N")
     read = field_reader(name)
-    most = int(size) if colon else None
-    return lambda line: read(line)[:most]
+    most = _digits(size) if colon else None
+    return Collapse(name, lambda line: read(line)[:most])
+
+
+def _digits(text: str) -> int:
+    """The number, or a smaller one that is larger than any field."""
+    return int(text[:18])
 
 
 def take_first(lists: Lists, limit: int) -> Iterator[list[bytes]]:
@@ -117,20 +163,18 @@ def reverse_lines(lists: Lists, limit: int | None) -> Iterator[list[bytes]]:
 
 
 def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[bytes]]:
-    """The `limit` lines nearest to the timestamp `moment`, or all lines, the nearest first. Ties keep their order."""
+    """The `limit` lines nearest to the timestamp `moment`, or all lines, the nearest first. Ties keep their order.
+
+    A line whose timestamp is no date, such as `-`, is farther away than any other.
+    """
     wanted = seconds(moment)
-    distances: list[float] = []
-    kept: list[bytes] = []
-    for lines in lists:
-        for line in lines:
-            distance = abs(wanted - seconds(timestamp_of_line(line).decode("ascii", "replace")))
-            position = bisect_right(distances, distance)
-            if limit is None or position < limit:
-                distances.insert(position, distance)
-                kept.insert(position, line)
-                if limit is not None:
-                    del distances[limit:], kept[limit:]
-    yield kept
+
+    def distance(line: bytes) -> float:
+        moment_of_line = _seconds(timestamp_of_line(line))
+        return math.inf if moment_of_line is None else abs(wanted - moment_of_line)
+
+    lines = chain.from_iterable(lists)
+    yield sorted(lines, key=distance) if limit is None else nsmallest(limit, lines, key=distance)
 
 
 def seconds(timestamp: str) -> float:
@@ -139,9 +183,15 @@ def seconds(timestamp: str) -> float:
     >>> seconds("20131226095010"), seconds("2014")
     (1388051410.0, 1420070399.0)
     """
-    from cdxmill.formats.timestamp import timestamp_of
-
-    digits = timestamp_of(timestamp[:14].encode())
-    if digits is None:
+    found = _seconds(timestamp.encode("utf-8", "surrogateescape"))
+    if found is None:
         raise ValueError(f"invalid timestamp {timestamp!r}: expected 4 to 14 digits, YYYYMMDDhhmmss")
+    return found
+
+
+def _seconds(timestamp: bytes) -> float | None:
+    """As `seconds`; None if the timestamp is no date."""
+    digits = timestamp_of(timestamp[:14])
+    if digits is None:
+        return None
     return datetime.strptime(digits.decode(), "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cdxmill.capture import Headers
-from cdxmill.formats.arc_header import MAX_LINE, parse_arc_header
+from cdxmill.formats.arc_header import MAX_LINE, BrokenLineError, VersionError, is_usual, parse_arc_header
 from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, UnfinishedHeader, parse_warc_header
 from cdxmill.stages.records.record_errors import (
     FETCH_IF_MISSING,
     TO_WARC,
     BlankContent,
+    BrokenHeader,
     NotARecord,
     RecordError,
 )
@@ -39,8 +40,10 @@ def parse_header(
 def _parse_arc(data: bytes | bytearray) -> tuple[Headers, int]:
     try:
         arc = parse_arc_header(data)
-    except ValueError as error:
+    except VersionError as error:
         raise RecordError(str(error), TO_WARC) from None
+    except BrokenLineError as error:
+        raise BrokenHeader(str(error), error.next) from None
     if arc is not None:
         return arc
     if not data.strip(b"\r\n"):
@@ -61,17 +64,20 @@ def read_header(read: Callable[[int], bytes]) -> tuple[Headers, int, bool]:
     return parse_header(read(_READ_SIZES[-1]))
 
 
-def starts_record(read: Callable[[int], bytes]) -> bool:
-    """Whether content starts with a record header; `read(size)` returns its first bytes."""
+def starts_record(read: Callable[[int], bytes], is_certain: bool = True) -> bool:
+    """Whether content starts with a record header; `read(size)` returns its first bytes.
+
+    An odd ARC header counts only if it `is_certain` that a record has to start here: other texts have similar lines.
+    """
     if read(5).upper() == b"WARC/":
         return True
     try:
-        read_header(read)
+        headers, _, is_arc = read_header(read)
     except (NotARecord, BlankContent):
         return False
     except RecordError:
         return True
-    return True
+    return is_certain or not is_arc or is_usual(headers)
 
 
 def content_length(headers: Headers) -> int:

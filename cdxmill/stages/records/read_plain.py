@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Headers, Record
-from cdxmill.formats.arc_header import KNOWN_SCHEME
+from cdxmill.formats.arc_header import KNOWN_SCHEME, is_usual
 from cdxmill.formats.arc_header import SEARCH as ARC_SEARCH
 from cdxmill.stages.records.parse_header import content_length, read_header, starts_record
 from cdxmill.stages.records.payload_digest import RecordBlockReader, wants_digest
@@ -17,6 +17,7 @@ from cdxmill.stages.records.record_errors import (
     FETCH_AGAIN,
     FETCH_IF_MISSING,
     NOT_AN_ARCHIVE,
+    BrokenHeader,
     NotARecord,
     RecordError,
 )
@@ -41,7 +42,10 @@ def read_plain(window: Window) -> Iterator[Record | Damage]:
         try:
             record = _record_at(window, pos, resync)
         except RecordError as error:
-            end = resync.after(pos, probe_header(window, pos).cost)
+            if isinstance(error, BrokenHeader):
+                end = pos + error.next
+            else:
+                end = resync.after(pos, probe_header(window, pos).cost)
             yield _damage(pos, end, error)
             pos = end
         else:
@@ -60,10 +64,10 @@ def probe_header(window: Window, pos: int) -> Probe:
         return data
 
     try:
-        read_header(read)
+        headers, _, is_arc = read_header(read)
     except RecordError:
         return Probe(False, cost or 1)
-    return RECORD_START
+    return RECORD_START if not is_arc or is_usual(headers) else Probe(False, cost)
 
 
 def _skip_blank(window: Window, pos: int) -> int:
@@ -80,9 +84,7 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
     size = content_length(headers)
     end = pos + start + size
     if size and not window.peek(end - 1, 1):
-        have = window.end() - pos - start
-        reason = f"truncated file or wrong Content-Length: {size} bytes expected, {have} found"
-        raise RecordError(reason, FETCH_AGAIN)
+        raise _truncated(size, window.end() - pos - start)
     if not _is_followed(window, end, is_arc):
         # Either garbage follows, or Content-Length is wrong. If the block is closed by line ends and no record
         # starts inside it, the length is right. ARC's single line end proves nothing: every line of a text has one.
@@ -90,6 +92,8 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
         if not is_closed or resync.first(pos + start) < end:
             raise RecordError("wrong Content-Length (no record follows the block)")
     block = window.get(pos + start, min(size, BLOCK_HEAD))
+    if len(block) < min(size, BLOCK_HEAD):  # the file was truncated since the end of the block was read
+        raise _truncated(size, len(block))
     digest = _digest(window, pos + start, headers, block, size) if wants_digest(headers) else None
     return Record(
         offset=pos,
@@ -107,7 +111,14 @@ def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int)
     while body.missing and (piece := window.get(pos, min(_PIECE, body.missing))):
         body.feed(piece)
         pos += len(piece)
+    if body.missing:
+        raise _truncated(size, size - body.missing)
     return body.digest()
+
+
+def _truncated(size: int, have: int) -> RecordError:
+    reason = f"truncated file or wrong Content-Length: {size} bytes expected, {have} found"
+    return RecordError(reason, FETCH_AGAIN)
 
 
 def _is_followed(window: Window, end: int, is_arc: bool) -> bool:

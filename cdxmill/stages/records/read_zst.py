@@ -31,6 +31,9 @@ from cdxmill.stages.window import Window
 
 ZSTD_START = re.compile(re.escape(MAGIC))
 
+_SKIPPABLE_HEADER = 8
+_MOST_PROBES = 1000
+"""Of one skippable frame. Frames that start by chance are far fewer."""
 _PIECE = 1 << 18
 _INPUT = 1 << 16
 
@@ -50,8 +53,9 @@ def read_zst(window: Window) -> Iterator[Record | Damage]:
     except MemberError as error:
         yield Damage(0, f"cannot read the zstd dictionary ({error})", FETCH_AGAIN)
         return
-    pos = frames.after_dictionary(end)
-    if pos > end:
+    pos = end
+    if end and not frames.follows(end):  # nothing follows, or the dictionary's length is wrong
+        pos = frames.first(end)
         yield Damage(0, f"no zstd frame follows the dictionary; {pos} bytes skipped", FETCH_AGAIN)
     while window.get(pos, 1):
         found, pos = frames.take(pos)
@@ -80,9 +84,14 @@ class Frames:
             raise MemberError(_reason(error), end) from None
         return end
 
-    def after_dictionary(self, end: int) -> int:
-        """`end`, or where the first record starts if no frame is at `end`: the dictionary's length may be wrong."""
-        return self._resync.first(end) if end and not self._frame_follows(end) else end
+    def follows(self, pos: int) -> bool:
+        """Whether a frame starts at `pos`."""
+        head = self._window.peek(pos, 4)
+        return head == MAGIC or is_skippable(head)
+
+    def first(self, pos: int) -> int:
+        """The offset of the first record from `pos` on, or the file's size."""
+        return self._resync.first(pos)
 
     def take(self, pos: int) -> Found:
         """The record, or the damage, that starts at `pos`."""
@@ -142,16 +151,26 @@ class Frames:
     def _skippable_end(self, pos: int) -> int:
         """The end of a skippable frame, where another frame or the end of the file has to follow.
 
-        Without this check a wrong length would skip records.
+        Without these checks a wrong length would skip records.
         """
         end = self._end(pos)
-        if not self._frame_follows(end):
+        if not self.follows(end) and self._window.peek(end, 1):
             raise MemberError("no zstd frame follows the skippable frame", end)
+        if self._has_record(pos + _SKIPPABLE_HEADER, end):
+            raise MemberError("a record starts inside the skippable frame", end)
         return end
 
-    def _frame_follows(self, pos: int) -> bool:
-        head = self._window.peek(pos, 4)
-        return not head or head == MAGIC or is_skippable(head)
+    def _has_record(self, pos: int, end: int) -> bool:
+        """Whether a record starts between `pos` and `end`. True also if too many frames seem to start there."""
+        probes = 0
+        while pos < end:
+            data = self._window.get(pos, min(_PIECE, end - pos))
+            for magic in ZSTD_START.finditer(data):
+                probes += 1
+                if probes > _MOST_PROBES or self.probe(pos + magic.start()).is_start:
+                    return True
+            pos += max(len(data) - len(MAGIC) + 1, 1)
+        return False
 
     def _end(self, pos: int) -> int:
         try:

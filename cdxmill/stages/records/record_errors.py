@@ -28,6 +28,14 @@ class NotARecord(RecordError):
     """The content does not start with a WARC or ARC record header."""
 
 
+class BrokenHeader(RecordError):
+    """A header breaks off, and the header of another record follows at position `next` of the content."""
+
+    def __init__(self, reason: str, position: int) -> None:
+        super().__init__(reason)
+        self.next = position
+
+
 class TooLong(RecordError):
     """Content-Length is larger than the block."""
 

@@ -39,7 +39,7 @@ def probe_content(first_bytes: Callable[[int], bytes]) -> Probe:
         cost = size
         return first_bytes(size)
 
-    return RECORD_START if starts_record(read) else Probe(False, cost)
+    return RECORD_START if starts_record(read, is_certain=False) else Probe(False, cost)
 
 
 class Resync:

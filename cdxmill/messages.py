@@ -1,0 +1,58 @@
+"""Messages on stderr. Names of files and answers of servers come from others: nothing in them reaches the terminal as a command.
+
+This module imports nothing of the package, so that every folder may use it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # control characters
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of the text
+    "\u2028\u2029\ufeff\ufff9-\ufffb"  # line ends of Unicode, and characters without a form
+    "\ud800-\udfff\U000e0000-\U000e007f]"  # bytes that are no UTF-8, and invisible copies of ASCII
+)
+_SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def printable(text: str) -> str:
+    r"""`text` for a terminal: invisible characters and those that control it are written as \t, \n, \r, \xNN or \uNNNN.
+
+    A byte of a file name that is not UTF-8 is written as \xNN.
+
+    >>> printable("a\x1b[2Jb\n\udcff\u202ec") == r"a\x1b[2Jb\n\xff\u202ec"
+    True
+    """
+    return _HIDDEN.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    number = ord(character)
+    if 0xDC80 <= number <= 0xDCFF:  # os.fsdecode
+        number -= 0xDC00
+    if number < 0x100:
+        return _SHORT.get(character, f"\\x{number:02x}")
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def say(text: str) -> None:
+    """Print a line on stderr. If stderr is closed or full, the exit status has to be enough."""
+    _write(printable(text))
+
+
+def say_lines(text: str) -> None:
+    """Print lines on stderr, as `say` does."""
+    _write("\n".join(map(printable, text.split("\n"))))
+
+
+def _write(text: str) -> None:
+    if sys.stderr is None:
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError):  # the text stays in the buffer, and Python would fail at its exit
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for the rest of the process

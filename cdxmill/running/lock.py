@@ -1,0 +1,146 @@
+"""A lock on a local output folder: one run writes to it at a time.
+
+The lock is `flock` on FOLDER/.lock. The file has one line, which says who holds the folder. It is deleted at the end
+of the run. If the file exists and nobody holds it, the earlier run was killed. Then its temporary files are deleted.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shlex
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import get_ident
+
+from cdxmill.errors import UsageError
+from cdxmill.storage.local import OWN_TEMPORARY, make_folder, stopping
+
+LOCK = ".lock"
+_SCRATCH = re.compile(r"\.scratch-[a-z0-9_]{8}")
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+"""What `flock` reports if the file system does not support it."""
+_COMMAND_SHOWN = 300
+"""Characters. A command line may have thousands of files."""
+
+_held: dict[tuple[int, str], bool] = {}
+"""The folders that a thread of this process holds, and whether a killed run left them: `build` runs `zipnum`."""
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def hold(folder: Path, note: Callable[[str], None] = _print) -> Iterator[bool]:
+    """Hold a folder, which is created if needed. Yields whether an earlier run was killed in it.
+
+    Temporary files of a killed run are deleted first. The thread that holds a folder may hold it again.
+    Raises UsageError if another run holds it, StoppedError if the lock cannot be written.
+    """
+    make_folder(folder)
+    key = get_ident(), os.path.realpath(folder)
+    if key in _held:
+        yield _held[key]
+        return
+    with _lock(folder, note) as was_killed:
+        if was_killed:
+            sweep(folder)
+        _held[key] = was_killed
+        try:
+            yield was_killed
+        finally:
+            del _held[key]
+
+
+@contextmanager
+def _lock(folder: Path, note: Callable[[str], None]) -> Iterator[bool]:
+    path = folder / LOCK
+    with stopping(path):
+        handle, was_killed = _locked(path, folder, note)
+    try:
+        with stopping(path):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, _who(), 0)
+        yield was_killed
+    finally:
+        with suppress(OSError):
+            if _is_at(path, handle):  # the folder may have been replaced
+                path.unlink()
+        os.close(handle)
+
+
+def _locked(path: Path, folder: Path, note: Callable[[str], None]) -> tuple[int, bool]:
+    """The open and locked file, and whether it existed. Its holder may delete it between opening and locking."""
+    while True:
+        was_there = path.exists()
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            _flock(handle, folder, note)
+            if _is_at(path, handle):
+                return handle, was_there
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _flock(handle: int, folder: Path, note: Callable[[str], None]) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        who = os.pread(handle, 4096, 0).decode("utf-8", "backslashreplace").strip()
+        raise UsageError(
+            f"{folder}: another run writes to this directory{who and ' ('}{who}{who and ')'};"
+            " wait until it ends, or choose another directory"
+        ) from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        note(
+            f"{folder}: note: the file system has no locks; make sure that no other run writes to this directory"
+        )
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+def _who() -> bytes:
+    """`process 17 on HOST since 2024-01-01 12:00:00 UTC: cdxmill index ...`."""
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    if len(command) > _COMMAND_SHOWN:
+        command = f"{command[:_COMMAND_SHOWN]}..."
+    text = f"process {os.getpid()} on {socket.gethostname()} since {since}: {command}"
+    return text.replace("\n", "\\n").encode("utf-8", "surrogateescape") + b"\n"
+
+
+def sweep(folder: Path) -> None:
+    """Delete temporary files and folders that a killed run left below `folder`.
+
+    Only names that cdxmill gives are deleted. Subfolders with a lock of their own are skipped. Symbolic links to
+    folders are not followed.
+    """
+    for parent, folders, files in os.walk(folder):
+        here = Path(parent)
+        if here != folder and LOCK in files:
+            folders.clear()
+            continue
+        for name in [name for name in folders if _SCRATCH.fullmatch(name)]:
+            folders.remove(name)
+            shutil.rmtree(here / name, ignore_errors=True)
+        for name in files:
+            if OWN_TEMPORARY.fullmatch(name):
+                with suppress(OSError):
+                    (here / name).unlink()

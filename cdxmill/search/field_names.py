@@ -1,0 +1,47 @@
+"""Names of fields in a query: one that is misspelled would give an empty answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from cdxmill.cluster.reader import ClusterReader
+from cdxmill.errors import UsageError
+from cdxmill.formats.capture_fields import ALSO, FIELDS, stored_fields
+from cdxmill.stages.zipnum.find_lines import BlockReader, wanted_blocks
+
+
+def unknown_fields(names: Iterable[str]) -> tuple[str, ...]:
+    """The names that no line of cdxmill or pywb has.
+
+    >>> unknown_fields(["status", "statuscode", "staus"])
+    ('staus',)
+    """
+    return tuple(name for name in names if name not in FIELDS and name not in ALSO)
+
+
+def check_fields(names: Iterable[str], reader: ClusterReader, low: bytes, high: bytes) -> None:
+    """Raise UsageError if one of `names` is in no line of the first blocks of the cluster and of a key range.
+
+    Other tools write fields of their own, so an unknown name may be right.
+    """
+    found: dict[str, None] = {}
+    for line in _first_lines(reader, low, high):
+        try:
+            found.update(dict.fromkeys(stored_fields(line)))
+        except (ValueError, RecursionError):  # reported where the line is needed
+            continue
+    for name in names:
+        if name not in found:
+            known = ", ".join(dict.fromkeys((*FIELDS, *found)))
+            raise UsageError(
+                f"unknown field {name!r}, which {reader.cluster} does not have; known are {known}"
+            )
+
+
+def _first_lines(reader: ClusterReader, low: bytes, high: bytes) -> Iterator[bytes]:
+    """The lines of two blocks of the cluster, and of two of the range, the first of which may end before it."""
+    blocks = BlockReader(reader.read)
+    for first, last in ((b"", b"\xff"), (low, high)):
+        for block in islice(wanted_blocks(reader.index, first, last), 2):
+            yield from blocks.text_of(block, b"").between(b"", b"\xff")[0]

@@ -1,0 +1,167 @@
+"""The text of a CDX file, in pieces -> the same pieces, or an error at the first line that is no CDX line.
+
+CDXJ   <key> <timestamp> {...}
+CDX    <key> <timestamp> and further fields, the same number in all lines of the file
+
+A timestamp is digits, `-` or empty. Empty lines and ` CDX` headers may be anywhere. This module needs nothing
+but Python, so that it runs on any node of a Hadoop cluster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from cdxmill.stages.lines.line_lists import is_capture_line
+from cdxmill.stages.native import odd_line as _native_odd_line
+
+MAX_LINE = 16 << 20
+"""Bytes of the longest line: it fits several times into the memory that a process sorts in. An archive's header,
+which the values of a line come from, is shorter."""
+
+CDXJ = 0
+"""The number of fields of CDXJ lines, as `fields_of` returns it."""
+
+_LEAST_FIELDS = 3
+_TIMESTAMP = re.compile(rb"\d*|-")
+_SHOWN = 80
+
+
+class LineError(ValueError):
+    """A line is not a CDX line. `number` is its number from 1, `reason` starts with a verb, `line` is its start."""
+
+    def __init__(self, number: int, reason: str, line: bytes = b"") -> None:
+        self.number, self.reason, self.line = number, reason, line
+        super().__init__(f"line {number} {reason}")
+
+
+def name_of(fields: int) -> str:
+    """The name of a format: CDXJ, or CDX with a number of fields."""
+    return f"CDX with {fields} fields" if fields else "CDXJ"
+
+
+def fields_of(line: bytes) -> int | None:
+    """The number of fields of a valid line, `CDXJ` for a CDXJ line; None if the line is neither CDXJ nor CDX.
+
+    >>> fields_of(b'com,a)/ 2020 {"url": "x"}'), fields_of(b"com,a)/ 2020 http://a.com/ - 200"), fields_of(b"<html>")
+    (0, 5, None)
+    """
+    line = line[:-1] if line.endswith(b"\r") else line
+    parts = line.split(b" ", 2)
+    if len(parts) < _LEAST_FIELDS or not parts[0] or not _TIMESTAMP.fullmatch(parts[1]) or b"\0" in line:
+        return None
+    if parts[2].startswith(b"{"):
+        return CDXJ if parts[2].rstrip().endswith(b"}") else None
+    return 3 + parts[2].count(b" ")
+
+
+def checked(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The pieces of a file, each as soon as it is checked. Raises LineError at the first line that is invalid."""
+    check = LineCheck()
+    for piece in pieces:
+        check.take(piece)
+        yield piece
+    check.end()
+
+
+class LineCheck:
+    """Checks the lines of a text, which comes in pieces. Memory: the line that has begun, at most MAX_LINE."""
+
+    def __init__(self) -> None:
+        self._fields: int | None = None
+        """Those of the first capture line, None before it."""
+        self._lines = 0
+        self._begun: list[bytes] = []
+        self._size = 0
+
+    def take(self, piece: bytes) -> None:
+        """Check the lines that end in the next piece. Raises LineError."""
+        nul = piece.find(b"\0")
+        if nul >= 0:
+            self._take(piece[:nul])
+            line = b"".join((*self._begun, piece[:nul]))
+            raise LineError(self._lines + 1, "has NUL bytes", line[line.rfind(b"\n") + 1 :][:_SHOWN])
+        self._take(piece)
+
+    def end(self) -> None:
+        """Check the last line if it has no LF: other tools write files so. Raises LineError."""
+        if not self._begun:
+            return
+        line = b"".join(self._begun)
+        if self._fields is not None and is_capture_line(line) and not self._is_whole(line):
+            raise LineError(self._lines + 1, f"is truncated, the file ends in it: {line[-_SHOWN:]!r}")
+        self._line(line)
+
+    def _is_whole(self, line: bytes) -> bool:
+        return fields_of(line) == self._fields and (self._fields != CDXJ or _has_json(line))
+
+    def _take(self, piece: bytes) -> None:
+        first, start = piece.find(b"\n"), 0
+        if first >= 0 and self._begun:
+            self._line(b"".join((*self._begun, piece[:first])))
+            start = first + 1
+        if first >= 0:
+            stop = piece.rfind(b"\n") + 1
+            self._whole_lines(piece, start, stop)
+            self._begun, self._size, start = [], 0, stop
+        if start < len(piece):
+            self._begun.append(piece[start:])
+            self._size += len(piece) - start
+            self._limit(self._size)
+
+    def _whole_lines(self, text: bytes, start: int, stop: int) -> None:
+        while start < stop:
+            if self._fields is not None:
+                start, passed = odd_line(text, start, stop, self._fields)
+                self._lines += passed
+            if start < stop:
+                end = text.index(b"\n", start)
+                self._line(text[start:end])
+                start = end + 1
+
+    def _limit(self, size: int) -> None:
+        if size > MAX_LINE:
+            raise LineError(self._lines + 1, f"is longer than {MAX_LINE >> 20} MiB")
+
+    def _line(self, line: bytes) -> None:
+        self._limit(len(line))
+        if is_capture_line(line):
+            fields = fields_of(line)
+            if fields is None:
+                name = "CDX or CDXJ" if self._fields is None else name_of(self._fields)
+                raise LineError(self._lines + 1, f"is not a {name} line: {line[:_SHOWN]!r}", line[:_SHOWN])
+            if self._fields is None:
+                self._fields = fields
+            elif fields != self._fields:
+                reason = f"is {name_of(fields)}, but the lines before are {name_of(self._fields)}"
+                raise LineError(self._lines + 1, f"{reason}: {line[:_SHOWN]!r}")
+        self._lines += 1
+
+
+def _has_json(line: bytes) -> bool:
+    import json  # slow to import, and most files end with an LF
+
+    try:
+        json.loads(line.split(b" ", 2)[2].decode("utf-8", "surrogateescape"), strict=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def odd_line(text: bytes, start: int, end: int, fields: int) -> tuple[int, int]:
+    """The offset of the first line of `text[start:end]` that may be invalid, `end` if there is none; the lines before it.
+
+    Requires: the range ends with an LF. A line in front of the offset is certainly valid.
+    """
+    if _native_odd_line is not None:
+        return _native_odd_line(text, start, end, fields)
+    found = _valid_lines(fields).match(text, start, end)
+    offset = found.end() if found is not None else start
+    return offset, text.count(b"\n", start, offset)
+
+
+@lru_cache(maxsize=64)
+def _valid_lines(fields: int) -> re.Pattern[bytes]:
+    rest = rb"(?!\{)[^ \n]*(?: [^ \n]*){%d}" % (fields - 3) if fields else rb"\{[^\n]*\}\r?"
+    return re.compile(rb"(?:[^ \n]+ [0-9]+ %b\n)*" % rest)

@@ -1,0 +1,75 @@
+"""A file that exists is not overwritten without --replace: `sample`, `split-points`, dosample.py."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdxmill.cli.main import main
+from cdxmill.storage.local import write_atomic
+
+LINES = b"".join(b"com,a)/%03d 2020 {}\n" % number for number in range(100))
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def cdx(tmp_path: Path) -> Path:
+    path = tmp_path / "a.cdxj"
+    path.write_bytes(LINES)
+    return path
+
+
+@pytest.fixture(params=["sample", "split-points"])
+def call(request: pytest.FixtureRequest, cdx: Path, tmp_path: Path) -> list[str]:
+    if request.param == "sample":
+        return ["sample", "-q", "-p", "1", "-s", "2", str(cdx)]
+    cluster = tmp_path / "C"
+    assert main(["zipnum", "-q", "-p", "1", "-s", "1", "--numlines", "10", "-o", str(cluster), str(cdx)]) == 0
+    return ["split-points", "-q", "-s", "2", "--from-cluster", str(cluster)]
+
+
+@pytest.mark.parametrize("existing", ["s.txt", "s.seq"])
+def test_an_existing_file_is_not_overwritten(
+    existing: str, call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / existing).write_bytes(b"mine")
+    assert main([*call, "-o", str(tmp_path / "s.txt")]) == 2
+    assert f"{existing}: already exists; use --replace" in capfd.readouterr().err
+    assert (tmp_path / existing).read_bytes() == b"mine"
+    assert main([*call, "-o", str(tmp_path / "s.txt"), "--replace"]) == 0
+    assert (tmp_path / existing).read_bytes() != b"mine"
+
+
+def test_an_empty_file_is_written(call: list[str], tmp_path: Path) -> None:
+    (tmp_path / "s.txt").touch()  # as mktemp does
+    assert main([*call, "-o", str(tmp_path / "s.txt")]) == 0
+    assert (tmp_path / "s.txt").read_bytes().startswith(b"com,a)/")
+
+
+def test_a_folder_is_wrong_usage(call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([*call, "-o", str(tmp_path)]) == 2
+    assert "is a directory" in capfd.readouterr().err
+
+
+def test_a_pipe_is_written_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    with write_atomic(pipe) as file:
+        file.write(b"text")
+    assert reader.communicate()[0] == b"text"
+    assert pipe.is_fifo()
+
+
+def test_standard_output_is_written(tmp_path: Path) -> None:
+    code = "from cdxmill.storage.local import write_atomic\nwith write_atomic('/dev/stdout') as f: f.write(b'text')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.stdout == b"text"
+    with (tmp_path / "out").open("wb") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out").read_bytes() == b"text"
+    assert Path("/dev/stdout").is_symlink()

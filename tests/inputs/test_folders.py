@@ -1,0 +1,345 @@
+"""Folders and globs as inputs: every file is taken, reported or counted as skipped; links, odd names and broken entries."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+import os
+import re
+import shutil
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.inputs.archives import Manifest, find_archives
+from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.running.failures import Failures
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+
+@pytest.fixture
+def folder(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`in/a.warc.gz`; the working directory has `in`."""
+    (tmp_path / "in").mkdir()
+    shutil.copyfile(pywb_warcs / "example.warc.gz", tmp_path / "in/a.warc.gz")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def copy(folder: Path, *names: str | bytes) -> None:
+    for name in names:
+        path = Path(os.fsdecode(os.path.join(os.fsencode(folder), os.fsencode(name))))  # noqa: PTH118
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / "in/a.warc.gz", path)
+
+
+def found(*named: str) -> tuple[list[str], list[str]]:
+    """The paths of the archives, and the failures."""
+    failures = Failures(printed=False)
+    archives = find_archives(list(named), None, None, failures)
+    return [archive.path for archive in archives], list(map(str, failures.items))
+
+
+def test_a_folder_reports_what_it_skips_by_kind(folder: Path, run_cdxmill: RunCdxmill) -> None:
+    for name in ("a.wacz", "b.WACZ", "deep/c.wacz", "notes.txt", "x.warc.bz2", "README", "y.warc.gz.open"):
+        (folder / "in" / name).parent.mkdir(exist_ok=True)
+        (folder / "in" / name).write_bytes(b"x")
+    done = run_cdxmill("index", "-q", "-o", "out", "in", cwd=folder)
+    assert done.returncode == 0
+    assert done.stderr.decode() == (
+        "in: note: 7 files skipped: 3 .wacz, 1 .gz.open, 1 .txt, 1 .warc.bz2, 1 without ending\n"
+    )
+
+
+def test_several_folders_have_one_line_for_what_they_skip(folder: Path, run_cdxmill: RunCdxmill) -> None:
+    for number in range(5):
+        copy(folder, f"in{number}/{number}.warc.gz")
+        (folder / f"in{number}/notes.txt").write_text("x")
+        (folder / f"in{number}/x.kind{number}").write_text("x")
+    done = run_cdxmill("index", "-q", "-o", "out", *(f"in{number}" for number in range(5)), cwd=folder)
+    assert done.returncode == 0
+    assert done.stderr.decode().startswith(
+        "in0, in1, in2 and 2 more: note: 10 files skipped: 5 .txt, 1 .kind0, "
+    )
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("command", [["index", "-o"], ["build", "-s", "1", "-o"]])
+def test_a_folder_without_archives_stops_before_anything_is_written(
+    command: list[str], folder: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (folder / "wacz").mkdir()
+    (folder / "wacz/a.wacz").write_bytes(b"PK")
+    (folder / "empty").mkdir()
+    for named, what in (
+        (["wacz"], "wacz (1 file skipped: 1 .wacz)"),
+        (["empty"], "empty"),
+        (["*.absent"], "*.absent"),
+        (["empty", "wacz", "*.x", "empty"], "empty, wacz, *.x and 1 more (1 file skipped: 1 .wacz)"),
+        (["--manifest", "list"], "list"),
+    ):
+        (folder / "list").write_text("# nothing\n\n \t \n")
+        done = run_cdxmill(*command, "out", *named, cwd=folder)
+        assert done.returncode == 2
+        assert done.stderr.decode().startswith(f"cdxmill: no archives found in {what}; in directories, ")
+        assert done.stderr.count(b"\n") == 1
+        assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["zipnum", "-s", "1", "-o", "out"], ["sample", "-s", "2", "-o", "out"], ["verify", "C", "--against"]],
+)
+def test_a_folder_without_cdx_files_stops_before_anything_is_written(
+    command: list[str], folder: Path, run_cdxmill: RunCdxmill
+) -> None:
+    run_cdxmill("build", "-s", "1", "-o", "C", "in", cwd=folder)
+    shutil.rmtree(folder / "C/cdx")
+    done = run_cdxmill(*command, "C", cwd=folder)
+    assert done.returncode == 2
+    assert b"no CDX files found in C (" in done.stderr
+    assert b"1 shard of a cluster" in done.stderr
+    assert b"for the shards of a cluster write DIR/cdx-*.gz" in done.stderr
+    assert not (folder / "out").exists()
+    done = run_cdxmill(*command, "C/cdx-*.gz", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_input_without_archives_among_others_is_a_failure(folder: Path, run_cdxmill: RunCdxmill) -> None:
+    (folder / "empty").mkdir()
+    done = run_cdxmill("index", "-q", "-o", "-", "empty", "in", "*.absent", cwd=folder)
+    assert done.returncode == 1
+    assert done.stdout.count(b"\n") == 3
+    first, second = done.stderr.decode().splitlines()
+    assert first.startswith("empty: no archives found; in directories, cdxmill searches for .warc")
+    assert second == "*.absent: no file matches; check the pattern"
+
+
+def test_links_to_folders_are_followed_and_circles_end(folder: Path, run_cdxmill: RunCdxmill) -> None:
+    copy(folder, "disk/b.warc.gz", "disk/deep/c.warc.gz")
+    (folder / "in/disk").symlink_to("../disk")
+    (folder / "in/also").symlink_to(folder / "disk/deep")
+    (folder / "disk/deep/up").symlink_to("../..")
+    (folder / "in/self").symlink_to(".")
+    done = run_cdxmill("index", "-q", "-o", "out", "in", cwd=folder)
+    assert done.returncode == 0
+    made = {str(path.relative_to(folder / "out")) for path in (folder / "out").rglob("*.cdx.gz")}
+    assert made == {"in/a.cdx.gz", "in/also/c.cdx.gz", "in/disk/b.cdx.gz"}
+    assert b"links to a folder that was searched already" in done.stderr or (
+        b"link to a folder that was searched already" in done.stderr
+    )
+
+
+def test_a_file_that_is_reached_twice_is_taken_once(folder: Path) -> None:
+    (folder / "in/0.warc.gz").symlink_to("a.warc.gz")
+    (folder / "in/.git/annex").mkdir(parents=True)
+    shutil.copyfile(folder / "in/a.warc.gz", folder / "in/.git/annex/KEY.warc.gz")
+    (folder / "in/annexed.warc.gz").symlink_to(".git/annex/KEY.warc.gz")
+    (folder / "in/blob").write_bytes(b"x")
+    (folder / "in/b.warc.gz").symlink_to("blob")
+    assert found("in") == (["in/a.warc.gz", "in/annexed.warc.gz", "in/b.warc.gz"], [])
+
+
+@pytest.mark.parametrize("pattern", ["in/**/*.warc.gz", "in/**/**/*.warc.gz", "**/*.warc.gz"])
+def test_a_glob_of_any_depth_follows_links_and_ends(pattern: str, folder: Path) -> None:
+    copy(folder, "in/b/x.warc.gz", "in/.hidden/h.warc.gz", "disk/y.warc.gz")
+    (folder / "in/a").symlink_to("b")
+    (folder / "in/b/up").symlink_to("..")
+    (folder / "in/z").symlink_to("../disk")
+    paths, failures = found(pattern)
+    wanted = {"in/a.warc.gz", "in/b/x.warc.gz", "in/z/y.warc.gz" if pattern[0] == "i" else "disk/y.warc.gz"}
+    assert (set(paths), len(paths), failures) == (wanted, 3, [])
+
+
+def test_broken_links_and_sockets_are_failures_and_the_rest_is_indexed(
+    folder: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (folder / "in/gone").symlink_to("/nowhere/crawl")
+    (folder / "in/x.warc.gz").symlink_to("absent")
+    (folder / "in/loop").symlink_to("loop")
+    os.mkfifo(folder / "in/pipe.warc.gz")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("in/server.warc.gz")
+        done = run_cdxmill("index", "-q", "-o", "-", "in", cwd=folder)
+    assert done.returncode == 1
+    assert done.stdout.count(b"\n") == 3
+    assert set(done.stderr.decode().splitlines()) == {
+        "in/gone: is a broken symbolic link; check what it points to",
+        "in/x.warc.gz: is a broken symbolic link; check what it points to",
+        "in/loop: cannot be read (Too many levels of symbolic links); check the path",
+        "in/pipe.warc.gz: is a socket, pipe or device; name a file",
+        "in/server.warc.gz: is a socket, pipe or device; name a file",
+    }
+
+
+@pytest.mark.parametrize("named", ["in", "in/**/*.warc.gz", "in/*/*.warc.gz"])
+def test_a_folder_that_cannot_be_listed_is_a_failure(
+    named: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy(folder, "in/good/b.warc.gz", "in/locked/c.warc.gz")
+    scandir = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).rstrip("/").endswith("locked"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    paths, failures = found(named)
+    assert paths[-1] == "in/good/b.warc.gz"
+    (failure,) = failures
+    assert failure.replace("locked/:", "locked:") == (
+        "in/locked: the folder cannot be listed (Permission denied); check the access rights"
+    )
+
+
+def test_a_folder_that_vanishes_while_it_is_searched_is_a_failure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy(folder, "in/deep/b.warc.gz")
+    scandir = os.scandir
+
+    def vanish(path: str) -> object:
+        if path == "in/deep":
+            shutil.rmtree("in/deep")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", vanish)
+    paths, failures = found("in")
+    assert paths == ["in/a.warc.gz"]
+    assert failures == ["in/deep: the folder cannot be listed (No such file or directory); check the path"]
+
+
+def test_only_a_folder_that_cannot_be_listed_is_no_usage_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> object:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InputError, match=r"^in: the folder cannot be listed"):
+        found("in")
+
+
+def test_names_that_no_file_can_have_are_failures(folder: Path) -> None:
+    long = "x" * 300 + ".warc.gz"
+    for name, reason in (
+        ("a\0b.warc.gz", "the name has a NUL character"),
+        (long, "a name in the path has more than 255 bytes"),
+        (f"in/{long}/a.warc.gz", "a name in the path has more than 255 bytes"),
+        ("", "the name is empty"),
+    ):
+        paths, failures = found(name, "in")
+        assert paths == ["in/a.warc.gz"]
+        (failure,) = failures
+        assert f": {reason}; check the name" in failure
+        with pytest.raises(InputError, match=reason):
+            found(name)
+
+
+ODD = ["-q.warc.gz", " a b .warc.gz", "line\nend.warc.gz", "tab\t.warc.gz", "🐟ü.warc.gz", "a%41+.warc.gz", "[x].warc.gz", "~a.warc.gz", "'\".warc.gz", "\x1b[31m.warc.gz"]  # fmt: skip
+
+
+def test_odd_names_are_indexed_from_a_folder(folder: Path, run_cdxmill: RunCdxmill) -> None:
+    copy(folder, *(f"odd/{name}" for name in ODD), b"odd/\xff\xfe.warc.gz")
+    done = run_cdxmill("index", "-q", "-o", "-", "odd", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, b"")
+    names = {json.loads(line.split(b" ", 2)[2])["filename"] for line in done.stdout.splitlines()}
+    assert names >= set(ODD)
+    assert len(names) == len(ODD) + 1
+    done = run_cdxmill("index", "-q", "-o", "out", "odd", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(list((folder / "out/odd").iterdir())) == len(ODD) + 1
+    done = run_cdxmill("zipnum", "-q", "-s", "1", "-o", "C", "out", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ODD if "\n" not in name and "\t" not in name and name[0] != " "]
+)
+def test_odd_names_are_indexed_from_a_command_line_and_a_manifest(
+    name: str, folder: Path, run_cdxmill: RunCdxmill
+) -> None:
+    copy(folder, f"odd/{name}")
+    (folder / "list").write_bytes(os.fsencode(name) + b"\n")
+    for call in (["--manifest", "list", "--root", "odd"], [f"odd/{name}"]):
+        done = run_cdxmill("index", "-q", "-o", "-", *call, cwd=folder)
+        assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 3)
+    done = run_cdxmill("index", "-q", "-o", "-", "--", name, cwd=folder / "odd")
+    assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 3)
+
+
+@pytest.mark.parametrize("way", ["plain", "bom", "utf-16", "gzip", "dos"])
+def test_the_last_field_of_a_manifest_that_is_not_empty_is_the_path(way: str, folder: Path) -> None:
+    copy(folder, "b.warc.gz", "i.warc.gz")
+    text = "b.warc.gz\ti.warc.gz\t\n# no\t\n\t\nb.warc.gz\n"
+    data = {
+        "bom": codecs.BOM_UTF8 + text.encode(),
+        "utf-16": text.encode("utf-16"),
+        "gzip": gzip.compress(text.encode()),
+        "dos": text.replace("\n", "\r\n").encode(),
+    }.get(way, text.encode())
+    Path("list").write_bytes(data)
+    archives = find_archives([], Manifest("list"), None, Failures(printed=False))
+    assert [archive.path for archive in archives] == ["i.warc.gz", "b.warc.gz"]
+
+
+def test_a_line_of_a_manifest_that_no_file_can_have_is_one_failure(
+    folder: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (folder / "list").write_bytes(b"a\0b.warc.gz\nin/a.warc.gz\n" + b"x" * 1_000_000 + b"\n")
+    done = run_cdxmill("index", "-q", "-o", "out", "--manifest", "list", cwd=folder)
+    assert done.returncode == 1
+    first, second = done.stderr.decode().splitlines()
+    assert first == r"list:1: a\x00b.warc.gz: the name has a NUL character; check the name"
+    assert second.startswith("list:3: xxxx")
+    assert len(second) < 400
+    assert [path.name for path in (folder / "out").rglob("*.cdx.gz")] == ["a.cdx.gz"]
+
+
+def test_a_corrupt_manifest_is_a_usage_error(folder: Path) -> None:
+    for data in (
+        b"\x1f\x8b\x08\x00",
+        gzip.compress(b"x" * 999)[:-3],
+        b"\x1f\x8b\x08" + bytes(8) + b"\xff" * 99,
+    ):
+        Path("list").write_bytes(data)
+        with pytest.raises(UsageError, match="the manifest list cannot be read"):
+            find_archives([], Manifest("list"), None, Failures(printed=False))
+
+
+@pytest.mark.parametrize("kind", ["archives", "CDX files"])
+def test_every_file_of_the_samples_is_accounted_for(
+    kind: str, samples: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    everything = [path for path in samples.rglob("*") if path.is_file()]
+    failures = Failures()
+    named = [str(samples)]
+    taken = (
+        find_archives(named, None, None, failures) if kind == "archives" else find_cdx_files(named, failures)
+    )
+    (note,) = capfd.readouterr().err.splitlines()
+    total, kinds = re.findall(r": note: (\d+) files skipped: (.*)", note)[0]
+    numbers = [int(number) for number in re.findall(r"(\d+) [^,]+", kinds)]
+    assert sum(numbers) == int(total)
+    assert len(taken) + int(total) == len(everything)
+    assert failures.count == 0
+
+
+def test_a_file_url_of_a_folder_is_that_folder(folder: Path) -> None:
+    assert found((folder / "in").as_uri()) == ([str(folder / "in/a.warc.gz")], [])
+
+
+def test_cdx_files_of_a_folder_are_found_and_others_are_counted(folder: Path) -> None:
+    for name in ("a.cdx", "b.CDXJ.gz", "c.cdx.bz2", "d.cdx.zst", "cdx-00000.gz", "_temporary/0/e.cdx"):
+        (folder / "x" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "x" / name).write_bytes(b"x")
+    failures = Failures()
+    assert find_cdx_files(["x"], failures) == ["x/a.cdx", "x/b.CDXJ.gz"]
+    assert failures.count == 0

@@ -1,0 +1,144 @@
+"""The lock on an output folder, and what is deleted after a killed run."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdxmill.errors import StoppedError, UsageError
+from cdxmill.running.lock import LOCK, hold, sweep
+from cdxmill.storage.local import temporary_name, write_atomic
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from cdxmill.running.lock import hold
+with hold(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def start_holder(folder: Path) -> subprocess.Popen[bytes]:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == b"held\n"
+    return holder
+
+
+def test_a_folder_is_created_and_no_file_stays(tmp_path: Path) -> None:
+    with hold(tmp_path / "a/b") as was_killed:
+        assert not was_killed
+        assert (tmp_path / "a/b" / LOCK).read_text().startswith(f"process {os.getpid()} on ")
+    assert list((tmp_path / "a/b").iterdir()) == []
+
+
+def test_a_second_run_is_told_who_holds_the_folder(tmp_path: Path) -> None:
+    holder = start_holder(tmp_path)
+    try:
+        with pytest.raises(UsageError, match=f"another run writes .*process {holder.pid} on .* since .*: -c"):
+            hold(tmp_path).__enter__()
+        assert (tmp_path / LOCK).exists()
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+def test_a_killed_run_is_noticed_and_its_temporary_files_are_deleted(tmp_path: Path) -> None:
+    holder = start_holder(tmp_path)
+    (tmp_path / "sub/.scratch-abcd_123/x").mkdir(parents=True)
+    (tmp_path / "sub" / temporary_name("a.cdx.gz")).touch()
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    with hold(tmp_path) as was_killed:
+        assert was_killed
+        assert list((tmp_path / "sub").iterdir()) == []
+    assert not (tmp_path / LOCK).exists()
+    with hold(tmp_path) as was_killed:
+        assert not was_killed
+
+
+def test_the_same_thread_may_hold_a_folder_twice(tmp_path: Path) -> None:
+    with hold(tmp_path), hold(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_was_deleted_while_waiting_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks: list[int] = []
+
+    def late(handle: int, how: int) -> None:
+        if not locks:
+            (tmp_path / LOCK).unlink()  # the holder ends between our open and our lock
+        locks.append(handle)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with hold(tmp_path):
+        assert (tmp_path / LOCK).read_bytes()
+    assert len(locks) == 2
+
+
+def test_without_locks_in_the_file_system_the_run_continues_with_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(handle: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    notes: list[str] = []
+    with hold(tmp_path, notes.append):
+        pass
+    assert len(notes) == 1
+    assert "no locks" in notes[0]
+
+
+def test_a_lock_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
+    (tmp_path / LOCK).mkdir()
+    with pytest.raises(StoppedError):
+        hold(tmp_path).__enter__()
+
+
+def test_only_our_own_names_are_swept(tmp_path: Path) -> None:
+    others = [
+        ".a.cdx.gz.tmp",
+        "a.17-0123abcd.tmp",
+        ".a.attempt_1_0001_r_000001_0.17-0123abcd.tmp",
+        ".a.17-0123abcd.tmp.gz",
+        ".scratch-mine!",
+    ]
+    for name in others:
+        (tmp_path / name).touch()
+    running = tmp_path / "other"
+    running.mkdir()
+    (running / LOCK).touch()
+    (running / temporary_name("a")).touch()
+    (tmp_path / temporary_name("a\nb")).touch()
+    sweep(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, "other"])
+    assert len(list(running.iterdir())) == 2
+
+
+def test_two_writers_of_one_file_use_two_temporary_names(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with write_atomic(path) as one, write_atomic(path) as two:
+        assert one.name != two.name
+        one.write(b"one")
+        two.write(b"two")
+    assert path.read_bytes() == b"one"
+    assert [found.name for found in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_name_of_255_bytes_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / ("ü" * 127 + "x")
+    with write_atomic(path) as file:
+        file.write(b"x")
+    assert path.read_bytes() == b"x"

@@ -1,0 +1,115 @@
+"""Messages: nothing in a name or an answer controls the terminal, and a stderr that is closed or full stops nothing."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdxmill.messages import printable
+
+from .material.processes import COMMAND
+
+NASTY = "a\x1b]0;title\x07\x1b[2J\u202egnp.exe\x9b1m\x7f\rb\nc\td\udcff"
+SHOWN = r"a\x1b]0;title\x07\x1b[2J\u202egnp.exe\x9b1m\x7f\rb\nc\td\xff"
+
+
+def test_characters_that_control_a_terminal_are_escaped() -> None:
+    assert printable(NASTY) == SHOWN
+    assert printable("\u2028\u2066\U000e0041\ud800") == r"\u2028\u2066\U000e0041\ud800"
+
+
+@pytest.mark.parametrize("text", ["a b", "grün 中文 👩‍👩‍👧 é", "C:\\x1b", "%1B"])
+def test_what_a_person_can_read_stays(text: str) -> None:
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["index", "-q", "-o", "-", NASTY],
+        ["index", "-o", "-", NASTY],
+        ["index", "-o", NASTY, "absent.warc.gz"],
+        ["index", "-o", "-", f"http://127.0.0.1:1/{NASTY}?"],
+        ["build", "-s", "1", "-o", "C", NASTY],
+        ["index", "-o", "-", "--manifest", NASTY],
+        ["index", "-o", "-", "--root", NASTY, "--manifest", "list"],
+        ["zipnum", "-s", "1", "-o", "C", NASTY],
+        ["zipnum", "--splits", NASTY, "-o", "C", "list"],
+        ["sample", "-s", "2", "-o", "splits.txt", NASTY],
+        ["split-points", "-s", "2", "-o", "splits.txt", "--from-cluster", NASTY],
+        ["lookup", NASTY, "http://a.com/"],
+        ["lookup", "C", "http://a.com/", "--filter", NASTY],
+        ["get", NASTY, "http://a.com/"],
+        ["verify", NASTY],
+        ["publish", NASTY, "there"],
+        [NASTY],
+        ["index", f"--{NASTY}"],
+        ["index", "-p", NASTY, "x"],
+    ],
+    ids=lambda call: " ".join(call)[:30].encode("unicode_escape", "backslashreplace").decode(),
+)
+def test_every_command_shows_names_escaped(call: list[str], tmp_path: Path) -> None:
+    (tmp_path / "list").write_bytes(os.fsencode(NASTY) + b"\n")
+    environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
+    done = subprocess.run(
+        [COMMAND, *call], cwd=tmp_path, capture_output=True, check=False, env=environment, timeout=100
+    )
+    assert done.returncode in (1, 2), done.stderr
+    assert done.stderr
+    assert not set(done.stderr.decode()) & set("\x1b\x07\x7f\r\x9b\u202e"), done.stderr
+
+
+def test_the_progress_bar_shows_names_escaped(tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [COMMAND, "index", "-o", "-", NASTY],
+        cwd=tmp_path,
+        stderr=follower,
+        env={**os.environ, "TERM": "xterm"},
+    ):
+        os.close(follower)
+        seen = b""
+        try:
+            while data := os.read(leader, 1 << 16):
+                seen += data
+        except OSError:  # the other end is closed
+            pass
+    os.close(leader)
+    assert SHOWN.encode() in seen
+    assert b"\x1b]0;title" not in seen
+
+
+@pytest.mark.parametrize("redirect", ["2>&-", "2>/dev/full", "2>&- <&-"])
+def test_a_stderr_that_takes_nothing_changes_no_status(
+    redirect: str, tmp_path: Path, pywb_warcs: Path
+) -> None:
+    archive = pywb_warcs / "example.warc.gz"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.txt").write_text("x")
+    for inputs, status in ((f"'{archive}'", 0), (f"'{archive}' absent.warc.gz", 1), ("in", 2)):
+        call = f"'{COMMAND}' index -o - {inputs} {redirect}"
+        done = subprocess.run(call, shell=True, cwd=tmp_path, stdout=subprocess.PIPE, check=False)
+        assert done.returncode == status
+        lines = done.stdout.splitlines()
+        assert len(lines) == (0 if status == 2 else 3)
+        assert all(b"example.warc.gz" in line for line in lines)
+
+
+@pytest.mark.parametrize("redirect", [">&-", ">/dev/full"])
+def test_a_stdout_that_takes_nothing_stops_the_run(redirect: str, tmp_path: Path, pywb_warcs: Path) -> None:
+    call = f"'{COMMAND}' index -q -o - '{pywb_warcs / 'example.warc.gz'}' {redirect}"
+    done = subprocess.run(call, shell=True, cwd=tmp_path, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 3
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("cdxmill: stdout: cannot be written (")
+
+
+def test_messages_go_nowhere_if_python_has_no_stderr() -> None:
+    code = "import sys; sys.stderr = None; from cdxmill.messages import say; say('x')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b""
