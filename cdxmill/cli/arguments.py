@@ -14,9 +14,10 @@ import typer
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.index import IndexOptions
+    from cdxmill.commands.index_one import IndexOptions
     from cdxmill.commands.zipnum import ZipnumOptions
     from cdxmill.formats.zipnum_block import Compressor
+    from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.inputs.named import Input
     from cdxmill.running.failures import Failures
 
@@ -83,7 +84,7 @@ class ArchiveArguments:
         typer.Option(
             metavar="FILE",
             help="File or URL with a list of archives, one per line; - reads standard input. It may be gzipped."
-            " The last tab-separated field of a line is used. Blank lines and lines that start with # are"
+            " The last tab-separated field of a line that is not empty is used. Blank lines and lines that start with # are"
             " skipped.",
         ),
     ] = None
@@ -156,9 +157,9 @@ class LineArguments(RunArguments):
         ),
     ] = False
 
-    def index_options(self, *, skip_existing: bool) -> IndexOptions:
+    def index_options(self, existing: Rule) -> IndexOptions:
         """The options of indexing. Raises UsageError."""
-        from cdxmill.commands.index import IndexOptions
+        from cdxmill.commands.index_one import IndexOptions
         from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions
 
         if self.cdx11 and self.cdx9:
@@ -176,7 +177,7 @@ class LineArguments(RunArguments):
             captures=captures,
             line_format="cdx11" if self.cdx11 else "cdx9" if self.cdx9 else "cdxj",
             processes=self.process_count(),
-            skip_existing=skip_existing,
+            existing=existing,
             quiet=self.quiet,
         )
 
@@ -230,6 +231,8 @@ class ClusterArguments(RunArguments):
         ),
     ] = None
 
+    replace: Replace = False
+
     def zipnum_options(self, *, convert: bool) -> ZipnumOptions:
         """The options of building a cluster. Raises UsageError."""
         from cdxmill.commands.zipnum import ZipnumOptions
@@ -245,6 +248,7 @@ class ClusterArguments(RunArguments):
             seed=self.seed,
             processes=self.process_count(),
             location=self.location,
+            replace=self.replace,
             quiet=self.quiet,
         )
 

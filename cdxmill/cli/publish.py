@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cdxmill.cli.arguments import RunArguments
+from cdxmill.cli.arguments import Replace, RunArguments
 from cdxmill.cli.command import command
 from cdxmill.cli.output import OK, print_summary
 
@@ -50,6 +50,7 @@ class PublishArguments(RunArguments):
         bool,
         typer.Option("--unfinished", help="Accept a cluster without cluster.json; use every shard found."),
     ] = False
+    replace: Replace = False
 
 
 @command
@@ -61,7 +62,9 @@ def publish(arguments: PublishArguments) -> int:
     numbers, cluster.summary, cluster.loc, metadata.yaml and, last, cluster.json. If the directory DEST is named
     indexes, metadata.yaml goes to its parent directory.
 
-    If you run it again, only missing or changed shards are copied.
+    If you run it again, only missing or changed shards are copied. If DEST has another cluster, nothing is done
+    without --replace. A local cluster is replaced as a whole by a switch; in S3 and HDFS, DEST is unfinished until
+    the new one is complete.
     """
     from cdxmill.commands.publish import PublishOptions
     from cdxmill.commands.publish import publish as publish_cluster
@@ -71,6 +74,7 @@ def publish(arguments: PublishArguments) -> int:
         title=arguments.title,
         index_only=arguments.index_only,
         unfinished=arguments.unfinished,
+        replace=arguments.replace,
         processes=arguments.process_count(),
         quiet=arguments.quiet,
     )

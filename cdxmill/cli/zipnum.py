@@ -34,6 +34,9 @@ def zipnum(arguments: ZipnumArguments) -> int:
     same format: CDXJ, or CDX with the same number of fields. The cluster contains every distinct line once, in
     sorted order, in shards of gzip blocks with a secondary index. A corrupt file adds no lines, is reported,
     and does not affect other files.
+
+    If CLUSTER is already the cluster of these files, nothing is done. If it is another cluster, --replace builds
+    the new one beside it and switches at the end.
     """
     from cdxmill.commands.zipnum import build_cluster
     from cdxmill.inputs.cdx_files import find_cdx_files

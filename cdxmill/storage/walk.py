@@ -44,7 +44,7 @@ def files_like(pattern: str) -> Listing:
     fixed = next(number for number, step in enumerate([*steps[:-1], "*"]) if is_glob(step))
     folder = f"{scheme}://{'/'.join(steps[:fixed])}"
     if _ANY_DEPTH in steps:
-        found = files_below(folder)
+        found = files_below(f"{folder}/")
         found.files = [
             path for path in found.files if _fits(path[len(folder) + 1 :].split("/"), steps[fixed:])
         ]
@@ -54,7 +54,7 @@ def files_like(pattern: str) -> Listing:
 
         return Listing(list(keys_like(pattern)))
     found = Listing()
-    _add_matching(folder, steps[fixed:], found)
+    _add_matching(f"{folder}/", steps[fixed:], found)
     return found
 
 
