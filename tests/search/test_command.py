@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -216,10 +217,12 @@ def test_wrong_usage_is_reported_in_one_line(
 def test_invalid_lines_are_an_error_if_their_fields_are_needed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "a").write_text('com,a)/ 2020 {"status": 200\ncom,b)/ 2020 x y\n')
-    assert main(["zipnum", "-q", "-s", "1", "-o", str(tmp_path / "C"), str(tmp_path / "a")]) == 0
-    capfd.readouterr()
-    for url, part in (("http://a.com/", "JSON"), ("http://b.com/", "neither CDXJ nor CDX")):
+    for host, rest, part in (("a", '{"status": 200 0}', "JSON"), ("b", "x y", "neither CDXJ nor CDX")):
+        url = f"http://{host}.com/"
+        (tmp_path / host).write_text(f"com,{host})/ 2020 {rest}\n")
+        shutil.rmtree(tmp_path / "C", ignore_errors=True)
+        assert main(["zipnum", "-q", "-s", "1", "-o", str(tmp_path / "C"), str(tmp_path / host)]) == 0
+        capfd.readouterr()
         assert main(["lookup", str(tmp_path / "C"), url]) == 0
         capfd.readouterr()
         for options in (["--filter", "=status:200"], ["--fl", "status"], ["--resolve-revisits"]):
