@@ -61,4 +61,5 @@ def make(folder: Path) -> Path:
         b"%b\t%b\n" % (path.name.encode(), path.name.encode()) for path in shard_files(folder / "C")
     )
     (folder / "C/cluster.loc").write_bytes(located)
+    (folder / "C/.finished.json").unlink()  # not a file of the cluster
     return folder
