@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cdxmill.cluster.find import index_files, location_names, no_index
-from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
+from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations, why_refused
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.formats.zipnum_index import INDEX, MANIFEST, SUMMARY, number_of, parse_locations
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, number_of, parse_locations
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
 from cdxmill.storage.choose import PathOrUrl, exists, is_remote, join, open_ranges, read_bytes, status
 from cdxmill.storage.entry import Entry
@@ -67,7 +67,15 @@ class ClusterReader:
                 except InputError as error:
                     errors[path] = error
         self.check_unchanged()
-        raise next(iter(errors.values()))
+        raise self._with_refused(os.fsdecode(shard), next(iter(errors.values())))
+
+    def _with_refused(self, shard: str, error: InputError) -> InputError:
+        """The error, and the first location in cluster.loc that was not tried because others' content named it."""
+        for location in self._locations.get(shard, []) if self._rule is None else []:
+            if why := why_refused(self._folder, location):
+                hint = f"{LOCATIONS} names {location}, which {why}; if you trust it, use --shard-index-loc"
+                return type(error)(error.path, error.reason, hint)
+        return error
 
     def _open_and_read(self, shard: bytes, path: str, offset: int, size: int) -> bytes:
         with ExitStack() as files:

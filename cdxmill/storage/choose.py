@@ -21,12 +21,15 @@ from urllib.parse import unquote_to_bytes
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import local
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.places import Reach
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
 HTTP = ("http", "https")
 S3 = ("s3", "s3a")
 """Schemes of web servers, and of S3."""
 _HDFS = "hdfs"
+_OWN_S3 = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
+"""Set if S3 is the user's own service."""
 _THIS_MACHINE = ("", "localhost")
 
 _AT_A_TIME = 16
@@ -225,6 +228,16 @@ def same_location(one: PathOrUrl, other: PathOrUrl) -> bool:
 def is_remote(path: str) -> bool:
     """Whether it is a URL other than file://, so that its file is on another machine."""
     return scheme_of(path) not in ("", "file")
+
+
+def content_reach(path: str) -> Reach:
+    """How far the content of a path or URL may lead: content of a public server to public addresses only."""
+    if scheme_of(path) in HTTP:
+        from cdxmill.storage.http_file import reach_from
+
+        return reach_from(path)
+    is_public = scheme_of(path) in S3 and not any(map(os.environ.get, _OWN_S3))
+    return Reach.PUBLIC if is_public else Reach.NETWORK
 
 
 def is_listed(path: str) -> bool:
