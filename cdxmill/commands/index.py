@@ -33,6 +33,7 @@ from cdxmill.storage.choose import (
     local_path,
     total_size,
 )
+from cdxmill.storage.local import sync_folders
 from cdxmill.storage.scratch import Scratch
 
 
@@ -107,6 +108,8 @@ def _index_to(
     ]
     with forgetting(folder, archives):
         summary, _ = _run(tasks, options, failures)
+        if folder is not None:
+            sync_folders(outputs[archive] for archive in archives)
     if options.existing is Rule.SKIP:
         summary = summary._replace(kept_as="skipped")
     return summary._replace(kept=len(kept))
