@@ -21,7 +21,7 @@ class Told(Failures):
         super().__init__()
         self.lines: list[str] = []
 
-    def note(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self.lines.append(text)
 
 
