@@ -116,7 +116,7 @@ def open_output(
         try:
             yield Output(place, work, failures, finished)
         except InputError:  # no input can be read, so nothing was made
-            if work != place:
+            if work != place and (work / MARK).exists():  # else it is the old cluster, already
                 shutil.rmtree(work, ignore_errors=True)
             raise
 
