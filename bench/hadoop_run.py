@@ -97,7 +97,7 @@ def classic_zipnum(inputs: str, splits: str, folder: Path) -> list[str]:
 
 
 def index(manifest: Path) -> list[str]:
-    options = ["--cdx_bucket", "hdfs:///bench/cdx", "--no-skip-existing", "--no-cat-output"]
+    options = ["--cdx_bucket", "hdfs:///bench/cdx", "--replace", "--no-cat-output"]
     return job("jobs/indexwarcsjob.py", *options, "--warcs-per-map", str(WARCS_PER_MAP), str(manifest))
 
 

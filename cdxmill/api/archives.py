@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from cdxmill.api.arguments import Path, Paths, check_names, optional_path, path_list, process_count, text_list
 from cdxmill.api.results import IndexResult
-from cdxmill.commands.index import IndexOptions, index_to_folder
+from cdxmill.commands.index import index_to_folder
+from cdxmill.commands.index_one import IndexOptions
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.capture_fields import parse_fields
 from cdxmill.inputs.archives import Manifest as ArchiveList
 from cdxmill.inputs.archives import find_archives
+from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.named import Input, without_host
 from cdxmill.inputs.output_names import output_names
 from cdxmill.running.failures import Failure, Failures
@@ -51,25 +53,31 @@ def index(
     output: Path,
     line_format: str = "cdxj",
     skip_existing: bool = False,
+    replace: bool = False,
     processes: int = 0,
     **options: Unpack[IndexArguments],
 ) -> IndexResult:
     """Write one sorted .cdx.gz file per archive to the directory `output`, also an s3 or hdfs URL.
 
     `inputs` are archives, directories, globs or URLs. `line_format` is "cdxj", "cdx11" or "cdx9". `processes` 0 means
-    one per core. Failures are in the result, and in `output`/failures.tsv. Raises UsageError for invalid
-    arguments, StoppedError if the output cannot be written.
+    one per core. Outputs that are up to date are kept. With `skip_existing` so are other outputs of these archives that
+    are newer than they are; with `replace` all are written again. Failures are in the result, and in
+    `output`/failures.tsv. Raises UsageError for invalid arguments, and for an output that exists and may not be replaced;
+    StoppedError if the output cannot be written.
     """
     check_names(options, IndexArguments)
     failures = Failures(printed=False)
     indexing = index_options(line_format, processes, options)
     archives = find_inputs(inputs, options, failures)
+    if skip_existing and replace:
+        raise UsageError("skip_existing and replace cannot be used together")
+    rule = Rule.SKIP if skip_existing else Rule.REPLACE if replace else Rule.REFUSE
     done = index_to_folder(
-        output_names(archives), os.fspath(output), replace(indexing, skip_existing=skip_existing), failures
+        output_names(archives), os.fspath(output), dataclasses.replace(indexing, existing=rule), failures
     )
     return IndexResult(
         archives=done.files,
-        skipped=done.skipped,
+        skipped=done.kept,
         captures=done.captures,
         bytes=done.bytes,
         failures=failures.items,

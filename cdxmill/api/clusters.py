@@ -31,6 +31,7 @@ class ClusterArguments(TypedDict, total=False):
     compressor: str
     level: int
     location: str
+    replace: bool
     processes: int
 
 
@@ -65,7 +66,7 @@ def zipnum(
     """Build a ZipNum cluster in the directory `output` from CDX files: files, directories, globs or URLs.
 
     A corrupt file adds no lines and is in the failures of the result. Raises UsageError for invalid arguments,
-    StoppedError if the cluster cannot be written.
+    StoppedError if the cluster cannot be written. If `output` has another cluster, `replace` is needed.
     """
     check_names(options, ClusterArguments)
     failures = Failures(printed=False)
@@ -92,30 +93,35 @@ def build(
     return _cluster_result(done.cluster, failures)
 
 
-def publish(
-    cluster: Path,
-    destination: Path,
-    *,
-    location: str | None = None,
-    title: str | None = None,
-    index_only: bool = False,
-    unfinished: bool = False,
-    processes: int = 0,
-) -> int:
+class PublishArguments(TypedDict, total=False):
+    """The options of `cdxmill publish` with these names."""
+
+    location: str | None
+    title: str | None
+    index_only: bool
+    unfinished: bool
+    replace: bool
+    processes: int
+
+
+def publish(cluster: Path, destination: Path, **options: Unpack[PublishArguments]) -> int:
     """Check `cluster`, copy it to the directory or URL `destination`, and write its index there.
 
     Returns the number of shards that were copied. The arguments are the options of `cdxmill publish`. Raises
-    UsageError if the cluster is not finished, InputError if it is corrupt, StoppedError if it cannot be written.
+    UsageError if the cluster is not finished, or if the destination has another cluster and `replace` is not given,
+    InputError if it is corrupt, StoppedError if it cannot be written.
     """
-    options = publish_command.PublishOptions(
-        location=location,
-        title=title,
-        index_only=index_only,
-        unfinished=unfinished,
-        processes=process_count(processes),
+    check_names(options, PublishArguments)
+    how = publish_command.PublishOptions(
+        location=options.get("location"),
+        title=options.get("title"),
+        index_only=options.get("index_only", False),
+        unfinished=options.get("unfinished", False),
+        replace=options.get("replace", False),
+        processes=process_count(options.get("processes", 0)),
         quiet=True,
     )
-    return publish_command.publish(os.fspath(cluster), os.fspath(destination), options).copied
+    return publish_command.publish(os.fspath(cluster), os.fspath(destination), how).copied
 
 
 def verify(
@@ -181,6 +187,7 @@ def _zipnum_options(options: ClusterArguments, convert: bool) -> ZipnumOptions:
         seed=options.get("seed", 0),
         processes=process_count(options.get("processes", 0)),
         location=options.get("location"),
+        replace=options.get("replace", False),
         quiet=True,
     )
 

@@ -159,7 +159,7 @@ def get(
     with closing(ArchiveStore(optional_path(archives))) as store:
         if url is None:
             wanted = Wanted(os.fspath(source), offset or 0, length)
-            fetched = store.fetch(*wanted)
+            fetched = store.fetch_named(*wanted)
             return _record(wanted, fetched, fetched, _names(fetched.record), decode)
         found = fetch_capture(find_capture(os.fspath(source), url, timestamp), store)
         payload = capture_with_payload(os.fspath(source), found, store)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from cdxmill.cluster.files import ClusterFiles
-from cdxmill.cluster.locations import resolved
+from cdxmill.cluster.locations import resolved, why_refused
 from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_index import ShardLocations
 from cdxmill.running.failures import Failure
@@ -72,12 +72,18 @@ def _elsewhere(rows: list[ShardLocations], base: str) -> Iterator[str]:
 def _wrong_files(
     files: ClusterFiles, rows: list[ShardLocations], reports: Mapping[str, CheckedShard], exact: bool
 ) -> Iterator[_Wrong]:
-    """Look up the file at each location."""
+    """Look up the file at each location. Those that readers do not use are findings."""
+    listed = [(name, location) for name, locations in rows if name in reports for location in locations]
+    refused = [why_refused(files.folder, location) for _, location in listed]
+    for (name, location), why in zip(listed, refused, strict=True):
+        if why:
+            yield _Wrong(
+                f"{name} is not used at {location}, which {why}", "publish the cluster with --location"
+            )
     named = [
         (name, resolved(files.folder, location))
-        for name, locations in rows
-        if name in reports
-        for location in locations
+        for (name, location), why in zip(listed, refused, strict=True)
+        if not why
     ]
     sizes = ask_all(_size, [path for _, path in named])
     for (name, path), size in zip(named, sizes, strict=True):

@@ -19,17 +19,19 @@ def build(arguments: BuildArguments) -> int:
     """Index archives and build a ZipNum cluster.
 
     This is `cdxmill index` followed by `cdxmill zipnum`. INPUT is an archive, directory, glob or URL (http,
-    https, s3, hdfs). The index of each archive is kept in CLUSTER/cdx. If you run it again,
-    only archives without an index are indexed.
+    https, s3, hdfs). The index of each archive is kept in CLUSTER/cdx. If it was stopped, run it again:
+    only archives without an index are indexed. If CLUSTER is already the cluster of these archives, nothing is done.
+    If it is another cluster, --replace builds the new one beside it and switches at the end.
     """
     from cdxmill.commands.build import build as build_all
+    from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.running.failures import Failures
 
     failures = Failures()
     summary = build_all(
         arguments.archives(failures),
         arguments.output,
-        arguments.index_options(skip_existing=False),
+        arguments.index_options(Rule.RENEW),
         arguments.zipnum_options(convert=False),
         failures,
     )

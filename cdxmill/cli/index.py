@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from cdxmill.cli.arguments import ArchiveArguments, LineArguments
-from cdxmill.cli.command import command
+from cdxmill.cli.arguments import ArchiveArguments, LineArguments, Replace
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
+from cdxmill.errors import UsageError
+
+if TYPE_CHECKING:
+    from cdxmill.inputs.existing_outputs import Rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +20,7 @@ class IndexArguments(LineArguments, ArchiveArguments):
 
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="DIR",
@@ -27,11 +29,21 @@ class IndexArguments(LineArguments, ArchiveArguments):
     ]
     skip_existing: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--skip-existing",
-            help="Skip an archive if its index exists, is not older than the archive, and has no recorded failure.",
+            help="Skip an archive if its index exists, is not older than the archive, and has no recorded failure,"
+            " whatever options it was made with.",
         ),
     ] = False
+    replace: Replace = False
+
+    def existing(self) -> Rule:
+        """What happens to outputs that exist. Raises UsageError."""
+        from cdxmill.inputs.existing_outputs import Rule
+
+        if self.skip_existing and self.replace:
+            raise UsageError("--skip-existing and --replace cannot be used together")
+        return Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE
 
 
 @command
@@ -44,13 +56,16 @@ def index(arguments: IndexArguments) -> int:
 
     A record is indexed if its byte range contains exactly that record. Every other record is reported on
     stderr and in DIR/failures.tsv, or, if DIR is a URL, in a file beside the output, _NAME.failures.
+
+    If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output unless
+    you say --skip-existing (index archives that are newer or failed) or --replace (index all again).
     """
     from cdxmill.commands.index import index_to_folder, index_to_stream
     from cdxmill.inputs.output_names import output_names
     from cdxmill.running.failures import Failures
 
     failures = Failures()
-    options = arguments.index_options(skip_existing=arguments.skip_existing)
+    options = arguments.index_options(arguments.existing())
     archives = arguments.archives(failures)
     if arguments.output == "-":
         with standard_output() as out:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from cdxmill.cli.arguments import CdxFiles, ClusterArguments
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary
 
 
@@ -19,7 +17,7 @@ class ZipnumArguments(ClusterArguments):
     cdx: CdxFiles
     convert: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--convert",
             help="Convert CDX lines with 6 fields (key timestamp url length offset file) to CDXJ.",
         ),
@@ -34,6 +32,9 @@ def zipnum(arguments: ZipnumArguments) -> int:
     same format: CDXJ, or CDX with the same number of fields. The cluster contains every distinct line once, in
     sorted order, in shards of gzip blocks with a secondary index. A corrupt file adds no lines, is reported,
     and does not affect other files.
+
+    If CLUSTER is already the cluster of these files, nothing is done. If it is another cluster, --replace builds
+    the new one beside it and switches at the end.
     """
     from cdxmill.commands.zipnum import build_cluster
     from cdxmill.inputs.cdx_files import find_cdx_files

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from cdxmill.errors import UsageError
-from cdxmill.storage.choose import is_remote, join
+from cdxmill.storage.choose import content_reach, is_remote, join, scheme_of
+from cdxmill.storage.places import LedUrl, Reach
 
 Rule = tuple[str, str]
 """pywb's `match` and `replace`: a regular expression and its replacement turn the index's folder into that of the shards."""
@@ -40,7 +41,7 @@ def shard_locations(
     if has(shard):
         yield join(folder, shard)
     listed = locations().get(shard, [])
-    yield from (resolved(folder, location) for location in listed)
+    yield from (resolved(folder, location) for location in listed if not why_refused(folder, location))
     if not listed and not shard.endswith(".gz"):
         yield from (join(folder, shard + ending) for ending in _ENDINGS if has(shard + ending))
     yield join(folder, shard)
@@ -49,8 +50,28 @@ def shard_locations(
 def resolved(folder: str, location: str) -> str:
     """The path or URL of a location in cluster.loc. A relative one starts at the cluster's folder.
 
+    A URL elsewhere may not lead to every address (SECURITY.md).
+
     >>> resolved("/data/C", "cdx-00000.gz"), resolved("/data/C", "s3://bucket/cdx-00000.gz")
     ('/data/C/cdx-00000.gz', 's3://bucket/cdx-00000.gz')
     """
-    is_whole = is_remote(location) or location.startswith(("/", "file:"))
-    return location if is_whole else join(folder, location)
+    if is_remote(location) and not location.startswith(f"{folder}/"):
+        return LedUrl(location, content_reach(folder))
+    return location if is_remote(location) or _is_local(location) else join(folder, location)
+
+
+def why_refused(folder: str, location: str) -> str:
+    """Why a location in the cluster.loc of a cluster is not used; "" if it is. What a local cluster names is used.
+
+    >>> why_refused("https://host/C", "/etc/passwd"), why_refused("/data/C", "/data/D/cdx-00000.gz")
+    ('is a local path, and the cluster is remote', '')
+    """
+    if is_remote(folder) and _is_local(location):
+        return "is a local path, and the cluster is remote"
+    if scheme_of(location) == "hdfs" != scheme_of(folder) and content_reach(folder) == Reach.PUBLIC:
+        return "is in HDFS, and the cluster is public"
+    return ""
+
+
+def _is_local(location: str) -> bool:
+    return location.startswith(("/", "file:"))

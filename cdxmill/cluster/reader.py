@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cdxmill.cluster.find import index_files, location_names, no_index
-from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
+from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations, why_refused
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.formats.zipnum_index import INDEX, MANIFEST, SUMMARY, number_of, parse_locations
+from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, number_of, parse_locations
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
 from cdxmill.storage.choose import PathOrUrl, exists, is_remote, join, open_ranges, read_bytes, status
+from cdxmill.storage.entry import Entry
 
 if TYPE_CHECKING:
     from cdxmill.formats.cluster_manifest import Manifest
@@ -32,8 +33,10 @@ class ClusterReader:
         index_file: str,
         index: SecondaryIndex,
         rule: Rule | None,
+        state: Entry | None,
     ) -> None:
         self.cluster, self.index = cluster, index
+        self._index_file, self._state = index_file, state
         self.is_remote = is_remote(index_file)
         folder, _, self._index_name = index_file.rpartition("/")
         self._folder = folder or ("/" if index_file.startswith("/") else ".")
@@ -63,14 +66,29 @@ class ClusterReader:
                     return self._open_and_read(shard, path, offset, size)
                 except InputError as error:
                     errors[path] = error
-        raise next(iter(errors.values()))
+        self.check_unchanged()
+        raise self._with_refused(os.fsdecode(shard), next(iter(errors.values())))
+
+    def _with_refused(self, shard: str, error: InputError) -> InputError:
+        """The error, and the first location in cluster.loc that was not tried because others' content named it."""
+        for location in self._locations.get(shard, []) if self._rule is None else []:
+            if why := why_refused(self._folder, location):
+                hint = f"{LOCATIONS} names {location}, which {why}; if you trust it, use --shard-index-loc"
+                return type(error)(error.path, error.reason, hint)
+        return error
 
     def _open_and_read(self, shard: bytes, path: str, offset: int, size: int) -> bytes:
         with ExitStack() as files:
             read_at = files.enter_context(_open_shard(path))
+            self.check_unchanged()
             data = read_at(offset, size)
             self._open.add(shard, OpenShard(path, read_at, files.pop_all()))
             return data
+
+    def check_unchanged(self) -> None:
+        """Raise InputError if a local cluster was replaced since it was opened: its shards are others now."""
+        if self._state is not None and status(self._index_file) != self._state:
+            raise InputError(self.cluster, "it was replaced while it was read", "run it again")
 
     def close(self) -> None:
         """Close all open shards."""
@@ -81,7 +99,16 @@ class ClusterReader:
         return None if self._manifest is None else self._manifest.numlines
 
     def check_index(self) -> None:
-        """Raise DamagedCluster if the index is out of order at its ends, or has not the blocks of cluster.json."""
+        """Raise DamagedCluster if the index is out of order at its ends, or has not the blocks of cluster.json.
+
+        Raises InputError if the cluster was replaced since it was opened.
+        """
+        try:
+            self._check_index()
+        finally:
+            self.check_unchanged()
+
+    def _check_index(self) -> None:
         self.index.check_ends()
         if self._index_name not in (INDEX, SUMMARY) or self._manifest is None:
             return
@@ -143,9 +170,9 @@ def open_cluster(cluster: PathOrUrl, rule: Rule | None = None) -> Iterator[Clust
     if rule is not None:
         check_rule(rule)
     with ExitStack() as files, damage_as_input_error(cluster):
-        index_file, read_at, size = _open_index(cluster, files)
+        index_file, read_at, size, state = _open_index(cluster, files)
         index = SecondaryIndex(read_at, size, REMOTE_PAGE if is_remote(cluster) else LOCAL_PAGE)
-        reader = ClusterReader(cluster, index_file, index, rule)
+        reader = ClusterReader(cluster, index_file, index, rule, state)
         files.callback(reader.close)
         if not reader.is_remote:  # a remote check would cost three requests
             reader.check_index()
@@ -171,14 +198,14 @@ def _open_shard(path: str) -> AbstractContextManager[Callable[[int, int], bytes]
     return open_known(path)
 
 
-def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int], bytes], int]:
-    """The path or URL of the index, its `read_at`, and its size in bytes."""
+def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int], bytes], int, Entry | None]:
+    """The path or URL of the index, its `read_at`, its size in bytes, and the state of a local one."""
     refused: InputError | None = None
     for path in index_files(cluster):
         if not is_remote(path):
             found = status(path)
             if found is not None:
-                return path, files.enter_context(open_ranges(path)), found.size
+                return path, files.enter_context(open_ranges(path)), found.size, found
             continue
         from cdxmill.storage.cache import open_cached  # slow to import, and only remote files need it
 
@@ -191,5 +218,5 @@ def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int
             continue
         if ranges.size is None:
             raise InputError(path, "the server does not report the file size", "download the cluster")
-        return path, ranges.read_at, ranges.size
+        return path, ranges.read_at, ranges.size, None
     raise refused or no_index(cluster)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest, make_manifest
@@ -13,14 +12,10 @@ from cdxmill.storage.choose import (
     PathOrUrl,
     absolute,
     join,
-    list_folder,
     read_bytes,
     remove,
     write_atomic,
 )
-from cdxmill.storage.local import TEMPORARY
-
-_NUMBERED = re.compile(r"\.?(?:part-|cdx-)(\d{5,})(?:\.gz)?" + rf"((?:\.[\w-]+)*{re.escape(TEMPORARY)})?")
 
 
 def unpublish(folder: PathOrUrl) -> None:
@@ -41,20 +36,11 @@ def write_cluster_files(
 
     `location` is the folder or URL of the shards in cluster.loc. The default is `folder`.
     """
-    remove_others(folder, len(shards))
     write_splits(points, join(folder, "splits.txt"))
     write_index(folder, (read_bytes(join(folder, part_name(number))) for number in range(len(shards))))
     write_locations(folder, [shard.name for shard in shards], location or folder)
     with write_atomic(join(folder, MANIFEST)) as file:
         file.write(format_manifest(make_manifest(shards, points, compressor, block_lines)))
-
-
-def remove_others(folder: PathOrUrl, shards: int) -> None:
-    """Delete parts and shards of an earlier, larger cluster, and unfinished files of a killed run."""
-    for name in list_folder(folder):
-        found = _NUMBERED.fullmatch(name)
-        if found is not None and (found[2] or int(found[1]) >= shards):
-            remove(join(folder, name))
 
 
 def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
@@ -72,5 +58,9 @@ def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
 def write_locations(folder: PathOrUrl, shards: Iterable[str], base: PathOrUrl) -> None:
     """Write cluster.loc. All shards are in `base`, a path or URL."""
     with write_atomic(join(folder, LOCATIONS)) as file:
-        for shard in shards:
-            file.write(format_location(shard, join(absolute(base), shard)))
+        file.write(format_locations(shards, base))
+
+
+def format_locations(shards: Iterable[str], base: PathOrUrl) -> bytes:
+    """The contents of cluster.loc."""
+    return b"".join(format_location(shard, join(absolute(base), shard)) for shard in shards)

@@ -14,7 +14,7 @@ from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sorted_runs import Slice
 from cdxmill.stages.zipnum.write_shard import write_shard
-from cdxmill.storage.local import file_size, write_atomic
+from cdxmill.storage.local import status, write_atomic
 from cdxmill.storage.scratch import Scratch
 
 
@@ -49,5 +49,10 @@ def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
     """Whether the files of a shard that an earlier run wrote still exist. Raises TypeError if `shard` has wrong types."""
     if list(map(type, shard)) != [str, int, int, int, str]:
         raise TypeError(f"not a shard: {shard}")
-    is_complete = file_size(str(folder / shard.name)) == shard.bytes
-    return is_complete and (folder / part_of(shard.name)).exists()
+    found, part = status(str(folder / shard.name)), status(str(folder / part_of(shard.name)))
+    return (
+        found is not None
+        and found.size == shard.bytes
+        and part is not None
+        and bool(part.size or not shard.lines)
+    )

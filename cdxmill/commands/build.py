@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from cdxmill.commands.index import IndexOptions, IndexSummary, index_to_folder
-from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.cluster.output import Output, open_output
+from cdxmill.commands.index import IndexSummary, check_archives, index_to_folder
+from cdxmill.commands.index_one import IndexOptions
+from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, check_inputs, summary_of, write_cluster
+from cdxmill.errors import InputError
+from cdxmill.inputs.existing_outputs import Rule, up_to_date
+from cdxmill.inputs.failure_list import FAILURES
 from cdxmill.inputs.named import Input
-from cdxmill.inputs.output_names import whole_names
+from cdxmill.inputs.output_names import identity, unique_names
+from cdxmill.inputs.output_record import OUTPUTS, link_outputs
+from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.failures import Failures
-from cdxmill.running.lock import hold
 from cdxmill.running.quantities import human_bytes, human_seconds
-from cdxmill.storage.local import stopping, write_atomic
-from cdxmill.version import __version__
+from cdxmill.running.resume import fingerprint
+from cdxmill.storage.choose import is_remote, status
 
 CDX_FOLDER = "cdx"
-_OPTIONS = ".options"
 
 
 class BuildSummary(NamedTuple):
@@ -33,6 +36,8 @@ class BuildSummary(NamedTuple):
 
     def report(self, failures: Failures, folder: Path) -> str:
         """Return the closing lines of a cluster that was built in `folder`."""
+        if not self.cluster.new:
+            return f"{folder}: {self.cluster}"
         rate = human_bytes(self.indexed.bytes / max(self.seconds, 1e-6))
         lines = [
             self.indexed.report(failures, str(folder / CDX_FOLDER)),
@@ -55,42 +60,62 @@ def build(
 ) -> BuildSummary:
     """Index `archives` to `folder`/cdx, and build the cluster of these indexes in `folder`.
 
-    If a build was stopped, the same command, started again, indexes only what is missing.
+    If a build was stopped, the same command, started again, indexes only what is missing. Raises UsageError as
+    `build_cluster` does.
     """
     start = time.monotonic()
-    names = whole_names(archives)
-    cdx = folder / CDX_FOLDER
-    with hold(folder, failures.note):
-        options = _resumed(cdx, names, index_options)
-        summary = index_to_folder(names, cdx, options, failures)
-        made = [str(cdx / name) for name in names.values() if (cdx / name).exists()]
-        cluster = build_cluster(made, folder, zipnum_options, failures)
-    return BuildSummary(summary, cluster, time.monotonic() - start)
+    check_archives(archives)
+    names = unique_names(archives)
+    run = _fingerprint(names, index_options, zipnum_options)
+    with open_output(folder, run, zipnum_options.replace, failures, zipnum_options.points) as output:
+        if output.finished is not None:
+            cluster = summary_of(output.finished)
+            indexed = IndexSummary(files=0, kept=len(names), captures=0, bytes=0)
+        else:
+            indexed = _index(names, output, index_options, failures)
+            cluster = _zipnum(names, output, folder, run, zipnum_options, failures)
+            output.finish()
+    return BuildSummary(indexed, cluster, time.monotonic() - start)
 
 
-def _resumed(folder: Path, names: Mapping[Input, str], options: IndexOptions) -> IndexOptions:
-    """`options` with `skip_existing`. Indexes that were made with other options or file names are deleted first."""
-    captures = asdict(options.captures)
-    captures["records"] = captures["records"] and sorted(captures["records"])  # a set has no order
-    settings = repr((__version__, captures, options.line_format))
-    known = _load(folder / _OPTIONS)
-    if known.get("settings") != settings:
-        shutil.rmtree(folder, ignore_errors=True)
-        known = {}
-    filenames: dict[str, str] = known.get("filenames", {})
-    with stopping(folder):
-        for archive, name in names.items():
-            if filenames.get(archive.path) != archive.filename:
-                (folder / name).unlink(missing_ok=True)
-                filenames[archive.path] = archive.filename
-    with write_atomic(folder / _OPTIONS) as file:
-        file.write(json.dumps({"settings": settings, "filenames": filenames}).encode())
-    return replace(options, skip_existing=True)
+def _fingerprint(names: Mapping[Input, str], indexing: IndexOptions, options: ZipnumOptions) -> str:
+    """Remote archives are not asked: one request for each would make a rerun slow."""
+    settings = indexing.settings()
+    states = [
+        (
+            identity(archive.path),
+            settings.digest(archive.filename),
+            None if is_remote(archive.path) else status(archive.path),
+        )
+        for archive in names
+    ]
+    return fingerprint("build", states, options.settings(), options.location)
 
 
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return content
+def _index(
+    names: Mapping[Input, str], output: Output, options: IndexOptions, failures: Failures
+) -> IndexSummary:
+    """Index what is missing in the folder of indexes. Those of the cluster that is replaced get a second name there."""
+    cdx, old = output.work / CDX_FOLDER, output.folder / CDX_FOLDER
+    if output.work != output.folder:
+        kept = up_to_date(names, old, options.settings())
+        link_outputs(old, cdx, [names[archive] for archive in kept if not (cdx / names[archive]).exists()])
+    return index_to_folder(names, cdx, replace(options, existing=Rule.RENEW), failures)
+
+
+def _zipnum(
+    names: Mapping[Input, str],
+    output: Output,
+    folder: Path,
+    run: str,
+    options: ZipnumOptions,
+    failures: Failures,
+) -> ClusterSummary:
+    cdx = output.work / CDX_FOLDER
+    made = [name for name in names.values() if (cdx / name).exists()]
+    if not made:
+        raise InputError(str(folder), "no archive can be read, so no cluster was written")
+    inventory = take_inventory([str(cdx / name) for name in made], flavours=True)
+    check_inputs(inventory, options)
+    files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES)]
+    return write_cluster(inventory, output, folder, run, options, failures, files)

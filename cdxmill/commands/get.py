@@ -64,7 +64,7 @@ class FoundCapture(NamedTuple):
 def get_record(wanted: Wanted, options: GetOptions) -> Iterator[bytes]:
     """The record at an offset of an archive, in pieces. Raises InputError if it is missing or corrupt."""
     with closing(ArchiveStore(options.archives)) as archives:
-        fetched = archives.fetch(*wanted)
+        fetched = archives.fetch_named(*wanted)
         if options.form == "payload" and (reason := _why_no_payload(fetched.record.headers)):
             raise InputError(str(wanted), reason, "get it by its URL from a cluster that contains it")
         yield from _contents(wanted, fetched, options)

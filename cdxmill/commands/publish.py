@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import posixpath
-from collections.abc import Container, Iterator, Sequence
-from contextlib import suppress
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
+from cdxmill.cluster.destination import Destination, Way, parts_and_shards
 from cdxmill.cluster.find import COLLECTION_INDEXES, find_folder
-from cdxmill.cluster.manifest import read_manifest
+from cdxmill.cluster.finished import COPIED
+from cdxmill.cluster.output import empty, mend, put_in_place
 from cdxmill.cluster.shards import Shard, check_parts, find_shards
-from cdxmill.cluster.write import remove_others, unpublish, write_index, write_locations
-from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.zipnum_index import MANIFEST
+from cdxmill.cluster.switch import mark
+from cdxmill.cluster.write import format_locations, unpublish, write_index, write_locations
+from cdxmill.errors import InputError
+from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.running.counted_reads import counted
+from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
@@ -30,8 +37,9 @@ from cdxmill.storage.choose import (
     absolute,
     check_writable,
     exists,
+    is_remote,
     join,
-    list_folder,
+    local_path,
     open_ranges,
     pieces,
     read_bytes,
@@ -41,8 +49,6 @@ from cdxmill.storage.choose import (
 )
 
 METADATA = "metadata.yaml"
-_COPIED = ".published.json"
-"""The shards copied so far, with their SHA-256. It exists while the destination is not a finished cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +59,7 @@ class PublishOptions:
     title: str | None = None
     index_only: bool = False
     unfinished: bool = False
+    replace: bool = False
     processes: int = 1
     quiet: bool = False
 
@@ -80,8 +87,8 @@ class _Copy(NamedTuple):
 def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummary:
     """Publish `cluster` in the folder `target`; each is a path or URL. If they are the same, only write the index.
 
-    Raises UsageError if the cluster is unfinished and `options` do not allow that, InputError if it is corrupt.
-    Nothing is written before these checks.
+    Raises UsageError if the cluster is unfinished and `options` do not allow that, or if the target has another cluster
+    and `options` do not replace it; InputError if the cluster is corrupt. Nothing is written before these checks.
     """
     check_writable(cluster)
     check_writable(target)
@@ -89,77 +96,105 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
     target = folder if same_location(cluster, target) else target
     shards = find_shards(folder, options.unfinished)
     blocks = check_parts(folder, shards)
-    if same_location(folder, target):
-        copied = 0
-        write_index(target, _parts(folder, shards))
-    else:
-        copied = _copy_all(folder, target, shards, options)
-    shards_at = folder if options.index_only else target
-    write_locations(target, [shard.name for shard in shards], options.location or shards_at)
+    copied = _publish(folder, target, shards, options)
     _write_metadata(target, options.title)
-    if not same_location(folder, target):
-        _finish(folder, target)
     return PublishSummary(
         shards=len(shards), copied=copied, blocks=blocks, bytes=sum(shard.bytes for shard in shards)
     )
 
 
-def _copy_all(cluster: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> int:
+def _publish(folder: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> int:
+    """Write everything besides the title. Returns the number of shards copied."""
+    shards_at = folder if options.index_only else target
+    location = absolute(options.location or shards_at)
+    is_same = same_location(folder, target)
+    place = None if is_remote(target) else Path(local_path(target)).resolve()
+    if place is not None:
+        mend(place, _print)
+    way = (
+        Way.THERE if is_same else Destination(target).way(folder, shards, options.index_only, options.replace)
+    )
+    with ExitStack() as locks:
+        if place is not None:
+            locks.enter_context(hold(place))
+            if not is_same:  # again: from now on nobody else writes
+                way = _way(folder, target, shards, options)
+        if is_same:
+            write_index(target, _parts(folder, shards))
+        if is_same or way is Way.NOTHING:
+            _update_locations(target, shards, location)
+            return 0
+        if place is None or way is Way.THERE:
+            return _copy_all(folder, target, shards, location, options)
+        new = mark(place)
+        locks.enter_context(hold(new))
+        copied = _copy_beside(folder, place, new, shards, location, options)
+        put_in_place(place, _print)
+        return copied
+
+
+def _way(folder: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> Way:
+    return Destination(target).way(folder, shards, options.index_only, options.replace)
+
+
+def _update_locations(target: str, shards: Sequence[Shard], location: str) -> None:
+    """Write cluster.loc, unless it has these locations already."""
+    names, path = [shard.name for shard in shards], join(target, LOCATIONS)
+    if not exists(path) or read_bytes(path) != format_locations(names, location):
+        write_locations(target, names, location)
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _copy_beside(
+    cluster: str, old: Path, new: Path, shards: Sequence[Shard], location: str, options: PublishOptions
+) -> int:
+    """Copy the cluster to the folder `new`. Shards that `old` has already get a second name."""
+    there = Destination(str(new))
+    if MANIFEST in there.found or there.surplus(shards):
+        empty(new)
+    present = there.present(shards)
+    for name, digest in Destination(str(old)).present(shards).items():
+        if name not in present and not options.index_only:
+            with suppress(OSError):  # a file system without hard links
+                os.link(old / name, new / name)
+                present[name] = digest
+    _note(str(new), present)
+    return _copy_all(cluster, str(new), shards, location, options)
+
+
+def _copy_all(
+    cluster: str, target: str, shards: Sequence[Shard], location: str, options: PublishOptions
+) -> int:
     """Copy shards, parts and split points, and write the index. Returns the number of shards copied."""
-    present = _already_copied(target, shards)
-    if options.index_only:
-        _refuse_other_shards(target, shards, present)
-    _note(target, present)
+    there = Destination(target)
+    present, surplus = there.present(shards), there.surplus(shards)
+    listed = {**dict.fromkeys(surplus, ""), **present}
+    _note(target, listed)
     unpublish(target)
     missing = () if options.index_only else [shard for shard in shards if shard.name not in present]
     copies = [_Copy(shard, join(cluster, shard.name), join(target, shard.name)) for shard in missing]
     total = sum(shard.bytes for shard in missing)
     with Progress("copying shards", len(copies), total, options.quiet) as progress:
         for index, digest in run_tasks(_copy, copies, options.processes, progress.tick):
-            present[copies[index].shard.name] = digest
-            _note(target, present)
+            listed[copies[index].shard.name] = digest
+            _note(target, listed)
             progress.advance()
-    remove_others(target, len(shards))
+    for name in parts_and_shards(surplus):
+        remove(join(target, name))
     write_index(target, _copied_parts(cluster, target, shards))
     for name in SPLITS:
         if exists(join(cluster, name)):
             _copy_small(join(cluster, name), join(target, name))
+    write_locations(target, [shard.name for shard in shards], location)
+    _finish(cluster, target)
     return len(copies)
 
 
-def _already_copied(target: str, shards: Sequence[Shard]) -> dict[str, str]:
-    """The shards at the target that have the right size and are known to be the same: name, SHA-256."""
-    found = list_folder(target)
-    known = _known(target, found)
-    return {
-        shard.name: shard.sha256
-        for shard in shards
-        if shard.sha256 and known.get(shard.name) == shard.sha256
-        if shard.name in found and found[shard.name].size == shard.bytes
-    }
-
-
-def _known(target: str, found: Container[str]) -> dict[str, str]:
-    """The shards that an earlier run, finished or not, copied to the target: name, SHA-256."""
-    with suppress(InputError, ValueError):
-        if MANIFEST in found:
-            return {shard.name: shard.sha256 for shard in read_manifest(join(target, MANIFEST)).shards}
-        if _COPIED in found:
-            return dict(json.loads(read_bytes(join(target, _COPIED))))
-    return {}
-
-
-def _refuse_other_shards(target: str, shards: Sequence[Shard], present: dict[str, str]) -> None:
-    """Raise UsageError if the target has other shards. Readers use shards beside the index first."""
-    found = list_folder(target)
-    if any(shard.name in found and shard.name not in present for shard in shards):
-        raise UsageError(
-            f"{target}: contains shards of another cluster, and readers would use them; omit --index-only, or choose another directory"
-        )
-
-
 def _note(target: str, present: dict[str, str]) -> None:
-    with write_atomic(join(target, _COPIED)) as file:
+    with write_atomic(join(target, COPIED)) as file:
         file.write(json.dumps(present).encode())
 
 
@@ -207,7 +242,7 @@ def _write_metadata(target: str, title: str | None) -> None:
 
 
 def _finish(cluster: str, target: str) -> None:
-    """Copy the manifest, if there is one. From now on the target is a finished cluster."""
+    """Copy the manifest. Without one the list of copied shards stays: it says that the target is of this cluster."""
     if exists(join(cluster, MANIFEST)):
         _copy_small(join(cluster, MANIFEST), join(target, MANIFEST))
-    remove(join(target, _COPIED))
+        remove(join(target, COPIED))

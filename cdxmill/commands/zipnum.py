@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cdxmill.cluster.finished import WORK, Finished
+from cdxmill.cluster.output import SHARDS_SAVED, Output, open_output
 from cdxmill.cluster.write import unpublish, write_cluster_files
 from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_of
-from cdxmill.errors import StoppedError, UsageError
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS
 from cdxmill.formats.zipnum_block import Compressor
@@ -32,7 +34,6 @@ from cdxmill.inputs.sort_tasks import SortResult, SortTask, sort_group
 from cdxmill.inputs.sorting import share_of_runs
 from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, take_inventory
 from cdxmill.running.failures import Failures
-from cdxmill.running.lock import hold
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
@@ -54,6 +55,7 @@ class ZipnumOptions:
     seed: int = 0
     processes: int = 1
     location: str | None = None
+    replace: bool = False
     quiet: bool = False
 
     @property
@@ -68,19 +70,21 @@ class ZipnumOptions:
 
 
 class ClusterSummary(NamedTuple):
-    """What is in a finished cluster."""
+    """What is in a finished cluster. It is not `new` if an earlier run with the same inputs and options wrote it."""
 
     shards: int
     lines: int
     blocks: int
     duplicates: int
     bytes: int
+    new: bool = True
 
     def __str__(self) -> str:
         """Return one line."""
         lines = f"{count(self.lines, 'line')} in {count(self.blocks, 'block')}"
         removed = f"{count(self.duplicates, 'duplicate line')} removed"
-        return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.bytes)}, {removed}"
+        unchanged = "" if self.new else "; unchanged, because it has these inputs already"
+        return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.bytes)}, {removed}{unchanged}"
 
 
 def build_cluster(
@@ -88,27 +92,60 @@ def build_cluster(
 ) -> ClusterSummary:
     """Build the cluster of all lines of the CDX files `paths` in `folder`.
 
-    A file that is corrupt or cannot be read is reported and adds no lines. Raises UsageError if the
-    files hold different kinds of lines.
+    A file that is corrupt or cannot be read is reported and adds no lines. Raises UsageError if there are no files,
+    if they hold different kinds of lines, or if the folder has another cluster and `options` do not replace it.
     """
+    if not paths:
+        raise UsageError("no CDX files found; check the paths")
     inventory = take_inventory(paths, flavours=True)
     check_inputs(inventory, options)
-    with hold(folder, failures.note):
-        return _build(inventory, folder, options, failures)
-
-
-def _build(inventory: Inventory, folder: Path, options: ZipnumOptions, failures: Failures) -> ClusterSummary:
-    unpublish(folder)
     states = [source.state() for source in inventory.sources]
-    work = WorkFolder(folder / ".work", fingerprint(states, options.settings()))
+    run = fingerprint("zipnum", states, options.settings(), options.location)
+    with open_output(folder, run, options.replace, failures, options.points) as output:
+        if output.finished is not None:
+            return summary_of(output.finished)
+        summary = write_cluster(inventory, output, folder, run, options, failures)
+        output.finish()
+    return summary
+
+
+def summary_of(finished: Finished) -> ClusterSummary:
+    """What an earlier run built."""
+    shards, lines, blocks, duplicates, size = finished.summary
+    return ClusterSummary(shards, lines, blocks, duplicates, size, new=False)
+
+
+def write_cluster(
+    inventory: Inventory,
+    output: Output,
+    folder: Path,
+    run: str,
+    options: ZipnumOptions,
+    failures: Failures,
+    files: Sequence[str] = (),
+) -> ClusterSummary:
+    """Write the cluster of the files in the inventory to `output.work`, with a record of the run `run`.
+
+    `folder` is its name in cluster.loc. `files` are other files that the run wrote below it.
+    """
+    unpublish(output.work)
+    states = [source.state() for source in inventory.sources]
+    job = fingerprint(states, options.settings())
+    work = WorkFolder(output.work / WORK, job, output.clear)
+    work.save(SHARDS_SAVED, options.shards)
     done = _sort(inventory, work, options, failures)
+    if {failure.path for failure in done.failures} == {source.path for source in inventory.sources}:
+        raise InputError(str(folder), "no input can be read, so no cluster was written")
     points = _split_points(inventory, done.sample, options, failures)
-    shards = _write_shards(folder, work, done.runs, points, options, failures)
+    shards = _write_shards(output.work, work, done.runs, points, options, failures)
     if any(run.source for run in done.runs) and have_changed(inventory.sources):
         raise StoppedError("inputs were changed while they were read; run it again")
-    write_cluster_files(folder, shards, points, options.compressor, options.block_lines, options.location)
+    summary = _summary(shards, done)
+    output.record(run, list(map(int, summary[:5])), files)
+    location = options.location or str(folder)
+    write_cluster_files(output.work, shards, points, options.compressor, options.block_lines, location)
     work.scratch.remove()
-    return _summary(shards, done)
+    return summary
 
 
 def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:

@@ -100,7 +100,8 @@ def number_of(line: bytes) -> int | None:
     (1, None)
     """
     columns = line.split(b"\t")
-    return int(columns[4]) if len(columns) > 4 and columns[4].strip().isdigit() else None
+    number = columns[4].strip() if len(columns) > 4 else b""
+    return int(number) if number.isdigit() and len(number) <= 18 else None
 
 
 def format_location(shard: str, location: str) -> bytes:

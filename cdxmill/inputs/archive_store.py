@@ -8,12 +8,22 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from cachetools import LRUCache
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
-from cdxmill.storage.choose import exists, is_remote, join, local_path, open_ranges, read_bytes
+from cdxmill.storage.choose import (
+    absolute,
+    exists,
+    is_remote,
+    join,
+    local_path,
+    open_ranges,
+    read_bytes,
+    scheme_of,
+)
 
 _LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
@@ -37,7 +47,8 @@ class _OpenArchives(LRUCache[str, _OpenArchive]):
 class ArchiveStore:
     """Finds archives by their file names, and reads records from them.
 
-    `path` is a directory, a URL prefix or a path index. Without it, file names are paths or URLs themselves.
+    `path` is a directory, a URL prefix or a path index. Without it, file names are paths below the current directory.
+    Index lines are content: they lead only to archives below `path`, or listed in it (SECURITY.md).
     """
 
     def __init__(self, path: str | None) -> None:
@@ -47,16 +58,25 @@ class ArchiveStore:
         self._open = _OpenArchives(_OPEN)
 
     def locations(self, filename: str) -> list[str]:
-        """The paths or URLs of an archive, the best one first. Empty if a path index does not list it."""
-        if is_remote(filename) or filename.startswith("/"):
-            return [filename]
-        return self._locate(filename)
-
-    def fetch(self, filename: str, offset: int, length: int | None) -> FetchedRecord:
-        """The record at `offset`. With a `length`, it must be exactly that long. Raises InputError."""
-        locations = self.locations(filename)
+        """The paths or URLs of an archive that a line names, best first. Raises InputError if they are not allowed."""
+        locations = self._locate(filename)
         if not locations:
             raise InputError(filename, f"is not in the path index {self._path}")
+        return locations
+
+    def fetch(self, filename: str, offset: int, length: int | None) -> FetchedRecord:
+        """The record at `offset` of an archive that a line names. With a `length`, it must be exactly that long.
+
+        Raises InputError.
+        """
+        return self._fetch(self.locations(filename), offset, length)
+
+    def fetch_named(self, name: str, offset: int, length: int | None) -> FetchedRecord:
+        """As `fetch`, from an archive that the user named: a path or URL anywhere, or a name as in a line."""
+        is_place = self._path is None or is_remote(name) or name.startswith("/")
+        return self._fetch([name] if is_place else self.locations(name), offset, length)
+
+    def _fetch(self, locations: list[str], offset: int, length: int | None) -> FetchedRecord:
         path = next(filter(_can_be_read, locations[:-1]), locations[-1])
         try:
             return self._archive(path).record(offset, length)
@@ -88,15 +108,36 @@ def _can_be_read(path: str) -> bool:
 
 
 def _locator(path: str | None) -> Callable[[str], list[str]]:
-    """A function from a file name to paths or URLs."""
+    """A function from the file name of a line to paths or URLs."""
     if path is None:
-        return lambda filename: [filename]
+        return lambda filename: [_below("", filename)]
     is_list = _LIST.search(path) if is_remote(path) else Path(local_path(path)).is_file()
     if is_list:
         return _PathIndex(path).locations
     if not is_remote(path) and not Path(local_path(path)).is_dir():
         raise UsageError(f"{path}: neither a directory of archives nor a path index")
-    return lambda filename: [join(path, filename)]
+    return lambda filename: [_below(path, filename)]
+
+
+def _below(place: str, filename: str) -> str:
+    """The path or URL of a file below a directory or URL prefix; "" is the current directory.
+
+    An absolute path or a URL must be below it already. Raises InputError if it is not, or if it has `..`.
+
+    >>> _below("/data", "a/b.warc"), _below("/", "/data/b.warc"), _below("s3://bucket/", "s3://bucket/b.warc")
+    ('/data/a/b.warc', '/data/b.warc', 's3://bucket/b.warc')
+    """
+    if scheme_of(filename) or filename.startswith("/"):
+        found = filename if is_remote(filename) else local_path(filename)
+        top = place if is_remote(place) else absolute(place)
+        is_below = bool(place) and found.startswith(join(top, ""))
+    else:
+        found, is_below = join(place, filename) if place else filename, True
+    if not is_below or ".." in unquote(filename).split("/"):
+        there = f"--archives {place}" if place else "the current directory"
+        hint = "if you trust it, give a directory or URL above it with --archives"
+        raise InputError(filename, f"an index line leads there, outside of {there}", hint)
+    return found
 
 
 class _PathIndex:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import posixpath
 import re
 from collections.abc import Sequence
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, without_host
+from cdxmill.storage.choose import is_remote, local_path
 
 _OUTPUT_NAMES = (
     (re.compile(r"\.warc\.(wat|wet)\.gz$"), r".\1.cdx.gz"),
     (re.compile(r"(\.w?arc)?\.gz$"), ".cdx.gz"),
     (re.compile(r"$"), ".cdx.gz"),
 )
+_READABLE = 150
+"""Bytes of an archive's base name that are kept in a name of `unique_names`. A name has at most 255 bytes."""
 
 
 def output_name(path: str) -> str:
@@ -50,24 +55,45 @@ def output_names(archives: Sequence[Input]) -> dict[Input, str]:
     for archive in archives:
         name = output_name(archive.name or archive.path)
         if name in owners:
-            raise _same_name(owners[name], archive, name, "use two output directories, or -o -")
+            raise UsageError(
+                f"{owners[name].path} and {archive.path} would get the same output name {name};"
+                " use two output directories, or -o -"
+            )
         owners[name], names[archive] = archive, name
     return names
 
 
-def whole_names(archives: Sequence[Input]) -> dict[Input, str]:
-    """The names of outputs that keep the whole path, so that `a.arc.gz` and `a.warc.gz` of one folder differ.
+def identity(path: str) -> str:
+    """One text for all spellings of an archive: the absolute path, or the URL.
 
-    An archive that is named twice is taken once. Raises UsageError if two archives have the same name.
+    >>> identity("/data/x/../a.warc.gz"), identity("file:///data/a.warc.gz"), identity("s3a://bucket/a.warc.gz")
+    ('/data/a.warc.gz', '/data/a.warc.gz', 's3://bucket/a.warc.gz')
     """
-    owners: dict[str, Input] = {}
+    if is_remote(path):
+        scheme, rest = path.split("://", 1)
+        return f"{'s3' if scheme.lower() == 's3a' else scheme.lower()}://{rest}"
+    try:
+        return os.path.abspath(local_path(path))  # noqa: PTH100 - takes .. out
+    except InputError:  # a file URL with the name of another machine
+        return path
+
+
+def unique_names(archives: Sequence[Input]) -> dict[Input, str]:
+    """A name for the output of each archive that no other archive has, in this run or in any other.
+
+    It has the base name, and a hash of the identity. An archive that is named twice is taken once.
+    """
+    names: dict[str, Input] = {}
     for archive in archives:
-        name = f"{below(archive.path)}.cdx.gz"
-        owner = owners.setdefault(name, archive)
-        if owner.path != archive.path:
-            raise _same_name(owner, archive, name, "build two clusters, or index them and use cdxmill zipnum")
-    return {archive: name for name, archive in owners.items()}
+        names.setdefault(_unique_name(archive.path), archive)
+    return {archive: name for name, archive in names.items()}
 
 
-def _same_name(one: Input, other: Input, name: str, hint: str) -> UsageError:
-    return UsageError(f"{one.path} and {other.path} would get the same output name {name}; {hint}")
+def _unique_name(path: str) -> str:
+    readable = (
+        os.fsencode(posixpath.basename(without_host(path)))[:_READABLE]
+        .decode("utf-8", "ignore")
+        .replace("\0", "")
+    )
+    digest = hashlib.sha256(os.fsencode(identity(path))).hexdigest()[:16]
+    return f"{readable}-{digest}.cdx.gz"

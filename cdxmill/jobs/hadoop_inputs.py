@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cdxmill.errors import UsageError
+from cdxmill.inputs.cdx_files import REBUILD
 from cdxmill.jobs.found_inputs import cdx_files_of
 from cdxmill.jobs.hadoop_folder import folder_of
 from cdxmill.jobs.hadoop_urls import is_url
@@ -37,6 +38,8 @@ def _local_files(path: str) -> list[str]:
     for file in files:
         if not Path(file).exists():
             raise UsageError(f"{file}: no such file; for a file in HDFS write hdfs:///PATH")
+        if not Path(file).stat().st_size:
+            raise UsageError(f"{file}: the file is empty; {REBUILD}")
     return files
 
 

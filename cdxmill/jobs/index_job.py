@@ -8,14 +8,17 @@ input. The CDX files have the same bytes as those of `cdxmill index --manifest`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from mrjob.step import MRStep
 
-from cdxmill.commands.index import FAILURES, IndexOptions, IndexTask, forget_failed, index_one, is_finished
+from cdxmill.commands.index import check_archives, forgetting
+from cdxmill.commands.index_one import IndexOptions, IndexTask, index_one
+from cdxmill.inputs.existing_outputs import plan_outputs
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.found_inputs import archives_of
 from cdxmill.jobs.hadoop_step import HadoopStep
@@ -26,8 +29,8 @@ from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.messages import say
-from cdxmill.storage.choose import ask_all, check_writable, is_newer, is_remote, join
-from cdxmill.storage.local import make_folder
+from cdxmill.running.lock import hold
+from cdxmill.storage.choose import check_writable, is_remote, join, local_path
 
 
 class IndexWARCJob(StreamJob):
@@ -50,22 +53,27 @@ class IndexWARCJob(StreamJob):
         """One step with mappers only."""
         return [MRStep(mapper=self.run_mapper)]
 
-    def list_work(self) -> Iterator[ArchiveWork]:
+    def list_work(self) -> Iterable[ArchiveWork]:
         """The archives to index, each with the path or URL of its CDX file."""
-        return self._list_work(self.index_options)
+        folder = self._local_folder
+        names = _names(self.index_options)
+        with ExitStack() as stack:
+            if folder is not None:
+                stack.enter_context(hold(folder))
+            work = _list_work(self.index_options, names, folder)
+            stack.enter_context(forgetting(folder, [item.archive for item in work]))
+            self._context = stack.pop_all()
+        return work
 
-    def _list_work(self, options: IndexJobOptions) -> Iterator[ArchiveWork]:
-        names = cdx_names(archives_of(options.manifests, options.archive_root), options.cc_index_paths)
-        if is_remote(options.cdx_folder):
-            yield from _list_remote(options, names)
-            return
-        folder = Path(options.cdx_folder)
-        make_folder(folder)
-        forget_failed(folder / FAILURES, names, folder, options.skip_existing)
-        for archive, name in names.items():
-            output = join(options.cdx_folder, name)
-            if not (options.skip_existing and is_newer(output, archive.path)):
-                yield ArchiveWork(archive, output)
+    def finish(self, output: bytes) -> bytes:
+        """Forget earlier failures of the archives that were indexed."""
+        self._context.close()
+        return output
+
+    @property
+    def _local_folder(self) -> Path | None:
+        folder = self.index_options.cdx_folder
+        return None if is_remote(folder) else Path(local_path(folder))
 
     def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
         """Each mapper gets some lines of the work list."""
@@ -74,7 +82,7 @@ class IndexWARCJob(StreamJob):
         # on other clusters it may be a path that exists on all nodes
         if options.archive_root and runner.alias == "emr":
             options = replace(options, archive_root=folder_url(options.archive_root, runner))
-        work = list(self._list_work(options))
+        work = _list_work(options, _names(options), None)
         self._total = len(work)
         work_list = folder / "archives.jsonl"
         work_list.write_text("".join(item.to_json() + "\n" for item in work))
@@ -94,10 +102,9 @@ class IndexWARCJob(StreamJob):
         """Index one archive after the other."""
         options = self.index_options
         with self.scratch(options.scratch) as scratch:
-            record = None if is_remote(options.cdx_folder) else Path(options.cdx_folder) / FAILURES
             for number, work in enumerate(map(ArchiveWork.from_json, self.stdin)):
                 folder = scratch.folder / str(number)
-                self._index(IndexTask(work.archive, work.output, record, folder, IndexOptions()))
+                self._index(IndexTask(work.archive, work.output, self._local_folder, folder, IndexOptions()))
 
     def _index(self, task: IndexTask) -> None:
         path = task.archive.path
@@ -107,15 +114,19 @@ class IndexWARCJob(StreamJob):
             self.stdout.write(format_failure(failure))
 
 
-def _list_remote(options: IndexJobOptions, names: dict[Input, str]) -> Iterator[ArchiveWork]:
+def _names(options: IndexJobOptions) -> dict[Input, str]:
+    """The archives, and the names of their outputs. Raises UsageError."""
+    names = cdx_names(archives_of(options.manifests, options.archive_root), options.cc_index_paths)
+    check_archives(names)
     check_writable(options.cdx_folder)
-    outputs = {join(options.cdx_folder, name): archive for archive, name in names.items()}
-    done = [False] * len(outputs)
-    if options.skip_existing:
-        done = ask_all(lambda output: is_finished(output, outputs[output].path), outputs)
-    for output, is_done in zip(outputs, done, strict=True):
-        if not is_done:
-            yield ArchiveWork(outputs[output], output)
+    return names
+
+
+def _list_work(options: IndexJobOptions, names: dict[Input, str], folder: Path | None) -> list[ArchiveWork]:
+    """The archives that have to be indexed. `folder` is a local output folder that only this machine writes to."""
+    outputs = {archive: join(folder or options.cdx_folder, name) for archive, name in names.items()}
+    plan = plan_outputs(outputs, IndexOptions().settings(), options.existing, folder)
+    return [ArchiveWork(archive, outputs[archive]) for archive in plan.to_index]
 
 
 if __name__ == "__main__":  # mrjob starts each task with this file

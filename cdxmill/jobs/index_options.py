@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdxmill.errors import UsageError
+from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import output_names
 from cdxmill.jobs.mrjob_types import AddOption
@@ -37,7 +38,7 @@ class IndexJobOptions:
     manifests: tuple[str, ...]
     archive_root: str
     cdx_folder: str
-    skip_existing: bool
+    existing: Rule
     scratch: str | None
     archives_per_mapper: int
     max_failures: FailureLimit
@@ -56,7 +57,7 @@ def add_options(add: AddOption) -> None:
         default=True,
         help="Skip archives with a finished CDX file. Default.",
     )
-    add("--no-skip-existing", dest="skip_existing", action="store_false", help="Index all archives again.")
+    add("--replace", action="store_true", help="Index all archives again.")
     add("--s3_local_temp_dir", help="Directory for scratch files.")
     add("--warcs-per-map", type=int, default=1, help="Number of archives per mapper, on Hadoop.")
     add(
@@ -88,7 +89,7 @@ def parse_options(options: Namespace) -> IndexJobOptions:
         manifests=tuple(options.args),
         archive_root=options.warc_bucket,
         cdx_folder=options.cdx_bucket,
-        skip_existing=options.skip_existing,
+        existing=Rule.REPLACE if options.replace else Rule.SKIP,
         scratch=options.s3_local_temp_dir,
         archives_per_mapper=options.warcs_per_map,
         max_failures=parse_limit(options.max_failures),

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.index import IndexOptions, IndexResult, IndexTask, index_one
+from cdxmill.commands.index_one import IndexOptions, IndexResult, IndexTask, index_one
 from cdxmill.inputs.named import Input
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import bytes_done

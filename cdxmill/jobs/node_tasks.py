@@ -12,7 +12,6 @@ import json
 import os
 import random
 import sys
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -24,6 +23,7 @@ from cdxmill.formats.split_points import parse_text
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.jobs.node_output import Destination
+from cdxmill.stages.lines.check_lines import LineError, checked
 from cdxmill.stages.lines.convert_sorted import convert_sorted
 from cdxmill.stages.lines.line_chunks import format_chunk, merge_chunks, read_chunks, sort_chunks
 from cdxmill.stages.lines.line_lists import cut_blocks, distinct_captures, split_lines
@@ -103,6 +103,18 @@ def lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
     return split_lines(iter(partial(stream.read, _READ_SIZE), b""))
 
 
+def cdx_lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
+    """The lines of CDX files, in lists. Raises ValueError at a line that is no CDX line; its file is not known here."""
+    try:
+        yield from split_lines(checked(iter(partial(stream.read, _READ_SIZE), b"")))
+    except LineError as error:
+        if _GZIP in error.line:
+            raise ValueError(
+                "an input is gzip, but its name does not end in .gz: rename it, Hadoop decompresses by name"
+            ) from None
+        raise ValueError(f"an input has a line that {error.reason}; rebuild that index") from None
+
+
 def format_sample(sample: Sample, bound: float | None = None) -> bytes:
     """Lines `TAB <priority> TAB <key in base64>`. The text before the first tab is empty, so all go to one reducer.
 
@@ -152,7 +164,7 @@ def sample_lines(options: SampleTaskOptions) -> None:
     mappers = int(environ.get("mapreduce_job_maps", 1))
     size = min(options.size, max(_LEAST_SENT, _SHARE_FACTOR * options.size // mappers))
     reservoir = Reservoir(size, rng)
-    for lines in lines_of(sys.stdin.buffer):
+    for lines in cdx_lines_of(sys.stdin.buffer):
         reservoir.add(lines)
     sample = reservoir.sample()
     bound = max(sample)[0] if size < options.size and len(sample) == size else None
@@ -173,7 +185,7 @@ def send_chunks(library: str) -> None:
     size = min(_READ_SIZE >> 4, max(_READ_SIZE >> 8, _MERGED // (mappers * _CHUNKS_AT_ONCE)))
     packer = Compressor(library, _CHUNK_LEVEL)
     packer.version()  # raises ValueError if the library is missing
-    for chunk in sort_chunks(lines_of(sys.stdin.buffer), points, size, _SORTED):
+    for chunk in sort_chunks(cdx_lines_of(sys.stdin.buffer), points, size, _SORTED):
         sys.stdout.buffer.write(format_chunk(chunk, packer))
     sys.stdout.buffer.flush()
 
@@ -207,18 +219,6 @@ def _count(report: ReducerReport) -> None:
         sys.stderr.write(f"reporter:counter:cdxmill,{name},{value}\n")
 
 
-def _refuse_gzip(lines: list[bytes]) -> None:
-    """Raise ValueError if sorted lines are those of a gzip file that Hadoop has read as text.
-
-    Hadoop decompresses a file only if its name ends in .gz. One line then begins with gzip's magic.
-    """
-    at = bisect_left(lines, _GZIP)
-    if lines[at : at + 1] and lines[at].startswith(_GZIP):
-        raise ValueError(
-            "an input is gzip, but its name does not end in .gz: rename it, Hadoop decompresses by name"
-        )
-
-
 class _Counted:
     """Passes lists of lines on, counts the lines in `lines`, and reports progress to Hadoop."""
 
@@ -229,7 +229,6 @@ class _Counted:
     def __iter__(self) -> Iterator[list[bytes]]:
         reported = 0
         for lists in self._lists:
-            _refuse_gzip(lists)
             self.lines += len(lists)
             if self.lines > reported + 1_000_000:
                 reported = self.lines

@@ -2,9 +2,8 @@
 
     python samplecdxjob.py -r local --shards 300 CDX...
 
-With -r local and -r inline the split points equal those of `cdxmill sample` with the same seed.
-They differ only where `cdxmill sample` samples a second time: for files whose first lines are
-far shorter than the rest.
+With -r local and -r inline the split points equal those of `cdxmill sample` with the same seed and inputs.
+On Hadoop they depend on how Hadoop divides the inputs among its mappers.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.formats.split_points import format_text
-from cdxmill.inputs.sampling import SampleTask, guess_ceiling, sample_group, sample_tasks
+from cdxmill.inputs.sampling import SampleTask, guess_ceiling, run_sampling, sample_group, sample_tasks
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.jobs.found_inputs import cdx_files_of
 from cdxmill.jobs.hadoop_inputs import cdx_inputs
@@ -28,7 +27,11 @@ from cdxmill.jobs.sample_options import SampleJobOptions, add_options, parse_opt
 from cdxmill.jobs.seqfileutils import write_split_files
 from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.messages import say
+from cdxmill.running.processes import processes_by_default
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
+
+_SHORT = b"\n"
+"""Before the split points of a sample that is smaller than wanted. Tasks on Hadoop do not write it."""
 
 _SETTINGS = {
     "mapreduce.job.reduces": "1",
@@ -72,9 +75,9 @@ class SampleCDXJob(StreamJob):
     def list_work(self) -> Iterator[SampleWork]:
         """Groups of files, and how to sample each."""
         options = self.sample_options
-        inventory = take_inventory(cdx_files_of(options.inputs))
-        ceiling = guess_ceiling(inventory, options.size)
-        return map(SampleWork, sample_tasks(inventory, options.seed, options.size, ceiling))
+        self._inventory = take_inventory(cdx_files_of(options.inputs))
+        self._ceiling = guess_ceiling(self._inventory, options.size)
+        return map(SampleWork, sample_tasks(self._inventory, options.seed, options.size, self._ceiling))
 
     def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
         """Each mapper sends a sample of its lines, one reducer picks the split points."""
@@ -112,11 +115,22 @@ class SampleCDXJob(StreamJob):
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the split points."""
         options = self.sample_options
-        self.stdout.write(format_points(read_sample(self.lines(), options.size), options.shards))
+        sample = read_sample(self.lines(), options.size)
+        self.stdout.write(_SHORT if len(sample) < options.size else b"")
+        self.stdout.write(format_points(sample, options.shards))
+
+    def _sample_again(self) -> bytes:
+        """The split points from all lines, as `cdxmill sample` takes them if the guess of their number was wrong."""
+        options = self.sample_options
+        tasks = sample_tasks(self._inventory, options.seed, options.size)
+        sample = run_sampling(tasks, self._inventory.total, processes_by_default(), quiet=True, failures=None)
+        return format_points(sample, options.shards)
 
     def finish(self, output: bytes) -> bytes:
         """Write the split files; the split points are the job's output."""
         options = self.sample_options
+        if output.startswith(_SHORT) and self._ceiling < 1:
+            output = self._sample_again()
         points = parse_points(output)
         if len(points) + 1 < options.shards:
             say(f"note: {len(points) + 1} shards, not {options.shards}: too few keys")

@@ -3,6 +3,8 @@
 #ifndef CDXMILL_CHECK_H
 #define CDXMILL_CHECK_H
 
+#include <stdint.h>
+
 #include "text.h"
 
 /* Whether the rest of a line, after `<key> <digits> `, is `{...}`. */
@@ -22,13 +24,28 @@ static int has_fields(const byte *at, const byte *end, Py_ssize_t wanted)
     return spaces == wanted - 1;
 }
 
+/* The first byte from `at` that is no digit. Timestamps have 14 digits, which are tested at once. */
+static const byte *after_digits(const byte *at, const byte *end)
+{
+    uint64_t first, last;
+    if (end - at > 14) {
+        memcpy(&first, at, 8), memcpy(&last, at + 6, 8);
+        uint64_t high = 0xf0f0f0f0f0f0f0f0u, sixes = 0x0606060606060606u, threes = 0x3030303030303030u;
+        if (((first & high) == threes) & ((last & high) == threes) & (((first + sixes) & high) == threes) &
+            (((last + sixes) & high) == threes))
+            at += 14;
+    }
+    while (at < end && *at >= '0' && *at <= '9')
+        at++;
+    return at;
+}
+
 static int is_valid_line(Text line, Py_ssize_t fields)
 {
     const byte *at = memchr(line.at, ' ', SIZE(line)), *digits = at + 1;
     if (!at || at == line.at)
         return 0;
-    for (at = digits; at < line.end && *at >= '0' && *at <= '9';)
-        at++;
+    at = after_digits(digits, line.end);
     if (at == digits || at == line.end || *at++ != ' ')
         return 0;
     return fields ? has_fields(at, line.end, fields - 2) : is_cdxj(at, line.end);

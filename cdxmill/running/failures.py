@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
@@ -10,6 +13,19 @@ from cdxmill.running.progress import Progress
 
 KEPT = 10_000
 """Failures that are kept; any further ones are only counted and printed."""
+
+SHOWN = 10
+"""Notes of a kind that are printed, and failures of a kind in one input; any further ones are counted."""
+_VARIABLE = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+
+
+def kind_of(reason: str) -> str:
+    """A reason without the numbers and names in it.
+
+    >>> kind_of("record 17 claims 'x' and 20 bytes")
+    'record N claims N and N bytes'
+    """
+    return _VARIABLE.sub("N", reason)
 
 
 class Failure(NamedTuple):
@@ -48,6 +64,7 @@ class Failures:
         """The first KEPT of them."""
         self.inputs: set[str] = set()
         """The paths that they concern."""
+        self._notes: Counter[str] = Counter()
 
     def show_on(self, progress: Progress) -> None:
         """Print around this step's progress bar from now on."""
@@ -59,14 +76,47 @@ class Failures:
 
     def report(self, failure: Failure) -> None:
         """Report a failure: `path@offset: reason; hint`."""
+        self._count(failure)
+        self._print(str(failure))
+
+    def report_listed(self, path: str, found: Iterable[Failure]) -> None:
+        """Report the failures of one input that a file lists, too. After SHOWN of a kind, they are only counted."""
+        kinds: Counter[str] = Counter()
+        for failure in found:
+            self._count(failure)
+            kind = kind_of(failure.reason)
+            kinds[kind] += 1
+            if kinds[kind] <= SHOWN:
+                self._print(str(failure))
+        for kind, number in kinds.items():
+            if number > SHOWN:
+                self._print(f"{path}: {number - SHOWN} more failures of this kind: {kind}")
+
+    def note(self, text: str) -> None:
+        """Print a line on stderr; it does not count as a failure."""
+        self._print(text)
+
+    def note_one(self, where: str, reason: str) -> None:
+        """Print a note about one record. After SHOWN of a kind, they are only counted (see `close_notes`)."""
+        kind = kind_of(reason)
+        self._notes[kind] += 1
+        if self._notes[kind] <= SHOWN:
+            self._print(f"{where}: note: {reason}")
+
+    def close_notes(self) -> None:
+        """Print how many notes of each kind were only counted."""
+        for kind, number in self._notes.items():
+            if number > SHOWN:
+                self._print(f"note: {number - SHOWN} more notes of this kind: {kind}")
+        self._notes.clear()
+
+    def _count(self, failure: Failure) -> None:
         self.count += 1
         self.inputs.add(failure.path)
         if len(self.items) < KEPT:
             self.items.append(failure)
-        self.note(str(failure))
 
-    def note(self, text: str) -> None:
-        """Print a line on stderr; it does not count as a failure."""
+    def _print(self, text: str) -> None:
         if not self._printed:
             return
         if self._progress is not None:

@@ -23,6 +23,7 @@ class Numbered(Protocol):
 
 
 Task = TypeVar("Task", bound=Numbered)
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def fingerprint(*parts: object) -> str:
@@ -30,13 +31,27 @@ def fingerprint(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class WorkFolder:
-    """Results of tasks, by name, as JSON. If another job has left it, it is emptied first."""
+def _boot() -> str:
+    """What differs after each start of the machine; "" if the system does not tell."""
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
 
-    def __init__(self, folder: Path, job: str) -> None:
+
+class WorkFolder:
+    """Results of tasks, by name, as JSON.
+
+    If another job has left it, it is emptied first. `clear` is called before that: it deletes the job's outputs.
+    Its files need not survive a power cut: after a restart of the machine it counts as another job's.
+    """
+
+    def __init__(self, folder: Path, job: str, clear: Callable[[], object] = lambda: None) -> None:
         self.scratch = Scratch(folder)
         self._folder = folder
+        job = f"{job} {_boot()}"
         if self.load("job") != job:
+            clear()
             self.scratch.remove()
             self.save("job", job)
 
@@ -49,7 +64,7 @@ class WorkFolder:
 
     def save(self, name: str, result: object) -> None:
         """Save a result."""
-        with write_atomic(self._folder / f"{name}.json") as file:
+        with write_atomic(self._folder / f"{name}.json", sync_file=False) as file:
             file.write(json.dumps(result).encode())
 
     def run(

@@ -21,13 +21,17 @@ from urllib.parse import unquote_to_bytes
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import local
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.places import Reach
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
 HTTP = ("http", "https")
 S3 = ("s3", "s3a")
 """Schemes of web servers, and of S3."""
 _HDFS = "hdfs"
+_OWN_S3 = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
+"""Set if S3 is the user's own service."""
 _NO_LOCATION = re.compile("[\t\r\n]")
+"""No path in cluster.loc may have one of these characters."""
 _THIS_MACHINE = ("", "localhost")
 
 _AT_A_TIME = 16
@@ -128,29 +132,33 @@ def check_absent(path: PathOrUrl) -> None:
 
 
 def is_newer(output: PathOrUrl, source: str) -> bool:
-    """Whether `output` exists and is not older than `source`; each is a path or URL.
+    """Whether `output` has content and is not older than `source`; each is a path or URL.
 
+    An empty file was left by a power cut: a finished output is never empty.
     The time of the source is not compared if the source is an HTTP file, or if it is remote and the output is
     local. Remote archives are not rewritten, and one request for each would make a rerun slow.
     """
-    if is_remote(source) and not is_remote(str(output)):
-        return exists(output)
     try:
         made = status(output)
-        if made is None or scheme_of(source) in HTTP:
-            return made is not None
+        if made is None or not made.size:
+            return False
+        if scheme_of(source) in HTTP or (is_remote(source) and not is_remote(str(output))):
+            return True
         since = status(source)
     except InputError:
         return False
     return since is not None and made.modified >= since.modified
 
 
-def write_atomic(path: PathOrUrl) -> AbstractContextManager[IO[bytes]]:
+def write_atomic(path: PathOrUrl, *, sync_name: bool = True) -> AbstractContextManager[IO[bytes]]:
     """Write a file that gets its name only when it is complete. Its folder is created.
 
+    Without `sync_name`, call `local.sync_folders` later if the file is local.
     Raises StoppedError if it cannot be written, UsageError if such URLs cannot be written at all.
     """
     storage, name = _writes(str(path))
+    if storage is local:
+        return local.write_atomic(name, sync_name=sync_name)
     return storage.write_atomic(name)
 
 
@@ -222,6 +230,16 @@ def same_location(one: PathOrUrl, other: PathOrUrl) -> bool:
 def is_remote(path: str) -> bool:
     """Whether it is a URL other than file://, so that its file is on another machine."""
     return scheme_of(path) not in ("", "file")
+
+
+def content_reach(path: str) -> Reach:
+    """How far the content of a path or URL may lead: content of a public server to public addresses only."""
+    if scheme_of(path) in HTTP:
+        from cdxmill.storage.http_file import reach_from
+
+        return reach_from(path)
+    is_public = scheme_of(path) in S3 and not any(map(os.environ.get, _OWN_S3))
+    return Reach.PUBLIC if is_public else Reach.NETWORK
 
 
 def is_listed(path: str) -> bool:

@@ -127,9 +127,8 @@ class _hurried:  # noqa: N801 - used like a function
     """End a connection whose headers take longer than patience: each byte of them may come within the timeout."""
 
     def __init__(self, sock: Any) -> None:
-        self._timer = Timer(
-            patience() + _SOON, _shut, (sock,)
-        )  # later than a timeout, which says what happened
+        self._sock, self._is_late = sock, False
+        self._timer = Timer(patience() + _SOON, self._end)  # later than a timeout, which says what happened
         self._timer.daemon = True
 
     def __enter__(self) -> None:
@@ -137,11 +136,15 @@ class _hurried:  # noqa: N801 - used like a function
 
     def __exit__(self, *error: object) -> None:
         self._timer.cancel()
+        if self._is_late:
+            raise TimeoutError
 
-
-def _shut(sock: socket.socket) -> None:
-    with suppress(OSError):
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not that of TLS, which waits for the other side
+    def _end(self) -> None:
+        self._is_late = True
+        with suppress(OSError):
+            socket.socket.shutdown(
+                self._sock, socket.SHUT_RDWR
+            )  # not that of TLS, which waits for the other side
 
 
 def give_back(answer: BaseHTTPResponse) -> None:

@@ -17,22 +17,21 @@ from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.local import stopping
 from cdxmill.storage.patience import PROGRESS, Tries, TryAgain, persistently
-from cdxmill.storage.places import Reach
 from cdxmill.storage.refusals import DOWNLOAD
 
 _SPOOL = Path(tempfile.gettempdir())
 
 
 @contextmanager
-def open_ranges(url: str, reach: Reach = Reach.ANYWHERE) -> Iterator[Callable[[int, int], bytes]]:
+def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     """Open the file at `url`: `read_at(offset, size)` returns fewer bytes only at the end of the file.
 
     If the server does not support ranges, the file is downloaded once, to a temporary file. Raises AbsentError
     or RefusedError if the file cannot be read. Raises InputError, here or from `read_at`, if the server does
     not answer for some minutes (patience.py) or the file changes while it is read. Raises StoppedError if the
-    temporary file cannot be written. `reach` says to which addresses the URL may lead.
+    temporary file cannot be written.
     """
-    file = HttpFile(url, reach)
+    file = HttpFile(url)
     first = first_answer(file)
     if first.status == 200:
         with closing(_Whole(file, first)) as whole:

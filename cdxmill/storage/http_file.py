@@ -15,7 +15,7 @@ from cdxmill.errors import InputError
 from cdxmill.storage.connections import RefusedPlace, connections, give_back, is_inside
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.patience import TryAgain, patience
-from cdxmill.storage.places import Reach
+from cdxmill.storage.places import Reach, reach_of
 from cdxmill.storage.refusals import BUSY, DOWNLOAD, refusal
 
 CONNECT_SECONDS, READ_SECONDS = 20.0, 60.0
@@ -49,14 +49,13 @@ class Version(NamedTuple):
 class HttpFile:
     """The file at `url`. The connections are those of the process, so there is nothing to close.
 
-    `size` is in bytes. Most servers report it with the first answer; before that it is None. `reach` says to which
-    addresses the URL may lead.
+    `size` is in bytes. Most servers report it with the first answer; before that it is None.
     """
 
-    def __init__(self, url: str, reach: Reach = Reach.ANYWHERE) -> None:
+    def __init__(self, url: str) -> None:
         self.url = url
         self.size: int | None = None
-        self._start = self._location = (url, reach)
+        self._start = self._location = (url, reach_of(url))
         self._version: Version | None = None
         self._encoding: str | None = None
 
@@ -116,7 +115,7 @@ class HttpFile:
         except RefusedPlace as place:
             led = "" if url == self.url else f" by a redirect to {url[:200]}"
             reason = f"leads{led} to the internal address {place}, which others' content may not name"
-            raise InputError(self.url, reason, "if you trust it, use that URL yourself") from None
+            raise InputError(self.url, reason, "if you trust it, name that URL yourself") from None
 
     def _redirected(self, url: str, target: str) -> str:
         """The target of a redirect. Raises InputError if it leaves the web, or TLS."""
@@ -127,7 +126,7 @@ class HttpFile:
             )
         if schemes == ("https", "http"):
             reason = f"redirects from https to {target[:200]}, which is not encrypted"
-            raise InputError(self.url, reason, "if you trust it, use that URL yourself")
+            raise InputError(self.url, reason, "if you trust it, name that URL yourself")
         return target
 
     def _check_status(self, answer: BaseHTTPResponse) -> None:

@@ -7,13 +7,14 @@ import errno
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.formats.tsv_row import format_row
 from cdxmill.storage.entry import Entry
 
 TEMPORARY = ".tmp"
@@ -31,6 +32,9 @@ _ERRORS = {
     errno.EACCES: (RefusedError, "check the access rights"),
     errno.EISDIR: (InputError, "name a file, or a folder with archives"),
 }
+
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
+"""What says that no such file exists."""
 
 
 @contextmanager
@@ -74,10 +78,12 @@ def _input_error(path: str, error: OSError) -> InputError:
 
 
 @contextmanager
-def write_atomic(path: str | Path) -> Iterator[IO[bytes]]:
+def write_atomic(path: str | Path, *, sync_file: bool = True, sync_name: bool = True) -> Iterator[IO[bytes]]:
     """Write a file that gets its name only when it is complete. Its folder is created.
 
-    A device or pipe is written directly. Raises StoppedError if the file cannot be written.
+    At the end the file is on the disk, and so is its name. Without `sync_name` call `sync_folders` later. Without
+    `sync_file` the file may be empty after a power cut. A device or pipe is written directly.
+    Raises StoppedError if the file cannot be written.
     """
     path = Path(path)
     if _is_stream(path):
@@ -86,15 +92,53 @@ def write_atomic(path: str | Path) -> Iterator[IO[bytes]]:
         return
     temporary = path.with_name(temporary_name(path.name))
     with stopping(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        create_folder(path.parent)
         try:
             with temporary.open("wb") as file:
                 yield file
+                file.flush()
+                if sync_file:
+                    os.fsync(file.fileno())
             temporary.replace(path)
+            if sync_file and sync_name:
+                sync_folder(path.parent)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
+
+
+def create_folder(folder: Path) -> None:
+    """Create a folder and its parents if needed, so that they exist after a power cut, too. Raises OSError."""
+    try:
+        folder.mkdir()
+    except FileNotFoundError:
+        create_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+    except FileExistsError:
+        if folder.is_dir():
+            return
+        raise
+    sync_folder(folder.parent)
+
+
+def sync_folders(paths: Iterable[str | Path]) -> None:
+    """Wait until the names of files that were written without `sync_name` are on the disk. Raises StoppedError."""
+    for folder in sorted({Path(path).parent for path in paths}):
+        with stopping(folder), contextlib.suppress(FileNotFoundError):  # no file was written to it
+            sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk. Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems cannot do this for folders
+            raise
+    finally:
+        os.close(handle)
 
 
 def _is_stream(path: Path) -> bool:
@@ -151,11 +195,15 @@ def file_size(path: str) -> int:
 
 
 def status(path: str) -> Entry | None:
-    """The size and time of a file or folder; None if it does not exist or is unknown."""
+    """The size and time of a file or folder; None if it does not exist. Raises InputError if that is unknown."""
     try:
         return _entry(Path(path).stat())
-    except (OSError, ValueError):
+    except ValueError:  # a NUL in the name
         return None
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise _input_error(path, error) from None
 
 
 def list_folder(path: str) -> dict[str, Entry]:
@@ -189,13 +237,11 @@ def remove(path: str) -> None:
         Path(path).unlink(missing_ok=True)
 
 
-def append_line(path: Path, fields: list[str]) -> None:
-    """Append tab-separated `fields` as one line, in one write. Raises StoppedError."""
-    with stopping(path), path.open("ab") as file:
-        file.write(format_line(fields))
-
-
-def format_line(fields: list[str]) -> bytes:
-    """`fields` as one line, tab-separated."""
-    line = "\t".join(text.replace("\t", "%09").replace("\n", "%0A") for text in fields)
-    return f"{line}\n".encode("utf-8", "surrogateescape")
+def append_rows(path: Path, rows: Iterable[list[str]]) -> None:
+    """Append tab-separated rows in one write, and wait until they are on the disk. Raises StoppedError."""
+    data = b"".join(map(format_row, rows))
+    if not data:
+        return
+    with stopping(path), path.open("ab", buffering=0) as file:
+        file.write(data)
+        os.fsync(file.fileno())

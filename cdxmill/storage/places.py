@@ -28,6 +28,31 @@ class Reach(IntEnum):
     """Content of a public address named it: public addresses only."""
 
 
+class LedUrl(str):
+    """A URL that content names. It keeps its reach wherever it is passed on unchanged, also to other processes."""
+
+    reach: Reach
+
+    def __new__(cls, url: str, reach: Reach) -> LedUrl:
+        """Keep the text of a URL and its reach."""
+        led = super().__new__(cls, url)
+        led.reach = reach
+        return led
+
+    def __getnewargs__(self) -> tuple[str, Reach]:  # type: ignore[override]
+        """What pickle gives to __new__."""
+        return self[:], self.reach
+
+    def __str__(self) -> str:
+        """Keep the reach: str(url) is the URL itself."""
+        return self
+
+
+def reach_of(url: str) -> Reach:
+    """How far a URL may lead: anywhere, if no content named it."""
+    return url.reach if isinstance(url, LedUrl) else Reach.ANYWHERE
+
+
 def is_internal(address: str) -> bool:
     """Whether an IP address is not a public one: loopback, link-local, private, reserved.
 

@@ -43,8 +43,7 @@ class WebHdfs:
         self.addresses = web_addresses(authority)
         self._active = 0
         self._user = os.environ.get("HADOOP_USER_NAME") or _login_name()
-        self._name_nodes = checked_pools(Reach.ANYWHERE, num_pools=8, maxsize=16)
-        self._data_nodes = checked_pools(Reach.NETWORK, num_pools=8, maxsize=16)
+        self._pool = checked_pools(Reach.NETWORK, num_pools=8, maxsize=16)
 
     def ask(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
         """The JSON that a name node answers to `op`. Raises InputError after all tries."""
@@ -116,8 +115,7 @@ class WebHdfs:
     ) -> BaseHTTPResponse:
         try:
             with faults(url):
-                pool = self._name_nodes if address in self.addresses else self._data_nodes
-                answer = pool.request(
+                answer = self._pool.request(
                     method,
                     location,
                     body=body,
@@ -130,7 +128,7 @@ class WebHdfs:
                 )
         except RefusedPlace as place:
             raise InputError(
-                url, f"a name node leads to {address}, which is the internal address {place}"
+                url, f"{address} has the link-local address {place}, which is not allowed"
             ) from None
         except TryAgain as failure:
             raise TryAgain(f"{failure.reason}: {address}") from None

@@ -265,17 +265,6 @@ def test_another_compressor_gives_the_same_lines_and_is_recorded(
     assert f'"level": {level}' in manifest
 
 
-def test_nothing_is_left_of_an_earlier_larger_cluster(
-    small: Path, run_cdxmill: RunCdxmill, tmp_path: Path
-) -> None:
-    run_cdxmill("zipnum", "-o", tmp_path / "C", "-s", "9", small)
-    (tmp_path / "C/.cdx-00008.gz.tmp").write_bytes(b"half")
-    (tmp_path / "C/.part-00001.tmp").write_bytes(b"half")
-    done = run_cdxmill("zipnum", "-o", tmp_path / "C", "-s", "2", small)
-    assert done.returncode == 0, done.stderr
-    check_cluster(tmp_path / "C", sort_unique([small]))
-
-
 def test_other_files_of_the_folder_are_left_alone(
     small: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:

@@ -86,5 +86,5 @@ def index_s3(jobs: Jobs, indexed: Indexed, folder: Path) -> Ended:
     manifest.write_text("".join(f"s3a://{BUCKET}/{key}\n" for key in OF_S3))
     wrong.write_bytes(b"not what it should be")
     jobs.upload({f"index/{name}": wrong for name in indexed.expected if name in OF_S3_INDEXES})
-    options = [*ON_NODES, "--no-skip-existing", "--cdx_bucket", S3_INDEX]
+    options = [*ON_NODES, "--replace", "--cdx_bucket", S3_INDEX]
     return jobs.run("indexwarcsjob", *options, manifest)

@@ -62,13 +62,67 @@ def test_names_become_locations(tmp_path: Path) -> None:
     listed = ArchiveStore(str(tmp_path / "paths.txt"))
     assert listed.locations("b.warc") == ["/x/b.warc", "http://h/b.warc"]
     assert listed.locations("a.warc") == ["/y/a.warc"]
-    assert listed.locations("warc") == []
-    for store in (listed, ArchiveStore(None), ArchiveStore(str(tmp_path)), ArchiveStore("s3://bucket/p/")):
-        assert store.locations("/abs/a.warc") == ["/abs/a.warc"]
-        assert store.locations("https://h/a.warc") == ["https://h/a.warc"]
+    for name in ("warc", "/abs/a.warc", "https://h/a.warc"):
+        with pytest.raises(InputError, match="is not in the path index"):
+            listed.locations(name)
     assert ArchiveStore(None).locations("d/a.warc") == ["d/a.warc"]
     assert ArchiveStore(str(tmp_path)).locations("d/a.warc") == [f"{tmp_path}/d/a.warc"]
     assert ArchiveStore("s3://bucket/p/").locations("d/a.warc") == ["s3://bucket/p/d/a.warc"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "/etc/passwd",
+            "file:///etc/passwd",
+            "../a.warc",
+            "d/../../a.warc",
+            "/data/../etc/passwd",
+            "/database/a.warc",
+        ),
+        *(
+            "http://169.254.169.254/a",
+            "https://host/p/../a.warc",
+            "https://host/p/%2e%2e/a.warc",
+            "https://host/pp/a",
+        ),
+        *("s3://other/a.warc", "hdfs://host/a.warc", "%2e%2e/a.warc"),
+    ],
+)
+@pytest.mark.parametrize("place", [None, "/data", "https://host/p/", "https://host/p", "s3://bucket/"])
+def test_lines_do_not_lead_out_of_the_places_of_the_user(
+    name: str, place: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "is_dir", lambda self: True)
+    with pytest.raises(InputError, match="an index line leads there, outside of") as caught:
+        ArchiveStore(place).locations(name)
+    assert caught.value.hint == "if you trust it, give a directory or URL above it with --archives"
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("/", "/any/a.warc"),
+        ("/any", "/any/b/a.warc"),
+        ("/any/", "file:///any/a.warc"),
+        ("https://host/p", "https://host/p/a.warc"),
+        ("s3://bucket/", "s3://bucket/d//a.warc"),
+    ],
+)
+def test_lines_may_name_places_below_that_of_the_user(
+    place: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "is_dir", lambda self: True)
+    assert ArchiveStore(place).locations(name) == [name.removeprefix("file://")]
+
+
+def test_the_user_may_name_an_archive_anywhere(copies: list[str], tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    for place, name in ((None, str(tmp_path / copies[0])), (str(tmp_path / "d"), str(tmp_path / copies[0]))):
+        store = ArchiveStore(place)
+        assert store.fetch_named(name, 0, None).record
+        store.close()
 
 
 def test_an_archive_is_read_from_its_second_location_if_the_first_server_does_not_answer(

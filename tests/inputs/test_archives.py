@@ -38,7 +38,8 @@ def folder(archive: Path, tmp_path: Path) -> Path:
 
 
 def made(out: Path) -> set[str]:
-    return {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    found = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    return found - {".outputs.tsv"}
 
 
 def filenames(stdout: bytes) -> set[str]:

@@ -69,7 +69,7 @@ def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
 
     (tmp_path / "below").mkdir()
     for name in ("a.cdx.gz", "b.cdxj", "below/c.cdx", "notes.txt", ".cdx.swp"):
-        (tmp_path / name).touch()
+        (tmp_path / name).write_bytes(b"a 2020 {}\n")
     files = [str(tmp_path / name) for name in ("a.cdx.gz", "b.cdxj", "below/c.cdx")]
     assert cdx_inputs([str(tmp_path)], NO_RUNNER) == files
     assert cdx_inputs([f"{tmp_path}/*.cdx*", "hdfs:///x/a.cdx.gz"], NO_RUNNER) == [
@@ -77,10 +77,12 @@ def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
         "hdfs:///x/a.cdx.gz",
     ]
     (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.cdx").touch()
     for absent, reason in (
         ("empty", "no CDX files found in"),
         ("x.cdx", "no such file"),
         ("*.x", "no CDX files found in"),
+        ("empty.cdx", "the file is empty; rebuild this index"),
     ):
         with pytest.raises(UsageError, match=reason):
             cdx_inputs([str(tmp_path / absent)], NO_RUNNER)

@@ -74,8 +74,8 @@ def test_the_job_writes_what_cdxmill_index_writes(indexes: Indexes) -> None:
         path.relative_to(indexes.expected): path.read_bytes() for path in files_below(indexes.expected)
     }
     built = {path.relative_to(indexes.built): path.read_bytes() for path in files_below(indexes.built)}
-    record = Path("failures.tsv")
-    assert sorted(built.pop(record).splitlines()) == sorted(expected.pop(record).splitlines())
+    for record in (Path("failures.tsv"), Path(".outputs.tsv")):
+        assert sorted(built.pop(record).splitlines()) == sorted(expected.pop(record).splitlines())
     names = sorted(path.name for path in expected)
     assert names == ["cut.cdx.gz", "example.cdx.gz", "iana.cdx.gz"]
     assert built == expected
@@ -107,13 +107,13 @@ def test_finished_outputs_are_kept_and_failed_ones_are_tried_again(indexes: Inde
     options = ["--cdx_bucket", str(indexes.built), "--warc_bucket", indexes.prefix, str(manifest)]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(manifest.parent)
-        assert sorted(names_of_work(IndexWARCJob([*options, "--no-skip-existing"]))) == [
+        assert sorted(names_of_work(IndexWARCJob([*options, "--replace"]))) == [
             "absent, or not.warc.gz",
             "cut.warc.gz",
             "example.warc.gz",
             "iana.warc.gz",
         ]
-        (indexes.built / "failures.tsv").write_text(f"{indexes.prefix}crawl/cut.warc.gz\t9\tcut\t\n")
+        (indexes.built / "failures.tsv").write_text(f"{manifest.parent}/crawl/cut.warc.gz\t9\tcut\t\n")
         left = sorted(names_of_work(IndexWARCJob(options)))
     assert left == ["absent, or not.warc.gz", "cut.warc.gz"]
 
@@ -145,4 +145,108 @@ def test_wrong_usage_is_reported_before_any_work(
     Path("m.txt").write_text(listed)
     assert launch(IndexWARCJob(["--no-conf", *options, "m.txt"])) == 2
     assert reason in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+@pytest.fixture
+def crawl(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two archives and a manifest of them in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("example.warc.gz", "iana.warc.gz"):
+        (tmp_path / name).write_bytes((pywb_warcs / name).read_bytes())
+        os.utime(name, (5, 5))
+    Path("m.txt").write_text("example.warc.gz\niana.warc.gz\n")
+    return tmp_path
+
+
+def launched(*options: str) -> int:
+    from cdxmill.jobs.index_job import IndexWARCJob
+    from cdxmill.jobs.run_job import launch
+
+    arguments = ["--no-conf", "-r", "inline", "--cdx_bucket", "out", "--quiet", *options, "m.txt"]
+    return launch(IndexWARCJob(arguments))
+
+
+def outputs() -> dict[str, tuple[bytes, int]]:
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path("out").glob("*.cdx.gz")}
+
+
+def test_finished_outputs_are_kept_and_replaced_on_request(crawl: Path) -> None:
+    assert launched() == 0
+    before = outputs()
+    assert len(before) == 2
+    assert launched() == launched("--skip-existing") == 0
+    assert outputs() == before
+    assert launched("--replace") == 0
+    after = outputs()
+    assert {name: content for name, (content, _) in after.items()} == {
+        name: content for name, (content, _) in before.items()
+    }
+    assert all(after[name][1] > before[name][1] for name in before)
+
+
+def test_an_output_of_another_archive_is_refused(
+    crawl: Path, capfd: pytest.CaptureFixture[str], run_cdxmill: RunCdxmill
+) -> None:
+    assert launched() == 0
+    before = outputs()
+    Path("example.warc.gz").rename("example.arc.gz")
+    Path("m.txt").write_text("example.arc.gz\n")
+    capfd.readouterr()
+    assert launched() == 2
+    job = capfd.readouterr().err
+    done = run_cdxmill("index", "-o", "out", "--skip-existing", "--manifest", "m.txt", cwd=crawl)
+    assert done.returncode == 2
+    assert done.stderr.decode() == f"cdxmill: {job}", "the same words"
+    assert outputs() == before
+    assert not Path("out/.lock").exists()
+
+
+def test_failures_of_other_archives_are_not_forgotten(crawl: Path) -> None:
+    whole = Path("iana.warc.gz").read_bytes()
+    Path("iana.warc.gz").write_bytes(whole[:5000])
+    assert launched() == 1
+    Path("m.txt").write_text("example.warc.gz\n")
+    assert launched("--replace") == 0
+    assert Path("out/failures.tsv").read_text().startswith(f"{crawl}/iana.warc.gz\t")
+    Path("m.txt").write_text("./iana.warc.gz\n")
+    assert launched() == 1
+    Path("iana.warc.gz").write_bytes(whole)
+    assert launched() == 0
+    assert not Path("out/failures.tsv").exists()
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_an_empty_archive_is_a_failure(runner: str, crawl: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("empty.warc.gz").touch()
+    Path("m.txt").write_text("example.warc.gz\nempty.warc.gz\n")
+    assert launched("-r", runner) == 1
+    found = capfd.readouterr()
+    assert "empty.warc.gz@0: the file is empty; fetch the file again" in found.err
+    assert found.out == "empty.warc.gz\tat 0: the file is empty\n"
+    assert "example.cdx.gz" in outputs()
+
+
+def test_an_empty_archive_is_a_failure_on_a_node(
+    crawl: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.inputs.named import Input
+    from cdxmill.jobs import index_task
+
+    Path("empty.warc.gz").touch()
+    work = index_task.ArchiveWork(Input("empty.warc.gz", "empty.warc.gz", ""), f"{crawl}/out/empty.cdx.gz")
+    Path("work").write_text(work.to_json() + "\n")
+    with Path("work").open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        index_task.index_archives(["--scratch", str(crawl)])
+    found = capfd.readouterr()
+    assert found.out == "empty.warc.gz\tat 0: the file is empty\n"
+    assert "reporter:counter:cdxmill,failed archives,1" in found.err
+    assert Path("out/_empty.cdx.gz.failures").exists()
+
+
+def test_a_manifest_without_archives_is_wrong_usage(crawl: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    Path("m.txt").write_text("# nothing\n")
+    assert launched() == 2
+    assert "no archives found" in capfd.readouterr().err
     assert not Path("out").exists()

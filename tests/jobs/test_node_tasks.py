@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.jobs.node_tasks import SPLITS
 from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, run_task, shuffled
@@ -142,22 +143,26 @@ def test_a_machine_without_a_matching_wheel_is_reported(tmp_path: Path) -> None:
     assert done.stderr.startswith(b"cdxmill: the compressor libdeflate is not installed")
 
 
-def test_gzip_that_hadoop_has_read_as_text_is_refused(tmp_path: Path) -> None:
-    """Hadoop decompresses by name: gzip in a file not named .gz reaches the reducers as lines."""
-    script = packed_nodes() / "hadoop_task.py"
-    command = [sys.executable, "-I", "-S", str(script), "shard", "--cluster", tmp_path.as_uri(), *PACKER]
-    junk = gzip.compress(b"a 2020 {}\n").replace(b"\n", b"")
-    done = subprocess.run(
-        command,
-        input=format_chunk([b"\0", junk, b"a 2020 {}"], CHUNKS),
-        cwd=tmp_path,
-        env={"mapreduce_task_partition": "0"},
-        capture_output=True,
-        check=False,
-    )
-    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
-    assert done.stderr.startswith(b"cdxmill: an input is gzip, but its name does not end in .gz")
-    assert not (tmp_path / "_report-00000").exists()
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (gzip.compress(b"a 2020 {}\n"), "an input is gzip, but its name does not end in .gz"),
+        (b"a 2020 {}\nb 2020 {", "an input has a line that is truncated, the file ends in it: b'b 2020 {'"),
+        (b"a 2020 {}\na 2020 u m s\n", "an input has a line that is CDX with 5 fields, but the lines before are CDXJ"),
+        (bytes(5000), "an input has a line that has NUL bytes; rebuild that index"),
+        (b"<html>\n", "an input has a line that is not a CDX or CDXJ line: b'<html>'"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("task", [["chunks", "--compressor", "zlib"], ["sample", "--size", "10"]])
+def test_a_line_that_is_no_cdx_line_stops_the_job(
+    text: bytes, reason: str, task: list[str], tmp_path: Path
+) -> None:
+    """The nodes do not know the files of lines. Hadoop decompresses by name: gzip can come as lines, too."""
+    (tmp_path / SPLITS).write_bytes(b"")
+    command = [sys.executable, "-I", "-S", str(packed_nodes() / "hadoop_task.py"), *task]
+    done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stderr.count(b"\n"), done.stdout) == (1, 1, b"")
+    assert done.stderr.startswith(f"cdxmill: {reason}".encode())
 
 
 def test_a_truncated_shuffle_gives_no_shard(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,7 @@ def test_a_mapper_that_sent_too_few_bounds_the_sample_but_biases_nothing() -> No
 
 
 def test_keys_with_any_bytes_pass_the_shuffle() -> None:
-    keys = [b"a\tb 2020", b"c\rd 2020", b"\xff\0 2021", b"z 2020"]
+    keys = [b"a\tb 2020", b"c\rd 2020", b"\xff\1 2021", b"z 2020"]
     data = b"".join(key + b" {}\n" for key in keys)
     output = run_task(
         "points", "--size", "9", "--shards", "4", data=run_task("sample", "--size", "9", data=data)
@@ -123,7 +124,7 @@ def test_split_points_equal_those_of_cdxmill_sample(
     """Of few lines all have a priority drawn; of many, some are passed over."""
     sound = [tmp_path / f"{number}.cdxj" for number in range(3)]
     for number, path in enumerate(sound):
-        lines = (page_line(page) + b"x" * 80 + b"\n" for page in range(number, 3 * pages, 3))
+        lines = (page_line(page)[:-1] + b" " * 80 + b"}\n" for page in range(number, 3 * pages, 3))
         path.write_bytes(b"".join(lines))
     ours = run_cdxmill("sample", "-s", "9", "--seed", "5", "-o", tmp_path / "ours.txt", *sound)
     assert ours.returncode == 0, ours.stderr
@@ -133,6 +134,31 @@ def test_split_points_equal_those_of_cdxmill_sample(
     assert (tmp_path / "job.txt").read_bytes() == (tmp_path / "ours.txt").read_bytes()
     assert (tmp_path / "job.seq").read_bytes() == (tmp_path / "ours.seq").read_bytes()
     assert (tmp_path / "ours.txt").read_bytes().count(b"\n") == 8
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
+def test_split_points_equal_those_of_cdxmill_sample_if_gzip_and_plain_files_are_mixed(
+    order: list[int], tmp_path: Path, run_cdxmill: RunCdxmill, run_job: RunJob
+) -> None:
+    """The number of lines is guessed from the largest files, wrongly: all lines are then sampled once more."""
+    files = [tmp_path / name for name in ("0.cdxj", "1.cdxj.gz", "2.cdxj.gz", "3.cdxj")]
+    for number, path in enumerate(files):
+        pages = 1_000 if number in (1, 2) else 30_000
+        text = b"".join(page_line(page) + b"x" * 120 + b"\n" for page in range(number, 4 * pages, 4))
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+    named = [files[number] for number in order]
+    ours = []
+    for processes in ("1", "3"):
+        options = ["--shards", "30", "--seed", "7", "-p", processes, "-o", tmp_path / "ours.txt"]
+        assert run_cdxmill("sample", *options, *named).returncode == 0
+        ours.append((tmp_path / "ours.txt").read_bytes())
+    for runner in ("local", "inline"):
+        options = ["--shards", "30", "--seed", "7", "--splitfile", tmp_path / "job.seq"]
+        job = run_job("dosample", runner, *options, *named)
+        assert (job.returncode, job.stderr) == (0, b"")
+        ours.append((tmp_path / "job.txt").read_bytes())
+    assert len(set(ours)) == 1
+    assert ours[0].count(b"\n") == 29
 
 
 def test_dosample_writes_splits_seq_and_txt_in_its_working_directory_and_reports_bad_inputs(

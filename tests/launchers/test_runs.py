@@ -53,7 +53,7 @@ def test_what_is_done_is_left_as_it_is(launch: Launch, places: RunPaths) -> None
     assert done.returncode == 0
     assert f"sample: skipped, because {places.folder}/splits.seq exists" in done.stderr
     assert [path.stat().st_mtime_ns for path in made] == before
-    assert launch("run_index_hadoop.sh", "--no-skip-existing", **places.settings).returncode == 0
+    assert launch("run_index_hadoop.sh", "--replace", **places.settings).returncode == 0
     assert all(path.stat().st_mtime_ns > old for path, old in zip(made, before, strict=True))
 
 
@@ -214,7 +214,7 @@ def test_a_signal_ends_the_job_first(sent: int, status: int, places: RunPaths, p
 
 
 def test_in_the_background(launch: Launch, places: RunPaths) -> None:
-    done = launch("run_index_hadoop.sh", "--background", "--no-skip-existing", **places.settings)
+    done = launch("run_index_hadoop.sh", "--background", "--replace", **places.settings)
     assert done.returncode == 0, done.stderr
     found = re.fullmatch(r"run_index_hadoop.sh: started as process \d+; .* go to (.*\.log)\n", done.stderr)
     assert found is not None

@@ -28,11 +28,11 @@ def shards_of(folder: Path) -> list[bytes]:
 
 
 def published(folder: Path) -> dict[str, bytes]:
-    """All files of a cluster by name, without cluster.loc, which depends on the folder."""
+    """All files of a cluster by name, without cluster.loc and .finished.json, which depend on the folder."""
     return {
         path.name: path.read_bytes()
         for path in folder.iterdir()
-        if path.is_file() and path.name != "cluster.loc"
+        if path.is_file() and path.name != "cluster.loc" and path.name[0] != "."
     }
 
 
@@ -47,7 +47,8 @@ def check_cluster(folder: Path, lines: bytes, numlines: int = 3000, location: st
     assert b"".join(texts) == lines
     numbers = range(len(texts))
     expected = {f"part-{number:05d}" for number in numbers} | {f"cdx-{number:05d}.gz" for number in numbers}
-    assert {path.name for path in folder.iterdir()} == NAMES | expected
+    found = {path.name for path in folder.iterdir()}
+    assert found - {".finished.json"} == NAMES | expected
     for number, text in enumerate(texts):
         _check_part(folder, number, text, numlines)
     _check_splits(folder, texts)

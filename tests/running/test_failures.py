@@ -43,3 +43,32 @@ def test_the_result_of_a_sort_survives_json() -> None:
         [Failure("c.cdx", None, "is corrupt", "rebuild this index")],
     )
     assert SortResult.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+
+def test_notes_after_ten_of_a_kind_are_counted(capfd: pytest.CaptureFixture[str]) -> None:
+    found = Failures()
+    for number in range(25):
+        found.note_one(f"a@{number}", f"record {number} has no date")
+    found.note_one("a@30", "something else")
+    found.close_notes()
+    assert found.count == 0
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[:10] == [f"a@{number}: note: record {number} has no date" for number in range(10)]
+    assert lines[10:] == [
+        "a@30: note: something else",
+        "note: 15 more notes of this kind: record N has no date",
+    ]
+
+
+def test_failures_that_a_file_lists_are_counted_after_ten_of_a_kind(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    found = Failures()
+    for name in ("a", "b"):
+        found.report_listed(name, [Failure(name, number, "is corrupt") for number in range(12)])
+    found.report_listed("c", [Failure("c", None, "is corrupt")])
+    assert found.count == len(found.items) == 25
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 2 * 11 + 1
+    assert lines[10] == "a: 2 more failures of this kind: is corrupt"
+    assert lines[-1] == "c: is corrupt"

@@ -9,17 +9,20 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from cdxmill.formats.tsv_row import parse_row
+
 from .archives import Archive
 from .peers import Row, normalised
 
 REPORT = re.compile(r"(?P<folder>\d{4})/(?P<file>.*?)(?:@(?P<offset>\d+))?: (?P<reason>.*)")
 
+MORE = "more notes of this kind"
 NO_ARCHIVE = "no WARC or ARC record found"
 SKIPPED = re.compile(r"(\d+) bytes skipped")
 
 
 class Report(NamedTuple):
-    """One line of stderr about an archive. `offset` is None if it is about the whole file."""
+    """One report about an archive. `offset` is None if it is about the whole file."""
 
     offset: int | None
     reason: str
@@ -47,6 +50,13 @@ class Ours(NamedTuple):
     reports: list[Report]
 
 
+class Shown(NamedTuple):
+    """What the command printed, and its list of failures."""
+
+    stderr: str
+    listed: bytes
+
+
 class Run(NamedTuple):
     """One run of the command over all archives."""
 
@@ -70,8 +80,9 @@ def index_all(archives: list[Archive], folder: Path) -> Run:
     run = subprocess.run(command, cwd=folder / "in", capture_output=True, text=True, check=False)
     if run.returncode not in (0, 1):
         raise RuntimeError(f"cdxmill index ended with {run.returncode}:\n{run.stderr[-4000:]}")
+    shown = Shown(run.stderr, (folder / "out/failures.tsv").read_bytes())
     answers = {archive.name: Ours(_rows(folder / "out", n), []) for n, archive in enumerate(archives)}
-    return Run(answers, run.returncode, _share_out(run.stderr, archives, answers))
+    return Run(answers, run.returncode, _share_out(shown, archives, answers))
 
 
 def _rows(out: Path, number: int) -> dict[int, Row]:
@@ -84,14 +95,21 @@ def _rows(out: Path, number: int) -> dict[int, Row]:
     return rows
 
 
-def _share_out(stderr: str, archives: list[Archive], answers: dict[str, Ours]) -> list[str]:
+def _share_out(run: Shown, archives: list[Archive], answers: dict[str, Ours]) -> list[str]:
+    """Give each archive its reports: the failures of the list, which is complete, and the notes of stderr.
+
+    Returns the lines of stderr that name no archive.
+    """
+    for row in run.listed.splitlines():
+        path, offset, reason, hint = parse_row(row)
+        report = Report(int(offset) if offset else None, f"{reason}; {hint}" if hint else reason)
+        answers[archives[int(Path(path).parent.name)].name].reports.append(report)
     strange = []
-    for line in stderr.splitlines():
+    for line in run.stderr.splitlines():
         match = REPORT.search(line)
-        if match is None:
+        if match is None and MORE not in line:
             strange.append(line)
-            continue
-        offset = match["offset"]
-        report = Report(int(offset) if offset else None, match["reason"])
-        answers[archives[int(match["folder"])].name].reports.append(report)
+        elif match is not None and match["reason"].startswith("note: "):
+            report = Report(int(match["offset"]), match["reason"])
+            answers[archives[int(match["folder"])].name].reports.append(report)
     return strange

@@ -85,7 +85,7 @@ def test_the_total_size_is_not_told_where_it_would_take_requests(server: RangeSe
 def test_an_output_of_a_url_is_finished_where_it_stands(server: RangeServer, tmp_path: Path) -> None:
     output = tmp_path / "a.cdx.gz"
     assert not is_newer(output, f"{server.url}/a.warc.gz")
-    output.write_bytes(b"")
+    output.write_bytes(b"x")
     assert is_newer(output, f"{server.url}/a.warc.gz")
     assert is_newer(output, "s3://bucket/a.warc.gz")
     assert server.seen == []
@@ -94,7 +94,7 @@ def test_an_output_of_a_url_is_finished_where_it_stands(server: RangeServer, tmp
 def test_an_output_of_a_file_is_finished_where_it_is_newer(tmp_path: Path) -> None:
     output, archive = tmp_path / "a.cdx.gz", tmp_path / "a.warc.gz"
     for path, second in ((output, 5), (archive, 6)):
-        path.write_bytes(b"")
+        path.write_bytes(b"x")
         os.utime(path, (second, second))
     assert not is_newer(output, archive.as_uri())
     os.utime(output, (7, 7))
@@ -110,7 +110,7 @@ def test_an_output_elsewhere_is_finished_where_it_is_newer(
     os.utime(archive, (5, 5))
     output = "s3://choose/a.cdx.gz"
     assert not is_newer(output, str(archive))
-    client.put_object(Bucket="choose", Key="a.cdx.gz", Body=b"")
+    client.put_object(Bucket="choose", Key="a.cdx.gz", Body=b"x")
     assert is_newer(output, str(archive))
     assert is_newer(output, archive.as_uri())
     assert is_newer(output, output)

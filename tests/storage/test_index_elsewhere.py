@@ -12,7 +12,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.index import failures_beside
+from cdxmill.inputs.failure_list import failures_beside
 from cdxmill.storage.choose import join, list_folder, read_bytes, remove, write_atomic
 from cdxmill.storage.walk import files_below
 
@@ -104,15 +104,57 @@ def test_a_damaged_archive_has_its_failures_beside_its_output_until_it_is_whole(
     assert f"{len(NAMES) + 1} skipped" in capfd.readouterr().err
 
 
-def test_an_archive_that_is_gone_has_no_output_of_earlier(
+def test_an_archive_that_is_gone_is_a_failure_and_keeps_its_output_of_earlier(
     archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     call = ["index", "-q", "-p", "1", "-o", elsewhere, str(archives / "example.warc.gz")]
     assert main(call) == 0
-    (output,) = content_of(elsewhere)
+    ((output, content),) = content_of(elsewhere).items()
     (archives / "example.warc.gz").unlink()
     assert main(call) == 1
-    assert list(content_of(elsewhere)) == [failures_beside(output)]
+    assert main([*call, "--replace"]) == 1
+    found = content_of(elsewhere)
+    assert found.pop(output) == content
+    assert list(found) == [failures_beside(output)]
+
+
+def test_outputs_are_not_overwritten_unasked(
+    archives: Path, elsewhere: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    archive = archives / "example.warc.gz"
+    call = ["index", "-p", "1", "-o", elsewhere, str(archive)]
+    assert main(call) == 0
+    before = content_of(elsewhere)
+    capfd.readouterr()
+    assert main(call) == 0
+    assert "1 up to date" in capfd.readouterr().err
+    assert main([*call, "--cdx11"]) == 2
+    assert "was made with other options; use --skip-existing" in capfd.readouterr().err
+    other = archive.with_name("example.arc.gz")
+    other.write_bytes(archive.read_bytes())
+    os.utime(other, (5, 5))
+    for options in ((), ("--skip-existing",)):
+        assert main([*call[:-1], str(other), *options]) == 2
+        assert "was made from another archive than" in capfd.readouterr().err
+    os.utime(archive, (1 << 32, 1 << 32))
+    assert main(call) == 2
+    assert "was made from an earlier state of" in capfd.readouterr().err
+    assert content_of(elsewhere) == before
+    os.utime(archive, (5, 5))
+    assert main([*call, "--cdx11", "--replace"]) == 0
+    assert content_of(elsewhere) != before
+
+
+def test_an_output_of_0_bytes_is_written_again(
+    archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    call = ["index", "-p", "1", "-o", elsewhere, str(archives / "example.warc.gz")]
+    assert main(call) == 0
+    before = content_of(elsewhere)
+    with write_atomic(join(elsewhere, next(iter(before)))):
+        pass
+    assert main([*call, "--skip-existing"]) == 0
+    assert content_of(elsewhere) == before
 
 
 def test_an_archive_that_is_newer_is_indexed_again(

@@ -54,6 +54,11 @@ def make_captures(
         yield finished
 
 
+def _only_key(asked: Asked | None) -> Asked | None:
+    """The key without method and body, which belong to the line of the response."""
+    return asked and (asked[0], None, None)
+
+
 class _Latest:
     """The latest record that gets a line, and what related records add to it."""
 
@@ -76,11 +81,26 @@ class _Latest:
 
     def replace_by(self, made: CommonLine | Dated, record_id: bytes | None) -> Capture | bytes | None:
         """Make this the latest record; returns `finished` of the one before."""
+        asked = (
+            self._asked_by_request(made) if self._request is not None and isinstance(made, Dated) else None
+        )
         finished = self.finished()
-        self._made, self._record_id, self._notes, self._asked = made, record_id, _NO_NOTES, None
-        if self._request is not None and isinstance(made, Dated) and belongs_to(self._request, made.record):
-            self._asked = asked_by(self._request, made.url, self._options.urlkey)
+        self._made, self._record_id, self._notes, self._asked = made, record_id, _NO_NOTES, asked
         return finished
+
+    def _asked_by_request(self, made: Dated) -> Asked | None:
+        """What the latest request adds to the record `made`. A request and its response get the same key."""
+        request, before = self._request, self._made
+        assert request is not None
+        if made.record is request:
+            is_answered = isinstance(before, Dated) and belongs_to(request, before.record)
+            return _only_key(self._asked) if is_answered else None
+        if not belongs_to(request, made.record):
+            return None
+        asked = asked_by(request, made.url, self._options.urlkey)
+        if isinstance(before, Dated) and before.record is request:
+            self._asked = _only_key(asked)
+        return asked
 
     def add_notes(self, notes: CrawlNotes) -> None:
         """Add notes about the latest record. Empty notes do not replace earlier ones."""

@@ -9,7 +9,6 @@ but Python, so that it runs on any node of a Hadoop cluster.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -30,10 +29,10 @@ _SHOWN = 80
 
 
 class LineError(ValueError):
-    """A line is not a CDX line. `number` is its number from 1, `reason` starts with a verb."""
+    """A line is not a CDX line. `number` is its number from 1, `reason` starts with a verb, `line` is its start."""
 
-    def __init__(self, number: int, reason: str) -> None:
-        self.number, self.reason = number, reason
+    def __init__(self, number: int, reason: str, line: bytes = b"") -> None:
+        self.number, self.reason, self.line = number, reason, line
         super().__init__(f"line {number} {reason}")
 
 
@@ -81,7 +80,8 @@ class LineCheck:
         nul = piece.find(b"\0")
         if nul >= 0:
             self._take(piece[:nul])
-            raise LineError(self._lines + 1, "has NUL bytes")
+            line = b"".join((*self._begun, piece[:nul]))
+            raise LineError(self._lines + 1, "has NUL bytes", line[line.rfind(b"\n") + 1 :][:_SHOWN])
         self._take(piece)
 
     def end(self) -> None:
@@ -130,7 +130,7 @@ class LineCheck:
             fields = fields_of(line)
             if fields is None:
                 name = "CDX or CDXJ" if self._fields is None else name_of(self._fields)
-                raise LineError(self._lines + 1, f"is not a {name} line: {line[:_SHOWN]!r}")
+                raise LineError(self._lines + 1, f"is not a {name} line: {line[:_SHOWN]!r}", line[:_SHOWN])
             if self._fields is None:
                 self._fields = fields
             elif fields != self._fields:
@@ -140,8 +140,10 @@ class LineCheck:
 
 
 def _has_json(line: bytes) -> bool:
+    import json  # slow to import, and most files end with an LF
+
     try:
-        json.loads(line.split(b" ", 2)[2].decode("utf-8", "surrogateescape"))
+        json.loads(line.split(b" ", 2)[2].decode("utf-8", "surrogateescape"), strict=False)
     except (ValueError, RecursionError):
         return False
     return True

@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
 
 import zstandard
 
@@ -150,6 +150,8 @@ def inflate(pieces: Pieces) -> Pieces:
 def _members(pieces: Pieces, magic: bytes, inflate_one: Callable[[Pieces], Stream]) -> Pieces:
     """The content of consecutive streams. Bytes after the last one are skipped, as in browsers."""
     start, pieces = _start(pieces, len(magic))
+    if start and start != magic and magic.startswith(start):
+        raise PayloadError("the payload is truncated within its compressed data")
     if not start.startswith(magic):
         yield from pieces
     while start.startswith(magic):
@@ -195,21 +197,38 @@ def unbrotli(pieces: Pieces) -> Pieces:
     except ImportError:
         raise PayloadError("brotli is not installed; run pip install brotli") from None
     inflater = brotli.Decompressor()
-    step: _Inflater = getattr(inflater, "process", None) or inflater.decompress  # brotli, brotlipy
     first = next((piece for piece in pieces if piece), b"")
     try:
-        content = step(first)
+        content = _brotli_step(inflater)(first)
     except brotli.error:
         return chain((first,), pieces)
-    return chain((content,), _unbrotli(pieces, step, brotli.error))
+    return chain((content,), _unbrotli(pieces, inflater, brotli.error)) if first else iter(())
 
 
-def _unbrotli(pieces: Pieces, step: _Inflater, error: type[Exception]) -> Pieces:
+def _brotli_step(inflater: Any) -> _Inflater:
+    step: _Inflater = getattr(inflater, "process", None) or inflater.decompress  # brotli, brotlipy
+    return step
+
+
+def _unbrotli(pieces: Pieces, inflater: Any, error: type[Exception]) -> Pieces:
+    step = _brotli_step(inflater)
     try:
         for piece in pieces:
             yield step(piece)
     except error:
         raise PayloadError("the payload is corrupt (brotli)") from None
+    if not _is_finished(inflater, error):
+        raise PayloadError("the payload is truncated within its compressed data")
+
+
+def _is_finished(inflater: Any, error: type[Exception]) -> bool:
+    if hasattr(inflater, "is_finished"):
+        return bool(inflater.is_finished())
+    try:
+        inflater.finish()  # brotlipy: it raises one of these errors if the end is missing
+    except (error, AssertionError):
+        return False
+    return True
 
 
 def _start(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:

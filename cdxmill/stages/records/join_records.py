@@ -10,7 +10,7 @@ from cdxmill.formats.http_head import parse_http_head
 
 Notes = tuple[bytes | None, bytes | None]
 """A capture's charset and languages."""
-Asked = tuple[bytes, bytes, bytes]
+Asked = tuple[bytes, "bytes | None", "bytes | None"]
 """A capture's key, method and request body, if the request adds something to the URL."""
 _LANGUAGE = re.compile(rb'"code-iso-639-3" *: *"([a-z]+)"')
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
+from cdxmill.capture import CommonLine, CrawlNotes, Damage, Record
 from cdxmill.formats import gzip_member, zstd_frame
 from cdxmill.stages.records.parse_header import starts_record
 from cdxmill.stages.records.read_gzip import GZIP_START, probe_member, read_gzip
@@ -29,11 +29,11 @@ def read_records(
     lineless: frozenset[bytes] = frozenset(),
     chunk: int = CHUNK,
     read_common: ReadCommon | None = None,
-) -> Iterator[Record | CommonLine | CrawlNotes | Damage | Note]:
+) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
     """Every complete record of the archive that `read_at(offset, size)` reads, after all checks.
 
-    Everything else is reported: Damage where a record may be lost (truncated, corrupt, not an
-    archive), a Note for an empty file. Memory does not grow with the size of records.
+    Everything else is reported: Damage where a record may be lost (truncated, corrupt, empty, not an
+    archive). Memory does not grow with the size of records.
     Records whose type is in `lineless` are checked as all others are, but may be skipped.
     The file is read in chunks of `chunk` bytes. Content is first given to `read_common`,
     and what that returns is passed on.
@@ -41,7 +41,7 @@ def read_records(
     window = Window(read_at, chunk)
     head = window.get(0, 16)
     if not head:
-        return iter((Note(0, "the file is empty"),))
+        return iter((Damage(0, "the file is empty", "fetch the file again"),))
     for magic, (name, hint) in _FOREIGN.items():
         if head.startswith(magic):
             return iter((Damage(0, f"{name} files cannot be indexed", hint),))

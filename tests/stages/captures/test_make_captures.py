@@ -59,6 +59,17 @@ def test_the_last_request_that_adds_to_the_url_makes_the_key(records: list[Recor
     assert keys(*records, post_append=False) == [b"com,example)/a"]
 
 
+def test_the_line_of_a_request_has_the_key_of_its_response() -> None:
+    everything = CaptureOptions(records=None, post_append=True)
+    for records in ([RESPONSE, POST], [POST, RESPONSE]):
+        captures = [one for one in make_captures(iter(records), b"f", everything) if isinstance(one, Capture)]
+        assert [one.urlkey for one in captures] == [WITH_X % 1] * 2
+        assert [one.method for one in captures] == [b"POST" if one is RESPONSE else None for one in records]
+    (alone,) = make_captures(iter([POST]), b"f", everything)
+    assert isinstance(alone, Capture)
+    assert alone.urlkey == b"com,example)/a"
+
+
 def test_the_request_of_another_capture_adds_nothing() -> None:
     other = record(b"response", b"<other>", b"HTTP/1.1 200 OK\r\n\r\nHo")
     assert keys(POST, RESPONSE, other) == [WITH_X % 1, b"com,example)/a"]

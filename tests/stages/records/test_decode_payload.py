@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 
+import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
+import zstandard
 
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
-from tests.material.payloads import ENCODED, PAYLOADS, TEXT
+from tests.material.payloads import ENCODED, PAYLOADS, TEXT, chunked, deflated
 
 
 def decoded(fields: bytes, payload: bytes, size: int = 7) -> bytes:
@@ -42,6 +46,34 @@ def test_everything_before_the_corrupt_part_is_decoded_then_it_is_reported(
     fields, payload = ENCODED[name]
     with pytest.raises(PayloadError, match=r"truncated|corrupt"):
         decoded(fields, change(payload))
+
+
+TRUNCATED = {
+    "gzip": (b"Content-Encoding: gzip\r\n", gzip.compress(TEXT), 1),
+    "deflate": (b"Content-Encoding: deflate\r\n", zlib.compress(TEXT), 2),
+    "bare deflate": (b"Content-Encoding: deflate\r\n", deflated(TEXT), 2),
+    "zstd": (b"Content-Encoding: zstd\r\n", zstandard.compress(TEXT), 1),
+    "brotli": (b"Content-Encoding: br\r\n", brotli.compress(TEXT), 1),
+    "chunked": (b"Transfer-Encoding: chunked\r\n", chunked(TEXT), 4),
+    "chunked brotli": (
+        b"Transfer-Encoding: chunked\r\nContent-Encoding: br\r\n",
+        chunked(brotli.compress(TEXT)),
+        4,
+    ),
+}
+"""Header fields, payload, and the number of bytes from which on the encoding can be recognized."""
+
+
+@pytest.mark.parametrize("name", TRUNCATED)
+def test_a_truncated_payload_is_never_taken_for_a_whole_one(name: str) -> None:
+    fields, payload, least = TRUNCATED[name]
+    for size in range(least, len(payload)):
+        try:
+            assert decoded(fields, payload[:size], 100) == TEXT, size  # only closing line ends are missing
+            assert name.startswith("chunked")
+            assert size >= len(payload) - 4
+        except PayloadError as error:
+            assert "truncated" in str(error) or "corrupt" in str(error)
 
 
 def test_an_unknown_encoding_is_reported() -> None:

@@ -1,0 +1,1 @@
+"""Mutants of real archives. See __main__.py."""

@@ -1,0 +1,259 @@
+"""A cluster is replaced in one moment: whoever reads it, and whenever the run is killed, sees a whole one (issue 14)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from cdxmill import lookup
+from cdxmill.cluster import switch
+from cdxmill.cluster.output import mend
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.errors import InputError, UsageError
+from cdxmill.running.failures import Failures
+
+from ..conftest import RunCdxmill
+from ..material.cdx_files import cdxj, sort_unique, write_plain
+from ..material.clusters import check_cluster
+
+KILLED = 77
+CHILD = """
+import ctypes, os, sys
+from pathlib import Path
+from cdxmill.cluster import switch
+from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.running.failures import Failures
+
+step, has_exchange, folder, cdx, shards = sys.argv[1:]
+left = [int(step)]
+
+def dying(function):
+    def call(*args, **options):
+        if started and left[0] == 0:
+            os._exit(77)
+        left[0] -= started
+        return function(*args, **options)
+    return call
+
+started = False
+for name in ("rename", "unlink", "rmdir", "open", "mkdir"):
+    setattr(os, name, dying(getattr(os, name)))
+exchanged = dying(switch._exchanged) if has_exchange == "1" else lambda one, other: False
+switch._exchanged = exchanged
+switching = switch.switch
+
+def switch_from_here(folder):
+    global started
+    started = True
+    return switching(folder)
+
+from cdxmill.cluster import output
+output.switch = switch_from_here
+build_cluster([cdx], Path(folder), ZipnumOptions(shards=int(shards), replace=True, quiet=True), Failures())
+"""
+
+
+@pytest.fixture
+def old_cdx(tmp_path: Path) -> Path:
+    return write_plain(tmp_path / "old.cdx", [cdxj(f"com,example)/{number:04d}") for number in range(60)])
+
+
+@pytest.fixture
+def new_cdx(tmp_path: Path) -> Path:
+    return write_plain(tmp_path / "new.cdx", [cdxj(f"org,example)/{number:04d}") for number in range(90)])
+
+
+def build(folder: Path, cdx: Path, shards: int, replace: bool = False) -> None:
+    options = ZipnumOptions(shards=shards, replace=replace, block_lines=3000, quiet=True)
+    build_cluster([str(cdx)], folder, options, Failures())
+
+
+def make_old(folder: Path, cdx: Path) -> None:
+    """A cluster with files that somebody added."""
+    build(folder, cdx, 3)
+    (folder / "notes.txt").write_bytes(b"mine")
+    (folder / "cdx/deep").mkdir(parents=True)
+    (folder / "cdx/deep/mine.txt").write_bytes(b"mine")
+
+
+def foreign_files(*folders: Path) -> set[str]:
+    """The added files that exist in one of the folders."""
+    names = ("notes.txt", "cdx/deep/mine.txt")
+    return {name for name in names for folder in folders if (folder / name).exists()}
+
+
+def is_whole(folder: Path, cdx: Path) -> bool:
+    """Whether the folder has the cluster of this file, besides other files."""
+    hidden = folder.parent / f"only-{cdx.stem}"
+    subprocess.run(["rm", "-rf", hidden], check=True)
+    hidden.mkdir()
+    for path in folder.iterdir():
+        if path.is_file() and path.name not in ("notes.txt", ".replaces", ".lock"):
+            (hidden / path.name).hardlink_to(path)
+    try:
+        check_cluster(hidden, sort_unique([cdx]), location=str(folder))
+    except AssertionError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("has_exchange", [True, False])
+def test_a_kill_at_any_step_leaves_a_whole_cluster_and_the_next_run_tidies_up(
+    has_exchange: bool, old_cdx: Path, new_cdx: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    folder = tmp_path / "C"
+    step, seen = 0, set()
+    while True:
+        subprocess.run(
+            ["rm", "-rf", folder, switch.new_folder(folder), switch.old_folder(folder)], check=True
+        )
+        make_old(folder, old_cdx)
+        arguments = [str(step), str(int(has_exchange)), str(folder), str(new_cdx), "2"]
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, *arguments], capture_output=True, check=False, text=True
+        )
+        assert done.returncode in (0, KILLED), done.stderr
+        if not has_exchange and not folder.exists():
+            assert is_whole_elsewhere(folder, old_cdx)
+            seen.add("between")
+        else:
+            assert is_whole(folder, old_cdx) or is_whole(folder, new_cdx), step
+            seen.add("new" if is_whole(folder, new_cdx) else "old")
+        assert len(foreign_files(folder, switch.new_folder(folder), switch.old_folder(folder))) == 2
+        again = run_cdxmill("zipnum", "-q", "--replace", "-s", "2", "-o", folder, new_cdx)
+        assert again.returncode == 0, again.stderr
+        assert is_whole(folder, new_cdx)
+        assert foreign_files(folder) == {"notes.txt", "cdx/deep/mine.txt"}
+        assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
+        assert not (folder / ".replaces").exists()
+        if done.returncode == 0:
+            break
+        step += 1
+    assert seen == {"old", "new"} | (set() if has_exchange else {"between"})
+    assert step > 10
+
+
+def is_whole_elsewhere(folder: Path, cdx: Path) -> bool:
+    """Between two renames the old cluster has another name."""
+    names = {path.name for path in switch.old_folder(folder).iterdir()}
+    return {"cluster.json", "cluster.idx", "cdx-00002.gz"} <= names
+
+
+@pytest.mark.parametrize("has_new", [True, False])
+def test_a_cluster_between_two_renames_comes_back(
+    has_new: bool, old_cdx: Path, new_cdx: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "C"
+    make_old(folder, old_cdx)
+    folder.rename(switch.old_folder(folder))
+    if has_new:
+        build(tmp_path / "new", new_cdx, 2)
+        (tmp_path / "new/.replaces").touch()
+        (tmp_path / "new").rename(switch.new_folder(folder))
+    mend(folder, print)
+    assert (folder / "cdx-00002.gz").exists() is not has_new
+    assert foreign_files(folder) == {"notes.txt", "cdx/deep/mine.txt"}
+    assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []
+
+
+def test_a_reader_in_a_loop_sees_whole_answers_only(
+    tmp_path: Path,
+) -> None:
+    """Both clusters have lines of one host, and blocks at the same offsets."""
+    folder = tmp_path / "C"
+    files = [
+        write_plain(tmp_path / f"{name}.cdx", [cdxj(f"com,example)/{number:04d}", rest=f'{{"n":"{name}"}}') for number in range(400)])
+        for name in ("one", "two")
+    ]  # fmt: skip
+    answers = [[name] * 400 for name in ("one", "two")]
+    build(folder, files[0], 4)
+    stop, counts = threading.Event(), {"whole": 0, "error": 0}
+    wrong: list[list[str]] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                found = [line["n"] for line in lookup(folder, "http://example.com/*")]
+            except InputError as error:
+                counts["error"] += 1
+                if "run it again" not in str(error):
+                    wrong.append([str(error)])
+                continue
+            counts["whole"] += 1
+            if found not in answers:
+                wrong.append(found)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(1, 30):
+            build(folder, files[number % 2], 4, replace=True)
+    finally:
+        stop.set()
+        reader.join()
+    assert wrong == []
+    assert counts["whole"] > 10
+
+
+def test_a_symbolic_link_is_kept_and_its_target_replaced(
+    old_cdx: Path, new_cdx: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "disk").mkdir()
+    build(tmp_path / "disk/real", old_cdx, 3)
+    (tmp_path / "C").symlink_to("disk/real")
+    build(tmp_path / "C", new_cdx, 2, replace=True)
+    assert (tmp_path / "C").is_symlink()
+    assert {path.name for path in (tmp_path / "disk").iterdir()} == {"real"}
+    check_cluster(tmp_path / "C", sort_unique([new_cdx]))
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("mount", "is a mount point, so it cannot be replaced; mount the directory above it"),
+        ("current", "is the current directory"),
+        ("parent", "is not writable"),
+        ("old", "was replaced before"),
+        ("new", "is not of cdxmill"),
+        ("corrupt", "cluster.json: is corrupt"),
+    ],
+)
+def test_what_cannot_be_switched_is_refused_before_any_work(
+    case: str, reason: str, old_cdx: Path, new_cdx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "C"
+    build(folder, old_cdx, 3)
+    if case == "mount":
+        monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == folder)
+    elif case == "current":
+        (folder / "below").mkdir()
+        monkeypatch.chdir(folder / "below")
+    elif case == "parent":
+        monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    elif case in ("old", "new"):
+        (tmp_path / f".C.{case}").mkdir()
+        (tmp_path / f".C.{case}/mine").write_bytes(b"mine")
+    else:
+        (folder / "cluster.json").write_bytes(b"{}")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(UsageError, match=reason):
+        build(folder, new_cdx, 2, replace=True)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_an_unfinished_new_cluster_of_other_inputs_is_started_anew(
+    old_cdx: Path, new_cdx: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "C"
+    make_old(folder, old_cdx)
+    build(tmp_path / "x", old_cdx, 5)
+    (tmp_path / "x/.replaces").touch()
+    (tmp_path / "x").rename(switch.new_folder(folder))
+    build(folder, new_cdx, 2, replace=True)
+    assert is_whole(folder, new_cdx)
+    assert foreign_files(folder) == {"notes.txt", "cdx/deep/mine.txt"}

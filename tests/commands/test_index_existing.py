@@ -1,0 +1,176 @@
+"""`index -o DIR` and outputs that exist: the same command changes nothing, and nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cdxmill.cli.main import main
+
+
+@pytest.fixture
+def folder(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`a.warc.gz` and `b.warc.gz` in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    for name, source in (("a.warc.gz", "iana.warc.gz"), ("b.warc.gz", "example.warc.gz")):
+        shutil.copyfile(pywb_warcs / source, name)
+        os.utime(name, (5, 5))
+    return tmp_path
+
+
+def index(*args: str) -> int:
+    return main(["index", "-p", "1", "-o", "out", *args])
+
+
+def state() -> dict[str, tuple[bytes, int]]:
+    return {
+        str(path): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in Path("out").rglob("*")
+        if path.is_file()
+    }
+
+
+def errors(capfd: pytest.CaptureFixture[str]) -> str:
+    return capfd.readouterr().err
+
+
+def test_the_same_command_changes_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert index("a.warc.gz", "b.warc.gz") == 0
+    before = state()
+    for spelling in ("a.warc.gz", "./a.warc.gz"):
+        assert index(spelling, "b.warc.gz") == 0
+        assert "0 captures of 0 archives (0 B), 2 up to date" in errors(capfd)
+    assert state() == before
+
+
+def test_what_is_missing_is_indexed(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert index("a.warc.gz") == 0
+    assert index("a.warc.gz", "b.warc.gz") == 0
+    assert "1 archive (3.4 KiB), 1 up to date" in errors(capfd)
+    Path("out/b.cdx.gz").unlink()
+    assert index("a.warc.gz", "b.warc.gz") == 0
+    assert Path("out/b.cdx.gz").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "reason"),
+    [
+        (lambda: os.utime("a.warc.gz"), (), "was made from an earlier state of a.warc.gz"),
+        (
+            lambda: shutil.copyfile("b.warc.gz", "a.warc.gz"),
+            (),
+            "was made from an earlier state of a.warc.gz",
+        ),
+        (lambda: None, ("--cdx11",), "was made with other options"),
+        (lambda: None, ("--dir-root", ".."), "was made with other options"),
+        (lambda: Path("out/.outputs.tsv").unlink(), (), "is not listed in .outputs.tsv"),
+        (lambda: shutil.copyfile("out/b.cdx.gz", "out/a.cdx.gz"), (), "was made from another archive"),
+    ],
+    ids=["touched", "smaller", "other format", "other name in lines", "no record", "of another program"],
+)
+def test_other_outputs_are_not_overwritten(
+    change: object, options: tuple[str, ...], reason: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert index("a.warc.gz", "b.warc.gz") == 0
+    assert callable(change)
+    change()
+    if reason.startswith("was made from an earlier"):
+        os.utime("a.warc.gz", (1 << 32, 1 << 32))
+    before = state()
+    capfd.readouterr()
+    assert index("a.warc.gz", *options) == 2
+    (line,) = errors(capfd).splitlines()
+    assert line.startswith(f"cdxmill: out/a.cdx.gz: {reason}")
+    assert "--replace" in line
+    assert state() == before
+    assert index("a.warc.gz", *options, "--replace") == 0
+    assert state()["out/a.cdx.gz"] != before["out/a.cdx.gz"]
+
+
+def test_the_number_of_refused_outputs_is_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert index("a.warc.gz", "b.warc.gz") == 0
+    capfd.readouterr()
+    assert index("a.warc.gz", "b.warc.gz", "--cdx9") == 2
+    assert "out/a.cdx.gz: was made with other options (2 such outputs); use --skip-existing" in errors(capfd)
+
+
+def test_an_archive_of_another_size_with_an_old_date_is_noticed(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert index("a.warc.gz") == 0
+    shutil.copyfile("b.warc.gz", "a.warc.gz")
+    os.utime("a.warc.gz", (5, 5))
+    assert index("a.warc.gz") == 2
+    assert index("a.warc.gz", "--skip-existing") == 0
+    assert "1 archive" in errors(capfd)
+
+
+@pytest.mark.parametrize("option", ["--skip-existing", "--replace"])
+def test_an_output_of_0_bytes_is_never_kept(option: str, folder: Path) -> None:
+    assert index("a.warc.gz") == 0
+    whole = Path("out/a.cdx.gz").read_bytes()
+    for options in ((), (option,)):
+        os.truncate("out/a.cdx.gz", 0)
+        assert index("a.warc.gz", *options) == 0
+        assert Path("out/a.cdx.gz").read_bytes() == whole
+
+
+def test_skip_existing_does_not_take_the_index_of_another_archive(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two suffixes, and with a record two folders."""
+    shutil.copyfile("b.warc.gz", "a.arc.gz")
+    os.utime("a.arc.gz", (5, 5))
+    for is_recorded in (True, False):
+        assert index("a.warc.gz", "--replace") == 0
+        if not is_recorded:
+            Path("out/.outputs.tsv").unlink()
+        before = state()
+        for options in ((), ("--skip-existing",)):
+            assert index("a.arc.gz", *options) == 2
+            assert "was made from another archive than a.arc.gz" in errors(capfd)
+        assert state() == before
+
+
+def test_skip_existing_does_not_take_the_index_of_another_folder(folder: Path) -> None:
+    Path("x").mkdir()
+    shutil.copyfile("b.warc.gz", "x/a.warc.gz")
+    os.utime("x/a.warc.gz", (5, 5))
+    Path("list").write_text("a.warc.gz\n")
+    assert index("--manifest", "list") == 0
+    assert index("--manifest", "list", "--root", "x", "--skip-existing") == 2
+    assert index("--manifest", "list", "--root", f"{folder}/x/..", "--skip-existing") == 0
+
+
+def test_skip_existing_keeps_outputs_that_are_newer(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert index("a.warc.gz", "b.warc.gz") == 0
+    before = state()
+    assert index("a.warc.gz", "b.warc.gz", "--skip-existing", "--cdx9") == 0
+    assert "2 skipped" in errors(capfd)
+    assert state() == before
+    os.utime("a.warc.gz", (1 << 32, 1 << 32))
+    assert index("a.warc.gz", "b.warc.gz", "--skip-existing") == 0
+    assert "1 skipped" in errors(capfd)
+
+
+def test_skip_existing_and_replace_contradict_each_other(folder: Path) -> None:
+    assert index("a.warc.gz", "--skip-existing", "--replace") == 2
+    assert not Path("out").exists()
+
+
+def test_a_row_of_a_killed_run_does_not_claim_the_output_of_another_archive(folder: Path) -> None:
+    """The run was killed after it appended its row and before its output got the name."""
+    shutil.copyfile("b.warc.gz", "a.arc.gz")
+    assert index("a.warc.gz") == 0
+    output = Path("out/a.cdx.gz").read_bytes()
+    assert index("a.arc.gz", "--replace") == 0
+    Path("out/a.cdx.gz").write_bytes(output)
+    with Path("out/.outputs.tsv").open("ab") as file:
+        file.write(b"a.cdx.gz\thalf a")
+    assert index("a.arc.gz", "--skip-existing") == 2
+    assert index("a.warc.gz") == 0
+    assert index("a.warc.gz", "b.warc.gz") == 0
+    assert index("a.warc.gz", "b.warc.gz") == 0, "the row after half a row is read"

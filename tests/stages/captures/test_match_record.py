@@ -1,0 +1,51 @@
+"""The line of a record matches that record, whatever characters its URL has."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdxmill.capture import Record
+from cdxmill.formats.record_location import record_location
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer
+from cdxmill.stages.captures.match_record import mismatch
+from cdxmill.stages.records.read_records import read_records
+
+URLS = [
+    "http://example.com/",
+    "http://example.com/ä",
+    "http://example.com/ä?b=1&a=2",
+    "http://example.com/?ä=1&b=2#top",
+    "http://example.com/ä#top",
+    "http://exämple.com/?b&a",
+    "http://example.com/a b?ä=c d&e",
+    "<http://example.com/ä?b=1&a=2>",
+    "urn:ä?b&a#c",
+]
+RECORD = (
+    "WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: %s\r\nWARC-Date: 2024-01-01T00:00:00Z\r\n"
+    "WARC-Record-ID: <urn:uuid:1>\r\nContent-Length: 2\r\n\r\nHi\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("line_format", LINE_FORMATS)
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+@pytest.mark.parametrize("url", URLS)
+def test_a_line_matches_its_record(url: str, encoding: str, line_format: str) -> None:
+    data = (RECORD % url).encode(encoding)
+    indexer = ArchiveIndexer(lambda pos, size: data[pos : pos + size], b"x", CaptureOptions(), line_format)
+    ((line,),) = indexer
+    (record,) = read_records(lambda pos, size: data[pos : pos + size])
+    assert isinstance(record, Record)
+    assert mismatch(record, record_location(line)) is None
+
+
+def test_a_line_of_another_url_does_not_match() -> None:
+    data, other = (
+        (RECORD % url).encode() for url in ("http://example.com/ä?b=1", "http://example.com/ä?b=2")
+    )
+    indexer = ArchiveIndexer(lambda pos, size: other[pos : pos + size], b"x", CaptureOptions())
+    ((line,),) = indexer
+    (record,) = read_records(lambda pos, size: data[pos : pos + size])
+    assert isinstance(record, Record)
+    assert "is of http://example.com/ä?b=1" in str(mismatch(record, record_location(line)))

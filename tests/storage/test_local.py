@@ -1,0 +1,105 @@
+"""Local files: what is on the disk when a write has ended, and errors that are not "no such file"."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from cdxmill.errors import InputError, RefusedError, StoppedError
+from cdxmill.running.resume import WorkFolder
+from cdxmill.storage import local
+from cdxmill.storage.choose import exists, is_newer
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is synced and renamed, in order."""
+    made: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def note_sync(handle: int) -> None:
+        path = Path(f"/proc/self/fd/{handle}").readlink()
+        made.append("sync file" if path.is_file() else f"sync {path.name}/")
+        fsync(handle)
+
+    def note_rename(path: Path, target: Path) -> Path:
+        made.append("rename")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_rename)
+    return made
+
+
+def test_a_file_is_synced_before_its_rename_and_its_folder_after(tmp_path: Path, calls: list[str]) -> None:
+    with local.write_atomic(tmp_path / "a/b/c") as file:
+        file.write(b"x")
+    assert calls == [f"sync {tmp_path.name}/", "sync a/", "sync file", "rename", "sync b/"]
+
+
+def test_names_can_be_synced_once_per_folder(tmp_path: Path, calls: list[str]) -> None:
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path in paths:
+        with local.write_atomic(path, sync_name=False) as file:
+            file.write(b"x")
+    local.sync_folders([*paths, tmp_path / "absent/c"])
+    assert calls == ["sync file", "rename", "sync file", "rename", f"sync {tmp_path.name}/"]
+
+
+def test_a_failed_sync_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(handle: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoppedError), local.write_atomic(tmp_path / "a") as file:
+        file.write(b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EACCES])
+def test_any_error_but_absent_is_an_error(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path) -> os.stat_result:
+        raise OSError(number, os.strerror(number), str(path))
+
+    (tmp_path / "a").touch()
+    monkeypatch.setattr(Path, "stat", fail)
+    with pytest.raises(RefusedError if number == errno.EACCES else InputError, match=os.strerror(number)):
+        exists(tmp_path / "a")
+
+
+@pytest.mark.parametrize("name", ["absent", "file/below", "a\0b", "x" * 300, "loop"])
+def test_what_cannot_exist_is_absent(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    assert not exists(tmp_path / name)
+
+
+def test_an_empty_output_is_not_finished(tmp_path: Path) -> None:
+    source, output = tmp_path / "a.warc.gz", tmp_path / "a.cdx.gz"
+    source.write_bytes(b"x")
+    output.touch()
+    assert not is_newer(output, str(source))
+    assert not is_newer(output, "http://example.com/a.warc.gz")
+    output.write_bytes(b"x")
+    assert is_newer(output, str(source))
+    assert is_newer(output, "http://example.com/a.warc.gz")
+
+
+def test_a_work_folder_is_emptied_after_a_restart_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr("cdxmill.running.resume._BOOT_ID", boot)
+    for text, kept in (("one", None), ("one", 1), ("two", None)):
+        boot.write_text(text)
+        work = WorkFolder(tmp_path / "work", "job")
+        assert work.load("result") == kept
+        work.save("result", 1)
+    boot.unlink()
+    assert WorkFolder(tmp_path / "work", "job").load("result") is None
+    assert WorkFolder(tmp_path / "work", "job") is not None
