@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import get_ident
 
 from cdxmill.errors import UsageError
+from cdxmill.messages import say
 from cdxmill.storage.local import OWN_TEMPORARY, make_folder, stopping
 
 LOCK = ".lock"
@@ -34,12 +35,8 @@ _held: dict[tuple[int, str], bool] = {}
 """The folders that a thread of this process holds, and whether a killed run left them: `build` runs `zipnum`."""
 
 
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 @contextmanager
-def hold(folder: Path, note: Callable[[str], None] = _print) -> Iterator[bool]:
+def hold(folder: Path, note: Callable[[str], None] = say) -> Iterator[bool]:
     """Hold a folder, which is created if needed. Yields whether an earlier run was killed in it.
 
     Temporary files of a killed run are deleted first. The thread that holds a folder may hold it again.
