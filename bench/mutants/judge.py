@@ -152,7 +152,7 @@ def _wrong(
         if reason is None:
             continue
         # A zstd frame whose flag for the checksum was flipped has none, and so has text before the first frame.
-        is_known_limit = is_zst and (piece.startswith(b"WARC/") or not piece[4] & 4)
+        is_known_limit = is_zst and (piece[:5].upper() == b"WARC/" or not piece[4] & 4)
         yield "unsummed" if is_known_limit else "WRONG", f"line at {line.offset}+{line.length}: {reason}"
         return
 
@@ -206,9 +206,20 @@ def _lost(
             yield kind, f"record {record.part} of {truth.sources[record.source].name} at {record.offset}"
             break
     if not findings.damage and not mutant.source.kind.startswith("zst"):
-        missing = read_by_both(data, "arc" in mutant.source.kind) - offsets
+        missing = _without_line(read_by_both(data, "arc" in mutant.source.kind), offsets)
         if missing:
-            yield "PEERS", f"both peers read the records at {sorted(missing)[:5]}"
+            yield "PEERS", f"both peers read the records at {missing[:5]}"
+
+
+def _without_line(peers: set[int], offsets: set[int]) -> list[int]:
+    """The offsets of the peers' records that have no line. To warcio, empty members before a record belong to it."""
+    starts = sorted(peers)
+    ends = (*starts[1:], float("inf"))
+    return [
+        start
+        for start, end in zip(starts, ends, strict=False)
+        if not any(start <= offset < end for offset in offsets)
+    ]
 
 
 def _why_lost(
