@@ -21,6 +21,7 @@ from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.window import LOCAL_CHUNK
 
 from .archives import Source
+from .containers import DICTIONARY_MAGIC
 from .mutant import Mutant, Untouched
 from .second_reader import dictionary_of, read_by_both, read_ended, unpacked
 
@@ -238,6 +239,12 @@ def _why_lost(
         for line in lines
     ):
         return "read from another offset"
+    if (
+        source.kind.startswith("zst")
+        and data[:4] not in (b"\x28\xb5\x2f\xfd", DICTIONARY_MAGIC)
+        and findings.damage
+    ):
+        return "start of a zst file damaged"
     if len(mutant.kinds()) > 1:
         return "mixed containers"
     outer = _outer_header(data, record.offset) if source.kind in ("plain", "arc") else None
