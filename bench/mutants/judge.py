@@ -184,13 +184,10 @@ def _same_url(one: str, other: str) -> bool:
 def _digits(date: str) -> str:
     """The 14 digits of a well-formed date; "" for others, which readers take as they like."""
     try:
-        return (
-            datetime.datetime.fromisoformat(date.removesuffix("Z")).strftime("%Y%m%d%H%M%S")
-            if date[19:] == "Z"
-            else ""
-        )
+        datetime.datetime.fromisoformat(date.removesuffix("Z"))
     except ValueError:
         return ""
+    return re.sub(r"\D", "", date) if date[19:] == "Z" else ""
 
 
 def _lost(
