@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from .sources import Source, arc_source, warc_source
+
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[2])
+)  # for the package `bench`, whatever starts pytest
 
 
 @pytest.fixture(scope="session")
