@@ -11,10 +11,16 @@ VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "cdxmill/version.py").rea
 assert VERSION is not None
 
 S3 = ["boto3>=1.34"]
+JOBS = [
+    "mrjob==0.7.4",
+    "setuptools",  # mrjob imports distutils
+    "standard-pipes>=3.13; python_version >= '3.13'",  # mrjob imports pipes
+]
 SERVE = ["pywb==2.10.0"]
 TEST = [
     *SERVE,
     *S3,
+    *JOBS,
     "cdxj-indexer==1.5.0",
     "fastwarc==2.0.1",
     "flask==3.1.3",
@@ -55,19 +61,16 @@ setup(
     ext_modules=[NATIVE],
     install_requires=[
         "cachetools>=5",
-        "click>=8.2,<8.4",  # later ones hide the help of typer's arguments
+        "click>=8.2",
         "deflate==0.8.1",  # the newest that has wheels for the Python 3.9 of cluster nodes; same bytes everywhere
         "isal>=1.7",
-        "mrjob==0.7.4",
         "orjson>=3.10",
         "rich>=13",
-        "setuptools",
         "stringzilla>=5.3",
-        "typer>=0.24,<0.25",  # later ones load pydantic, which costs 90 ms at every start
         "urllib3>=2",
         "zstandard>=0.22",
     ],
-    extras_require={"s3": S3, "serve": SERVE, "test": TEST, "bench": BENCH},
+    extras_require={"s3": S3, "jobs": JOBS, "serve": SERVE, "test": TEST, "bench": BENCH},
     entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
     classifiers=[
         "Programming Language :: Python :: 3.11",

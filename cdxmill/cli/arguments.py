@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from cdxmill.cli.command import Argument, Option
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,28 +22,24 @@ if TYPE_CHECKING:
 
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="Hide the progress and the summary. Failures are still reported."),
+    Option("--quiet", "-q", help="Hide the progress and the summary. Failures are still reported."),
 ]
-CdxFiles = Annotated[
-    list[str], typer.Argument(metavar="CDX...", help="CDX files, directories, globs or URLs.")
-]
-Seed = Annotated[
-    int, typer.Option(help="Seed of the random sample. The same seed gives the same split points.")
-]
-ShardCount = Annotated[int, typer.Option("--shards", "-s", min=1, help="Number of shards.")]
+CdxFiles = Annotated[list[str], Argument(metavar="CDX...", help="CDX files, directories, globs or URLs.")]
+Seed = Annotated[int, Option(help="Seed of the random sample. The same seed gives the same split points.")]
+ShardCount = Annotated[int, Option("--shards", "-s", min=1, help="Number of shards.")]
 SplitsOutput = Annotated[
     str,
-    typer.Option(
+    Option(
         "--output",
         "-o",
         metavar="FILE",
         help="Text file to write, such as splits.txt: path, s3 or hdfs URL. splits.seq is written beside it.",
     ),
 ]
-Replace = Annotated[bool, typer.Option("--replace", help="Replace an existing output.")]
+Replace = Annotated[bool, Option("--replace", help="Replace an existing output.")]
 ShardRule = Annotated[
     tuple[str, str] | None,
-    typer.Option(
+    Option(
         "--shard-index-loc",
         metavar="MATCH REPLACE",
         help="Location of the shards: the directory of the index, with the regular expression MATCH replaced by"
@@ -58,7 +53,7 @@ class RunArguments:
     """How a command runs."""
 
     processes: Annotated[
-        int, typer.Option("--processes", "-p", min=0, help="Number of processes. 0: one per core.")
+        int, Option("--processes", "-p", min=0, help="Number of processes. 0: one per core.")
     ] = 0
     quiet: Quiet = False
 
@@ -75,13 +70,11 @@ class ArchiveArguments:
 
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="INPUT...", help="Archives, directories (searched recursively), globs or URLs."
-        ),
+        Argument(metavar="INPUT...", help="Archives, directories (searched recursively), globs or URLs."),
     ] = None
     manifest: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="File or URL with a list of archives, one per line; - reads standard input. It may be gzipped."
             " The last tab-separated field of a line that is not empty is used. Blank lines and lines that start with # are"
@@ -90,11 +83,11 @@ class ArchiveArguments:
     ] = None
     root: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Directory or URL that relative paths in the manifest start from."),
+        Option(metavar="DIR", help="Directory or URL that relative paths in the manifest start from."),
     ] = None
     dir_root: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--dir-root",
             "-d",
             metavar="DIR",
@@ -119,14 +112,14 @@ class LineArguments(RunArguments):
     """Which records get an index line, and how the line looks."""
 
     cdx11: Annotated[
-        bool, typer.Option("--cdx11", "-11", help="Write CDX lines with 11 fields instead of CDXJ.")
+        bool, Option("--cdx11", "-11", help="Write CDX lines with 11 fields instead of CDXJ.")
     ] = False
     cdx9: Annotated[
-        bool, typer.Option("--cdx9", "--cdx09", "-9", help="Write CDX lines with 9 fields instead of CDXJ.")
+        bool, Option("--cdx9", "--cdx09", "-9", help="Write CDX lines with 9 fields instead of CDXJ.")
     ] = False
     records: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="TYPES",
             help="Record types to index, comma-separated, or all."
             " Default: response, revisit, resource, metadata and conversion, except notes that a crawler"
@@ -135,16 +128,14 @@ class LineArguments(RunArguments):
     ] = None
     post_append: Annotated[
         bool,
-        typer.Option(
-            "--post-append", help="Append the method and body of non-GET requests to the URL's key."
-        ),
+        Option("--post-append", help="Append the method and body of non-GET requests to the URL's key."),
     ] = False
     minimal: Annotated[
-        bool, typer.Option("--minimal", help="Omit status, redirect and mime (but keep mime of revisits).")
+        bool, Option("--minimal", help="Omit status, redirect and mime (but keep mime of revisits).")
     ] = False
     unsurt: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--unsurt",
             help="Write keys as host/path, without reversing the host. For old tools only: lookup cannot search"
             " such an index.",
@@ -152,9 +143,7 @@ class LineArguments(RunArguments):
     ] = False
     keep_www: Annotated[
         bool,
-        typer.Option(
-            "--keep-www", help="Keep www. in keys. pywb, OpenWayback and lookup expect keys without it."
-        ),
+        Option("--keep-www", help="Keep www. in keys. pywb, OpenWayback and lookup expect keys without it."),
     ] = False
 
     def index_options(self, existing: Rule) -> IndexOptions:
@@ -204,28 +193,26 @@ class ClusterArguments(RunArguments):
 
     output: Annotated[
         Path,
-        typer.Option(
+        Option(
             "--output", "-o", metavar="CLUSTER", help="Directory of the cluster.", parser=_local_directory
         ),
     ]
     shards: Annotated[
-        int | None, typer.Option("--shards", "-s", min=1, help="Number of shards. Implied by --splits.")
+        int | None, Option("--shards", "-s", min=1, help="Number of shards. Implied by --splits.")
     ] = None
     splits: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE", help="Read the split points from this file or URL (text or SequenceFile)."
-        ),
+        Option(metavar="FILE", help="Read the split points from this file or URL (text or SequenceFile)."),
     ] = None
     seed: Seed = 0
-    numlines: Annotated[int, typer.Option("--numlines", min=1, help="Lines per block.")] = 3000
+    numlines: Annotated[int, Option("--numlines", min=1, help="Lines per block.")] = 3000
     compressor: Annotated[
-        str, typer.Option("--compressor", help="Library that compresses the blocks: libdeflate or zlib.")
+        str, Option("--compressor", help="Library that compresses the blocks: libdeflate or zlib.")
     ] = "libdeflate"
-    level: Annotated[int, typer.Option(min=1, max=12, help="Compression level. zlib: 9 at most.")] = 6
+    level: Annotated[int, Option(min=1, max=12, help="Compression level. zlib: 9 at most.")] = 6
     location: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="BASE",
             help="Directory or URL of the shards to write to cluster.loc. Default: the absolute path of CLUSTER.",
         ),

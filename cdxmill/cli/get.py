@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import typer
-
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import OK, standard_output
 from cdxmill.errors import UsageError
 
@@ -19,49 +17,47 @@ class GetArguments:
 
     source: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="SOURCE",
             help="ZipNum cluster: directory or URL. With --offset an archive: path, URL, or name in --archives.",
         ),
     ]
-    url: Annotated[str | None, typer.Argument(metavar="URL", help="URL of the capture.")] = None
+    url: Annotated[str | None, Argument(metavar="URL", help="URL of the capture.")] = None
     timestamp: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="TIMESTAMP",
             help="Get the capture closest to this time, 4 to 14 digits. Default: the newest.",
         ),
     ] = None
     offset: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Offset of the record in SOURCE, in bytes.")
+        int | None, Option(min=0, metavar="N", help="Offset of the record in SOURCE, in bytes.")
     ] = None
     length: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1, metavar="N", help="Length of the record at --offset. Default: to the end of the record."
         ),
     ] = None
     archives: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--archives",
             metavar="LOCATION",
             help="Where the archives are: a directory, a URL prefix, or a path index (a text file; each line: file"
             " name, tab, path or URL)."
-            " Default: file names in index lines are paths or URLs.",
+            " Default: the current directory. Absolute paths and URLs in index lines must be below LOCATION.",
         ),
     ] = None
     headers: Annotated[
-        bool, typer.Option("--headers", help="Print only the record header and the HTTP header.")
+        bool, Option("--headers", help="Print only the record header and the HTTP header.")
     ] = False
     payload: Annotated[
-        bool, typer.Option("--payload", help="Print only the payload, which follows the HTTP header.")
+        bool, Option("--payload", help="Print only the payload, which follows the HTTP header.")
     ] = False
     decode: Annotated[
         bool,
-        typer.Option(
-            "--decode", help="With --payload: decode chunked, gzip, deflate, br (needs brotli) and zstd."
-        ),
+        Option("--decode", help="With --payload: decode chunked, gzip, deflate, br (needs brotli) and zstd."),
     ] = False
 
     def form(self) -> Literal["record", "headers", "payload"]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cdxmill.cli.arguments import ArchiveArguments, LineArguments, Replace
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
 from cdxmill.errors import UsageError
 
@@ -22,7 +20,7 @@ class IndexArguments(LineArguments, ArchiveArguments):
 
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             metavar="DIR",
@@ -31,7 +29,7 @@ class IndexArguments(LineArguments, ArchiveArguments):
     ]
     skip_existing: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--skip-existing",
             help="Skip an archive if its index exists, is not older than the archive, and has no recorded failure,"
             " whatever options it was made with.",

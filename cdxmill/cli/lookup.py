@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-import typer
-
 from cdxmill.cli.arguments import ShardRule
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_error, standard_output
 from cdxmill.errors import UsageError
 
@@ -29,13 +27,13 @@ class LookupArguments:
 
     cluster: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="CLUSTER", help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file."
         ),
     ]
     url: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="URL",
             help="URL to look up. URL* matches all URLs that start with URL. *.HOST matches a domain with its"
             " subdomains.",
@@ -43,7 +41,7 @@ class LookupArguments:
     ] = None
     input: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--input",
             "-i",
             metavar="FILE",
@@ -52,7 +50,7 @@ class LookupArguments:
     ] = None
     match_type: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--match-type",
             "--matchType",
             metavar="TYPE",
@@ -62,15 +60,15 @@ class LookupArguments:
     ] = None
     first: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="First timestamp, 1 to 14 digits, such as 2014."),
+        Option("--from", metavar="TIME", help="First timestamp, 1 to 14 digits, such as 2014."),
     ] = None
     last: Annotated[
         str | None,
-        typer.Option("--to", metavar="TIME", help="Last timestamp. 2014 includes all of that year."),
+        Option("--to", metavar="TIME", help="Last timestamp. 2014 includes all of that year."),
     ] = None
     filters: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--filter",
             metavar="FILTER",
             help="FIELD:TEXT (the field contains the text), =FIELD:TEXT (equals it) or ~FIELD:REGEX (matches from"
@@ -79,7 +77,7 @@ class LookupArguments:
     ] = None
     collapse: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--collapse",
             "--collapseTime",
             metavar="N|FIELD[:N]",
@@ -87,24 +85,20 @@ class LookupArguments:
             " the timestamp. FIELD or FIELD:N: with the same field, or the same first N characters of it.",
         ),
     ] = None
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Print at most N lines.")
-    ] = None
+    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Print at most N lines.")] = None
     sort: Annotated[
         str,
-        typer.Option(
-            "--sort", metavar="ORDER", help="Order of lines: default, reverse (or newest) or closest."
-        ),
+        Option("--sort", metavar="ORDER", help="Order of lines: default, reverse (or newest) or closest."),
     ] = "default"
     closest: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--closest", metavar="TIME", help="Print the captures closest to TIME (4 to 14 digits) first."
         ),
     ] = None
     resolve_revisits: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--resolve-revisits",
             "--resolveRevisits",
             help="Give revisits the mime and status of the original capture, and add its location in three"
@@ -113,34 +107,32 @@ class LookupArguments:
     ] = False
     fields: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--fl", "--fields", metavar="NAMES", help="Fields to print, comma-separated, such as url,status."
         ),
     ] = None
     output: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--output",
             metavar="FORMAT",
             help="Output format: cdxj, json, text, cdx or csv. Default: the lines as they are in the cluster.",
         ),
     ] = None
     page: Annotated[
-        int | None, typer.Option("--page", min=0, metavar="N", help="Print page N only. The first page is 0.")
+        int | None, Option("--page", min=0, metavar="N", help="Print page N only. The first page is 0.")
     ] = None
     page_size: Annotated[
-        int, typer.Option("--page-size", "--pageSize", min=1, metavar="N", help="Blocks per page.")
+        int, Option("--page-size", "--pageSize", min=1, metavar="N", help="Blocks per page.")
     ] = 10
     show_num_pages: Annotated[
         bool,
-        typer.Option("--show-num-pages", "--showNumPages", help="Print the number of pages, as pywb does."),
+        Option("--show-num-pages", "--showNumPages", help="Print the number of pages, as pywb does."),
     ] = False
-    count: Annotated[bool, typer.Option("--count", help="Print the number of lines.")] = False
+    count: Annotated[bool, Option("--count", help="Print the number of lines.")] = False
     estimate: Annotated[
         bool,
-        typer.Option(
-            "--estimate", help="Print an estimate of the number of lines, with bounds. No block is read."
-        ),
+        Option("--estimate", help="Print an estimate of the number of lines, with bounds. No block is read."),
     ] = False
     shard_index_loc: ShardRule = None
 

@@ -6,15 +6,14 @@ The module of a command is imported only if the command is called, so that the c
 from __future__ import annotations
 
 import os
+import platform
 import signal
 import sys
-from collections.abc import Iterable
 from importlib import import_module
 from types import FrameType
-from typing import Annotated
 
 import click
-import typer
+from click.shell_completion import get_completion_class, shell_complete
 
 from cdxmill.cli.output import FAILED, OK, STOPPED, USAGE, ClosedPipe, discard_output, print_error
 from cdxmill.errors import CdxmillError, InputError, UsageError
@@ -27,6 +26,9 @@ COMMANDS = ("index", "sample", "zipnum", "build", "publish", "lookup", "get", "v
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 
+COMPLETE = "_CDXMILL_COMPLETE"
+"""The variable in which the completion script of a shell asks for completions."""
+
 EXIT_STATUS = (
     "Exit status: 0 success (also if nothing was found), 1 some inputs failed or errors were found (all other"
     " output is complete), 2 invalid usage, 3 stopped (no final output; run it again), 130 or 143 stopped by a"
@@ -34,37 +36,66 @@ EXIT_STATUS = (
 )
 
 
-def make_app(commands: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Make the typer app with these commands."""
-    app = typer.Typer(
-        add_completion=False,
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        help="Build CDX indexes of web archives, and search them.",
-        epilog=EXIT_STATUS,
-    )
-    app.callback()(_options)
-    for name in commands:
-        module = name.replace("-", "_")
-        function = getattr(import_module(f"cdxmill.cli.{module}"), module)
-        app.command(name, epilog=EXIT_STATUS)(function)
-    return app
-
-
-def _show_version(wanted: bool) -> None:
+def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        typer.echo(f"cdxmill {__version__}")
-        raise typer.Exit
+        from cdxmill.stages import native
+
+        compiled = "compiled" if native.Merger else "not compiled, up to a third slower"
+        print(f"cdxmill {__version__} ({compiled}; Python {platform.python_version()})")
+        ctx.exit()
 
 
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
-    ] = False,
-) -> None:
-    del version
+def _print_completion(ctx: click.Context, option: click.Parameter, shell: str | None) -> None:
+    if shell is not None:
+        complete = get_completion_class(shell)
+        assert complete is not None, shell
+        print(complete(APP, {}, "cdxmill", COMPLETE).source())
+        ctx.exit()
+
+
+class CommandGroup(click.Group):
+    """The group of all commands. The module of a command is imported when the command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help text."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command; None if there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"cdxmill.cli.{module}"), module)
+        command.epilog = EXIT_STATUS
+        return command
+
+
+APP = CommandGroup(
+    "cdxmill",
+    help="Build CDX indexes of web archives, and search them.",
+    epilog=EXIT_STATUS,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_show_version,
+            help="Show the version and exit.",
+        ),
+        click.Option(
+            ["--completion"],
+            type=click.Choice(("bash", "zsh", "fish")),
+            expose_value=False,
+            is_eager=True,
+            callback=_print_completion,
+            metavar="SHELL",
+            help="Print the completion script for bash, zsh or fish and exit.",
+        ),
+    ],
+)
 
 
 class _Terminated(BaseException):
@@ -75,14 +106,6 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise _Terminated
 
 
-def _app_for(arguments: list[str]) -> typer.Typer:
-    """Make the app with only the command that is called."""
-    called = arguments[0] if arguments else ""
-    if called == "--version":
-        return make_app(())
-    return make_app((called,) if called in COMMANDS else COMMANDS)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     _fill_closed_streams()
@@ -90,10 +113,13 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:
         arguments = sys.argv[1:]
     try:
-        result = _app_for(arguments)(arguments, prog_name="cdxmill", standalone_mode=False)
-        if result == INTERRUPTED:  # typer returns this after Ctrl-C
-            raise KeyboardInterrupt
+        if instruction := os.environ.get(COMPLETE):
+            return shell_complete(APP, {}, "cdxmill", COMPLETE, instruction)
+        with APP.make_context("cdxmill", arguments) as context:
+            result = APP.invoke(context)
         return result if isinstance(result, int) else OK
+    except click.exceptions.Exit as done:
+        return done.exit_code
     except click.ClickException as error:
         return _usage(error)
     except UsageError as error:
@@ -102,12 +128,14 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(str(error), FAILED)
     except CdxmillError as error:
         return _fail(str(error), STOPPED)
-    except (KeyboardInterrupt, typer.Abort):
+    except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", INTERRUPTED)
     except _Terminated:
         return _fail("terminated", TERMINATED)
     except ClosedPipe:
         return _closed_pipe()
+    except OSError as error:
+        return _system_error(error)
     except Exception as error:
         return _internal_error(error)
 
@@ -137,6 +165,18 @@ def _fail(text: str, status: int) -> int:
 def _closed_pipe() -> int:
     discard_output()
     return 128 + signal.SIGPIPE
+
+
+def _system_error(error: OSError) -> int:
+    """A fault of the file system or the machine that no other code has named."""
+    if os.environ.get("CDXMILL_TRACEBACK"):
+        raise error
+    try:
+        sys.stdout.flush()
+    except OSError:
+        discard_output()
+    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    return _fail(f"{where}{error.strerror or error}; free space or fix it, then run it again", STOPPED)
 
 
 def _internal_error(error: Exception) -> int:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from cdxmill.cli.arguments import Replace, RunArguments
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import OK, print_summary
 
 
@@ -16,19 +14,17 @@ from cdxmill.cli.output import OK, print_summary
 class PublishArguments(RunArguments):
     """The command line of `publish`."""
 
-    cluster: Annotated[
-        str, typer.Argument(metavar="CLUSTER", help="ZipNum cluster: directory, s3 or hdfs URL.")
-    ]
+    cluster: Annotated[str, Argument(metavar="CLUSTER", help="ZipNum cluster: directory, s3 or hdfs URL.")]
     dest: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="DEST",
             help="Directory, s3 or hdfs URL to copy to. If it is CLUSTER, only the files beside the shards are written.",
         ),
     ]
     location: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--location",
             metavar="BASE",
             help="Directory or URL of the shards to write to cluster.loc. Default: DEST; with --index-only,"
@@ -37,18 +33,18 @@ class PublishArguments(RunArguments):
     ] = None
     title: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="TEXT",
             help="Title of the collection in metadata.yaml. Default: the existing title, or the name of the"
             " directory.",
         ),
     ] = None
     index_only: Annotated[
-        bool, typer.Option("--index-only", help="Copy everything except the shards, which stay in CLUSTER.")
+        bool, Option("--index-only", help="Copy everything except the shards, which stay in CLUSTER.")
     ] = False
     unfinished: Annotated[
         bool,
-        typer.Option("--unfinished", help="Accept a cluster without cluster.json; use every shard found."),
+        Option("--unfinished", help="Accept a cluster without cluster.json; use every shard found."),
     ] = False
     replace: Replace = False
 

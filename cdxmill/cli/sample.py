@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from cdxmill.cli.arguments import CdxFiles, Replace, RunArguments, Seed, ShardCount, SplitsOutput
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK
 
 
@@ -21,7 +19,7 @@ class SampleArguments(RunArguments):
     shards: ShardCount
     fraction: Annotated[
         float,
-        typer.Option(
+        Option(
             metavar="F",
             help="Read only this fraction of the files, chosen at random (see --seed). Above 0, at most 1.",
         ),

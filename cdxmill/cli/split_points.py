@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from cdxmill.cli.arguments import Quiet, Replace, ShardCount, SplitsOutput
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import OK, print_summary
 
 
@@ -18,7 +16,7 @@ class SplitPointsArguments:
 
     from_cluster: Annotated[
         str,
-        typer.Option(
+        Option(
             "--from-cluster",
             metavar="CLUSTER",
             help="ZipNum cluster: directory or URL. Only its secondary index is read.",

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cdxmill.cli.arguments import RunArguments, ShardRule
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import UsageError
 
@@ -23,18 +21,18 @@ class VerifyArguments(RunArguments):
 
     cluster: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="CLUSTER",
             help="ZipNum cluster: directory, URL (http, https, s3, hdfs), or its .idx file.",
         ),
     ]
     more: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CDX...", help="More files for --against.", show_default=False),
+        Argument(metavar="CDX...", help="More files for --against."),
     ] = None
     against: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="CDX",
             help="Compare the lines with the lines of these CDX files: file, directory, glob or URL. May be"
             " repeated.",
@@ -42,13 +40,13 @@ class VerifyArguments(RunArguments):
     ] = None
     convert: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--convert", help="The files of --against have 6 fields, and CLUSTER was built with --convert."
         ),
     ] = False
     archives: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--archives",
             metavar="LOCATION",
             help="Read the record of every line. The archives are in this directory, at this URL prefix, or"
@@ -57,11 +55,11 @@ class VerifyArguments(RunArguments):
     ] = None
     sample: Annotated[
         int | None,
-        typer.Option("--sample", min=1, metavar="N", help="With --archives: read N random records only."),
+        Option("--sample", min=1, metavar="N", help="With --archives: read N random records only."),
     ] = None
     location: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--location",
             metavar="BASE",
             help="Check that cluster.loc has BASE/SHARD as the first location of each shard. Default: check that"

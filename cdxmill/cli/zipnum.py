@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from cdxmill.cli.arguments import CdxFiles, ClusterArguments
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary
 
 
@@ -19,7 +17,7 @@ class ZipnumArguments(ClusterArguments):
     cdx: CdxFiles
     convert: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--convert",
             help="Convert CDX lines with 6 fields (key timestamp url length offset file) to CDXJ.",
         ),

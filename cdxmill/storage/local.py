@@ -245,5 +245,12 @@ def append_rows(path: Path, rows: Iterable[list[str]]) -> None:
     if not data:
         return
     with stopping(path), path.open("ab", buffering=0) as file:
-        file.write(data)
+        is_new = not file.tell()
+        written = file.write(data)
+        if written < len(data):  # the disk is full
+            if os.fstat(file.fileno()).st_size == file.tell():  # no other process has appended since
+                file.truncate(file.tell() - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(file.fileno())
+        if is_new:
+            sync_folder(path.parent)

@@ -10,6 +10,7 @@ import pytest
 
 from cdxmill.cli.main import COMMANDS, main
 from cdxmill.errors import CdxmillError, InputError, StoppedError, UsageError
+from cdxmill.stages import native
 from cdxmill.version import __version__
 
 _IMPORTED = """
@@ -43,7 +44,9 @@ def test_the_commands_import_nothing_else_until_they_run() -> None:
 
 def test_the_version_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert capfd.readouterr().out == f"cdxmill {__version__}\n"
+    first, rest = capfd.readouterr().out.split(" (")
+    assert first == f"cdxmill {__version__}"
+    assert rest.startswith("compiled; Python 3." if native.Merger else "not compiled, ")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import typer
 
-from cdxmill.cli.main import make_app
+from cdxmill.cli.main import APP
 
 PAGE = Path(__file__).parents[2] / "docs/cli.md"
 
@@ -24,9 +23,9 @@ _HELP = re.compile(r"(?<=^```console\n)\$ (cdxmill[^\n]* --help)\n.*?(?=^```$)",
 
 def commands() -> dict[str, click.Command]:
     """All commands by their command line, with `cdxmill` itself."""
-    group = typer.main.get_command(make_app())
-    assert isinstance(group, click.Group)
-    return {"cdxmill": group, **{f"cdxmill {name}": command for name, command in group.commands.items()}}
+    context = click.Context(APP)
+    found = {f"cdxmill {name}": APP.get_command(context, name) for name in APP.list_commands(context)}
+    return {"cdxmill": APP, **{name: command for name, command in found.items() if command is not None}}
 
 
 def options() -> Iterator[tuple[str, click.Parameter]]:
