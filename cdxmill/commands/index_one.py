@@ -110,9 +110,12 @@ def index_one(task: IndexTask) -> IndexResult:
 
 
 def _write(task: IndexTask, output: str, sorter: LineSorter, scratch: Scratch, result: IndexResult) -> None:
-    """Write the output. It gets its name only after it is recorded and its failures are listed."""
+    """Write the output. It gets its name only after it is recorded and its failures are listed.
+
+    Its name is synced at the end of the run.
+    """
     failed = result.failures(task.archive.path)
-    with write_atomic(output) as raw:
+    with write_atomic(output, sync_name=False) as raw:
         file = Fingerprinted(raw)
         lists = with_header(task.options.line_format, _sorted(sorter, scratch))
         write_gzip_lines(lists, cast("IO[bytes]", file), Compressor())

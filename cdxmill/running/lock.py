@@ -1,7 +1,8 @@
 """A lock on a local output folder: one run writes to it at a time.
 
 The lock is `flock` on FOLDER/.lock. The file has one line, which says who holds the folder. It is deleted at the end
-of the run. If the file exists and nobody holds it, the earlier run was killed. Then its temporary files are deleted.
+of the run. If the file exists and nobody holds it, the earlier run was killed. Then its temporary files are deleted,
+as they are when a run ends with an error.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from threading import get_ident
 
 from cdxmill.errors import UsageError
+from cdxmill.messages import say
 from cdxmill.storage.local import OWN_TEMPORARY, make_folder, stopping
 
 LOCK = ".lock"
@@ -34,12 +36,8 @@ _held: dict[tuple[int, str], bool] = {}
 """The folders that a thread of this process holds, and whether a killed run left them: `build` runs `zipnum`."""
 
 
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 @contextmanager
-def hold(folder: Path, note: Callable[[str], None] = _print) -> Iterator[bool]:
+def hold(folder: Path, note: Callable[[str], None] = say) -> Iterator[bool]:
     """Hold a folder, which is created if needed. Yields whether an earlier run was killed in it.
 
     Temporary files of a killed run are deleted first. The thread that holds a folder may hold it again.
@@ -56,6 +54,9 @@ def hold(folder: Path, note: Callable[[str], None] = _print) -> Iterator[bool]:
         _held[key] = was_killed
         try:
             yield was_killed
+        except BaseException:
+            sweep(folder)  # of workers, which are killed at the end
+            raise
         finally:
             del _held[key]
 
