@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
-from cdxmill.cluster.manifest import read_manifest
+from cdxmill.cluster.manifest import manifest_beside
 from cdxmill.errors import InputError
-from cdxmill.formats.zipnum_index import MANIFEST, BlockRef, parse_index_line
+from cdxmill.formats.zipnum_index import BlockRef, parse_index_line
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.zipnum.split_blocks import MARKS_PER_SHARD, mark_blocks, pick_marks
-from cdxmill.storage.choose import exists, open_ranges, pieces
+from cdxmill.storage.choose import open_ranges, pieces
 
 _EVEN = 8
 """With this number of blocks per shard, the largest shard has at most about 1/8 more lines than the mean."""
@@ -53,17 +52,15 @@ def points_of_cluster(cluster: str, shards: int) -> SplitPoints:
 
 def _last_blocks(index: str) -> dict[bytes, float]:
     """The lines of each shard's last block as a share of a full block, if there is a valid cluster.json."""
-    path = index[: index.rfind("/") + 1] + MANIFEST
-    with suppress(InputError):  # the index alone is enough
-        if exists(path):
-            manifest = read_manifest(path)
-            full = manifest.numlines
-            return {
-                shard.name.encode(): (shard.lines - (shard.blocks - 1) * full) / full
-                for shard in manifest.shards
-                if shard.blocks
-            }
-    return {}
+    manifest = manifest_beside(index.rpartition("/")[0] or ("/" if index.startswith("/") else "."))
+    if manifest is None:  # the index alone is enough
+        return {}
+    full = manifest.numlines
+    return {
+        shard.name.encode(): (shard.lines - (shard.blocks - 1) * full) / full
+        for shard in manifest.shards
+        if shard.blocks
+    }
 
 
 def _blocks(path: str, lists: Iterator[list[bytes]]) -> Iterator[BlockRef]:
