@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -153,14 +153,11 @@ class ClusterReader:
     @cached_property
     def _manifest(self) -> Manifest | None:
         """A missing or corrupt one is not an error: lookups do not need it."""
-        path = join(self._folder, MANIFEST)
-        if not self.is_remote and not exists(path):
+        if not self.is_remote and not exists(join(self._folder, MANIFEST)):
             return None
-        from cdxmill.cluster.manifest import read_manifest  # imported only if there is one
+        from cdxmill.cluster.manifest import manifest_beside  # imported only if there is one
 
-        with suppress(InputError):
-            return read_manifest(path)
-        return None
+        return manifest_beside(self._folder)
 
     def _paths(self, shard: bytes) -> Iterator[str]:
         """The locations of a shard. Remote files are not checked before they are read: that would cost requests."""

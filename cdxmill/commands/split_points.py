@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
-from cdxmill.cluster.manifest import read_manifest
+from cdxmill.cluster.manifest import manifest_beside
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError
 from cdxmill.formats.cluster_manifest import Manifest
-from cdxmill.formats.zipnum_index import MANIFEST, BlockRef
+from cdxmill.formats.zipnum_index import BlockRef
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.zipnum.block_sequence import BlockSequence
 from cdxmill.stages.zipnum.split_blocks import MARKS_PER_SHARD, mark_blocks, pick_marks
-from cdxmill.storage.choose import exists, open_ranges, pieces
+from cdxmill.storage.choose import open_ranges, pieces
 
 _EVEN = 8
 """With this number of blocks per shard, the largest shard has at most about 1/8 more lines than the mean."""
@@ -54,11 +53,8 @@ def points_of_cluster(cluster: str, shards: int) -> SplitPoints:
 
 
 def _manifest(index: str) -> Manifest | None:
-    """A valid cluster.json beside the index."""
-    path = index[: index.rfind("/") + 1] + MANIFEST
-    with suppress(InputError):  # the index alone is enough
-        return read_manifest(path) if exists(path) else None
-    return None
+    """A valid cluster.json beside the index; without one, the index alone is enough."""
+    return manifest_beside(index.rpartition("/")[0] or ("/" if index.startswith("/") else "."))
 
 
 def _last_blocks(manifest: Manifest | None) -> dict[bytes, float]:
