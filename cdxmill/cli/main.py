@@ -134,6 +134,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail("terminated", TERMINATED)
     except ClosedPipe:
         return _closed_pipe()
+    except OSError as error:
+        return _system_error(error)
     except Exception as error:
         return _internal_error(error)
 
@@ -163,6 +165,18 @@ def _fail(text: str, status: int) -> int:
 def _closed_pipe() -> int:
     discard_output()
     return 128 + signal.SIGPIPE
+
+
+def _system_error(error: OSError) -> int:
+    """A fault of the file system or the machine that no other code has named."""
+    if os.environ.get("CDXMILL_TRACEBACK"):
+        raise error
+    try:
+        sys.stdout.flush()
+    except OSError:
+        discard_output()
+    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    return _fail(f"{where}{error.strerror or error}; free space or fix it, then run it again", STOPPED)
 
 
 def _internal_error(error: Exception) -> int:

@@ -81,16 +81,16 @@ def index_one(task: IndexTask) -> IndexResult:
     If it cannot be read to its end, nothing is written, and an output of an earlier run stays.
     """
     scratch = Scratch(task.scratch)
-    size = file_size(
-        task.archive.path
-    )  # if the archive grows from now on, it differs from the size in the record
+    path = task.archive.path
+    # if a local archive grows from now on, it differs from the size in the record
+    size = 0 if is_remote(path) else file_size(path)
     sorter = LineSorter(scratch.create, "lines")
     error = None
     findings = Findings()
     try:
-        with open_unchanged(task.archive.path) as read_at:
+        with open_unchanged(path) as read_at:
             filename = os.fsencode(task.archive.filename)
-            chunk = CHUNK if is_remote(task.archive.path) else LOCAL_CHUNK
+            chunk = CHUNK if is_remote(path) else LOCAL_CHUNK
             options = task.options
             indexer = ArchiveIndexer(counted(read_at), filename, options.captures, options.line_format, chunk)
             findings = indexer.findings
@@ -98,21 +98,24 @@ def index_one(task: IndexTask) -> IndexResult:
                 sorter.add(lines)
     except InputError as failure:
         error = failure
-    result = IndexResult(size, findings, error, [])
+    result = IndexResult(size or file_size(path), findings, error, [])
     if task.output is None:
         runs = [run._replace(name=f"{task.scratch.name}/{run.name}") for run in sorter.finish()]
         return result._replace(runs=runs)
     if error is None:
         _write(task, task.output, sorter, scratch, result)
     else:
-        _list_failures(task, task.output, result.failures(task.archive.path))
+        _list_failures(task, task.output, result.failures(path))
     return result
 
 
 def _write(task: IndexTask, output: str, sorter: LineSorter, scratch: Scratch, result: IndexResult) -> None:
-    """Write the output. It gets its name only after it is recorded and its failures are listed."""
+    """Write the output. It gets its name only after it is recorded and its failures are listed.
+
+    Its name is synced at the end of the run.
+    """
     failed = result.failures(task.archive.path)
-    with write_atomic(output) as raw:
+    with write_atomic(output, sync_name=False) as raw:
         file = Fingerprinted(raw)
         lists = with_header(task.options.line_format, _sorted(sorter, scratch))
         write_gzip_lines(lists, cast("IO[bytes]", file), Compressor())

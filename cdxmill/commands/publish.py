@@ -166,7 +166,7 @@ def _copy_all(
 ) -> int:
     """Copy shards, parts and split points, and write the index. Returns the number of shards copied."""
     there = Destination(target)
-    present, surplus = there.present(shards), there.surplus(shards)
+    present, surplus = there.present(shards), there.surplus(shards, options.index_only)
     listed = {**dict.fromkeys(surplus, ""), **present}
     _note(target, listed)
     unpublish(target)

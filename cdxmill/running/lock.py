@@ -1,7 +1,8 @@
 """A lock on a local output folder: one run writes to it at a time.
 
 The lock is `flock` on FOLDER/.lock. The file has one line, which says who holds the folder. It is deleted at the end
-of the run. If the file exists and nobody holds it, the earlier run was killed. Then its temporary files are deleted.
+of the run. If the file exists and nobody holds it, the earlier run was killed. Then its temporary files are deleted,
+as they are when a run ends with an error.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ def hold(folder: Path, note: Callable[[str], None] = say) -> Iterator[bool]:
         _held[key] = was_killed
         try:
             yield was_killed
+        except BaseException:
+            sweep(folder)  # of workers, which are killed at the end
+            raise
         finally:
             del _held[key]
 

@@ -65,6 +65,13 @@ def test_a_killed_run_is_noticed_and_its_temporary_files_are_deleted(tmp_path: P
         assert not was_killed
 
 
+def test_files_of_killed_workers_are_deleted_when_a_run_ends_with_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoppedError), hold(tmp_path):
+        (tmp_path / temporary_name("a.cdx.gz")).touch()
+        raise StoppedError("a worker process was killed")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_same_thread_may_hold_a_folder_twice(tmp_path: Path) -> None:
     with hold(tmp_path), hold(tmp_path):
         pass

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,20 @@ def test_an_empty_output_is_not_finished(tmp_path: Path) -> None:
     output.write_bytes(b"x")
     assert is_newer(output, str(source))
     assert is_newer(output, "http://example.com/a.warc.gz")
+
+
+def test_half_a_row_is_an_error_and_does_not_stay(tmp_path: Path) -> None:
+    table = tmp_path / "failures.tsv"
+    local.append_rows(table, [["a", "b"]])
+    code = (
+        "import resource, signal, sys; from pathlib import Path; from cdxmill.storage.local import append_rows\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))\n"
+        "append_rows(Path(sys.argv[1]), [['c' * 100]])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, table], capture_output=True, check=False)
+    assert b"StoppedError" in done.stderr
+    assert table.read_bytes() == b"a\tb\n"
 
 
 def test_a_work_folder_is_emptied_after_a_restart_of_the_machine(

@@ -1,0 +1,139 @@
+"""Commands under faults of the file system: what they are given, how they are run, what they leave."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+SHIM = Path(__file__).with_name("faultshim.c")
+WRITES = "open,write,close,rename,unlink,mkdir,rmdir,fsync,truncate"
+READS = "read,stat,list"
+TIMEOUT = 60
+_SMALL = ("example.warc.gz", "post-test.warc.gz", "example.arc", "httpbin-resource.warc.gz")
+
+
+class Done(NamedTuple):
+    """How a run ended. `fired` is the number of faults; `operation` is the first of them."""
+
+    status: int
+    stderr: str
+    stdout: bytes
+    operations: int = 0
+    fired: int = 0
+    operation: str = ""
+
+
+def build_shim(folder: Path) -> Path:
+    """Compile the library that makes system calls fail."""
+    library = folder / "faultshim.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SHIM, "-ldl"], check=True)
+    return library
+
+
+class CrashBench:
+    """The folders of all runs: `base` has inputs, `out` has outputs, `tmp` is TMPDIR."""
+
+    def __init__(self, cdxmill: Path, archives: Path, work: Path) -> None:
+        self._cdxmill, self._work = str(cdxmill), work
+        self.base, self.out, self._tmp = work / "base", work / "out", work / "tmp"
+        for folder in (self.base, self._tmp):
+            folder.mkdir(parents=True)
+        self._shim = build_shim(work)
+        self._counter, self._log = work / "counter", work / "log"
+        self._make_inputs(archives)
+
+    def _make_inputs(self, archives: Path) -> None:
+        for name in _SMALL:
+            (self.base / "in").mkdir(exist_ok=True)
+            shutil.copy(archives / name, self.base / "in" / name)
+        whole = (archives / "example2.warc.gz").read_bytes()
+        (self.base / "in/cut.warc.gz").write_bytes(whole[: len(whole) * 2 // 3])
+        sources = [str(archives / name) for name in ("iana.warc.gz", "dupes.warc.gz", *_SMALL)]
+        cdx = self.base / "cdx"
+        self.plain("index", "-q", "-p", "1", "-o", str(cdx), *sources)
+        text = gzip.decompress(next(cdx.rglob("iana.*gz")).read_bytes())
+        (cdx / "unsorted.cdx").write_bytes(b"".join(reversed(text.splitlines(keepends=True))))
+        damaged = next(cdx.rglob("dupes.*gz"))
+        damaged.with_name("damaged.cdx.gz").write_bytes(damaged.read_bytes()[:-20])
+        lines = [
+            b'com,old)/%05d 20200101000000 {"url": "http://old.com/"}\n' % number for number in range(500)
+        ]
+        (self.base / "old.cdx").write_bytes(b"".join(lines))
+        for name, source, shards in (("cluster", cdx, "3"), ("old-cluster", self.base / "old.cdx", "5")):
+            self.plain(
+                *("zipnum", "-q", "-p", "1", "-s", shards, "--numlines", "20"),
+                *("-o", str(self.base / name), str(source)),
+            )
+
+    def plain(self, *arguments: str) -> None:
+        """Run a command without a fault."""
+        subprocess.run([self._cdxmill, *arguments], check=False, stderr=subprocess.DEVNULL, cwd=self._work)
+
+    def reset(self, prepare: Callable[[], None]) -> dict[str, bytes]:
+        """Empty the folders, and prepare what exists before a command."""
+        for folder in (self.out, self._tmp):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+        prepare()
+        return self.tree()
+
+    def tree(self) -> dict[str, bytes]:
+        """The files of the output folder."""
+        paths = sorted(path for path in self.out.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.out)): path.read_bytes() for path in paths}
+
+    def temporary(self) -> list[str]:
+        """The hidden folders and files of the output folder."""
+        return sorted(str(path.relative_to(self.out)) for path in self.out.rglob(".*"))
+
+    def run(self, command: list[str], **fault: str) -> Done:
+        """Run a command; with settings of faultshim.c, under a fault. -999 is the status of a run that hangs."""
+        environment = {**os.environ, "TMPDIR": str(self._tmp), "PYTHONDONTWRITEBYTECODE": "1"}
+        if fault:
+            self._counter.unlink(missing_ok=True)
+            self._log.unlink(missing_ok=True)
+            roots = f"{self.out}:{self.base}:{self._tmp}"
+            environment |= {"LD_PRELOAD": str(self._shim), "FAULT_ROOTS": roots, **fault}
+            environment |= {"FAULT_COUNTER": str(self._counter), "FAULT_LOG": str(self._log)}
+        process = subprocess.Popen(
+            [self._cdxmill, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=self._work,
+            start_new_session=True,
+        )
+        try:
+            stdout, stderr = process.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return Done(-999, "", b"")
+        _wait_for_group(process.pid)
+        done = Done(process.returncode, stderr.decode("utf-8", "replace"), stdout)
+        return self._with_counts(done, fault) if fault else done
+
+    def _with_counts(self, done: Done, fault: dict[str, str]) -> Done:
+        counts = self._counter.read_bytes() if self._counter.exists() else bytes(16)
+        logged = self._log.read_text("utf-8", "replace") if self._log.exists() else ""
+        at = [line for line in logged.splitlines() if line.startswith(f"{fault['FAULT_N']} ")]
+        operation = at[0].split(" ", 2)[2].replace(str(self._work), "") if at else ""
+        operations, fired = (int.from_bytes(counts[start : start + 8], "little") for start in (0, 8))
+        return done._replace(operations=operations, fired=fired, operation=operation)
+
+
+def _wait_for_group(number: int) -> None:
+    """Workers of a killed process end by themselves; wait until none writes any more."""
+    for _ in range(100):
+        try:
+            os.killpg(number, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)

@@ -1,0 +1,101 @@
+"""The commands of `python -m bench.crash`: on a fresh or an older output, with one and two processes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bench.crash.runs import CrashBench
+
+_ONE, _TWO = ["-p", "1"], ["-p", "2"]
+_REPLACE = ["--replace"]
+
+
+@dataclass
+class Scenario:
+    """A command, what exists before it, and the commands that have to end as it does after a fault."""
+
+    name: str
+    command: list[str]
+    prepare: Callable[[], None] = lambda: None
+    reruns: list[list[str]] = field(default_factory=list)
+    has_stdout: bool = False
+
+
+def all_scenarios(bench: CrashBench) -> list[Scenario]:
+    """Those of all commands."""
+    return [
+        *_of_index(bench),
+        *_of_splits(bench),
+        *_of_clusters(bench),
+        *_of_publish(bench),
+        *_of_readers(bench),
+    ]
+
+
+def _of_index(bench: CrashBench) -> list[Scenario]:
+    index = ["index", "-q", "-o", str(bench.out / "cdx"), str(bench.base / "in")]
+    again: list[list[str]] = [["--skip-existing"], []]
+    stream = ["index", "-q", *_ONE, "-o", "-", str(bench.base / "in")]
+    return [
+        Scenario("index", index + _ONE, reruns=[index + _ONE + more for more in again]),
+        Scenario("index-2", index + _TWO, reruns=[index + _TWO + more for more in again]),
+        Scenario("index-stdout", stream, has_stdout=True),
+    ]
+
+
+def _of_splits(bench: CrashBench) -> list[Scenario]:
+    base, output = bench.base, ["-o", str(bench.out / "s/splits.txt")]
+    sample = ["sample", "-q", *_ONE, "-s", "4", *output, str(base / "cdx")]
+    points = ["split-points", "-q", "-s", "3", "--from-cluster", str(base / "cluster"), *output]
+    return [
+        Scenario("sample", sample, reruns=[sample + _REPLACE]),
+        Scenario("split-points", points, reruns=[points + _REPLACE]),
+    ]
+
+
+def _of_clusters(bench: CrashBench) -> list[Scenario]:
+    options = ["-q", "-s", "3", "--numlines", "20", "-o", str(bench.out / "c")]
+    zipnum = ["zipnum", *options, str(bench.base / "cdx")]
+    build = ["build", *options, str(bench.base / "in")]
+    old = _copied(bench, "old-cluster", "c")
+    return [
+        Scenario("zipnum", zipnum + _ONE),
+        Scenario("zipnum-2", zipnum + _TWO),
+        Scenario("zipnum-over", zipnum + _ONE + _REPLACE, old),
+        Scenario("build", build + _ONE),
+        Scenario("build-2", build + _TWO),
+        Scenario("build-over", build + _ONE + _REPLACE, old),
+    ]
+
+
+def _of_publish(bench: CrashBench) -> list[Scenario]:
+    call = ["publish", "-q", "--title", "T"]
+    publish = [*call, str(bench.base / "cluster"), str(bench.out / "web/indexes")]
+    old = _copied(bench, "old-cluster", "web/indexes")
+    same = [*call, *_ONE, str(bench.out / "c"), str(bench.out / "c")]
+    return [
+        Scenario("publish", publish + _ONE),
+        Scenario("publish-2", publish + _TWO),
+        Scenario("publish-over", publish + _ONE + _REPLACE, old),
+        Scenario("publish-same", same, _copied(bench, "cluster", "c")),
+    ]
+
+
+def _of_readers(bench: CrashBench) -> list[Scenario]:
+    base = bench.base
+    against = ["--against", str(base / "cdx/unsorted.cdx")]
+    get = ["get", str(base / "in/example.warc.gz"), "--offset", "0"]
+    return [
+        Scenario("lookup", ["lookup", str(base / "cluster"), "*.iana.org"], has_stdout=True),
+        Scenario("get", get, has_stdout=True),
+        Scenario("verify", ["verify", "-q", *_ONE, str(base / "cluster"), *against]),
+    ]
+
+
+def _copied(bench: CrashBench, source: str, target: str) -> Callable[[], None]:
+    def prepare() -> None:
+        shutil.copytree(bench.base / source, bench.out / target)
+
+    return prepare
