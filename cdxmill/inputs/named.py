@@ -181,10 +181,17 @@ def _without_twins(paths: list[str], links: set[str]) -> tuple[list[str], int]:
     """
     if not links:
         return paths, 0
+    folders: dict[str, str] = {}
     best: dict[str, tuple[bool, bool, str]] = {}
     for path in paths:
         rank = "/." in path, path in links, path
-        real = os.path.realpath(path)
+        if path in links:
+            real = os.path.realpath(path)
+        else:
+            folder, name = posixpath.split(path)
+            if folder not in folders:
+                folders[folder] = os.path.realpath(folder)
+            real = join(folders[folder], name)
         best[real] = min(best.get(real, rank), rank)
     return [path for _, _, path in best.values()], len(paths) - len(best)
 
