@@ -15,7 +15,7 @@ after one to three operations, such as cut, splice, zero or break_off. It knows 
 
 Other counts in the summary are known limits (docs/reliability.md): `swallowed` is a record inside the block of another
 one, whose Content-Length happens to lead to the start of a record.
-One million mutants of the samples take about 20 CPU minutes:
+One million mutants of the samples take one to three hours:
 
     .venv/bin/python -m bench.mutants -p 2 --count 1000000 SAMPLES
 """
