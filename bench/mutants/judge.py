@@ -21,6 +21,7 @@ from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.window import LOCAL_CHUNK
 
 from .archives import Source
+from .containers import DICTIONARY_MAGIC
 from .mutant import Mutant, Untouched
 from .second_reader import dictionary_of, read_by_both, read_ended, unpacked
 
@@ -152,7 +153,7 @@ def _wrong(
         if reason is None:
             continue
         # A zstd frame whose flag for the checksum was flipped has none, and so has text before the first frame.
-        is_known_limit = is_zst and (piece.startswith(b"WARC/") or not piece[4] & 4)
+        is_known_limit = is_zst and (piece[:5].upper() == b"WARC/" or not piece[4] & 4)
         yield "unsummed" if is_known_limit else "WRONG", f"line at {line.offset}+{line.length}: {reason}"
         return
 
@@ -183,13 +184,10 @@ def _same_url(one: str, other: str) -> bool:
 def _digits(date: str) -> str:
     """The 14 digits of a well-formed date; "" for others, which readers take as they like."""
     try:
-        return (
-            datetime.datetime.fromisoformat(date.removesuffix("Z")).strftime("%Y%m%d%H%M%S")
-            if date[19:] == "Z"
-            else ""
-        )
+        datetime.datetime.fromisoformat(date.removesuffix("Z"))
     except ValueError:
         return ""
+    return re.sub(r"\D", "", date) if date[19:] == "Z" else ""
 
 
 def _lost(
@@ -206,9 +204,20 @@ def _lost(
             yield kind, f"record {record.part} of {truth.sources[record.source].name} at {record.offset}"
             break
     if not findings.damage and not mutant.source.kind.startswith("zst"):
-        missing = read_by_both(data, "arc" in mutant.source.kind) - offsets
+        missing = _without_line(read_by_both(data, "arc" in mutant.source.kind), offsets)
         if missing:
-            yield "PEERS", f"both peers read the records at {sorted(missing)[:5]}"
+            yield "PEERS", f"both peers read the records at {missing[:5]}"
+
+
+def _without_line(peers: set[int], offsets: set[int]) -> list[int]:
+    """The offsets of the peers' records that have no line. To warcio, empty members before a record belong to it."""
+    starts = sorted(peers)
+    ends = (*starts[1:], float("inf"))
+    return [
+        start
+        for start, end in zip(starts, ends, strict=False)
+        if not any(start <= offset < end for offset in offsets)
+    ]
 
 
 def _why_lost(
@@ -227,6 +236,12 @@ def _why_lost(
         for line in lines
     ):
         return "read from another offset"
+    if (
+        source.kind.startswith("zst")
+        and data[:4] not in (b"\x28\xb5\x2f\xfd", DICTIONARY_MAGIC)
+        and findings.damage
+    ):
+        return "start of a zst file damaged"
     if len(mutant.kinds()) > 1:
         return "mixed containers"
     outer = _outer_header(data, record.offset) if source.kind in ("plain", "arc") else None

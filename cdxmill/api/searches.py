@@ -15,7 +15,7 @@ from cdxmill.capture import Record
 from cdxmill.cluster.reader import ClusterReader, open_cluster
 from cdxmill.commands.get import Wanted, capture_with_payload, errors_reported, fetch_capture, find_capture
 from cdxmill.commands.lookup import lookup_many as lookup_many_lines
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.query import PAGE_SIZE, OpenCluster, Page, PreparedQuery, Query
@@ -58,7 +58,16 @@ def lookup(cluster: Path, url: str, **filters: Unpack[Filters]) -> Iterator[Capt
 def _lookup(cluster: str, query: PreparedQuery, keys: KeyRange) -> Iterator[Capture]:
     with Cluster(cluster) as opened:
         for lines in opened._answer(query, keys):
-            yield from map(capture_fields, lines)
+            yield from _captures_of(cluster, lines)
+
+
+def _captures_of(cluster: str, lines: list[bytes]) -> Iterator[Capture]:
+    """The fields of lines. Raises InputError at a line that cannot be parsed."""
+    for line in lines:
+        try:
+            yield capture_fields(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(cluster, str(error)) from None
 
 
 def lookup_many(
@@ -77,7 +86,7 @@ def _lookup_many(cluster: str, urls: Iterable[str], query: Query) -> Iterator[tu
     for answer in lookup_many_lines(cluster, urls, query):
         if answer.error is not None:
             raise answer.error
-        yield answer.url, [capture_fields(line) for lines in answer.lists for line in lines]
+        yield answer.url, [capture for lines in answer.lists for capture in _captures_of(cluster, lines)]
 
 
 class Cluster:
@@ -108,7 +117,8 @@ class Cluster:
 
     def lookup(self, url: str, **filters: Unpack[Filters]) -> Iterator[Capture]:
         """Yield the captures of `url`, as the function `lookup` does."""
-        return (capture_fields(line) for lines in self.lines(url, **filters) for line in lines)
+        lists = self.lines(url, **filters)
+        return (capture for lines in lists for capture in _captures_of(self._path, lines))
 
     def lines(self, url: str, **filters: Unpack[Filters]) -> Iterator[list[bytes]]:
         """Yield the CDX lines of `url` as they are in the cluster, in lists, without line ends.

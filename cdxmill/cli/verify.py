@@ -98,7 +98,8 @@ def verify(arguments: VerifyArguments) -> int:
     """Check a cluster for errors.
 
     CLUSTER may be built by cdxmill or by another tool. With its cluster.json, every changed byte is
-    detected. Without it, changed lines, offsets and order are detected. Errors are reported on stderr, one per
+    detected. Without it, corrupt blocks, wrong offsets and a wrong order are detected, but missing shards or
+    blocks may not be: nothing proves that the cluster is complete. Errors are reported on stderr, one per
     line. With --against CDX the cluster must contain exactly the lines of these files.
     """
     from cdxmill.commands.verify import verify as verify_cluster

@@ -48,16 +48,22 @@ class Destination:
             if self._has(shard.name, shard.bytes)
         }
 
-    def surplus(self, shards: Sequence[Shard]) -> list[str]:
-        """The shards of an earlier, larger cluster."""
-        return sorted(self.known.keys() - {shard.name for shard in shards})
+    def surplus(self, shards: Sequence[Shard], index_only: bool = False) -> list[str]:
+        """The shards of an earlier, larger cluster. For an index only, all others: readers use shards beside it first."""
+        kept = self.present(shards) if index_only else {shard.name for shard in shards}
+        return sorted(self.known.keys() - kept)
 
     def way(self, source: str, shards: Sequence[Shard], index_only: bool, replace: bool) -> Way:
         """How the cluster `source` gets there. Raises UsageError if it may not."""
+        if index_only and not replace and (others := self.found.keys() & self.surplus(shards, True)):
+            raise UsageError(
+                f"{self.target}: has {min(others)} of another cluster, and readers would use it; omit --index-only, use"
+                " --replace, or choose another directory"
+            )
         if MANIFEST in self.found:
             return self._way_to_finished(source, shards, index_only, replace)
         if COPIED in self.found:
-            other = next((shard for shard in self._unlike(shards)), None)
+            other = next(iter(self._unlike(shards)), None)
             if other is not None and not replace:
                 raise UsageError(
                     f"{self.target}: has {other} of another cluster; use --replace, or choose another directory"

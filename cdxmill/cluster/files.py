@@ -38,6 +38,10 @@ class ClusterFiles:
         """Whether there is such a file beside the index."""
         return self._folder.has(name)
 
+    def names(self, pattern: re.Pattern[str]) -> list[str]:
+        """The listed files whose names match; none where the server has no listings."""
+        return self._folder.names(pattern)
+
     def path(self, name: str) -> str:
         """The path or URL of a file beside the index."""
         return self._folder.file(name)

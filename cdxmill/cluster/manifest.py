@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from cdxmill.errors import InputError
+from contextlib import suppress
+
+from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.cluster_manifest import Manifest, parse_manifest
-from cdxmill.storage.choose import read_bytes
+from cdxmill.formats.zipnum_index import MANIFEST
+from cdxmill.storage.choose import is_remote, join, read_bytes
 
 
 def read_manifest(path: str) -> Manifest:
@@ -13,3 +16,23 @@ def read_manifest(path: str) -> Manifest:
         return parse_manifest(read_bytes(path))
     except ValueError as error:
         raise InputError(path, f"is corrupt ({error})", "build or publish the cluster again") from None
+
+
+def manifest_beside(folder: str) -> Manifest | None:
+    """The cluster.json of the folder at a path or URL; None if it has none, or none that cdxmill can read.
+
+    Raises InputError if the storage does not answer: without this file, answers would be others. Buckets behind
+    HTTP answer 403 for a missing file.
+    """
+    path = join(folder, MANIFEST)
+    try:
+        data = read_bytes(path)
+    except AbsentError:
+        return None
+    except RefusedError:
+        if is_remote(path):
+            return None
+        raise
+    with suppress(ValueError):
+        return parse_manifest(data)
+    return None

@@ -1,7 +1,7 @@
 """Where a run may write a cluster. What a user has in the folder stays, unless --replace is given.
 
 A folder without a cluster       the cluster is written there
-A stopped run's unfinished one   the run continues, or another starts from the beginning
+A stopped run's unfinished one   continued, or another run starts from the beginning
 A cluster of the same run        nothing is to be done
 Another cluster                  refused. With --replace the new one is built beside it and switched
 """
@@ -34,17 +34,18 @@ from cdxmill.cluster.switch import (
     old_folder,
     repair,
     switch,
+    sync_folder,
 )
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS, read_splits
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, hold
-from cdxmill.storage.local import stopping
+from cdxmill.storage.local import stopping, write_atomic
 
 _NUMBERED = re.compile(r"(?:part-(\d{5,})|cdx-(\d{5,})\.gz)")
-SHARDS_SAVED = "shards"
-"""The result in the work folder that has the number of shards of the run."""
+_SHARDS = "shards.json"
+"""In the work folder: shards with smaller numbers are of the run that has not finished."""
 REPLACE = "--replace builds the new one beside it and then switches; or choose another directory"
 
 
@@ -59,6 +60,12 @@ class Output:
     ) -> None:
         self.folder, self.work, self.finished = folder, work, finished
         self._failures, self._reported = failures, len(failures.items)
+
+    def start(self, shards: int) -> None:
+        """Note, before the first shard is written, that shards with numbers below `shards` are this run's."""
+        with write_atomic(self.work / WORK / _SHARDS) as file:
+            file.write(str(shards).encode())
+        sync_folder(self.work)
 
     def clear(self) -> None:
         """Delete the shards of an unfinished run with other inputs or options."""
@@ -110,8 +117,8 @@ def open_output(
             finished.report(folder, failures)
         try:
             yield Output(place, work, failures, finished)
-        except InputError:  # no input can be read, so there is nothing to go on from
-            if work != place:
+        except InputError:  # no input can be read, so nothing was made
+            if work != place and (work / MARK).exists():  # else it is the old cluster, already
                 shutil.rmtree(work, ignore_errors=True)
             raise
 
@@ -165,7 +172,7 @@ def check_replaceable(folder: Path) -> None:
 
 def _check_foreign(folder: Path, names: set[str], points: Sequence[bytes] | None) -> None:
     """Raise UsageError if a folder without cluster.json has files that would be overwritten."""
-    is_unfinished = (folder / WORK / "job.json").exists()
+    is_unfinished = (folder / WORK / _SHARDS).exists()
     own = _own_shards(folder) if is_unfinished else set()
     written = {name for name in names if _NUMBERED.fullmatch(name)}
     written |= names & {*INDEXES, LOCATIONS, COPIED} if not is_unfinished else set()
@@ -193,7 +200,7 @@ def _names(folder: Path) -> set[str]:
 
 def _shards_of(folder: Path) -> int:
     try:
-        return int(json.loads((folder / WORK / f"{SHARDS_SAVED}.json").read_bytes()))
+        return int(json.loads((folder / WORK / _SHARDS).read_bytes()))
     except (OSError, ValueError, TypeError):
         return 0
 

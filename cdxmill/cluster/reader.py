@@ -12,7 +12,15 @@ from cdxmill.cluster.find import index_files, location_names, no_index
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations, why_refused
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, number_of, parse_locations
+from cdxmill.formats.zipnum_index import (
+    INDEX,
+    LOCATIONS,
+    MANIFEST,
+    SUMMARY,
+    NumberedBlock,
+    number_of,
+    parse_locations,
+)
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
 from cdxmill.storage.choose import PathOrUrl, exists, is_remote, join, open_ranges, read_bytes, status
 from cdxmill.storage.entry import Entry
@@ -42,6 +50,7 @@ class ClusterReader:
         self._folder = folder or ("/" if index_file.startswith("/") else ".")
         self._rule = rule
         self._open = OpenShards(_MOST_OPEN)
+        index.check_last = self.check_last
         if not self.is_remote:
             self._locations  # noqa: B018 - reads it, so that a corrupt one is reported at once
 
@@ -110,27 +119,45 @@ class ClusterReader:
 
     def _check_index(self) -> None:
         self.index.check_ends()
+        line = self.index.last_line()
+        self._check_blocks(0 if line is None else number_of(line))
+
+    def _check_blocks(self, found: int | None) -> None:
+        """Compare the number of the last line with cluster.json, if there is one."""
         if self._index_name not in (INDEX, SUMMARY) or self._manifest is None:
             return
-        last = self.index.last_line()
-        found, expected = number_of(last) if last else 0, self._manifest.blocks
-        if found is not None and found != expected:
+        if found != self._manifest.blocks:
             raise DamagedCluster(
-                f"the index has {found} blocks, but {MANIFEST} has {expected}:"
-                " the index is truncated, or belongs to another cluster"
+                f"the index has {'unnumbered' if found is None else found} blocks, but {MANIFEST} has"
+                f" {self._manifest.blocks}: the index is truncated, or belongs to another cluster"
             )
+
+    def check_last(self, last: NumberedBlock | None) -> None:
+        """Raise DamagedCluster if the cluster has blocks after `last`, where the index ends; None: it is empty.
+
+        Without cluster.json, a local shard shows whether its last block is the last one of the index.
+        """
+        self._check_blocks(last.number if last is not None else 0)
+        if last is None or self.is_remote or self._manifest is not None:
+            return
+        block = last.block
+        with suppress(InputError):  # reading the block reports it
+            path = next(self._paths(block.shard))
+            found = None if is_remote(path) else status(path)
+            if found is not None and found.size > block.offset + block.length:
+                raise DamagedCluster(
+                    f"the index ends at {block.offset + block.length} of {block.shard.decode(errors='replace')},"
+                    f" but the shard has {found.size} bytes: the index is truncated"
+                )
 
     @cached_property
     def _manifest(self) -> Manifest | None:
         """A missing or corrupt one is not an error: lookups do not need it."""
-        path = join(self._folder, MANIFEST)
-        if not self.is_remote and not exists(path):
+        if not self.is_remote and not exists(join(self._folder, MANIFEST)):
             return None
-        from cdxmill.cluster.manifest import read_manifest  # imported only if there is one
+        from cdxmill.cluster.manifest import manifest_beside  # imported only if there is one
 
-        with suppress(InputError):
-            return read_manifest(path)
-        return None
+        return manifest_beside(self._folder)
 
     def _paths(self, shard: bytes) -> Iterator[str]:
         """The locations of a shard. Remote files are not checked before they are read: that would cost requests."""

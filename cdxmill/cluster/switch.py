@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cdxmill.cluster.finished import FINISHED, WORK, cluster_files, folders_of, read_finished
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.zipnum_index import MANIFEST
 from cdxmill.running.lock import LOCK
 from cdxmill.storage.local import stopping
@@ -140,8 +140,10 @@ def _merge(old: Path, folder: Path) -> list[str]:
     """Move what cdxmill did not write from `old` to `folder`, and delete the rest of `old`."""
     try:
         own = cluster_files(old)
-    except InputError:
-        own = {MANIFEST, FINISHED, WORK}  # its other files are deleted already
+    except InputError as error:
+        if os.path.lexists(old / MANIFEST):
+            raise StoppedError(f"{error}; the files of the old cluster stay in {old}") from None
+        own = {FINISHED}  # its other files are deleted already
     finished = read_finished(old)
     own |= {*(finished.files if finished is not None else ()), WORK, LOCK}
     left = _move_foreign(old, folder, "", own, folders_of(own))

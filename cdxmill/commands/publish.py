@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import posixpath
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from cdxmill.cluster.write import format_locations, unpublish, write_index, writ
 from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS
+from cdxmill.messages import say
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
@@ -110,7 +110,7 @@ def _publish(folder: str, target: str, shards: Sequence[Shard], options: Publish
     is_same = same_location(folder, target)
     place = None if is_remote(target) else Path(local_path(target)).resolve()
     if place is not None:
-        mend(place, _print)
+        mend(place, say)
     way = (
         Way.THERE if is_same else Destination(target).way(folder, shards, options.index_only, options.replace)
     )
@@ -129,7 +129,7 @@ def _publish(folder: str, target: str, shards: Sequence[Shard], options: Publish
         new = mark(place)
         locks.enter_context(hold(new))
         copied = _copy_beside(folder, place, new, shards, location, options)
-        put_in_place(place, _print)
+        put_in_place(place, say)
         return copied
 
 
@@ -142,10 +142,6 @@ def _update_locations(target: str, shards: Sequence[Shard], location: str) -> No
     names, path = [shard.name for shard in shards], join(target, LOCATIONS)
     if not exists(path) or read_bytes(path) != format_locations(names, location):
         write_locations(target, names, location)
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _copy_beside(
@@ -170,7 +166,7 @@ def _copy_all(
 ) -> int:
     """Copy shards, parts and split points, and write the index. Returns the number of shards copied."""
     there = Destination(target)
-    present, surplus = there.present(shards), there.surplus(shards)
+    present, surplus = there.present(shards), there.surplus(shards, options.index_only)
     listed = {**dict.fromkeys(surplus, ""), **present}
     _note(target, listed)
     unpublish(target)

@@ -6,7 +6,8 @@
     against     the lines of CDX files
     archives    the records of the lines
 
-With cluster.json every byte is checked. Without it lines, offsets and order are checked.
+With cluster.json every byte is checked. Without it lines, offsets and order are checked, and there is no proof that
+the cluster is complete.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cdxmill.checks.against import check_against, difference_findings
 from cdxmill.checks.archives import check_archives
 from cdxmill.checks.beside import check_complete, check_indexes, check_manifest, check_splits
 from cdxmill.checks.claims import Claims, read_claims, shard_tasks
+from cdxmill.checks.completeness import check_completeness
 from cdxmill.checks.limits import limited
 from cdxmill.checks.locations import check_locations
 from cdxmill.checks.shards import ReadShard, check_block_lines, check_order, read_shards
@@ -67,11 +69,11 @@ class Verified(NamedTuple):
 
     def __str__(self) -> str:
         """Return one line."""
-        how = (
-            "every byte was checked"
-            if self.exact
-            else f"lines, offsets and order were checked (a check of every byte needs {MANIFEST})"
-        )
+        how = "every byte was checked"
+        if not self.exact:
+            how = f"lines, offsets and order were checked (a check of every byte needs {MANIFEST})"
+            if not self.compared:
+                how += "; it is not proven that the cluster is complete"
         lines = f"{count(self.lines, 'line')} in {count(self.blocks, 'block')}"
         also = ", lines compared with the inputs" if self.compared else ""
         if self.records is not None:
@@ -108,7 +110,9 @@ def _check_beside(
     manifest = claims.manifest
     reports = {shard.task.name: shard.report for shard in shards}
     checks = [check_indexes(files), check_locations(files, reports, location, manifest is not None)]
-    if manifest is not None:
+    if manifest is None and not files.has(MANIFEST):
+        checks.append(check_completeness(files, claims))
+    elif manifest is not None:
         checks = [check_complete(files), *checks, check_manifest(files, manifest, reports)]
         checks.append(check_splits(files, manifest, reports))
     for check in checks:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill.cluster.finished import WORK, Finished
-from cdxmill.cluster.output import SHARDS_SAVED, Output, open_output
+from cdxmill.cluster.output import Output, open_output
 from cdxmill.cluster.write import unpublish, write_cluster_files
 from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_of
 from cdxmill.errors import InputError, StoppedError, UsageError
@@ -99,14 +99,19 @@ def build_cluster(
         raise UsageError("no CDX files found; check the paths")
     inventory = take_inventory(paths, flavours=True)
     check_inputs(inventory, options)
-    states = [source.state() for source in inventory.sources]
-    run = fingerprint("zipnum", states, options.settings(), options.location)
+    run = run_of(inventory, options)
     with open_output(folder, run, options.replace, failures, options.points) as output:
         if output.finished is not None:
             return summary_of(output.finished)
         summary = write_cluster(inventory, output, folder, run, options, failures)
         output.finish()
     return summary
+
+
+def run_of(inventory: Inventory, options: ZipnumOptions) -> str:
+    """The fingerprint of everything that the files of a cluster depend on."""
+    states = [source.state() for source in inventory.sources]
+    return fingerprint("zipnum", states, options.settings(), options.location)
 
 
 def summary_of(finished: Finished) -> ClusterSummary:
@@ -132,7 +137,7 @@ def write_cluster(
     states = [source.state() for source in inventory.sources]
     job = fingerprint(states, options.settings())
     work = WorkFolder(output.work / WORK, job, output.clear)
-    work.save(SHARDS_SAVED, options.shards)
+    output.start(options.shards)
     done = _sort(inventory, work, options, failures)
     if {failure.path for failure in done.failures} == {source.path for source in inventory.sources}:
         raise InputError(str(folder), "no input can be read, so no cluster was written")

@@ -38,7 +38,7 @@ def record_location(line: bytes) -> RecordLocation:
     """
     if line.count(b" ") == FIELDS - 1 and not is_cdxj(line):
         line = convert_line(line)
-    fields = {name: str(value) for name, value in stored_fields(line).items()}
+    fields = {name: _text(value) for name, value in stored_fields(line).items()}
     filename, offset, length = (fields.get(name, "") for name in ("filename", "offset", "length"))
     has_length = length not in ("", "-")
     if (
@@ -53,6 +53,11 @@ def record_location(line: bytes) -> RecordLocation:
         int(length) if has_length else None,
         *(fields.get(name, "") for name in ("url", "timestamp", "mime", "digest")),
     )
+
+
+def _text(value: object) -> str:
+    """A value of a field. One with values of its own is no text, and may be too deep for `str`."""
+    return "" if isinstance(value, dict | list) else str(value)
 
 
 def _is_name(filename: str) -> bool:

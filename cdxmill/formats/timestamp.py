@@ -102,5 +102,8 @@ def _bare(date: bytes) -> bytes:
     return b"%04d%02d%02d%02d%02d%02d" % tuple(values)
 
 
-def _number(digits: bytes) -> int | None:
-    return int(digits) if digits.isdigit() else None
+def _number(text: bytes) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None

@@ -1,34 +1,45 @@
 """Rows of the tab-separated files that cdxmill writes: failures.tsv and .outputs.tsv.
 
-A tab in a field is written as %09, LF as %0A, CR as %0D. If the field has one of these three, or %25, as text, its %
-is written as %25. So every field is read back as it was.
+Control characters, and characters that change the direction of text, are percent-encoded: a tab is %09, LF is %0A. So
+the file can be shown on a terminal. If a field has such an encoded character, or %25, as text, its % is written as
+%25. Every field is read back as it was, and the URLs of archives mostly look as they did.
 """
 
 from __future__ import annotations
 
 import re
 
-_ESCAPED = {"\t": "%09", "\n": "%0A", "\r": "%0D", "%": "%25"}
-_PLAIN = {escape: text for text, escape in _ESCAPED.items()}
-_SPECIAL = re.compile("[\t\n\r]|%(?=09|0A|0D|25)")
-_ESCAPE = re.compile("%(?:09|0A|0D|25)")
+_ESCAPE = re.compile(
+    "(?:%25|%[01][0-9A-F]|%7F|%C2%[89][0-9A-F]|%D8%9C|%E2%80%(?:8[EF]|A[89A-E])|%E2%81%A[6-9]|%EF%BB%BF)"
+)
+_SPECIAL = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]" + f"|(?={_ESCAPE.pattern})%"
+)
 
 
 def format_row(fields: list[str]) -> bytes:
     r"""A row with its LF.
 
-    >>> format_row(["a\tb", "100%", "%09", ""])
-    b'a%09b\t100%\t%2509\t\n'
+    >>> format_row(["a\tb", "100%", "%09", "\x1b[2J", "a%20b"])
+    b'a%09b\t100%\t%2509\t%1B[2J\ta%20b\n'
     """
-    row = "\t".join(_SPECIAL.sub(lambda found: _ESCAPED[found[0]], text) for text in fields)
+    row = "\t".join(_SPECIAL.sub(_encode, text) for text in fields)
     return f"{row}\n".encode("utf-8", "surrogateescape")
 
 
 def parse_row(row: bytes) -> list[str]:
     r"""The fields of a row.
 
-    >>> parse_row(b'a%09b\t100%\t%2509\t\n')
-    ['a\tb', '100%', '%09', '']
+    >>> parse_row(b'a%09b\t100%\t%2509\t%1B[2J\ta%20b\n')
+    ['a\tb', '100%', '%09', '\x1b[2J', 'a%20b']
     """
     text = row.decode("utf-8", "surrogateescape").removesuffix("\n")
-    return [_ESCAPE.sub(lambda found: _PLAIN[found[0]], field) for field in text.split("\t")]
+    return [_ESCAPE.sub(_decode, field) for field in text.split("\t")]
+
+
+def _encode(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode())
+
+
+def _decode(found: re.Match[str]) -> str:
+    return bytes.fromhex(found[0].replace("%", "")).decode()

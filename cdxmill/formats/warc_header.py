@@ -18,9 +18,8 @@ from cdxmill.capture import Headers
 VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[^\n]*\n", re.I)
 MAX_HEADER = 1 << 20
 
-_ONCE = (b"warc-type", b"warc-record-id", b"warc-date", b"warc-target-uri", b"content-length")
-"""Fields that a header may have once."""
-
+_SEVERAL = {b"warc-concurrent-to", b"warc-protocol"}
+"""Fields that a header may have several times."""
 _IDENTITY = (b"warc-record-id", b"warc-target-uri", b"content-length")
 """Of these, two different values show that two headers were joined. More than two values do not."""
 _SECOND_VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]*\n")
@@ -63,6 +62,7 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
             and b" \r\n" not in head
             and b":  " not in head
             and head[-1:] != b" "
+            and head.find(b"WARC/", 1) < 0
         ):
             return _in_lower_case(headers), end + 4
     headers, end = _parse_odd_header(data)
@@ -109,7 +109,7 @@ def _parse_odd_header(data: bytes | bytearray) -> tuple[Headers, int]:
     head = bytes(data[len(b"WARC/1.0") : end])
     if _has_second_record(head):
         raise HeaderError("another record starts inside the record header")
-    fields = _fields_of_once(head)
+    fields = _values(head)
     for name in _IDENTITY:
         if len(set(fields.get(name, ()))) == len(fields.get(name, ())) == 2:
             raise HeaderError(f"{name.decode()} occurs twice in the record header, with different values")
@@ -120,7 +120,7 @@ def _has_second_record(head: bytes) -> bool:
     """Whether `head`, a header from its version number on, is the start of one header and all of another one.
 
     The version line of the second record may follow a part of a line. But a legal value may end like it, too:
-    `WARC-Target-URI: http://a.com/WARC/1.0`. Then no field of _ONCE is on both sides.
+    `WARC-Target-URI: http://a.com/WARC/1.0`. Then no field is on both sides, except those of _SEVERAL.
     """
     versions = list(islice(_SECOND_VERSION.finditer(head), _MOST_VERSIONS))
     return len(versions) == _MOST_VERSIONS or any(_is_second(version, head) for version in versions)
@@ -128,19 +128,19 @@ def _has_second_record(head: bytes) -> bool:
 
 def _is_second(version: re.Match[bytes], head: bytes) -> bool:
     line = head[head.rfind(b"\n", 0, version.start()) + 1 : version.start()]
-    if b":" not in line and line[:1] not in (b" ", b"\t"):
+    if line[-1:].isalnum() or line[-1:] == b"\r" or (b":" not in line and line[:1] not in (b" ", b"\t")):
         return True
-    before, after = _fields_of_once(head[: version.start()]), _fields_of_once(head[version.end() :])
-    return not before.keys().isdisjoint(after)
+    before, after = _values(head[: version.start()]), _values(head[version.end() :])
+    return bool((before.keys() & after.keys()) - _SEVERAL)
 
 
-def _fields_of_once(head: bytes) -> dict[bytes, list[bytes]]:
-    """The values of each field of _ONCE."""
+def _values(head: bytes) -> dict[bytes, list[bytes]]:
+    """All values of each field, without folded lines."""
     found: dict[bytes, list[bytes]] = {}
     for line in head.split(b"\n"):
         name, colon, value = line.partition(b":")
         name = name.rstrip(b" \t").lower()
-        if colon and name in _ONCE:
+        if colon and line[:1] not in (b" ", b"\t"):
             found.setdefault(name, []).append(value.strip())
     return found
 

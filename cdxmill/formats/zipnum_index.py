@@ -15,7 +15,7 @@ from typing import NamedTuple
 INDEX, SUMMARY, LOCATIONS, MANIFEST = "cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"
 """Names of the files beside the shards. formats/cluster_manifest has the format of the manifest."""
 
-_INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?=[\t\r\n]|\Z)")
+_INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?:\t(\d{1,18}))?\r?\n?")
 
 
 class BlockRef(NamedTuple):
@@ -78,30 +78,42 @@ def format_part_line(block: BlockRef) -> bytes:
     return b"%b\t%b\t%d\t%d\n" % (key, block.shard, block.offset, block.length)
 
 
+class NumberedBlock(NamedTuple):
+    """A block, and the number of its line in the index; None if the line has no fifth column."""
+
+    block: BlockRef
+    number: int | None
+
+
 def parse_index_line(line: bytes) -> BlockRef:
-    """Parse a line of a part, idx or summary. Raises ValueError.
+    """Parse a line of a part, idx or summary, without its line end. Raises ValueError.
 
     >>> parse_index_line(b"com,example)/ 2020\\tcdx-00000.gz\\t0\\t188\\t1")
     BlockRef(key=b'com,example)/ 2020', shard=b'cdx-00000.gz', offset=0, length=188)
     """
-    match = _INDEX_LINE.match(line)
+    return parse_numbered_line(line).block
+
+
+def parse_numbered_line(line: bytes) -> NumberedBlock:
+    """Parse a line as `parse_index_line` does, and its number. Raises ValueError."""
+    match = _INDEX_LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"not a line of a ZipNum index: {line[:80]!r}")
-    key, shard, offset, length = match.groups()
+    key, shard, offset, length, number = match.groups()
     if b"\x08" in key:
         key = key.replace(b"\x08\2", b"\t").replace(b"\x08\1", b"\x08")
-    return BlockRef(key, shard, int(offset), int(length))
+    block = BlockRef(key, shard, int(offset), int(length))
+    return NumberedBlock(block, None if number is None else int(number))
 
 
 def number_of(line: bytes) -> int | None:
-    """The number in the fifth column of an index line; None if it has no such column.
+    """The number in the fifth column of an index line; None if it has no such column or is no index line.
 
     >>> number_of(b"com,example)/ 2020\\tcdx-00000.gz\\t0\\t188\\t1"), number_of(b"k\\tcdx-00000.gz\\t0\\t188")
     (1, None)
     """
-    columns = line.split(b"\t")
-    number = columns[4].strip() if len(columns) > 4 else b""
-    return int(number) if number.isdigit() and len(number) <= 18 else None
+    match = _INDEX_LINE.fullmatch(line)
+    return int(match[5]) if match is not None and match[5] is not None else None
 
 
 def format_location(shard: str, location: str) -> bytes:

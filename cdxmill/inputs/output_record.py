@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -90,15 +91,14 @@ def append_made(folder: Path, made: Made) -> None:
 
 
 class OutputRecord:
-    """The rows of a folder."""
+    """The rows of a folder. Raises StoppedError if they cannot be read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._rows: dict[str, list[Made]] = defaultdict(list)
-        try:
+        data = b""
+        with stopping(folder / OUTPUTS), suppress(FileNotFoundError):
             data = (folder / OUTPUTS).read_bytes()
-        except OSError:
-            data = b""
         for line in data.split(b"\n"):
             fields = parse_row(line)
             if len(fields) == len(Made._fields) and fields[3].isdecimal():  # else half a row of a killed run

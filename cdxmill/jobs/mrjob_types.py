@@ -84,6 +84,9 @@ class RunnerLike(Protocol):
 class JobLike(Protocol):
     """What a job needs so that it can be run as a command."""
 
+    failed_inputs: list[str]
+    """The failures of a local run, set before it is finished."""
+
     @property
     def is_on_hadoop(self) -> bool:
         """Whether the job runs on Hadoop or EMR."""

@@ -207,7 +207,7 @@ def write_one_shard(options: ShardTaskOptions) -> None:
     entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)
     report = ReducerReport(entry, version, counted.lines - found.lines)
     Path(names[2]).write_text(report.to_json())
-    destination.put(names)
+    destination.put((names[2], *names[:2]))  # the report first: it says that the shard is of a job of cdxmill
     _count(report)
 
 

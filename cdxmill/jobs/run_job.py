@@ -26,6 +26,14 @@ _SAFE = "".join(character for character in map(chr, range(32, 127)) if character
 """Characters that are not quoted in a counter's name. mrjob allows no comma and no line end there."""
 
 
+class AlreadyDone(Exception):
+    """The output of the job is there, from the same inputs; `failed` of them failed then."""
+
+    def __init__(self, text: str, failed: int) -> None:
+        self.failed = failed
+        super().__init__(text)
+
+
 def count_failure(job: JobLike, path: str, reason: str, hint: str = "") -> None:
     """Report a failed input to the launcher. A counter is the only thing that a task can send to it."""
     text = f"{path}: {reason}" + (f"; {hint}" if hint else "")
@@ -54,6 +62,8 @@ def launch(job: JobLike) -> int:
         with runner:
             runner.run()
             failed = job.finish_hadoop(runner) if job.is_on_hadoop else _finish(job, runner)
+    except AlreadyDone as done:
+        return _fail(done, FAILED if done.failed else OK)
     except UsageError as error:
         return _fail(error, USAGE)
     except InputError as error:
@@ -70,17 +80,18 @@ def launch(job: JobLike) -> int:
 
 
 def _finish(job: JobLike, runner: RunnerLike) -> int:
-    failed = _print_failures(runner.counters()[0])
+    failed = failures_of(runner.counters()[0])
+    for failure in failed:
+        say(failure)
     output = b"".join(runner.cat_output())
+    job.failed_inputs = failed
     job.show(job.finish(output))
-    return failed
+    return len(failed)
 
 
-def _print_failures(counters: Counters) -> int:
-    failures = sorted(counters.get(_GROUP, {}))
-    for failure in failures:
-        say(unquote(failure, errors="surrogateescape"))
-    return len(failures)
+def failures_of(counters: Counters) -> list[str]:
+    """The failures that tasks reported: `path: reason; hint`."""
+    return [unquote(failure, errors="surrogateescape") for failure in sorted(counters.get(_GROUP, {}))]
 
 
 def _fail(reason: object, status: int) -> int:

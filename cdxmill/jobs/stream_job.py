@@ -52,6 +52,9 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
     description: ClassVar[str]
     """What the job does, for --help."""
 
+    failed_inputs: list[str] = []  # noqa: RUF012 - replaced, never changed
+    """The failures of a local run, set before it is finished."""
+
     def configure_args(self) -> None:
         """Add the options that every job has."""
         super().configure_args()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -23,7 +24,7 @@ from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
-from cdxmill.jobs.zipnum_local import finish_cluster, format_entry, start_cluster, task_folder
+from cdxmill.jobs.zipnum_local import LocalCluster, format_entry, parse_entries
 from cdxmill.jobs.zipnum_on_hadoop import clear, cluster_url, finish, make_step
 from cdxmill.jobs.zipnum_options import ZipnumJobOptions, add_options, parse_options
 from cdxmill.stages.lines.line_lists import cut_blocks
@@ -63,20 +64,28 @@ class ZipNumClusterJob(StreamJob):
         """The parsed options. Raises UsageError."""
         return parse_options(self.options)
 
+    @cached_property
+    def local_cluster(self) -> LocalCluster:
+        """The cluster of a local run. Its folder is held until the launcher ends. Raises UsageError, AlreadyDone."""
+        self._locks = ExitStack()
+        return LocalCluster(self.zipnum_options, self._locks)
+
     def list_work(self) -> Iterator[SortWork]:
         """Groups of files."""
-        return map(SortWork, start_cluster(self.zipnum_options))
+        return map(SortWork, self.local_cluster.groups)
 
     def finish(self, output: bytes) -> bytes:
         """Write the files beside the shards. The job prints nothing."""
-        finish_cluster(self.zipnum_options, output)
+        shards = parse_entries(self.zipnum_options, output)
+        with self._locks:
+            self.local_cluster.finish(shards, self.failed_inputs)
         return b""
 
     def _runner_kwargs(self) -> RunnerArguments:
         arguments: RunnerArguments = super()._runner_kwargs()
         if self.is_on_hadoop:
             return arguments
-        folder = ["--zipnum-dir", str(task_folder(self.zipnum_options))]
+        folder = ["--zipnum-dir", str(self.local_cluster.task_folder)]
         # mrjob's own output must not go to the cluster: it has files named part-* as well
         return {**arguments, "output_dir": None, "extra_args": [*arguments["extra_args"], *folder]}
 

@@ -19,11 +19,9 @@ from cdxmill.jobs.node_tasks import REPORT, SPLITS, ReducerReport, report_name
 from cdxmill.jobs.zipnum_options import ZipnumJobOptions
 from cdxmill.messages import say
 
-_OWN_FILES = (
-    *("cdx-*.gz", "part-*", f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp"),
-    *("_temporary", "_SUCCESS", "splits.*", INDEX, SUMMARY, LOCATIONS),
-)
-"""Patterns of the names that a run which failed may leave."""
+_ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS")
+_OWN_BESIDE_REPORTS = ("splits.*", INDEX, SUMMARY, LOCATIONS)
+"""Patterns of the names that a job which failed may leave, besides the shards and parts that have a report."""
 _SETTINGS = {
     "stream.map.input.ignoreKey": "true",
     "stream.map.output": "rawbytes",
@@ -46,11 +44,18 @@ def cluster_url(options: ZipnumJobOptions, runner: RunnerLike) -> str:
 
 
 def clear(folder: RemoteFolder) -> None:
-    """Delete what a failed run has left in `folder`. Raises UsageError if it holds anything else."""
+    """Delete what a failed job has left in `folder`. Raises UsageError if it holds anything else."""
     names = folder.names()
     if MANIFEST in names:
         raise UsageError(f"{folder.url}: holds a finished cluster; choose another directory, or delete it")
-    other = [name for name in names if not any(fnmatch.fnmatchcase(name, own) for own in _OWN_FILES)]
+    reports = [name.removeprefix(REPORT) for name in names if name.startswith(REPORT)]
+    own = (*_ALWAYS_OWN, *(_OWN_BESIDE_REPORTS if reports else ()))
+    shards = {name for number in reports for name in (f"cdx-{number}.gz", f"part-{number}")}
+    other = [
+        name
+        for name in names
+        if name not in shards and not any(fnmatch.fnmatchcase(name, pattern) for pattern in own)
+    ]
     if other:
         raise UsageError(f"{folder.url}: holds other files ({other[0]}); choose an empty or new directory")
     folder.empty(names)
@@ -92,8 +97,8 @@ def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
         write_cluster_files(folder, entries, options.points, build.compressor, build.block_lines, location)
         cluster.put([folder / name for name in (INDEX, SUMMARY, LOCATIONS, "splits.txt", "splits.seq")])
         _copy_parts(options, url, folder, runner)
-        cluster.remove([*map(report_name, range(build.shards)), *_left_behind(cluster)])
         cluster.put([folder / MANIFEST])
+        cluster.remove([*map(report_name, range(build.shards)), *_left_behind(cluster)])
     if not options.quiet:
         say(f"{url}: {_summary(reports)}")
 

@@ -41,6 +41,17 @@ static int keep_field(Text name, Text value, Text *fields)
     return 1;
 }
 
+/* Whether a value ends like the version line of another record, which may follow a header that breaks off. */
+static int ends_with_version(Text value)
+{
+    while (SIZE(value) && is_space(value.end[-1]))
+        value.end--;
+    const byte *end = value.end;
+    if (SIZE(value) < 8 || end[-1] < '0' || end[-1] > '8')
+        return 0;
+    return !memcmp(end - 8, "WARC/1.", 7) || (SIZE(value) > 8 && !memcmp(end - 9, "WARC/0.1", 8));
+}
+
 /* Where the first field begins; NULL if `data` does not start with a known version line. */
 static const byte *after_version(Text data)
 {
@@ -62,7 +73,10 @@ static const byte *parse_header(Text data, Text *fields)
         if (colon == at || end - colon < 2 || colon[0] != ':' || colon[1] != ' ')
             return NULL;
         const byte *stop = memchr(colon, '\n', end - colon);
-        if (!stop || stop[-1] != '\r' || !keep_field((Text){at, colon}, (Text){colon + 2, stop - 1}, fields))
+        if (!stop || stop[-1] != '\r')
+            return NULL;
+        Text value = {colon + 2, stop - 1};
+        if (ends_with_version(value) || !keep_field((Text){at, colon}, value, fields))
             return NULL;
         at = stop + 1;
     }

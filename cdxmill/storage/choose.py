@@ -30,6 +30,8 @@ S3 = ("s3", "s3a")
 _HDFS = "hdfs"
 _OWN_S3 = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 """Set if S3 is the user's own service."""
+_NO_LOCATION = re.compile("[\t\r\n]")
+"""No path in cluster.loc may have one of these characters."""
 _THIS_MACHINE = ("", "localhost")
 
 SMALL = 256 << 20
@@ -276,12 +278,17 @@ def check_writable(path: PathOrUrl) -> None:
 
 
 def local_directory(path: str) -> Path:
-    """The local directory that a path or file URL names. Raises UsageError for other URLs."""
+    """The local directory that a path or file URL names, for a cluster. Raises UsageError if it cannot have one."""
     if is_remote(path):
         raise UsageError(
             f"{path}: not a local directory; build the cluster locally, then copy it with cdxmill publish"
         )
-    return Path(local_path(path))
+    folder = local_path(path)
+    if _NO_LOCATION.search(absolute(folder)):
+        raise UsageError(
+            f"{path}: cluster.loc cannot have a path with a tab or a line end; choose another directory"
+        )
+    return Path(folder)
 
 
 def local_path(path: str) -> str:

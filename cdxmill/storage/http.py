@@ -18,6 +18,8 @@ from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.local import stopping
 from cdxmill.storage.patience import PROGRESS, Tries, TryAgain, persistently
 
+_SHARE = 16
+"""An answer with a smaller share of the range, and less than PROGRESS, counts as failed."""
 _SPOOL = Path(tempfile.gettempdir())
 
 
@@ -104,9 +106,9 @@ class HttpRanges:
                 data += piece[: end - len(data)]
             if len(data) < end:
                 raise TryAgain("connection lost")
-        is_all = len(data) - before == self._available(first, last + 1 - first)
-        if not is_all and self._file.size is not None and end - before < PROGRESS:
-            raise TryAgain(f"the server sends {end - before} bytes per answer")
+        asked = self._available(first, last + 1 - first)
+        if self._file.size is not None and end - before < min(PROGRESS, asked // _SHARE):
+            raise TryAgain(f"the server sends {end - before} of {asked} bytes per answer")
         return True
 
     def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:

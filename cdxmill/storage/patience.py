@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from cdxmill.errors import InputError, UsageError
+from cdxmill.messages import printable
 
 Result = TypeVar("Result")
 
@@ -117,5 +118,4 @@ def _show(text: str) -> None:
     """Print a line if somebody watches: logs get the error only. The line replaces that of a progress bar."""
     with suppress(OSError, ValueError):
         if sys.stderr is not None and sys.stderr.isatty():
-            shown = "".join(letter if letter.isprintable() else "?" for letter in text)
-            print(f"\r\x1b[K{shown}", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{printable(text)}", file=sys.stderr, flush=True)

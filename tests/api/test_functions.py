@@ -14,6 +14,7 @@ import cdxmill
 from cdxmill import Failure, InputError, UsageError
 
 from ..conftest import RunCdxmill
+from ..material.clusters import write_raw_cluster
 
 
 @pytest.fixture
@@ -215,3 +216,17 @@ def test_a_closed_cluster_answers_no_more(pywb_warcs: Path, tmp_path: Path) -> N
 def test_the_garbage_collector_is_left_as_it_was(pywb_warcs: Path, tmp_path: Path) -> None:
     cdxmill.index(pywb_warcs / "iana.warc.gz", output=tmp_path / "cdx", processes=1)
     assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.parametrize("broken", [b"{", b'{"url": %b}' % (b"[" * 5000), b"x y"])
+def test_a_line_that_cannot_be_parsed_is_an_input_error(broken: bytes, tmp_path: Path) -> None:
+    sound = b'com,a)/ 2020 {"url": "u"}'
+    folder = write_raw_cluster(tmp_path / "C", [sound, b"com,a)/ 2021 " + broken])
+    found = cdxmill.lookup(folder, "a.com")
+    assert next(found)["url"] == "u"
+    with pytest.raises(InputError):
+        next(found)
+    with pytest.raises(InputError):
+        list(cdxmill.lookup_many(folder, ["a.com"]))
+    with cdxmill.Cluster(folder) as cluster, pytest.raises(InputError):
+        list(cluster.lookup("a.com"))

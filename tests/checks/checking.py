@@ -21,7 +21,7 @@ class Told(Failures):
         super().__init__()
         self.lines: list[str] = []
 
-    def note(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self.lines.append(text)
 
 
@@ -61,4 +61,5 @@ def make(folder: Path) -> Path:
         b"%b\t%b\n" % (path.name.encode(), path.name.encode()) for path in shard_files(folder / "C")
     )
     (folder / "C/cluster.loc").write_bytes(located)
+    (folder / "C/.finished.json").unlink()  # not a file of the cluster
     return folder

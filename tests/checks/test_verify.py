@@ -96,6 +96,7 @@ def test_a_good_cluster_passes_and_the_command_says_what_it_did(
     done = run_cdxmill("verify", cluster)
     assert done.returncode == 0
     assert b"lines, offsets and order were checked (a check of every byte needs cluster.json)" in done.stderr
+    assert done.stderr.endswith(b"; it is not proven that the cluster is complete\n")
     assert run_cdxmill("verify", "-q", cluster).stderr == b""
 
 

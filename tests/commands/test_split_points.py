@@ -21,7 +21,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.stages.zipnum.split_blocks import mark_blocks, pick_marks
 from tests.storage.range_server import serving
 
-from ..material.cdx_files import many_lines, write_gzip
+from ..material.cdx_files import many_lines, write_gzip, write_plain
 from ..material.clusters import shards_of
 
 if TYPE_CHECKING:
@@ -140,7 +140,18 @@ def test_the_last_block_of_a_shard_counts_with_its_number_of_lines() -> None:
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(b"garbage\n", "line 1: "), (b"b 1\tc\t0\t1\t1\na 1\tc\t1\t1\t2\n", "line 2 is out of order")],
+    [
+        (b"garbage\n", "line 1: not a line of a ZipNum index"),
+        (b"b 1\tc\t0\t1\t1\na 1\tc\t1\t1\t2\n", "line 2: out of order"),
+        (b"a 1\tc\t0\t1\t1\nb 1\tc\t1\t1\t3\n", "line 2: b'b 1' has the number 3, expected 2"),
+        (
+            b"a 1\tc\t0\t1\nb 1\tc\t7\t1\n",
+            "line 2: b'b 1' is at 7 of its shard, but the block before ends at 1",
+        ),
+        (b"a 1\tc\t0\t1\t1\nb 1\tc\t1\t1", "is truncated: its last line has no line end"),
+        (b"a 1\tc\t0\t1\t1\x0eb 1\tc\t1\t1\t2\n", "line 1: not a line of a ZipNum index"),
+        (b"a 1\tc\t0\t1\t1\nb 1\tc\t1\t\n", "line 2: not a line of a ZipNum index"),
+    ],
 )
 def test_a_corrupt_index_is_reported_in_one_line(
     content: bytes, reason: str, tmp_path: Path, run_cdxmill: RunCdxmill
@@ -151,3 +162,19 @@ def test_a_corrupt_index_is_reported_in_one_line(
     assert reason in done.stderr.decode()
     assert done.stderr.count(b"\n") == 1
     assert not (tmp_path / "s.txt").exists()
+
+
+def test_an_index_that_misses_its_last_lines_is_reported(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    lines = write_plain(tmp_path / "a.cdxj", many_lines(300))
+    assert (
+        run_cdxmill("zipnum", "-q", "-s", "2", "--numlines", "10", "-o", tmp_path / "C", lines).returncode
+        == 0
+    )
+    index = tmp_path / "C/cluster.idx"
+    index.write_bytes(b"".join(index.read_bytes().splitlines(keepends=True)[:-1]))
+    for reason in ("blocks, but", "but the shard has"):
+        done = run_cdxmill(
+            "split-points", "--from-cluster", tmp_path / "C", "-s", "2", "-o", tmp_path / "s.txt"
+        )
+        assert (done.returncode, reason in done.stderr.decode()) == (1, True), done.stderr
+        (tmp_path / "C/cluster.json").unlink(missing_ok=True)

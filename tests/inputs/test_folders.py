@@ -343,3 +343,16 @@ def test_cdx_files_of_a_folder_are_found_and_others_are_counted(folder: Path) ->
     failures = Failures()
     assert find_cdx_files(["x"], failures) == ["x/a.cdx", "x/b.CDXJ.gz"]
     assert failures.count == 0
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb"])
+@pytest.mark.parametrize("command", ["build", "zipnum"])
+def test_a_cluster_is_not_built_where_cluster_loc_cannot_point(
+    command: str, name: str, folder: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (folder / name).mkdir()
+    for cwd, output in ((folder, f"{name}/C"), (folder / name, "C")):
+        done = run_cdxmill(command, "-s", "1", "-o", output, folder / "in", cwd=cwd)
+        assert done.returncode == 2
+        assert b"cluster.loc cannot have a path with a tab or a line end" in done.stderr
+    assert list((folder / name).iterdir()) == []

@@ -195,7 +195,7 @@ def test_absent_and_unreadable_files_are_named_and_cost_nothing_else(
     done = run_cdxmill("zipnum", "-q", "-o", tmp_path / "C", "-s", "1", *bad, folder, good)
     assert done.returncode == 1
     lines = done.stderr.decode().splitlines()
-    assert {line.split(": ")[0] for line in lines} == set(map(str, bad))
+    assert {line.split(": ")[0] for line in lines} == set(map(str, [*bad, folder]))
     assert f"{bad[1]}: no file matches; check the pattern" in lines
     check_cluster(tmp_path / "C", sort_unique([good]))
 

@@ -86,3 +86,24 @@ def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=reason):
             cdx_inputs([str(tmp_path / absent)], NO_RUNNER)
+
+
+@pytest.mark.parametrize(
+    "name", ["cdx-00000.gz", "part-00002", "cluster.idx", "splits.txt", "cluster.json", "x"]
+)
+def test_only_what_a_failed_job_left_is_deleted(name: str, tmp_path: Path) -> None:
+    """Shards without a report are not of a job of cdxmill (issue 14)."""
+    from cdxmill.jobs.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.zipnum_on_hadoop import clear
+
+    folder = tmp_path / "C"
+    folder.mkdir()
+    (folder / name).write_bytes(b"mine")
+    with pytest.raises(UsageError, match="holds "):
+        clear(RemoteFolder(folder.as_uri(), None))
+    assert (folder / name).read_bytes() == b"mine"
+    (folder / name).unlink()
+    for left in ("_report-00000", "cdx-00000.gz", "part-00000", "cluster.idx", "splits.txt"):
+        (folder / left).write_bytes(b"of a job that failed")
+    clear(RemoteFolder(folder.as_uri(), None))
+    assert list(folder.iterdir()) == []

@@ -86,7 +86,8 @@ def clusters(
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    """Its files; without the record of the run, which has the paths of the inputs as they were named."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".finished.json"}
 
 
 def test_every_file_of_the_cluster_equals_the_local_engines(clusters: Clusters) -> None:
@@ -132,7 +133,7 @@ def test_bad_inputs_are_reported_and_affect_no_others(clusters: Clusters, hard_i
         assert "; none of its lines are in the cluster: " in line
 
 
-def test_convert_numlines_and_compressor_are_used_and_old_files_are_replaced(
+def test_convert_numlines_and_compressor_are_used(
     tmp_path: Path, run_cdxmill: RunCdxmill, run_job: RunJob
 ) -> None:
     lines = [f"com,a)/{number:03d} 2020 http://a.com/ 12 {number} a,b.warc.gz" for number in range(50)]
@@ -153,12 +154,36 @@ def test_convert_numlines_and_compressor_are_used_and_old_files_are_replaced(
     ours = run_cdxmill("zipnum", "-o", tmp_path / "a", "--splits", tmp_path / "splits.txt", *same, cdx)
     assert ours.returncode == 0, ours.stderr
     (tmp_path / "b/.run-1").mkdir(parents=True)
-    for left_behind in ("b/.run-1/.cdx-00000.gz.tmp", "b/cdx-00007.gz", "b/part-00007", "b/cluster.json"):
-        (tmp_path / left_behind).write_bytes(b"of a run that was killed, or of a larger cluster")
+    (tmp_path / "b/.run-1/.cdx-00000.gz.tmp").write_bytes(b"of a run that was killed")
     places = ["--splitfile", "splits.txt", "--output-dir", "b", "--no-output", "--shards", "2"]
     job = run_job("zipnumclusterjob", "inline", *places, *same, "six.cdx", cwd=tmp_path)
     assert (job.returncode, job.stdout) == (0, b""), job.stderr
     assert files_of(tmp_path / "b") == files_of(tmp_path / "a")
+
+
+def test_a_cluster_is_replaced_on_request_only(
+    tmp_path: Path, run_cdxmill: RunCdxmill, run_job: RunJob
+) -> None:
+    """As with `cdxmill zipnum` (issue 14): the same run is done already, another one is refused."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.cdx").write_text(f"com,{name})/ 2020 {{}}\n")
+    (tmp_path / "splits.txt").write_text("com,b)/\n")
+    places = ["--splitfile", "splits.txt", "--zipnum-dir", "C"]
+    assert run_job("zipnumclusterjob", "inline", *places, "a.cdx", cwd=tmp_path).returncode == 0
+    before = files_of(tmp_path / "C")
+    (tmp_path / "C/mine.txt").write_bytes(b"mine")
+    again = run_job("zipnumclusterjob", "inline", *places, "a.cdx", cwd=tmp_path)
+    assert (again.returncode, b"C: 1 line in 1 block" in again.stderr) == (0, True), again.stderr
+    assert run_cdxmill("zipnum", "--splits", "splits.txt", "-o", "C", "a.cdx", cwd=tmp_path).returncode == 0
+    other = run_job("zipnumclusterjob", "inline", *places, "b.cdx", cwd=tmp_path)
+    assert (other.returncode, other.stderr.count(b"\n")) == (2, 1)
+    assert b"already has a cluster of other inputs or options" in other.stderr
+    assert files_of(tmp_path / "C") == {**before, "mine.txt": b"mine"}
+    done = run_job("zipnumclusterjob", "inline", "--replace", *places, "b.cdx", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert gzip.decompress((tmp_path / "C/cdx-00001.gz").read_bytes()) == b"com,b)/ 2020 {}\n"
+    assert files_of(tmp_path / "C")["mine.txt"] == b"mine"
+    assert {path.name for path in tmp_path.iterdir()} == {"C", "a.cdx", "b.cdx", "splits.txt"}
 
 
 @pytest.mark.parametrize(

@@ -77,17 +77,23 @@ def test_a_killed_zipnum_is_not_finished_and_run_again_ends_with_the_same_bytes(
     assert not (folder / ".work").exists()
 
 
-def test_a_finished_cluster_is_unfinished_while_it_is_built_again(
-    inputs: list[Path], uninterrupted: dict[str, bytes], run_cdxmill: RunCdxmill, tmp_path: Path
+@pytest.mark.parametrize("moment", [".C.new/.work/shard-*.json", ".C.new/cluster.idx"])
+def test_a_finished_cluster_stays_while_it_is_replaced(
+    moment: str, inputs: list[Path], uninterrupted: dict[str, bytes], run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     folder = tmp_path / "C"
     run_cdxmill("zipnum", "-o", folder, "-s", "2", *inputs)
-    assert (folder / "cluster.json").exists()
-    call: list[str | Path] = ["zipnum", "-o", folder, *SLOWLY, *inputs]
-    stopped_at(folder, ".work/shard-*.json", call)
-    assert [name for name in FINISHED if (folder / name).exists()] == []
+    before = published(folder)
+    call: list[str | Path] = ["zipnum", "--replace", "-o", folder, *SLOWLY, *inputs]
+    stopped_at(tmp_path, moment, call)
+    if moment != ".C.new/cluster.idx":  # then it may be switched before it is killed
+        assert published(folder) == before
+        made = {path: path.stat().st_mtime_ns for path in (tmp_path / ".C.new").glob("cdx-*")}
+        assert run_cdxmill("zipnum", "-o", folder, *SLOWLY, *inputs).returncode == 2
+        assert {path: path.stat().st_mtime_ns for path in made} == made
     assert run_cdxmill(*call).returncode == 0
     assert published(folder) == uninterrupted
+    assert [path.name for path in tmp_path.iterdir()] == ["C"]
 
 
 def test_other_options_or_inputs_do_not_go_on_from_what_is_left(
@@ -100,6 +106,7 @@ def test_other_options_or_inputs_do_not_go_on_from_what_is_left(
     changed.write_bytes(b"com,a)/ 2020 {}\n")
     assert run_cdxmill("zipnum", "-o", folder, "-s", "2", changed, *inputs[1:]).returncode == 0
     check_cluster(folder, sort_unique([changed, *inputs[1:]]))
+    shutil.rmtree(folder)
     stopped_at(folder, ".work/shard-*.json", ["zipnum", "-o", folder, *SLOWLY, "--seed", "7", *inputs])
     assert run_cdxmill("zipnum", "-o", folder, *SLOWLY, *inputs).returncode == 0
     assert published(folder) == uninterrupted
@@ -263,7 +270,7 @@ def test_a_build_with_other_options_indexes_anew(
     for number, options in enumerate(
         [[], ["--dir-root", str(archives.parent)], ["--records", "revisit"], []]
     ):
-        done = run_cdxmill("build", "-o", tmp_path / "C", "-s", "2", *options, *few)
+        done = run_cdxmill("build", "--replace", "-o", tmp_path / "C", "-s", "2", *options, *few)
         assert done.returncode == 0, done.stderr
         run_cdxmill("build", "-o", tmp_path / str(number), "-s", "2", *options, *few)
         assert published(tmp_path / "C") == published(tmp_path / str(number))
@@ -274,7 +281,7 @@ def test_a_build_with_more_archives_indexes_only_those(
 ) -> None:
     more = pywb_warcs / "example.warc.gz"
     run_cdxmill("build", "-q", "-o", tmp_path / "C", "-s", "2", archives)
-    done = run_cdxmill("build", "-o", tmp_path / "C", "-s", "2", archives, more)
+    done = run_cdxmill("build", "--replace", "-o", tmp_path / "C", "-s", "2", archives, more)
     assert done.returncode == 0, done.stderr
     assert b"3 captures of 1 archive " in done.stderr
     assert b"24 up to date" in done.stderr

@@ -9,6 +9,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.cluster import locations
 from cdxmill.commands.lookup import lookup
+from cdxmill.commands.split_points import points_of_cluster
 from cdxmill.errors import InputError
 from cdxmill.search.query import Query
 from cdxmill.storage.places import Reach
@@ -74,3 +75,14 @@ def test_verify_reports_local_paths_of_a_remote_cluster(
     remote.server.add("/c/cluster.json", (folder / "cluster.json").read_bytes())
     assert main(["verify", "-q", remote.url]) == 1
     assert "is a local path, and the cluster is remote" in capfd.readouterr().err
+
+
+def test_a_manifest_that_cannot_be_read_is_not_taken_as_absent(remote: Remote, folder: Path) -> None:
+    absent = points_of_cluster(remote.url, 2)
+    manifest = remote.server.add("/c/cluster.json", (folder / "cluster.json").read_bytes())
+    assert points_of_cluster(remote.url, 2).blocks == absent.blocks
+    manifest.statuses = [503] * 99
+    with pytest.raises(InputError, match=r"cluster\.json: did not answer \(503\)"):
+        points_of_cluster(remote.url, 2)
+    manifest.statuses = [403]
+    assert points_of_cluster(remote.url, 2) == absent

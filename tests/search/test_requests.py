@@ -86,11 +86,11 @@ def long_index(server: RangeServer, blocks: int = 40_000) -> None:
     member = gzip.compress(b"com,host00000)/page 20200101000000 {}\n", mtime=0)
     lines = [
         b"com,host%05d)/page 20200101000000\tcdx-00000.gz\t%d\t%d\t%d\n"
-        % (number, 0, len(member), number + 1)
+        % (number, len(member) * number, len(member), number + 1)
         for number in range(blocks)
     ]
     server.add("/long/cluster.idx", b"".join(lines))
-    server.add("/long/cdx-00000.gz", member)
+    server.add("/long/cdx-00000.gz", member * blocks)
 
 
 def test_a_large_index_is_neither_read_whole_nor_twice(remote: Remote, cache: Path) -> None:

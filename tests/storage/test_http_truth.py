@@ -99,7 +99,7 @@ def test_the_end_of_a_file_of_unknown_size_is_one_if_it_is_seen_twice(
 def test_one_byte_per_range_is_given_up(server: RangeServer, file: Served, hurry: None) -> None:
     file.most = 1
     assert error_of(server.url + A) == (
-        "did not answer (the server sends 1 bytes per answer) after 8 tries; run it again"
+        "did not answer (the server sends 1 of 262137 bytes per answer) after 8 tries; run it again"
     )
 
 

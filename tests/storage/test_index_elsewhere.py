@@ -212,11 +212,14 @@ def test_manifests_elsewhere_are_read(elsewhere: str, archives: Path, run_cdxmil
 
 
 def test_what_is_absent_elsewhere_is_told(elsewhere: str, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
-    for named in (f"{elsewhere}/absent", f"{elsewhere}/absent.cdx.gz", f"{elsewhere}/*/none.cdx"):
+    for named in (f"{elsewhere}/absent", f"{elsewhere}/absent.cdx.gz"):
         done = run_cdxmill("zipnum", "-q", "-s", "2", "-o", tmp_path / "C", named)
         assert done.returncode == 1
         (line,) = done.stderr.decode().splitlines()[:-1] or done.stderr.decode().splitlines()
         assert line.startswith(f"{named}: cannot be read (")
+    done = run_cdxmill("zipnum", "-q", "-s", "2", "-o", tmp_path / "C", f"{elsewhere}/*/none.cdx")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"cdxmill: no CDX files found in {elsewhere}/*/none.cdx; ".encode())
 
 
 @pytest.mark.parametrize("url", ["https://host/out", "ftp://host/out"])

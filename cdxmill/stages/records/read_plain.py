@@ -22,6 +22,7 @@ from cdxmill.stages.records.record_errors import (
     RecordError,
 )
 from cdxmill.stages.records.resync import RECORD_START, Probe, Resync
+from cdxmill.stages.records.swallowed import swallows_records
 from cdxmill.stages.records.take_record import BLOCK_HEAD
 from cdxmill.stages.window import Window
 
@@ -94,6 +95,8 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
     block = window.get(pos + start, min(size, BLOCK_HEAD))
     if len(block) < min(size, BLOCK_HEAD):  # the file was truncated since the end of the block was read
         raise _truncated(size, len(block))
+    if not is_arc and swallows_records(window, pos + start, size, headers, block):
+        raise RecordError("the record breaks off and another one starts inside its block")
     digest = _digest(window, pos + start, headers, block, size) if wants_digest(headers) else None
     return Record(
         offset=pos,

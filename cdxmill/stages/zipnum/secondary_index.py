@@ -6,11 +6,12 @@ The first key of each page that was read is remembered, so later searches read f
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cdxmill.formats.zipnum_index import BlockRef, parse_index_line
+from cdxmill.formats.zipnum_index import BlockRef, NumberedBlock
 from cdxmill.stages.window import ReadAt
+from cdxmill.stages.zipnum.block_sequence import BlockSequence
 
 LOCAL_PAGE = 1 << 12
 """Bytes. About 40 lines; a larger page takes longer to split, and a smaller one is not read faster."""
@@ -47,20 +48,22 @@ class SecondaryIndex:
 
     def __init__(self, read_at: ReadAt, size: int, page: int = LOCAL_PAGE) -> None:
         self._read_at, self._size, self._page = read_at, size, page
+        self.check_last: Callable[[NumberedBlock], None] = lambda _: None
+        """Called with the last block of the index when `blocks` reaches it. Raises DamagedCluster if it is not the last."""
         self._starts: dict[int, _Start] = {}
         self._heads: dict[int, _Head] = {}
 
     def blocks(self, low: bytes) -> Iterator[BlockRef]:
         """All blocks from the one that may contain `low`. Raises DamagedCluster."""
-        last: BlockRef | None = None
+        sequence = BlockSequence()
         for line in self.lines(low):
-            block = _parsed(line)
-            if last is not None and block.key < last.key:
-                raise DamagedCluster(
-                    f"the index is not sorted: {_shown(block.key)} comes after {_shown(last.key)}"
-                )
+            try:
+                block = sequence.take(line)
+            except ValueError as error:
+                raise DamagedCluster(f"the index is corrupt: {error}") from None
             yield block
-            last = block
+        if sequence.last is not None:
+            self.check_last(sequence.last)
 
     def lines(self, low: bytes) -> Iterator[bytes]:
         """The lines from the last one whose key is < `low`, or from the first line if no key is."""
@@ -98,7 +101,7 @@ class SecondaryIndex:
         end = pos + len(data)
         *lines, rest = (before + data).split(b"\n")
         if rest and end >= self._size:
-            lines, rest = [*lines, rest], b""
+            raise _truncated(rest)
         keys = list(map(_key, lines))
         if keys != sorted(keys):
             raise DamagedCluster(f"the index is not sorted after {_shown(keys[0])}")
@@ -134,7 +137,7 @@ class SecondaryIndex:
             pos += len(data)
             rest += data
         if rest:
-            yield rest
+            raise _truncated(rest)
 
     def _rest_of_page(self, pos: int) -> bytes:
         """The bytes from `pos` to the end of its page."""
@@ -179,11 +182,8 @@ def _key(line: bytes) -> bytes:
     return key.replace(b"\x08\2", b"\t").replace(b"\x08\1", b"\x08") if b"\x08" in key else key
 
 
-def _parsed(line: bytes) -> BlockRef:
-    try:
-        return parse_index_line(line)
-    except ValueError as error:
-        raise DamagedCluster(f"the index is corrupt: {error}") from None
+def _truncated(line: bytes) -> DamagedCluster:
+    return DamagedCluster(f"the index is truncated: its last line has no line end, {line[-80:]!r}")
 
 
 def _shown(key: bytes) -> str:

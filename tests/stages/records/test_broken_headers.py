@@ -61,6 +61,24 @@ def test_a_gzip_member_with_a_broken_record_and_another_one(at: int) -> None:
     assert [one.offset for one in damage] == [0]
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("fields", [b"X-Id: 1\r\nX-From: http://b.com\r\n", b"X-Id: 1\r\n"])
+def test_a_header_that_breaks_off_before_any_field_of_the_standard(fields: bytes, packed: bool) -> None:
+    """A crawler writes fields of its own first."""
+    versions = (b"WARC/1.0\r\n", b"WARC/1.0\r\n" + fields)
+    broken, after = A.replace(*versions), B.replace(*versions)
+    for at in range(11, 10 + len(fields)):
+        if broken[at - 1 : at] in b": ":  # a value can be the name of a version
+            continue
+        data = broken[:at] + (B if fields == b"X-Id: 1\r\n" else after)
+        found, damage = indexed(
+            (gzip.compress(data) if packed else data) + (gzip.compress(C) if packed else C)
+        )
+        assert [one.offset for one in damage] == [0], at
+        assert [*found][-1] == "http://c.com/"
+        assert packed or found["http://b.com/"] == at
+
+
 def test_a_header_that_begins_as_one_and_ends_as_another() -> None:
     begin, end = A.index(b"WARC-Date"), B.index(b"WARC-Record-ID")
     found, damage = indexed(A[:begin] + B[B.index(b"WARC-Target-URI") :] + C)
