@@ -103,9 +103,11 @@ def open_output(
     mend(place, failures.note)
     with ExitStack() as locks:
         finished = check_output(place, run, replace, points)
-        if finished is None:
+        if finished is None or (place / LOCK).exists():
             locks.enter_context(hold(place, failures.note))
             finished = check_output(place, run, replace, points)  # again: from now on nobody else writes
+            if finished is not None:  # its run was killed before it had deleted these
+                shutil.rmtree(place / WORK, ignore_errors=True)
         work = place
         if finished is None and (place / MANIFEST).exists():
             work = mark(place)
