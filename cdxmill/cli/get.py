@@ -46,7 +46,7 @@ class GetArguments:
             metavar="LOCATION",
             help="Where the archives are: a directory, a URL prefix, or a path index (a text file; each line: file"
             " name, tab, path or URL)."
-            " Default: file names in index lines are paths or URLs.",
+            " Default: the current directory. Absolute paths and URLs in index lines must be below LOCATION.",
         ),
     ] = None
     headers: Annotated[

@@ -14,10 +14,10 @@ from cdxmill.commands.index_one import IndexOptions
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, check_inputs, summary_of, write_cluster
 from cdxmill.errors import InputError
 from cdxmill.inputs.existing_outputs import Rule, up_to_date
-from cdxmill.inputs.failure_list import FAILURES
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity, unique_names
-from cdxmill.inputs.output_record import OUTPUTS, link_outputs
+from cdxmill.inputs.output_record import link_outputs
+from cdxmill.inputs.own_records import FAILURES, OUTPUTS
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes, human_seconds

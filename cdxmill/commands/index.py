@@ -12,10 +12,11 @@ from typing import IO, NamedTuple
 from cdxmill.commands.index_one import IndexOptions, IndexResult, IndexTask, index_one, with_header
 from cdxmill.errors import UsageError
 from cdxmill.inputs.existing_outputs import Rule, plan_outputs
-from cdxmill.inputs.failure_list import BESIDE, FAILURES, forget
+from cdxmill.inputs.failure_list import forget
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
-from cdxmill.inputs.output_record import OUTPUTS, end_last_row
+from cdxmill.inputs.output_record import end_last_row
+from cdxmill.inputs.own_records import BESIDE, FAILURES, OUTPUTS
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks

@@ -14,7 +14,8 @@ from cdxmill.formats.capture_fields import parse_fields
 from cdxmill.inputs.failure_list import failed_in, failures_beside
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
-from cdxmill.inputs.output_record import OUTPUTS, Made, OutputRecord, Settings
+from cdxmill.inputs.output_record import Made, OutputRecord, Settings
+from cdxmill.inputs.own_records import OUTPUTS
 from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.storage.choose import ask_all, exists, file_size, is_newer, is_remote, open_ranges, status
 

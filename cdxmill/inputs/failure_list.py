@@ -11,14 +11,11 @@ from pathlib import Path
 
 from cdxmill.formats.tsv_row import format_row, parse_row
 from cdxmill.inputs.output_names import identity
+from cdxmill.inputs.own_records import BESIDE, FAILURES
 from cdxmill.running.failures import Failure
 from cdxmill.storage.choose import PathOrUrl
 from cdxmill.storage.choose import write_atomic as write_anywhere
 from cdxmill.storage.local import append_rows, stopping, write_atomic
-
-FAILURES = "failures.tsv"
-BESIDE = ".failures"
-"""Ending of the list of failures beside a remote output: several machines cannot append to one file there."""
 
 
 def failures_beside(output: PathOrUrl) -> str:

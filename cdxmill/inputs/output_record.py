@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.formats.tsv_row import parse_row
+from cdxmill.inputs.own_records import OUTPUTS
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.storage.local import append_rows, make_folder, stopping
 from cdxmill.version import __version__
 
-OUTPUTS = ".outputs.tsv"
 _TAIL = 8
 """Bytes at the end of a gzip file: the CRC32 and the length of its last member."""
 

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections import Counter
 
+from cdxmill.inputs.own_records import is_own_record
 from cdxmill.running.quantities import count
 
 SHARD = "shard of a cluster"
@@ -34,8 +35,9 @@ class Skipped:
         self._folders[folder] = None
 
     def add_file(self, folder: str, path: str) -> None:
-        """Count a file by the ending of its name."""
-        self.add(folder, kind_of(path))
+        """Count a file by the ending of its name. The records that `index` keeps beside its outputs are no inputs."""
+        if not is_own_record(path):
+            self.add(folder, kind_of(path))
 
     def __bool__(self) -> bool:
         """Whether anything was skipped."""

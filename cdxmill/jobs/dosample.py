@@ -15,7 +15,7 @@ from argparse import ArgumentParser
 from cdxmill.commands.split_points import points_of_cluster
 from cdxmill.errors import CdxmillError, UsageError
 from cdxmill.jobs.sample_job import SampleCDXJob
-from cdxmill.jobs.seqfileutils import write_split_files
+from cdxmill.jobs.seqfileutils import check_split_files_absent, write_split_files
 from cdxmill.messages import say
 
 
@@ -42,10 +42,13 @@ def from_cluster() -> int:
         default="splits.seq",
         help="SequenceFile to write, with a .txt file beside it (default: splits.seq)",
     )
+    parser.add_argument("--replace", action="store_true", help="replace existing files")
     options, _ = parser.parse_known_args()
     try:
         if options.shards < 1:
             raise UsageError(f"invalid --shards {options.shards}: expected a number >= 1")
+        if not options.replace:
+            check_split_files_absent(options.splitfile)
         found = points_of_cluster(options.from_cluster, options.shards)
         write_split_files(found.points, options.splitfile)
     except CdxmillError as error:

@@ -24,7 +24,7 @@ from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.node_tasks import format_points, format_sample, parse_points, read_sample
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.sample_options import SampleJobOptions, add_options, parse_options
-from cdxmill.jobs.seqfileutils import write_split_files
+from cdxmill.jobs.seqfileutils import check_split_files_absent, write_split_files
 from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.messages import say
 from cdxmill.running.processes import processes_by_default
@@ -71,6 +71,13 @@ class SampleCDXJob(StreamJob):
     def sample_options(self) -> SampleJobOptions:
         """The parsed options. Raises UsageError."""
         return parse_options(self.options)
+
+    def make_runner(self) -> RunnerLike:
+        """mrjob's runner for this job. Raises UsageError, also if a split file exists."""
+        options = self.sample_options
+        if options.splitfile and not options.replace:
+            check_split_files_absent(options.splitfile)
+        return super().make_runner()
 
     def list_work(self) -> Iterator[SampleWork]:
         """Groups of files, and how to sample each."""

@@ -19,6 +19,7 @@ class SampleJobOptions:
     size: int
     seed: int
     splitfile: str | None
+    replace: bool
     output_dir: str | None
 
 
@@ -33,6 +34,7 @@ def add_options(add: AddOption) -> None:
     )
     add("--seed", type=int, default=0, help="Seed of the sample. Equal seeds give equal split points.")
     add("--splitfile", help="Write the split points to this SequenceFile, and to a .txt file beside it.")
+    add("--replace", action="store_true", help="Replace an existing --splitfile.")
 
 
 def parse_options(options: Namespace) -> SampleJobOptions:
@@ -45,5 +47,6 @@ def parse_options(options: Namespace) -> SampleJobOptions:
         size=options.shards * options.scaler,
         seed=options.seed,
         splitfile=options.splitfile,
+        replace=options.replace,
         output_dir=options.output_dir,
     )

@@ -32,6 +32,8 @@ _OWN_S3 = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 """Set if S3 is the user's own service."""
 _THIS_MACHINE = ("", "localhost")
 
+SMALL = 256 << 20
+"""Bytes of the largest file that is held in memory: a list of archives, cluster.json, cluster.loc, the part of a shard."""
 _AT_A_TIME = 16
 """Small requests that are sent at a time. They mostly wait for the network."""
 
@@ -67,9 +69,16 @@ def open_ranges(path: str) -> AbstractContextManager[Callable[[int, int], bytes]
 
 
 def read_bytes(path: PathOrUrl) -> bytes:
-    """The content of a small file. Raises as `open_ranges` does."""
+    """The content of a small file. Raises as `open_ranges` does, and InputError if it is larger than SMALL."""
+    data = bytearray()
     with open_ranges(str(path)) as read_at:
-        return b"".join(pieces(read_at))
+        for piece in pieces(read_at):
+            data += piece
+            if len(data) > SMALL:
+                raise InputError(
+                    str(path), f"has more than {SMALL >> 20} MiB, where a small file is expected"
+                )
+    return bytes(data)
 
 
 def pieces(read_at: Callable[[int, int], bytes], size: int = 4 << 20) -> Iterator[bytes]:
@@ -134,14 +143,15 @@ def is_newer(output: PathOrUrl, source: str) -> bool:
 
     An empty file was left by a power cut: a finished output is never empty.
     The time of the source is not compared if the source is an HTTP file, or if it is remote and the output is
-    local. Remote archives are not rewritten, and one request for each would make a rerun slow.
+    local. Remote archives are not rewritten, and one request for each would make a rerun slow. False if the source
+    cannot be read. Raises InputError if the storage of the output gives no answer.
     """
+    made = status(output)
+    if made is None or not made.size:
+        return False
+    if scheme_of(source) in HTTP or (is_remote(source) and not is_remote(str(output))):
+        return True
     try:
-        made = status(output)
-        if made is None or not made.size:
-            return False
-        if scheme_of(source) in HTTP or (is_remote(source) and not is_remote(str(output))):
-            return True
         since = status(source)
     except InputError:
         return False

@@ -17,7 +17,6 @@ from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.local import stopping
 from cdxmill.storage.patience import PROGRESS, Tries, TryAgain, persistently
-from cdxmill.storage.refusals import DOWNLOAD
 
 _SPOOL = Path(tempfile.gettempdir())
 
@@ -128,7 +127,7 @@ class _Whole:
         self._file = file
         self._answer: BaseHTTPResponse | None = answer
         self._coming = self._content(answer, 0)
-        self._have, self._ended = 0, False
+        self._have, self._ended, self._end = 0, False, -1
         self._lock = Lock()
         try:
             with stopping(_SPOOL):
@@ -178,14 +177,18 @@ class _Whole:
             raise TryAgain("connection lost")
         if self._file.size is not None and self._have > self._file.size:
             raise InputError(self._file.url, "has changed while it was read", "run it again")
+        if not self._is_sure(self._answer) and self._end != self._have:
+            self._end = self._have
+            raise TryAgain("the server reports no size, so the end is asked for again")
         self._ended = True
+
+    def _is_sure(self, answer: BaseHTTPResponse) -> bool:
+        """Whether a truncated answer would have been noticed. Without a size, an end is sure if it is seen twice."""
+        is_chunked = answer.headers.get("Transfer-Encoding", "").lower().endswith("chunked")
+        return self._file.size is not None or is_chunked
 
     def _content(self, answer: BaseHTTPResponse, start: int) -> Iterator[bytes]:
         """Yield the file's bytes from `start` on."""
-        is_chunked = answer.headers.get("Transfer-Encoding", "").lower().endswith("chunked")
-        if self._file.size is None and not is_chunked:
-            reason = "the server reports no size, so a truncated answer would not be noticed"
-            raise InputError(self._file.url, reason, DOWNLOAD)
         for piece in pieces_of(self._file.url, answer):
             rest = piece[start:]
             start -= len(piece) - len(rest)

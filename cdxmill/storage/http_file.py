@@ -5,6 +5,7 @@ from __future__ import annotations
 import email.utils
 import re
 import time
+from contextlib import closing
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
@@ -12,6 +13,7 @@ import urllib3
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
+from cdxmill.storage.bodies import piece_of
 from cdxmill.storage.connections import RefusedPlace, connections, give_back, is_inside
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.patience import TryAgain, patience
@@ -58,6 +60,7 @@ class HttpFile:
         self._start = self._location = (url, reach_of(url))
         self._version: Version | None = None
         self._encoding: str | None = None
+        self._seen = 0
 
     def ask(self, first: int | None = None, last: int | None = None) -> BaseHTTPResponse:
         """Ask for the bytes from `first` to `last`, or for the whole file. The body of the answer is unread.
@@ -148,13 +151,22 @@ class HttpFile:
         if first is None:
             raise TryAgain("416 for the whole file")
         if not self.size:  # unknown, or said to be empty: the whole file says it again
-            self.ask().close()
-        if self.size is None:
-            raise InputError(
-                self.url, f"the server answers 416 for byte {first} and reports no size", DOWNLOAD
-            )
-        if first < self.size:
+            with closing(self.ask()) as whole:
+                if first == 0 and self.size is None and not piece_of(self.url, whole, 1):
+                    return
+        if self.size is None and not self._ends_before(first):
+            raise TryAgain(f"416 for byte {first}")
+        if self.size is not None and first < self.size:
             raise TryAgain(f"416 for byte {first} of {self.size}")
+
+    def _ends_before(self, first: int) -> bool:
+        """Whether a file of unknown size ends before byte `first`: a range over its end is answered with less."""
+        answer, _ = self._follow({**_HEADERS, "Range": f"bytes={first - 1}-{first}"})
+        got = range_of(answer)
+        answer.close()
+        if answer.status == 416:  # true, unless it has sent the byte before
+            return first > self._seen
+        return answer.status == 206 and got == (first - 1, first - 1)
 
     def _check_content(self, answer: BaseHTTPResponse, first: int | None, last: int | None) -> None:
         self._check_encoding(answer)
@@ -182,6 +194,7 @@ class HttpFile:
         length = answer.headers.get("Content-Length", str(got[1] - first + 1))
         if length != str(got[1] - first + 1):
             raise TryAgain(f"the server sent {length[:20]} bytes for bytes {first}-{got[1]}")
+        self._seen = max(self._seen, got[1] + 1)
 
     def _check_encoding(self, answer: BaseHTTPResponse) -> None:
         """Raise an error if the body may not be the stored bytes. Some servers report the encoding of a .gz file."""

@@ -52,6 +52,8 @@ def open_ranges(path: str) -> Iterator[Callable[[int, int], bytes]]:
             raise
     except OSError as error:
         raise _input_error(path, error) from None
+    except ValueError:  # a NUL, or half of a surrogate pair
+        raise AbsentError(path, "cannot be read (no file can have this name)", "check the path") from None
 
     def read_at(offset: int, size: int) -> bytes:
         try:
@@ -190,7 +192,7 @@ def file_size(path: str) -> int:
     """The size of a file in bytes; 0 if it is unknown."""
     try:
         return Path(path).stat().st_size
-    except OSError:
+    except (OSError, ValueError):
         return 0
 
 
@@ -198,7 +200,7 @@ def status(path: str) -> Entry | None:
     """The size and time of a file or folder; None if it does not exist. Raises InputError if that is unknown."""
     try:
         return _entry(Path(path).stat())
-    except ValueError:  # a NUL in the name
+    except ValueError:  # no file can have this name
         return None
     except OSError as error:
         if error.errno in _ABSENT:
@@ -211,7 +213,7 @@ def list_folder(path: str) -> dict[str, Entry]:
     try:
         with os.scandir(path) as found:
             items = list(found)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: no file can have this name
         return {}
     except OSError as error:
         raise _input_error(path, error) from None

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.jobs.seqfileutils import main as convert
 from cdxmill.storage.local import write_atomic
 
 LINES = b"".join(b"com,a)/%03d 2020 {}\n" % number for number in range(100))
@@ -53,6 +54,35 @@ def test_an_empty_file_is_written(call: list[str], tmp_path: Path) -> None:
 def test_a_folder_is_wrong_usage(call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*call, "-o", str(tmp_path)]) == 2
     assert "is a directory" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("from_cluster", [True, False])
+def test_dosample_does_not_overwrite_a_split_file(from_cluster: bool, cdx: Path, tmp_path: Path) -> None:
+    cluster, splits = tmp_path / "C", tmp_path / "s.seq"
+    call = [sys.executable, str(ROOT / "jobs/dosample.py"), "--shards", "2", "--splitfile", str(splits)]
+    if from_cluster:
+        options = ["-q", "-p", "1", "-s", "1", "--numlines", "10", "-o", str(cluster)]
+        assert main(["zipnum", *options, str(cdx)]) == 0
+        call += ["--from-cluster", str(cluster)]
+    else:
+        call += ["--no-conf", "-r", "inline", str(cdx)]
+    (tmp_path / "s.txt").write_bytes(b"mine")
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, b"s.txt: already exists; use --replace" in done.stderr) == (2, True)
+    assert not splits.exists()
+    subprocess.run([*call, "--replace"], cwd=tmp_path, capture_output=True, check=True)
+    assert splits.exists()
+    assert (tmp_path / "s.txt").read_bytes() != b"mine"
+
+
+def test_seqfileutils_does_not_overwrite_a_file(tmp_path: Path) -> None:
+    text, other = tmp_path / "s.txt", tmp_path / "s.seq"
+    text.write_bytes(b"com,a)/ 2020\n")
+    other.write_bytes(b"mine")
+    assert convert(["--copyfrom", str(text), str(other)]) == 2
+    assert other.read_bytes() == b"mine"
+    assert convert(["--copyfrom", str(text), str(other), "--replace"]) == 0
+    assert other.read_bytes().startswith(b"SEQ")
 
 
 def test_a_pipe_is_written_and_stays(tmp_path: Path) -> None:

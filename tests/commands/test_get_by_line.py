@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
 
 from cdxmill.cli.main import main
@@ -158,3 +159,29 @@ def test_a_line_with_an_impossible_location_is_an_error_of_its_own(
     assert main(["verify", "-q", "--archives", str(tmp_path), cluster]) == 1
     assert main(["lookup", cluster, "http://a.com/", "--resolve-revisits", "--output", "text"]) in (0, 1)
     assert "internal error" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("location", ["a\0b", "\xff\xfe", "/absent\0", "x" * 300, "\n", "/"])
+def test_locations_of_shards_that_no_file_can_have_are_an_error(
+    location: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cluster = cluster_of(tmp_path, b'com,a)/ 20210101000000 {"url": "http://a.com/"}')
+    shard = tmp_path / "L" / "cdx-00000.gz"
+    shard.rename(tmp_path / "moved")
+    (tmp_path / "L" / "cluster.loc").write_bytes(b"cdx-00000.gz\t" + location.encode("latin-1") + b"\n")
+    for command in (["lookup", cluster, "a.com"], ["get", cluster, "a.com"], ["verify", "-q", cluster]):
+        assert main(command) == 1
+        assert "internal error" not in capfd.readouterr().err
+
+
+def test_a_payload_that_cannot_be_decoded_to_its_end_is_an_error(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    block = b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n" + brotli.compress(b"text " * 9000)[:-5]
+    head = b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.com/\r\nContent-Length: %d\r\n\r\n"
+    cluster = built(tmp_path, head % len(block) + block + b"\r\n\r\n")
+    capfdbinary.readouterr()
+    assert main(["get", cluster, "a.com", "--archives", str(tmp_path), "--payload", "--decode"]) == 1
+    (line,) = capfdbinary.readouterr().err.splitlines()
+    assert line.endswith(b"a.warc@0: the payload is truncated within its compressed data")
+    assert main(["get", cluster, "a.com", "--archives", str(tmp_path), "--payload"]) == 0

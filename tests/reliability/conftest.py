@@ -1,12 +1,15 @@
-"""The sources of all archives here."""
+"""The sources of all archives here. bench/ is not installed, so the checkout is added to the search path."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from .sources import Source, arc_source, warc_source
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Some crash points of each command that writes. `crash_points.py` tries all of them."""
+"""Some crash points of each command that writes. `python -m bench.crash` tries all of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.crash.__main__ import all_points, findings, without_fault
+from bench.crash.runs import CrashBench
+from bench.crash.scenarios import all_scenarios
+
 from ..material.processes import COMMAND
-from .crash_points import all_points, findings, without_fault
-from .crash_runs import CrashBench
-from .crash_scenarios import all_scenarios
 
 POINTS = 4
 

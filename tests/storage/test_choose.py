@@ -14,6 +14,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.errors import InputError, UsageError
+from cdxmill.storage import choose
 from cdxmill.storage.choose import (
     ask_all,
     check_libraries,
@@ -209,3 +210,23 @@ def test_after_an_error_other_requests_are_neither_waited_for_nor_sent(error: Ba
     assert time.monotonic() - start < 30
     released.set()
     assert len(asked) <= 1 + 1 + 16
+
+
+def test_a_file_that_is_too_large_to_be_a_small_one_is_refused(
+    server: RangeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choose, "SMALL", 5 << 20)
+    server.add("/cluster.json", bytes(9 << 20)).surplus = bytes(1 << 20)
+    with pytest.raises(InputError, match="has more than 5 MiB, where a small file is expected"):
+        read_bytes(server.url + "/cluster.json")
+    assert len(server.seen) == 3, "the first byte, and two pieces of 4 MiB"
+
+
+def test_an_output_that_cannot_be_asked_for_is_not_taken_as_absent(
+    server: RangeServer, hurry: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
+    server.add("/bucket/a.cdx.gz", b"lines").statuses = [503] * 99
+    (tmp_path / "a.warc.gz").touch()
+    with pytest.raises(InputError, match=r"did not answer \(503\) after 8 tries"):
+        is_newer("s3://bucket/a.cdx.gz", str(tmp_path / "a.warc.gz"))

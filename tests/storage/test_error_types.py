@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
+from cdxmill.storage import local
 from cdxmill.storage.choose import exists, open_ranges
 
 from .name_node import name_node
@@ -143,3 +144,12 @@ def test_errors_keep_their_type_from_process_to_process(tmp_path: Path) -> None:
         pytest.raises(AbsentError, match="No such file"),
     ):
         workers.submit(raise_absent, str(tmp_path / "absent")).result()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "/\0", "a\ud800"])
+def test_a_name_that_no_file_can_have_is_absent(name: str) -> None:
+    error = error_of(name)
+    assert (type(error), error.reason) == (AbsentError, "cannot be read (no file can have this name)")
+    assert local.status(name) is None
+    assert local.list_folder(name) == {}
+    assert local.file_size(name) == 0

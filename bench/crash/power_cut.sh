@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A power cut some seconds after a command has ended: what is on the disk then, and what reruns make of it.
 #
-#   tests/reliability/power_cut.sh CDXMILL ARCHIVES WORK [SECONDS]
+#   bench/crash/power_cut.sh CDXMILL ARCHIVES WORK [SECONDS]
 #
 # Needs root and loop devices. ARCHIVES has pywb's sample archives. WORK/img is an ext4 with default options. Its bytes
 # SECONDS (7) after the end of a command are what a power cut leaves: the journal has the names of files, but the data of

@@ -1,9 +1,8 @@
-#!/usr/bin/env python3
 """The Nth operation of a command on files fails, or the command is killed there. What is left, and what a rerun makes of it.
 
-    python -m tests.reliability.crash_points CDXMILL ARCHIVES WORK [--count N] [--seed N] [--only SCENARIO,...]
+    python -m bench.crash CDXMILL ARCHIVES WORK [--count N] [--seed N] [--only SCENARIO,...]
 
-ARCHIVES has pywb's sample archives. For each scenario of crash_runs.py, N points are drawn from all operations and faults:
+ARCHIVES has pywb's sample archives. For each scenario of scenarios.py, N points are drawn from all operations and faults:
 
     EXIT     exit status 0 with other outputs than a run without faults, or a status other than 0, 1 and 3
     MESSAGE  no line on stderr, a traceback or an internal error
@@ -24,8 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from .crash_runs import READS, WRITES, CrashBench, Done
-from .crash_scenarios import Scenario, all_scenarios
+from bench.crash.runs import READS, WRITES, CrashBench, Done
+from bench.crash.scenarios import Scenario, all_scenarios
 
 KILLS = ("kill", "killafter", "shortkill", "group")
 _WRITE_FAULTS = (*KILLS, "short", "ENOSPC", "ENOSPC+", "EIO", "EIO+", "EDQUOT+", "EACCES")

@@ -1,4 +1,4 @@
-"""The commands of crash_points.py: on a fresh or an older output, with one and two processes."""
+"""The commands of `python -m bench.crash`: on a fresh or an older output, with one and two processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .crash_runs import CrashBench
+from bench.crash.runs import CrashBench
 
 _ONE, _TWO = ["-p", "1"], ["-p", "2"]
 _REPLACE = ["--replace"]

@@ -1,0 +1,76 @@
+"""A remote cluster's cluster.loc leads only to remote places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdxmill.cli.main import main
+from cdxmill.cluster import locations
+from cdxmill.commands.lookup import lookup
+from cdxmill.errors import InputError
+from cdxmill.search.query import Query
+from cdxmill.storage.places import Reach
+
+from .conftest import ALL, Remote
+
+WANTED = [line for line in ALL if line.startswith(b"com,")]
+
+
+def relocate(remote: Remote, folder: Path, place: str) -> None:
+    """Remove the shards beside the index; cluster.loc says that they are below `place`."""
+    rows = []
+    for shard in sorted(folder.glob("cdx-*.gz")):
+        del remote.server.files[f"/c/{shard.name}"]
+        rows.append(f"{shard.name}\t{place}/{shard.name}\n")
+    remote.server.add("/c/cluster.loc", "".join(rows).encode())
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_a_remote_cluster_does_not_lead_to_local_files(remote: Remote, folder: Path, scheme: str) -> None:
+    relocate(remote, folder, f"{scheme}{folder}")
+    with pytest.raises(InputError) as caught:
+        list(lookup(remote.url, "*.com"))
+    assert caught.value.reason == "cannot be read (404 Not Found)"
+    assert caught.value.hint == (
+        f"cluster.loc names {scheme}{folder}/cdx-00000.gz, which is a local path, and the cluster is remote;"
+        " if you trust it, use --shard-index-loc"
+    )
+    assert list(lookup(remote.url, "*.com", Query(shard_rule=("^.*", f"{folder}/")))) == WANTED
+
+
+@pytest.mark.parametrize("place", ["http://169.254.169.254/c", "http://[fe80::1]/c"])
+def test_no_cluster_leads_to_a_link_local_address(remote: Remote, folder: Path, place: str) -> None:
+    for shard in folder.glob("cdx-*.gz"):
+        (folder / "cluster.loc").write_text(f"{shard.name}\t{place}/{shard.name}\n")
+    relocate(remote, folder, place)
+    for shard in sorted(folder.glob("cdx-*.gz")):
+        shard.unlink()
+    for cluster in (remote.url, folder):
+        with pytest.raises(InputError):
+            list(lookup(cluster, "*.com"))
+
+
+def test_a_public_cluster_does_not_lead_to_internal_addresses(
+    remote: Remote, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for shard in folder.glob("cdx-*.gz"):
+        remote.server.add(f"/there/{shard.name}", shard.read_bytes())
+    relocate(remote, folder, remote.url.removesuffix("/c") + "/there")
+    assert list(lookup(remote.url, "*.com")) == WANTED
+    monkeypatch.setattr(locations, "content_reach", lambda folder: Reach.PUBLIC)
+    remote.reads()
+    with pytest.raises(InputError):
+        list(lookup(remote.url, "*.com"))
+    assert not any("/there/" in path for _, path, _ in remote.server.seen)
+    assert locations.why_refused(remote.url, "hdfs://namenode/c") == "is in HDFS, and the cluster is public"
+
+
+def test_verify_reports_local_paths_of_a_remote_cluster(
+    remote: Remote, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    remote.server.add("/c/cluster.loc", (folder / "cluster.loc").read_bytes())
+    remote.server.add("/c/cluster.json", (folder / "cluster.json").read_bytes())
+    assert main(["verify", "-q", remote.url]) == 1
+    assert "is a local path, and the cluster is remote" in capfd.readouterr().err

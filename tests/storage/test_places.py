@@ -1,0 +1,141 @@
+"""Redirects and other content lead only to addresses that they may name."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+from typing import Any
+
+import pytest
+
+from cdxmill.errors import InputError
+from cdxmill.storage import http_file
+from cdxmill.storage.choose import content_reach, exists, status
+from cdxmill.storage.connections import is_inside
+from cdxmill.storage.http_file import HttpFile
+from cdxmill.storage.places import LedUrl, Reach, is_internal, is_refused
+
+from .range_server import RangeServer, Served, serving
+from .web_file import BODY, A, error_of, read_all
+
+METADATA = "http://169.254.169.254/latest/meta-data/"
+REFUSED = "which others' content may not name; if you trust it, name that URL yourself"
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Addresses of host names, to be filled in. Other names resolve as usual."""
+    known: dict[str, str] = {}
+    resolve = socket.getaddrinfo
+
+    def getaddrinfo(host: Any, *rest: Any, **options: Any) -> Any:
+        return resolve(known.get(host, host), *rest, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    return known
+
+
+@pytest.fixture
+def public(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The servers of the tests count as public when they redirect."""
+    monkeypatch.setattr(http_file, "reach_from", lambda url: Reach.PUBLIC)
+
+
+@pytest.mark.parametrize(
+    ("address", "reaches"),
+    [
+        ("8.8.8.8", {Reach.ANYWHERE, Reach.NETWORK, Reach.PUBLIC}),
+        ("2606:4700::1111", {Reach.ANYWHERE, Reach.NETWORK, Reach.PUBLIC}),
+        *(
+            (text, {Reach.ANYWHERE, Reach.NETWORK})
+            for text in ("127.0.0.1", "::1", "10.1.2.3", "192.168.0.1")
+        ),
+        *(
+            (text, {Reach.ANYWHERE, Reach.NETWORK})
+            for text in ("0.0.0.0", "100.64.0.1", "fc00::1", "::ffff:10.0.0.1")
+        ),
+        *((text, {Reach.ANYWHERE}) for text in ("169.254.169.254", "fe80::1%eth0", "::ffff:169.254.169.254")),
+        *((text, {Reach.ANYWHERE}) for text in ("64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::", "fd00:ec2::254")),
+    ],
+)
+def test_addresses_are_allowed_by_reach(address: str, reaches: set[Reach]) -> None:
+    assert {reach for reach in Reach if not is_refused(address, reach)} == reaches
+    assert is_internal(address) == (Reach.PUBLIC not in reaches)
+
+
+def test_a_redirect_never_leads_to_a_link_local_address(
+    server: RangeServer, slept: list[float], names: dict[str, str]
+) -> None:
+    names["metadata.example"] = "127.0.0.1"  # a name that is no address says nothing
+    server.add("/moved", b"").moved_to = METADATA
+    told = f"leads by a redirect to {METADATA} to the internal address 169.254.169.254, {REFUSED}"
+    assert error_of(server.url + "/moved") == told
+    assert slept == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "rebound.example", "2130706433"])
+def test_a_public_server_does_not_redirect_to_an_internal_address(
+    server: RangeServer, file: Served, names: dict[str, str], public: None, host: str
+) -> None:
+    names["rebound.example"] = "127.0.0.1"
+    with serving() as other:
+        other.add(A, BODY)
+        server.add("/moved", b"").moved_to = other.url.replace("127.0.0.1", host) + A
+        assert f"to the internal address 127.0.0.1, {REFUSED}" in error_of(server.url + "/moved")
+        assert other.seen == []
+
+
+def test_an_internal_server_redirects_to_internal_ones(
+    server: RangeServer, file: Served, names: dict[str, str]
+) -> None:
+    names["archives.example"] = "127.0.0.1"
+    server.add("/moved", b"").moved_to = server.url.replace("127.0.0.1", "archives.example") + A
+    assert read_all(server.url.replace("127.0.0.1", "archives.example") + "/moved") == BODY
+    assert is_inside("http://archives.example/")
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://host/a", "gopher://host/"])
+def test_a_redirect_does_not_leave_the_web(server: RangeServer, slept: list[float], target: str) -> None:
+    server.add("/moved", b"").moved_to = target
+    assert (
+        error_of(server.url + "/moved") == f"redirects to {target}, which is not a web address; check the URL"
+    )
+
+
+def test_a_redirect_does_not_leave_tls() -> None:
+    with pytest.raises(InputError, match="redirects from https to http://host/a, which is not encrypted"):
+        HttpFile("https://host/a")._redirected("https://host/a", "http://host/a")
+
+
+def test_a_url_keeps_its_reach_on_its_way(server: RangeServer, file: Served) -> None:
+    url = LedUrl(server.url + A, Reach.PUBLIC)
+    assert pickle.loads(pickle.dumps(url)) == url == server.url + A
+    for led in (url, str(url), pickle.loads(pickle.dumps(url))):
+        for ask in (read_all, status, exists):
+            with pytest.raises(InputError, match="to the internal address 127"):
+                ask(led)
+    assert server.seen == []
+    assert read_all(LedUrl(server.url + A, Reach.NETWORK)) == BODY
+
+
+def test_the_reach_of_content_depends_on_its_place(
+    monkeypatch: pytest.MonkeyPatch, names: dict[str, str]
+) -> None:
+    names.update({"public.example": "8.8.8.8", "intranet.example": "10.0.0.1"})
+    for path in (
+        "/data/C",
+        "file:///data/C",
+        "hdfs://host/C",
+        "http://127.0.0.1/C",
+        "http://intranet.example/C",
+    ):
+        assert content_reach(path) == Reach.NETWORK
+    for path in ("https://public.example/C", "http://8.8.8.8/C", "s3://bucket/C"):
+        assert content_reach(path) == Reach.PUBLIC
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://minio:9000")
+    assert content_reach("s3://bucket/C") == Reach.NETWORK
+
+
+def test_a_password_in_a_url_is_not_sent(server: RangeServer, file: Served) -> None:
+    assert read_all(server.url.replace("://", "://me:secret@") + A) == BODY
+    assert not any("authorization" in headers for headers in server.request_headers)
