@@ -1,7 +1,7 @@
 """Where a run may write a cluster. What a user has in the folder stays, unless --replace is given.
 
 A folder without a cluster       the cluster is written there
-A stopped run's unfinished one   continued, or another run starts from the beginning
+A stopped run's unfinished one   the run continues, or another starts from the beginning
 A cluster of the same run        nothing is to be done
 Another cluster                  refused. With --replace the new one is built beside it and switched
 """
