@@ -15,7 +15,7 @@ from cdxmill.formats.warc_header import MAX_HEADER, parse_warc_header
 
 _MOST_SHAPES = 8
 """Patterns per file. Without a limit, headers that are all different would be compared with more and more."""
-_VALUE = rb"\S.*(?<=\S)(?<!WARC/1\.[01])(?<!WARC/0\.1[78])"
+_VALUE = rb"\S.*(?<=\S)(?<!/1\.[01])(?<!/0\.1[78])"
 """One line without white space at its ends, which would have to be stripped, and without the start of another record."""
 _LENGTH = rb"[0-9]{1,18}"
 """A number that needs no further check."""

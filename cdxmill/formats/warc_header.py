@@ -22,7 +22,7 @@ _SEVERAL = {b"warc-concurrent-to", b"warc-protocol"}
 """Fields that a header may have several times."""
 _IDENTITY = (b"warc-record-id", b"warc-target-uri", b"content-length")
 """Of these, two different values show that two headers were joined. More than two values do not."""
-_SECOND_VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]*\n")
+_SECOND_VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]*\n", re.I)
 _MOST_VERSIONS = 8
 """More version lines than legal values can explain. Without a limit, the time could grow with the square of the size."""
 _PLAIN_NAME = re.compile(rb"[!-9;-~]{1,64}")
@@ -62,7 +62,8 @@ def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
             and b" \r\n" not in head
             and b":  " not in head
             and head[-1:] != b" "
-            and head.find(b"WARC/", 1) < 0
+            and head.find(b"/1.", len(lines[0])) < 0
+            and head.find(b"/0.1", len(lines[0])) < 0
         ):
             return _in_lower_case(headers), end + 4
     headers, end = _parse_odd_header(data)

@@ -49,7 +49,7 @@ static int ends_with_version(Text value)
     const byte *end = value.end;
     if (SIZE(value) < 8 || end[-1] < '0' || end[-1] > '8')
         return 0;
-    return !memcmp(end - 8, "WARC/1.", 7) || (SIZE(value) > 8 && !memcmp(end - 9, "WARC/0.1", 8));
+    return !memcmp(end - 4, "/1.", 3) || !memcmp(end - 5, "/0.1", 4); /* its letters may be of any case */
 }
 
 /* Where the first field begins; NULL if `data` does not start with a known version line. */

@@ -125,3 +125,11 @@ def test_an_arc_record_that_breaks_off_in_its_header_line(at: int) -> None:
     if at > broken.index(b" ") + 1:  # before, it is a URL that contains another one
         assert found == {"http://f.com/": 0, "http://b.com/": begin, "http://c.com/": begin + len(after)}
         assert [one.offset for one in damage] == [len(first)]
+
+
+@pytest.mark.parametrize("at", range(11, A.index(HTTP), 5))
+def test_the_letters_of_the_second_version_line_may_be_small(at: int) -> None:
+    """cdxmill does not search for such a record, but it reports the bytes."""
+    found, damage = indexed(A[:at] + B.replace(b"WARC/1.0", b"warc/1.0", 1) + C)
+    assert set(found) - {"http://b.com/"} == {"http://c.com/"}
+    assert damage
