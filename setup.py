@@ -17,17 +17,21 @@ JOBS = [
     "standard-pipes>=3.13; python_version >= '3.13'",  # mrjob imports pipes
 ]
 SERVE = ["pywb==2.10.0"]
+DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
     *SERVE,
     *S3,
     *JOBS,
+    *DOCS,
     "cdxj-indexer==1.5.0",
+    "duckdb==2.0.0",  # a tutorial uses it, and pandas
     "fastwarc==2.0.1",
     "flask==3.1.3",
     "flask-cors==6.0.5",
     "hypothesis==6.170.15",
     "moto[s3]==5.2.5",
     "mypy==2.4.1",
+    "pandas==3.1.1",
     "pytest==9.1.1",  # xdist 3.8 does not group tests under 9.2
     "pytest-xdist==3.8.0",
     "ruff==0.17.5",
@@ -70,7 +74,7 @@ setup(
         "urllib3>=2",
         "zstandard>=0.22",
     ],
-    extras_require={"s3": S3, "jobs": JOBS, "serve": SERVE, "test": TEST, "bench": BENCH},
+    extras_require={"s3": S3, "jobs": JOBS, "serve": SERVE, "docs": DOCS, "test": TEST, "bench": BENCH},
     entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
     classifiers=[
         "Programming Language :: Python :: 3.11",
