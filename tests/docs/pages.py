@@ -42,6 +42,11 @@ def fences(page: Path, language: str) -> list[str]:
     return [text for kind, text in _FENCE.findall(page.read_text()) if kind == language]
 
 
+def marked(page: Path, words: str) -> list[str]:
+    """The fenced blocks of a page whose first line has exactly these words, such as `sh hadoop`."""
+    return re.findall(rf"^```{words}\n(.*?)^```$", page.read_text(), re.M | re.S)
+
+
 def examples(text: str) -> Iterator[Example]:
     """The commands of a block: each starts with `$ `, its further lines with `>`.
 
@@ -94,11 +99,12 @@ def environment() -> dict[str, str]:
 def run_examples(commands: list[str], folder: Path) -> list[str]:
     """Run the commands in one shell that starts in `folder`; return what each prints.
 
-    The folder gets a `.venv` and the launchers, as in a checkout after bin/setup-env. What the commands leave running ends.
+    The folder gets a `.venv`, as in a checkout after bin/setup-env, and the launchers if a command is one of them. What the
+    commands leave running ends.
     """
     (folder / ".venv").symlink_to(sys.prefix)
-    for name in _OF_A_CHECKOUT:
-        (folder / name).symlink_to(ROOT / name)
+    if any(command.startswith("bin/") for command in commands):
+        link_launchers(folder)
     port = free_port()
     script = "".join(f"{command}\n{_END}\n" for command in commands).replace(_PORT, port)
     done = subprocess.run(
@@ -112,6 +118,12 @@ def run_examples(commands: list[str], folder: Path) -> list[str]:
         check=False,
     )
     return done.stdout.replace(port, _PORT).split(f"\n{_MARK}\n")[:-1]
+
+
+def link_launchers(folder: Path) -> None:
+    """Make a folder look like a checkout to the launchers."""
+    for name in _OF_A_CHECKOUT:
+        (folder / name).symlink_to(ROOT / name)
 
 
 def free_port() -> str:
