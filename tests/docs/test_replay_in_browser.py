@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..serving.browser import OPTIONS, find_chromium
-from ..storage.range_server import serving
+from ..storage.range_server import Served, serving
 from .pages import DOCS, environment, fences, page_examples, run_examples
 
 PAGE = DOCS / "tutorials/archivist.md"
@@ -22,11 +22,18 @@ TYPES = {".html": "text/html", ".js": "text/javascript"}
 SECONDS = 60
 
 
+class WithoutQuery(dict[str, Served]):
+    """Files of a server by path. ReplayWeb.page puts options for its scripts behind their names."""
+
+    def get(self, path: str, default: Any = None) -> Any:
+        return super().get(path.partition("?")[0], default)
+
+
 class Browser:
     """Chromium without a window, and one page of it. Messages are JSON, each followed by a NUL."""
 
-    def __init__(self, commands: int, answers: int) -> None:
-        self._commands, self._answers = os.fdopen(commands, "wb"), os.fdopen(answers, "rb")
+    def __init__(self, commands: BinaryIO, answers: BinaryIO) -> None:
+        self._commands, self._answers = commands, answers
         self._number = 0
         self._session: dict[str, str] = {}
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
@@ -77,7 +84,8 @@ def browsing(folder: Path) -> Iterator[Browser]:
         os.close(reads)
         os.close(writes)
         try:
-            yield Browser(commands, answers)
+            with os.fdopen(commands, "wb") as to, os.fdopen(answers, "rb") as back:
+                yield Browser(to, back)
         finally:
             process.kill()
 
@@ -98,6 +106,7 @@ def test_replayweb_page_shows_the_archive_of_the_tutorial(tmp_path: Path) -> Non
     run_examples([example.command for example in page_examples(PAGE)], tmp_path)
     fetch_package(tmp_path)
     with serving() as server, browsing(tmp_path / "profile") as browser:
+        server.files = WithoutQuery()
         for path in (tmp_path / "warcs").rglob("*.*"):
             served = server.add(f"/{path.relative_to(tmp_path / 'warcs')}", path.read_bytes())
             served.headers["Content-Type"] = TYPES.get(path.suffix, "application/octet-stream")
