@@ -17,8 +17,8 @@ from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.stages.native import odd_line as _native_odd_line
 
 MAX_LINE = 16 << 20
-"""Bytes of the longest line: it fits several times into the memory that a process sorts in. An archive's header,
-which the values of a line come from, is shorter."""
+"""Bytes of the longest line. `index` writes up to about 10 MiB: a header has up to 1 MiB, and a byte of it takes up to
+3 bytes in a key and 6 in JSON."""
 
 CDXJ = 0
 """The number of fields of CDXJ lines, as `fields_of` returns it."""
