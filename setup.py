@@ -95,6 +95,7 @@ setup(
     package_data={"cdxmill": ["py.typed", "stages/*.pyi"]},
     data_files=[
         share(".", "bootstrap.sh"),
+        share("jobs", "*.py"),
         share("conf", "*.conf"),
         share("conf/pywb", "*.yaml"),
         share("conf/openwayback", "*.xml"),

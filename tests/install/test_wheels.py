@@ -114,8 +114,7 @@ def test_the_wheel_works(env: Path, pywb_warcs: Path, tmp_path: Path) -> None:
         env / "bin/python",
         "-W",
         "error::SyntaxWarning",
-        "-m",
-        "cdxmill.jobs.zipnum_job",
+        env / "share/cdxmill/jobs/zipnumclusterjob.py",
         "--no-conf",
         "-q",
     )
@@ -127,7 +126,12 @@ def test_the_wheel_works(env: Path, pywb_warcs: Path, tmp_path: Path) -> None:
 def test_the_wheel_has_what_the_pages_name(own_env: Path) -> None:
     share = own_env / "share/cdxmill"
     names = {str(path.relative_to(ROOT)) for path in (ROOT / "conf").glob("*.conf")}
-    names |= {"bootstrap.sh", "conf/pywb/config.yaml", "conf/openwayback/ZipNumCollection.xml"}
+    names |= {
+        "bootstrap.sh",
+        "jobs/dosample.py",
+        "conf/pywb/config.yaml",
+        "conf/openwayback/ZipNumCollection.xml",
+    }
     for name in names:
         assert (share / name).read_bytes() == (ROOT / name).read_bytes()
 
