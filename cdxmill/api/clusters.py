@@ -143,8 +143,8 @@ def verify(
     With `against`, its lines must be exactly those of these CDX files. With `archives`, the record of each line is read, or
     of `sample` lines. Everything that is wrong is in the failures of the result. Raises UsageError if there is no cluster.
     """
-    if sample is not None and (archives is None or sample < 1):
-        raise UsageError("sample needs archives, and at least 1 line")
+    if sample is not None and sample < 1:
+        raise UsageError("sample must be at least 1 line")
     if convert and against is None:
         raise UsageError("convert needs against")
     failures = Failures(printed=False)

@@ -21,6 +21,7 @@ from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS
+from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sampling import (
@@ -40,6 +41,7 @@ from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
+from cdxmill.storage.local import write_atomic
 from cdxmill.version import __version__
 
 
@@ -67,6 +69,13 @@ class ZipnumOptions:
         """Everything besides the inputs that the bytes of a cluster depend on."""
         lines = self.points, self.shards, self.convert, self.seed
         return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
+
+
+class Beside(NamedTuple):
+    """What a run writes to the folder besides the cluster: `files` exist already, `archives` is for archives.tsv."""
+
+    files: Sequence[str] = ()
+    archives: bytes = b""
 
 
 class ClusterSummary(NamedTuple):
@@ -127,11 +136,11 @@ def write_cluster(
     run: str,
     options: ZipnumOptions,
     failures: Failures,
-    files: Sequence[str] = (),
+    beside: Beside = Beside(),  # noqa: B008 - it is immutable
 ) -> ClusterSummary:
     """Write the cluster of the files in the inventory to `output.work`, with a record of the run `run`.
 
-    `folder` is its name in cluster.loc. `files` are other files that the run wrote below it.
+    `folder` is its name in cluster.loc.
     """
     unpublish(output.work)
     states = [source.state() for source in inventory.sources]
@@ -146,7 +155,10 @@ def write_cluster(
     if any(run.source for run in done.runs) and have_changed(inventory.sources):
         raise StoppedError("inputs were changed while they were read; run it again")
     summary = _summary(shards, done)
-    output.record(run, list(map(int, summary[:5])), files)
+    if beside.archives:
+        with write_atomic(output.work / ARCHIVES) as file:
+            file.write(beside.archives)
+    output.record(run, list(map(int, summary[:5])), beside.files)
     location = options.location or str(folder)
     write_cluster_files(output.work, shards, points, options.compressor, options.block_lines, location)
     work.scratch.remove()
