@@ -5,15 +5,16 @@ It has names of this machine, so it is a file of its own: cluster.json has the s
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
 from cdxmill.cluster.locations import resolved, why_refused
-from cdxmill.errors import InputError, RefusedError
-from cdxmill.formats.path_index import ARCHIVES
+from cdxmill.errors import InputError, RefusedError, UsageError
+from cdxmill.formats.path_index import ARCHIVES, format_path_index, parse_path_index
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.storage.choose import exists, join
+from cdxmill.storage.choose import absolute, exists, is_remote, join, read_bytes, write_atomic
 
 
 class ArchivePlaces(NamedTuple):
@@ -61,3 +62,41 @@ def allowed_place(folder: str, place: str) -> str:
         hint = "if you trust it, use --archives LOCATION"
         raise InputError(place, f"{join(folder, ARCHIVES)} leads there, and it {why}", hint)
     return resolved(folder, place)
+
+
+def published_index(
+    cluster: str, target: str, archives: str | None, note: Callable[[str], None]
+) -> bytes | None:
+    """The archives.tsv of a cluster for its copy in the folder `target`; None if it has none.
+
+    With `archives`, each file name is looked up there. Else a remote copy has only the URLs: local paths lead nowhere
+    from there, and show names of this machine. Raises UsageError, and InputError if a file name is not in `archives`.
+    """
+    path = join(cluster, ARCHIVES)
+    if not has_archive_index(cluster):
+        if archives is not None:
+            raise UsageError(f"{cluster}: has no {ARCHIVES}, so --archives has no names to write")
+        return None
+    data = read_bytes(path)
+    listed = [(name, place) for name, places in parse_path_index(data) for place in places]
+    if archives is not None:
+        names = sorted({name for name, _ in listed})
+        with closing(ArchiveStore(archives)) as store:
+            listed = [(name, absolute(place)) for name in names for place in store.locations(name)]
+    elif not is_remote(target):
+        return data
+    if not is_remote(target):
+        return format_path_index(listed)[0]
+    urls = [(name, place) for name, place in listed if is_remote(place) and "?" not in place]
+    if len(urls) < len(listed):
+        left = f"{len(listed) - len(urls)} of {len(listed)} archives"
+        note(
+            f"{path}: note: {left} not listed in {target}: local paths and URLs with a query stay private; use --archives URL"
+        )
+    return format_path_index(urls)[0] or None
+
+
+def write_archive_index(folder: str, content: bytes) -> None:
+    """Write archives.tsv beside a cluster. Raises StoppedError."""
+    with write_atomic(join(folder, ARCHIVES)) as file:
+        file.write(content)

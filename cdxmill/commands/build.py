@@ -54,7 +54,7 @@ class BuildSummary(NamedTuple):
         ]
         if self.cluster.lines:
             lines.append(
-                f"next: cdxmill lookup {folder} 'http://example.com/*', or serve it with pywb (conf/pywb)"
+                f"next: cdxmill lookup {folder} 'http://example.com/*', or show its pages: cdxmill serve {folder}"
             )
         return "\n".join(lines)
 

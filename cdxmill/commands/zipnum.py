@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cdxmill.cluster.archive_index import write_archive_index
 from cdxmill.cluster.finished import WORK, Finished
 from cdxmill.cluster.output import Output, open_output
 from cdxmill.cluster.write import unpublish, write_cluster_files
@@ -21,7 +22,6 @@ from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.convert import FIELDS
-from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sampling import (
@@ -41,7 +41,6 @@ from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
-from cdxmill.storage.local import write_atomic
 from cdxmill.version import __version__
 
 
@@ -156,8 +155,7 @@ def write_cluster(
         raise StoppedError("inputs were changed while they were read; run it again")
     summary = _summary(shards, done)
     if beside.archives:
-        with write_atomic(output.work / ARCHIVES) as file:
-            file.write(beside.archives)
+        write_archive_index(str(output.work), beside.archives)
     output.record(run, list(map(int, summary[:5])), beside.files)
     location = options.location or str(folder)
     write_cluster_files(output.work, shards, points, options.compressor, options.block_lines, location)

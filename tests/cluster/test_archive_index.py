@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.cluster.archive_index import allowed_place, archives_of
-from cdxmill.errors import InputError
+from cdxmill.cluster.archive_index import allowed_place, archives_of, published_index
+from cdxmill.errors import InputError, UsageError
 from cdxmill.storage.places import Reach, reach_of
 
 from ..conftest import RunCdxmill
@@ -181,3 +181,50 @@ def test_get_from_a_remote_cluster_follows_urls_but_not_local_paths(
         done = run_cdxmill("get", f"{server.url}/C", "http://www.iana.org/")
         assert (done.returncode, done.stderr) == (0, b"")
     assert archives_of(str(cluster), str(warcs)).open().locations("x") == [f"{warcs}/x"]
+
+
+def test_publish_copies_the_list_or_writes_the_places_that_the_user_names(
+    cluster: Path, warcs: Path, run_cdxmill: RunCdxmill
+) -> None:
+    copy = cluster.with_name("P")
+    assert run_cdxmill("publish", cluster, copy).returncode == 0
+    assert (copy / NAME).read_bytes() == (cluster / NAME).read_bytes()
+    done = run_cdxmill("publish", cluster, copy, "--archives", "https://host/warcs")
+    assert done.returncode == 0, done.stderr
+    urls = "b.warc.gz\thttps://host/warcs/b.warc.gz\nw.warc.gz\thttps://host/warcs/w.warc.gz\n"
+    assert (copy / NAME).read_text() == urls
+    assert run_cdxmill("publish", copy, copy, "--archives", warcs / "one").returncode == 0
+    assert (copy / NAME).read_text().startswith(f"b.warc.gz\t{warcs}/one/b.warc.gz\n")
+
+
+def test_publish_replaces_the_list_with_the_cluster(
+    cluster: Path, warcs: Path, run_cdxmill: RunCdxmill
+) -> None:
+    copy, other = cluster.with_name("P"), cluster.with_name("O")
+    assert run_cdxmill("build", "-o", other, "-s", "1", warcs / "b.warc.gz").returncode == 0
+    assert run_cdxmill("publish", cluster, copy).returncode == 0
+    assert run_cdxmill("publish", other, copy).returncode == 2
+    assert (copy / NAME).read_bytes() == (cluster / NAME).read_bytes()
+    for _ in range(2):
+        assert run_cdxmill("publish", other, copy, "--replace").returncode == 0
+        assert (copy / NAME).read_bytes() == (other / NAME).read_bytes()
+        assert not cluster.with_name(".P.old").exists()
+
+
+def test_publish_does_not_overwrite_a_list_of_another_folder(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+    copy = cluster.with_name("P")
+    copy.mkdir()
+    (copy / NAME).write_text("mine")
+    done = run_cdxmill("publish", cluster, copy)
+    assert (done.returncode, (copy / NAME).read_text()) == (2, "mine")
+
+
+def test_a_remote_copy_has_no_names_of_this_machine(cluster: Path, tmp_path: Path) -> None:
+    notes: list[str] = []
+    assert published_index(str(cluster), "s3://bucket/C", None, notes.append) is None
+    assert notes[0].startswith(f"{cluster}/{NAME}: note: 3 of 3 archives not listed in s3://bucket/C: ")
+    (cluster / NAME).write_text("a\t/data/a\thttps://host/a\nb\thttps://host/b?token=1\n")
+    assert published_index(str(cluster), "s3://bucket/C", None, notes.append) == b"a\thttps://host/a\n"
+    assert published_index(str(tmp_path), "s3://bucket/C", None, notes.append) is None
+    with pytest.raises(UsageError, match="so --archives has no names to write"):
+        published_index(str(tmp_path), "s3://bucket/C", "https://host/", notes.append)
