@@ -101,6 +101,7 @@ class PublishArguments(TypedDict, total=False):
     """The options of `cdxmill publish` with these names."""
 
     location: str | None
+    archives: str | None
     title: str | None
     index_only: bool
     unfinished: bool
@@ -118,6 +119,7 @@ def publish(cluster: Path, destination: Path, **options: Unpack[PublishArguments
     check_names(options, PublishArguments)
     how = publish_command.PublishOptions(
         location=options.get("location"),
+        archives=options.get("archives"),
         title=options.get("title"),
         index_only=options.get("index_only", False),
         unfinished=options.get("unfinished", False),

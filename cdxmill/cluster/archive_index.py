@@ -14,7 +14,7 @@ from cdxmill.cluster.locations import resolved, why_refused
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.formats.path_index import ARCHIVES, format_path_index, parse_path_index
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.storage.choose import absolute, exists, is_remote, join, read_bytes, write_atomic
+from cdxmill.storage.choose import absolute, exists, is_remote, join, read_bytes
 
 
 class ArchivePlaces(NamedTuple):
@@ -94,9 +94,3 @@ def published_index(
             f"{path}: note: {left} not listed in {target}: local paths and URLs with a query stay private; use --archives URL"
         )
     return format_path_index(urls)[0] or None
-
-
-def write_archive_index(folder: str, content: bytes) -> None:
-    """Write archives.tsv beside a cluster. Raises StoppedError."""
-    with write_atomic(join(folder, ARCHIVES)) as file:
-        file.write(content)

@@ -17,14 +17,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.cluster.archive_index import published_index, write_archive_index
+from cdxmill.cluster.archive_index import published_index
 from cdxmill.cluster.destination import Destination, Way, parts_and_shards
 from cdxmill.cluster.find import COLLECTION_INDEXES, find_folder
 from cdxmill.cluster.finished import COPIED
 from cdxmill.cluster.output import empty, mend, put_in_place
 from cdxmill.cluster.shards import Shard, check_parts, find_shards
 from cdxmill.cluster.switch import mark
-from cdxmill.cluster.write import format_locations, unpublish, write_index, write_locations
+from cdxmill.cluster.write import (
+    format_locations,
+    unpublish,
+    write_archive_index,
+    write_index,
+    write_locations,
+)
 from cdxmill.errors import InputError
 from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -18,17 +19,20 @@ from shutil import which
 from cdxmill.cluster.archive_index import cluster_folder
 from cdxmill.cluster.files import ClusterFiles
 from cdxmill.cluster.find import find_index
-from cdxmill.errors import StoppedError, UsageError
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.messages import say
 from cdxmill.search.example_page import example_page
 from cdxmill.storage.choose import absolute, is_remote, join
-from cdxmill.storage.local import write_atomic
+from cdxmill.storage.local import make_folder, write_atomic
 
 COLLECTION = "web"
 CONFIG = "config.yaml"
 _INSTALL = "pywb is not installed (no command wayback); pip install 'cdxmill[serve]'"
+_SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""What JSON does not escape, and YAML must."""
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 _START_SECONDS = 60
 _STOP_SECONDS = 10
 
@@ -72,6 +76,7 @@ def write_config(cluster: str, folder: Path, options: ServeOptions, replace: boo
     path = folder / CONFIG
     if path.exists() and path.read_bytes() != config and not replace:
         raise UsageError(f"{path}: already exists; use --replace, or choose another directory")
+    make_folder(folder)
     with write_atomic(path) as file:
         file.write(config)
     return path
@@ -90,8 +95,16 @@ def pywb_config(cluster: str, options: ServeOptions) -> str:
         "metadata": {"title": options.title or _title(cluster)},
     }
     settings = {"enable_auto_colls": False, "collections": {COLLECTION: collection}}
-    text = json.dumps(settings, indent=2, ensure_ascii=True)  # JSON is YAML
-    return f"# Written by cdxmill serve for pywb: wayback -d DIRECTORY\n{text}\n"
+    return f"# Written by cdxmill serve for pywb: wayback -d DIRECTORY\n{_yaml(settings)}\n"
+
+
+def _yaml(settings: dict[str, object]) -> str:
+    """The settings as JSON, which is YAML if special characters are escaped. Raises UsageError."""
+    text = json.dumps(settings, indent=2, ensure_ascii=False)
+    if broken := _NO_TEXT.search(text):
+        name = next(line for line in text.split("\n") if broken[0] in line).strip()
+        raise UsageError(f"{name}: pywb cannot read a path that is not UTF-8; rename it")
+    return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _index(cluster: str) -> dict[str, object]:
@@ -138,7 +151,10 @@ def find_wayback() -> str:
 
 def addresses(cluster: str, site: str) -> list[str]:
     """The lines that say what to open in a browser."""
-    url = example_page(cluster)
+    try:
+        url = example_page(cluster)
+    except InputError as error:  # other blocks may be whole
+        return [str(error), f"open {site}/{COLLECTION}/"]
     if url is None:
         return [f"open {site}/{COLLECTION}/ (the cluster has no captures)"]
     return [

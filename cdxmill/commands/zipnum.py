@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill.cluster.archive_index import write_archive_index
 from cdxmill.cluster.finished import WORK, Finished
 from cdxmill.cluster.output import Output, open_output
-from cdxmill.cluster.write import unpublish, write_cluster_files
+from cdxmill.cluster.write import unpublish, write_archive_index, write_cluster_files
 from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_of
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
@@ -155,7 +154,7 @@ def write_cluster(
         raise StoppedError("inputs were changed while they were read; run it again")
     summary = _summary(shards, done)
     if beside.archives:
-        write_archive_index(str(output.work), beside.archives)
+        write_archive_index(output.work, beside.archives)
     output.record(run, list(map(int, summary[:5])), beside.files)
     location = options.location or str(folder)
     write_cluster_files(output.work, shards, points, options.compressor, options.block_lines, location)
