@@ -20,11 +20,12 @@ from cdxmill.cluster.archive_index import cluster_folder
 from cdxmill.cluster.files import ClusterFiles
 from cdxmill.cluster.find import find_index
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.path_index import ARCHIVES
+from cdxmill.formats.path_index import ARCHIVES, parse_path_index
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.messages import say
+from cdxmill.running.quantities import count
 from cdxmill.search.example_page import example_page
-from cdxmill.storage.choose import absolute, is_remote, join
+from cdxmill.storage.choose import absolute, is_remote, join, read_bytes
 from cdxmill.storage.local import make_folder, write_atomic
 
 COLLECTION = "web"
@@ -132,7 +133,26 @@ def archive_path(cluster: str, archives: str | None) -> str:
     if is_remote(archives):
         return join(archives, "")
     place = absolute(archives)
-    return place if Path(place).is_file() else join(place, "")
+    if not Path(place).is_file():
+        return join(place, "")
+    _note_unreadable(place)
+    return place
+
+
+def _note_unreadable(path_index: str) -> None:
+    """Say how many of the listed archives pywb cannot read."""
+    rows = parse_path_index(read_bytes(path_index))
+    unreadable = sum(all(map(_is_unreadable, places)) for _, places in rows)
+    if unreadable:
+        say(
+            f"{path_index}: note: pywb cannot read {count(unreadable, 'archive')} of it (in a WACZ, in HDFS, or"
+            " compressed with Zstandard); these pages will be missing"
+        )
+
+
+def _is_unreadable(place: str) -> bool:
+    is_in_wacz = ".wacz/" in place.lower() and not Path(place).exists()
+    return is_in_wacz or place.startswith("hdfs:") or place.endswith(".zst")
 
 
 def _title(cluster: str) -> str:

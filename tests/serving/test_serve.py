@@ -214,3 +214,13 @@ def test_wrong_usage_is_reported_in_one_line(
 
 def test_the_page_to_open_is_the_shortest_url_of_a_page(served: Path) -> None:
     assert example_page(str(served)) == "http://example.com/"
+
+
+def test_archives_that_pywb_cannot_read_are_counted(
+    served: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    places = ["/d/a.warc.gz", "/d/x.wacz/archive/b.warc.gz", "hdfs://h/c.warc.gz", "/d/d.warc.zst"]
+    (tmp_path / "places.tsv").write_text("".join(f"{Path(place).name}\t{place}\n" for place in places))
+    done = run_cdxmill("serve", served, "--archives", "places.tsv", "--config-only", "x", cwd=tmp_path)
+    note = f"{tmp_path}/places.tsv: note: pywb cannot read 3 archives of it (in a WACZ, "
+    assert (done.returncode, done.stderr.decode().startswith(note)) == (0, True)
