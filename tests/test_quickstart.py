@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 import cdxmill
 
@@ -237,7 +236,7 @@ def test_quickstart_without_files_builds_a_cluster_of_pywb_s_archives_for_pywb(
     assert "\norg,iana)/domains/" in done.stdout
     assert "exit status 1: the inputs reported above failed" in done.stdout
     assert (
-        f"\nStart it:  {shlex.quote(f'{sys.prefix}/bin/wayback')} -d quickstart-cluster-pywb " in done.stdout
+        f"\nStart it:  {shlex.quote(f'{sys.prefix}/bin/cdxmill')} serve quickstart-cluster\n" in done.stdout
     )
 
 
@@ -255,8 +254,8 @@ def test_quickstart_accepts_files_with_any_name_and_can_be_run_again(
         command[1:] for command in typed_commands(again.stdout)
     ]
     assert '\ncom,example)/ 20160225042329 {"url": "http://example.com/"' in again.stdout
-    web = yaml.safe_load((tmp_path / "my cluster-pywb/config.yaml").read_text())["collections"]["web"]
-    assert web == {"index": f"{tmp_path}/my cluster/cluster.idx", "archive_paths": [f"{folder}/"]}
+    assert "cdxmill serve 'my cluster'\n" in again.stdout
+    assert (tmp_path / "my cluster/archives.tsv").read_text() == f"my archive.warc.gz\t{archive}\n"
 
 
 def test_quickstart_returns_the_exit_status_of_the_build_for_own_files(
