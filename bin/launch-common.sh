@@ -183,12 +183,20 @@ import sys
 from cdxmill.errors import CdxmillError
 from cdxmill.storage import choose, walk
 path = sys.argv[1]
+def has_files():
+    found = walk.files_like(path) if walk.is_glob(path) else walk.files_below(path)
+    if found.errors and not found.files:
+        raise found.errors[0]
+    return bool(found.files)
 try:
     sys.exit(not ($1))
 except CdxmillError as error:
     if '404' in str(error):
         sys.exit(1)
     print(error, file=sys.stderr)
+    sys.exit(2)
+except Exception as error:  # a traceback would end with status 1, which means no
+    print(f'{type(error).__name__}: {error}', file=sys.stderr)
     sys.exit(2)" "$2"
 }
 
@@ -197,7 +205,7 @@ exists() {
 }
 
 has_files() {
-    ask 'choose.exists(path) or any(walk.files_like(path) if walk.is_glob(path) else walk.files_below(path))' "$1"
+    ask 'choose.exists(path) or has_files()' "$1"
 }
 
 # Checks that CDX files exist in S3, before a cluster is started. Elsewhere Hadoop reports within seconds that there are none.
