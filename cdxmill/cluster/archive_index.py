@@ -32,10 +32,13 @@ class ArchivePlaces(NamedTuple):
 
 
 def archives_of(cluster: str, named: str | None) -> ArchivePlaces:
-    """Where the archives of a cluster are. Raises UsageError or InputError if there is no cluster."""
+    """Where the archives of a cluster, which exists, are. Raises InputError if that cannot be found out."""
     if named is not None:
         return ArchivePlaces(named)
-    folder = cluster_folder(cluster)
+    try:
+        folder = cluster_folder(cluster)
+    except UsageError:  # a file with lines, which has no folder of its own
+        return ArchivePlaces(None)
     return ArchivePlaces(None, folder if has_archive_index(folder) else None)
 
 

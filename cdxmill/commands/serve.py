@@ -87,7 +87,7 @@ def pywb_config(cluster: str, options: ServeOptions) -> str:
     """The content of pywb's config.yaml. Raises UsageError."""
     if is_remote(cluster):
         raise UsageError(
-            f"{cluster}: pywb reads the index of a local cluster only; download the cluster, or from s3 and hdfs its"
+            f"{cluster}: pywb reads the index of a local cluster only; download the cluster, or from s3 its"
             f" index alone: cdxmill publish --index-only {cluster} DIRECTORY"
         )
     collection: dict[str, object] = {

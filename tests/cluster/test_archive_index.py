@@ -228,3 +228,8 @@ def test_a_remote_copy_has_no_names_of_this_machine(cluster: Path, tmp_path: Pat
     assert published_index(str(tmp_path), "s3://bucket/C", None, notes.append) is None
     with pytest.raises(UsageError, match="so --archives has no names to write"):
         published_index(str(tmp_path), "s3://bucket/C", "https://host/", notes.append)
+
+
+def test_a_file_of_lines_has_no_list(tmp_path: Path) -> None:
+    (tmp_path / "a.cdxj").write_text("")
+    assert archives_of(str(tmp_path / "a.cdxj"), None).folder is None

@@ -146,20 +146,33 @@ def test_an_address_of_another_machine_is_reported_in_one_line(served: Path, run
     assert done.stderr.startswith(b"cdxmill: cannot listen on 192.0.2.1 port 0 (")
 
 
-def test_without_pywb_serve_says_what_to_install(served: Path, tmp_path: Path) -> None:
+def serve_with_path(served: Path, path: Path) -> subprocess.CompletedProcess[str]:
+    """Run `serve` as if no pywb were in the environment of this Python, only in `path`."""
     code = (
         "import sys; sys.executable = '/nowhere/python'; from cdxmill.cli.main import main;"
-        "sys.exit(main(['serve', sys.argv[1]]))"
+        "sys.exit(main(['serve', sys.argv[1], '--port', '0']))"
     )
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", code, served],
-        env={"PATH": str(tmp_path)},
+        env={"PATH": str(path)},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_without_pywb_serve_says_what_to_install(served: Path, tmp_path: Path) -> None:
+    done = serve_with_path(served, tmp_path)
     message = "cdxmill: pywb is not installed (no command wayback); pip install 'cdxmill[serve]'\n"
     assert (done.returncode, done.stderr) == (2, message)
+
+
+def test_a_pywb_that_does_not_start_is_reported(served: Path, tmp_path: Path) -> None:
+    (tmp_path / "wayback").write_text("#!/bin/sh\necho no gevent >&2\nexit 5\n")
+    (tmp_path / "wayback").chmod(0o755)
+    done = serve_with_path(served, tmp_path)
+    message = "no gevent\ncdxmill: wayback did not start (exit status 5); see its messages above\n"
+    assert (done.returncode, done.stderr) == (3, message)
 
 
 def test_the_configuration_is_written_but_never_overwritten(
