@@ -1,14 +1,38 @@
 """Package metadata; the version is read from cdxmill/version.py, its one home."""
 
+import platform
 import re
+import sys
 import zlib
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
 
+# An older pip looks for the dependencies first, and would only report that they do not exist.
+if sys.version_info < (3, 11):  # noqa: UP036
+    sys.exit(f"cdxmill needs Python 3.11 or later; this is Python {platform.python_version()}")
+
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "cdxmill/version.py").read_text(), re.M)
 assert VERSION is not None
+
+HOME = "https://github.com/cdxmill/cdxmill"
+RAW = "https://raw.githubusercontent.com/cdxmill/cdxmill"
+
+
+def readme() -> str:
+    """README.md for a package index: its links to files of the checkout lead to the repository, at this version."""
+    text = (HERE / "README.md").read_text()
+    tag = f"v{VERSION.group(1)}"
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)", rf"\1{RAW}/{tag}/", text)
+    return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\1{HOME}/blob/{tag}/", text)
+
+
+def share(folder: str, *patterns: str) -> "tuple[str, list[str]]":
+    """Files of the checkout that are installed in share/cdxmill of the environment."""
+    found = [path for pattern in patterns for path in (HERE / folder).glob(pattern)]
+    return f"share/cdxmill/{folder}".rstrip("/."), sorted(str(path.relative_to(HERE)) for path in found)
+
 
 S3 = ["boto3>=1.34"]
 JOBS = [
@@ -17,17 +41,23 @@ JOBS = [
     "standard-pipes>=3.13; python_version >= '3.13'",  # mrjob imports pipes
 ]
 SERVE = ["pywb==2.10.0"]
+DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
     *SERVE,
     *S3,
     *JOBS,
+    *DOCS,
+    "build==1.6.1",
     "cdxj-indexer==1.5.0",
+    "duckdb==2.0.0",  # a tutorial uses it, and pandas
     "fastwarc==2.0.1",
     "flask==3.1.3",
     "flask-cors==6.0.5",
     "hypothesis==6.170.15",
     "moto[s3]==5.2.5",
     "mypy==2.4.1",
+    "pandas==3.1.1",
+    "pipx==1.18.4",
     "pytest==9.1.1",  # xdist 3.8 does not group tests under 9.2
     "pytest-xdist==3.8.0",
     "ruff==0.17.5",
@@ -52,17 +82,35 @@ setup(
     name="cdxmill",
     version=VERSION.group(1),
     description="Builds CDX indexes and ZipNum clusters of web archives, and searches them",
-    long_description=(HERE / "README.md").read_text(),
+    long_description=readme(),
     long_description_content_type="text/markdown",
-    license="Apache-2.0",
+    author="the cdxmill developers",
+    url=HOME,
+    project_urls={
+        "Documentation": f"{HOME}/tree/v{VERSION.group(1)}/docs",
+        "Changelog": f"{HOME}/blob/v{VERSION.group(1)}/CHANGELOG.md",
+        "Issues": f"{HOME}/issues",
+    },
+    keywords=["web archive", "warc", "arc", "wacz", "cdx", "cdxj", "zipnum", "pywb", "common crawl"],
+    license_expression="Apache-2.0",
+    license_files=["LICENSE"],
     python_requires=">=3.11",
     packages=find_packages(include=["cdxmill", "cdxmill.*"]),
     package_data={"cdxmill": ["py.typed", "stages/*.pyi"]},
+    data_files=[
+        share(".", "bootstrap.sh"),
+        share("jobs", "*.py"),
+        share("conf", "*.conf"),
+        share("conf/pywb", "*.yaml"),
+        share("conf/openwayback", "*.xml"),
+    ],
     ext_modules=[NATIVE],
     install_requires=[
         "cachetools>=5",
         "click>=8.2",
-        "deflate==0.8.1",  # the newest that has wheels for the Python 3.9 of cluster nodes; same bytes everywhere
+        # The newest that has wheels for the Python 3.9 of cluster nodes: every machine writes the same bytes. Its wheels
+        # use the stable ABI, so they work with all later versions of Python.
+        "deflate==0.8.1",
         "isal>=1.7",
         "orjson>=3.10",
         "rich>=13",
@@ -70,10 +118,23 @@ setup(
         "urllib3>=2",
         "zstandard>=0.22",
     ],
-    extras_require={"s3": S3, "jobs": JOBS, "serve": SERVE, "test": TEST, "bench": BENCH},
+    extras_require={"s3": S3, "jobs": JOBS, "serve": SERVE, "docs": DOCS, "test": TEST, "bench": BENCH},
     entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
     classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Intended Audience :: Information Technology",
+        "Intended Audience :: Science/Research",
+        "Operating System :: MacOS",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: C",
+        "Programming Language :: Python :: 3 :: Only",
         "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
+        "Topic :: Internet :: WWW/HTTP :: Indexing/Search",
         "Topic :: System :: Archiving",
+        "Typing :: Typed",
     ],
 )

@@ -127,10 +127,10 @@ find_python() {
     elif [[ -x .venv/bin/python ]]; then
         python=$root/.venv/bin/python
     else
-        python=$(command -v python3) || fail 'python3 not found; install Python 3.11'
+        python=$(command -v python3) || fail 'python3 not found; install Python 3.11 or later'
     fi
-    "$python" -c 'import cdxmill, mrjob' 2>/dev/null ||
-        fail "$python cannot import cdxmill; run bin/setup-env s3, or pip install -r requirements.txt"
+    "$python" -c 'import cdxmill' 2>/dev/null ||
+        fail "$python cannot import cdxmill; run bin/setup-env jobs s3, or pip install -r requirements.txt"
 }
 
 # Finds mrjob's settings: MRJOB_CONF, else mrjob.conf as in webarchive-indexing, else the sample in conf/.
@@ -138,6 +138,11 @@ find_conf() {
     conf=${MRJOB_CONF:-$root/mrjob.conf}
     [[ -n "${MRJOB_CONF:-}" || -r "$conf" ]] || conf=$root/conf/mrjob-${RUNNER/inline/local}.conf
     [[ -r "$conf" ]] || fail "MRJOB_CONF: $conf: no such file; copy conf/mrjob-$RUNNER.conf"
+}
+
+# Fails if mrjob is not installed, or does not know a setting: it would ignore it, and start a cluster in another region.
+check_mrjob() {
+    "$python" -W ignore -m cdxmill.jobs.old_settings "$RUNNER" "$conf" || exit 2
 }
 
 check_hadoop() {
@@ -151,7 +156,7 @@ check_hadoop() {
 }
 
 check_emr() {
-    "$python" -c 'import boto3' 2>/dev/null || fail "boto3 is not installed; RUNNER=emr needs it: $python -m pip install boto3"
+    "$python" -c 'import boto3' 2>/dev/null || fail "boto3 is not installed; RUNNER=emr needs it: $python -m pip install 'cdxmill[s3]'"
     ! grep -q '^[^#]*s3://my-bucket/' -- "$conf" ||
         fail "$conf still has s3://my-bucket; copy conf/mrjob-emr.conf to mrjob.conf, and set your own bucket there"
     grep -q '^ *aws_access_key_id:' -- "$conf" ||
@@ -163,6 +168,7 @@ check_emr() {
 check_engine() {
     find_python
     find_conf
+    check_mrjob
     $dry_run && return
     case "$RUNNER" in
         hadoop) check_hadoop ;;
@@ -177,12 +183,20 @@ import sys
 from cdxmill.errors import CdxmillError
 from cdxmill.storage import choose, walk
 path = sys.argv[1]
+def has_files():
+    found = walk.files_like(path) if walk.is_glob(path) else walk.files_below(path)
+    if found.errors and not found.files:
+        raise found.errors[0]
+    return bool(found.files)
 try:
     sys.exit(not ($1))
 except CdxmillError as error:
     if '404' in str(error):
         sys.exit(1)
     print(error, file=sys.stderr)
+    sys.exit(2)
+except Exception as error:  # a traceback would end with status 1, which means no
+    print(f'{type(error).__name__}: {error}', file=sys.stderr)
     sys.exit(2)" "$2"
 }
 
@@ -191,7 +205,7 @@ exists() {
 }
 
 has_files() {
-    ask 'choose.exists(path) or any(walk.files_like(path) if walk.is_glob(path) else walk.files_below(path))' "$1"
+    ask 'choose.exists(path) or has_files()' "$1"
 }
 
 # Checks that CDX files exist in S3, before a cluster is started. Elsewhere Hadoop reports within seconds that there are none.

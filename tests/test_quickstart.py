@@ -11,12 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 import cdxmill
 
 FAKE_PYTHON = """#!/bin/sh
-# A Python 3.11 whose venv contains this same script, and whose pip only writes notes.
+# A Python that cdxmill runs on. Its venv contains this same script, and its pip only writes notes.
 echo "$*" >>"$NOTES"
 case "$*" in
     *"-m venv"*) for last; do :; done
@@ -25,6 +24,13 @@ case "$*" in
     *"pip install"*) echo "pip says why"; exit "${PIP_STATUS:-0}" ;;
 esac
 """
+
+
+def too_old(version: str) -> str:
+    """A Python that says that it is of this version, and runs only what setup-env asks it."""
+    number = tuple(map(int, version.split(".")))
+    code = f"import sys; sys.version_info = {number}; exec(sys.argv[1])"
+    return f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{code}" "$2"\n'
 
 
 class Checkout:
@@ -51,9 +57,9 @@ class Checkout:
             if found := shutil.which(tool):
                 (self.path / tool).symlink_to(found)
 
-    def add_python(self, script: str = FAKE_PYTHON) -> None:
-        (self.path / "python3.11").write_text(script)
-        (self.path / "python3.11").chmod(0o755)
+    def add_python(self, script: str = FAKE_PYTHON, name: str = "python3") -> None:
+        (self.path / name).write_text(script)
+        (self.path / name).chmod(0o755)
 
     def run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         env = {"PATH": str(self.path), "NOTES": str(self.notes), **variables}
@@ -72,17 +78,35 @@ def checkout(root: Path, tmp_path: Path) -> Checkout:
     return Checkout(root, tmp_path)
 
 
-def test_without_python_311_one_line_says_what_to_install(checkout: Checkout) -> None:
+@pytest.mark.parametrize("name", [None, "python3", "python3.10"])
+def test_without_a_python_that_fits_one_line_says_what_to_install(
+    checkout: Checkout, name: str | None
+) -> None:
+    if name is not None:
+        checkout.add_python(too_old("3.10"), name)
     done = checkout.set_up("serve")
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(r"setup-env: no Python 3\.11 found .*apt install python3\.11 .*\n", done.stderr)
+    assert re.fullmatch(
+        r"setup-env: no Python 3\.11 to 3\.14 found .*apt install python3 python3-venv\)\n", done.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["python3", "python3.11", "python3.12", "python3.13", "python3.14", "python"]
+)
+def test_any_python_that_fits_is_used(checkout: Checkout, name: str) -> None:
+    if name != "python3":
+        checkout.add_python(too_old("3.10"), "python3")
+    checkout.add_python(name=name)
+    assert checkout.set_up("serve").returncode == 0
+    assert checkout.installs() == 1
 
 
 def test_without_the_venv_module_one_line_says_what_to_install(checkout: Checkout) -> None:
     checkout.add_python('#!/bin/sh\ncase "$*" in *ensurepip*) exit 1 ;; esac\n')
     done = checkout.set_up("serve")
     assert done.returncode == 1
-    assert re.fullmatch(r"setup-env: .*apt install python3\.11-venv\)\n", done.stderr)
+    assert re.fullmatch(r"setup-env: .*apt install python3-venv\)\n", done.stderr)
 
 
 def test_the_second_set_up_installs_and_prints_nothing(checkout: Checkout) -> None:
@@ -212,7 +236,7 @@ def test_quickstart_without_files_builds_a_cluster_of_pywb_s_archives_for_pywb(
     assert "\norg,iana)/domains/" in done.stdout
     assert "exit status 1: the inputs reported above failed" in done.stdout
     assert (
-        f"\nStart it:  {shlex.quote(f'{sys.prefix}/bin/wayback')} -d quickstart-cluster-pywb " in done.stdout
+        f"\nStart it:  {shlex.quote(f'{sys.prefix}/bin/cdxmill')} serve quickstart-cluster\n" in done.stdout
     )
 
 
@@ -230,8 +254,8 @@ def test_quickstart_accepts_files_with_any_name_and_can_be_run_again(
         command[1:] for command in typed_commands(again.stdout)
     ]
     assert '\ncom,example)/ 20160225042329 {"url": "http://example.com/"' in again.stdout
-    web = yaml.safe_load((tmp_path / "my cluster-pywb/config.yaml").read_text())["collections"]["web"]
-    assert web == {"index": f"{tmp_path}/my cluster/cluster.idx", "archive_paths": [f"{folder}/"]}
+    assert "cdxmill serve 'my cluster'\n" in again.stdout
+    assert (tmp_path / "my cluster/archives.tsv").read_text() == f"my archive.warc.gz\t{archive}\n"
 
 
 def test_quickstart_returns_the_exit_status_of_the_build_for_own_files(
@@ -248,9 +272,7 @@ def test_quickstart_returns_the_exit_status_of_the_build_for_own_files(
 def test_quickstart_stops_if_there_is_nothing_to_serve(root: Path, tmp_path: Path) -> None:
     done = quickstart(root, tmp_path, "absent.warc.gz")
     assert done.returncode == 1
-    assert done.stderr.endswith(
-        "quickstart: the cluster has no captures; there is nothing to look up or to serve\n"
-    )
+    assert done.stderr.endswith("quickstart: there is no cluster; there is nothing to look up or to serve\n")
 
 
 @pytest.mark.parametrize("args", [["-o"], ["--no-such-option"]])

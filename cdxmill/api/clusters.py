@@ -101,6 +101,7 @@ class PublishArguments(TypedDict, total=False):
     """The options of `cdxmill publish` with these names."""
 
     location: str | None
+    archives: str | None
     title: str | None
     index_only: bool
     unfinished: bool
@@ -118,6 +119,7 @@ def publish(cluster: Path, destination: Path, **options: Unpack[PublishArguments
     check_names(options, PublishArguments)
     how = publish_command.PublishOptions(
         location=options.get("location"),
+        archives=options.get("archives"),
         title=options.get("title"),
         index_only=options.get("index_only", False),
         unfinished=options.get("unfinished", False),
@@ -143,8 +145,8 @@ def verify(
     With `against`, its lines must be exactly those of these CDX files. With `archives`, the record of each line is read, or
     of `sample` lines. Everything that is wrong is in the failures of the result. Raises UsageError if there is no cluster.
     """
-    if sample is not None and (archives is None or sample < 1):
-        raise UsageError("sample needs archives, and at least 1 line")
+    if sample is not None and sample < 1:
+        raise UsageError("sample must be at least 1 line")
     if convert and against is None:
         raise UsageError("convert needs against")
     failures = Failures(printed=False)

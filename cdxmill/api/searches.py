@@ -12,6 +12,7 @@ from cdxmill.api.archives import capture_fields
 from cdxmill.api.arguments import Path, check_names, optional_path, text_list
 from cdxmill.api.results import CapturedRecord
 from cdxmill.capture import Record
+from cdxmill.cluster.archive_index import archives_of
 from cdxmill.cluster.reader import ClusterReader, open_cluster
 from cdxmill.commands.get import Wanted, capture_with_payload, errors_reported, fetch_capture, find_capture
 from cdxmill.commands.lookup import lookup_many as lookup_many_lines
@@ -158,7 +159,7 @@ def get(
     """Return the capture of `url` nearest to `timestamp` (without one: the newest), or the record at `offset`.
 
     `source` is a ZipNum cluster, or with `offset` an archive. `archives` is the directory, URL prefix or path index
-    of the archives that the cluster names. With `decode` the payload is freed of chunks and of gzip, deflate,
+    of the archives that the cluster names; by default, the archives.tsv beside the cluster is used. With `decode` the payload is freed of chunks and of gzip, deflate,
     br or zstd. The payload of a revisit is that of the record it refers to. The record is held in memory.
     Raises InputError if there is no such capture or its record cannot be read, UsageError for invalid arguments.
     """
@@ -166,13 +167,16 @@ def get(
         raise UsageError("give either a URL or an offset")
     if length is not None and offset is None:
         raise UsageError("length needs an offset")
-    with closing(ArchiveStore(optional_path(archives))) as store:
-        if url is None:
-            wanted = Wanted(os.fspath(source), offset or 0, length)
+    path, place = os.fspath(source), optional_path(archives)
+    if url is None:
+        with closing(ArchiveStore(place)) as store:
+            wanted = Wanted(path, offset or 0, length)
             fetched = store.fetch_named(*wanted)
             return _record(wanted, fetched, fetched, _names(fetched.record), decode)
-        found = fetch_capture(find_capture(os.fspath(source), url, timestamp), store)
-        payload = capture_with_payload(os.fspath(source), found, store)
+    location = find_capture(path, url, timestamp)
+    with closing(archives_of(path, place).open()) as store:
+        found = fetch_capture(location, store)
+        payload = capture_with_payload(path, found, store)
         names = RecordNames(found.location.url, found.location.timestamp)
         return _record(found.wanted, found.fetched, payload.fetched, names, decode)
 

@@ -12,12 +12,12 @@ from typing import NamedTuple
 from cdxmill.checks.blocks import valid_blocks
 from cdxmill.checks.shards import ReadShard, block_ranges
 from cdxmill.checks.verify_run import VerifyRun
+from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.errors import InputError
 from cdxmill.formats.record_location import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
-from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
 from cdxmill.storage.choose import open_ranges, total_size
 
@@ -27,7 +27,7 @@ class _Task(NamedTuple):
 
     shard: ReadShard
     picked: list[int] | None
-    archives: str
+    archives: ArchivePlaces
 
 
 class _Result(NamedTuple):
@@ -35,12 +35,14 @@ class _Result(NamedTuple):
     findings: list[Failure]
 
 
-def check_archives(shards: Sequence[ReadShard], archives: str, sample: int | None, run: VerifyRun) -> int:
+def check_archives(
+    shards: Sequence[ReadShard], archives: ArchivePlaces, sample: int | None, run: VerifyRun
+) -> int:
     """Read the records of all lines of valid `shards`, or of a `sample` of them. Returns the number of records.
 
-    Raises UsageError if there are no archives at the path or URL `archives`.
+    Raises UsageError if there are no archives in the `archives`.
     """
-    ArchiveStore(archives).close()
+    archives.open().close()
     shards = [shard for shard in shards if shard.report.lines and not shard.report.faults]
     tasks = [_Task(shard, picked, archives) for shard, picked in _deal(shards, sample)]
     size = total_size(task.shard.task.path for task in tasks) if sample is None else 0
@@ -63,7 +65,7 @@ def _deal(shards: Sequence[ReadShard], sample: int | None) -> Iterator[tuple[Rea
 def _look_up(task: _Task) -> _Result:
     looked_up = wrong = 0
     findings: list[Failure] = []
-    with closing(ArchiveStore(task.archives)) as archives:
+    with closing(task.archives.open()) as archives:
         for line in _lines(task):
             looked_up += 1
             finding = _check_line(archives, line)
@@ -100,12 +102,11 @@ def _check_line(archives: ArchiveStore, line: bytes) -> Failure | None:
     """What is wrong with the record of a line, None if it matches."""
     try:
         location = record_location(line)
-        found = archives.fetch(location.filename, location.offset, location.length)
+        reason = archives.fetch_line(location)[1]
     except ValueError as error:
         return Failure(line.split(b"{")[0][:100].decode("utf-8", "backslashreplace"), None, str(error))
     except InputError as error:
         return Failure(
             error.path, None, f"{error.reason} (capture of {location.url} at {location.timestamp})"
         )
-    reason = mismatch(found.record, location)
     return None if reason is None else Failure(f"{location.filename}@{location.offset}", None, reason)

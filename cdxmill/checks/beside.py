@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from cdxmill.cluster.files import ClusterFiles
 from cdxmill.formats.cluster_manifest import Manifest, ShardEntry, splits_digest
+from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.split_points import format_sequence_file, parse_text
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
 from cdxmill.inputs.split_files import SPLITS
@@ -27,6 +28,22 @@ def check_indexes(files: ClusterFiles) -> Iterator[Failure]:
                 yield Failure(files.path(SUMMARY), None, f"differs from {INDEX} after byte {start}")
                 return
             start += len(left)
+
+
+def check_archive_index(files: ClusterFiles) -> Iterator[Failure]:
+    """Check that the lines of archives.tsv, if it exists, are sorted and name places: pywb searches it by halves."""
+    if not files.has(ARCHIVES):
+        return
+    last = b""
+    for number, line in enumerate(read_bytes(files.path(ARCHIVES)).splitlines(), 1):
+        name, *places = line.split(b"\t")
+        if not name or not all(places) or not places:
+            yield Failure(
+                files.path(ARCHIVES), None, f"line {number}: expected a file name, a tab and a path or URL"
+            )
+        elif line <= last:
+            yield Failure(files.path(ARCHIVES), None, f"line {number}: out of order")
+        last = line
 
 
 def check_complete(files: ClusterFiles) -> Iterator[Failure]:

@@ -20,7 +20,18 @@ from cdxmill.errors import CdxmillError, InputError, UsageError
 from cdxmill.messages import say_lines
 from cdxmill.version import __version__
 
-COMMANDS = ("index", "sample", "zipnum", "build", "publish", "lookup", "get", "verify", "split-points")
+COMMANDS = (
+    "index",
+    "sample",
+    "zipnum",
+    "build",
+    "publish",
+    "serve",
+    "lookup",
+    "get",
+    "verify",
+    "split-points",
+)
 """In the order of the help text. A command is the function of its own name in the module of its name."""
 
 INTERRUPTED = 128 + signal.SIGINT

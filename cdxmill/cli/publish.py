@@ -31,6 +31,15 @@ class PublishArguments(RunArguments):
             " CLUSTER.",
         ),
     ] = None
+    archives: Annotated[
+        str | None,
+        Option(
+            "--archives",
+            metavar="LOCATION",
+            help="Write these places of the archives to archives.tsv: a directory, a URL prefix, or a path index."
+            " Default: those in CLUSTER; if DEST is a URL, only those that are URLs.",
+        ),
+    ] = None
     title: Annotated[
         str | None,
         Option(
@@ -55,7 +64,7 @@ def publish(arguments: PublishArguments) -> int:
 
     CLUSTER is the output of zipnum, build or a Hadoop job. Shards and parts must match cluster.json and must be
     sorted; otherwise nothing is copied. cdxmill copies shards and parts to DEST and writes cluster.idx with line
-    numbers, cluster.summary, cluster.loc, metadata.yaml and, last, cluster.json. If the directory DEST is named
+    numbers, cluster.summary, cluster.loc, archives.tsv (if CLUSTER has it), metadata.yaml and, last, cluster.json. If the directory DEST is named
     indexes, metadata.yaml goes to its parent directory.
 
     If you run it again, only missing or changed shards are copied. If DEST has another cluster, nothing is done
@@ -67,6 +76,7 @@ def publish(arguments: PublishArguments) -> int:
 
     options = PublishOptions(
         location=arguments.location,
+        archives=arguments.archives,
         title=arguments.title,
         index_only=arguments.index_only,
         unfinished=arguments.unfinished,

@@ -55,7 +55,12 @@ class VerifyArguments(RunArguments):
     ] = None
     sample: Annotated[
         int | None,
-        Option("--sample", min=1, metavar="N", help="With --archives: read N random records only."),
+        Option(
+            "--sample",
+            min=1,
+            metavar="N",
+            help="Read the records of N random lines only. Default of --archives: the archives.tsv of CLUSTER.",
+        ),
     ] = None
     location: Annotated[
         str | None,
@@ -73,8 +78,6 @@ class VerifyArguments(RunArguments):
         from cdxmill.commands.verify import VerifyOptions
         from cdxmill.inputs.cdx_files import find_cdx_files
 
-        if self.sample is not None and self.archives is None:
-            raise UsageError("--sample needs --archives")
         if self.convert and self.against is None:
             raise UsageError("--convert needs --against")
         if self.more and self.against is None:

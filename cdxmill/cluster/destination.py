@@ -16,6 +16,7 @@ from cdxmill.cluster.manifest import read_manifest
 from cdxmill.cluster.output import REPLACE, check_replaceable
 from cdxmill.cluster.shards import Shard
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_index import MANIFEST, SHARD
 from cdxmill.storage.choose import is_remote, join, list_folder, local_path, read_bytes
 from cdxmill.storage.entry import Entry
@@ -70,7 +71,9 @@ class Destination:
                 )
             return Way.THERE
         foreign = [
-            name for name in self.found if SHARD.fullmatch(name) or _PART.fullmatch(name) or name in INDEXES
+            name
+            for name in self.found
+            if SHARD.fullmatch(name) or _PART.fullmatch(name) or name in (*INDEXES, ARCHIVES)
         ]
         if foreign:
             raise UsageError(

@@ -37,6 +37,7 @@ from cdxmill.cluster.switch import (
     sync_folder,
 )
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS, read_splits
 from cdxmill.running.failures import Failures
@@ -76,7 +77,8 @@ class Output:
     def record(self, run: str, summary: Sequence[int], files: Sequence[str]) -> None:
         """Write the record of the run; `files` are those that it wrote below the folder. cluster.json comes after it."""
         if not files and (before := read_finished(self.folder)) is not None:
-            files = before.files  # the folder of indexes stays, or moves to the new cluster
+            # The folder of indexes stays, or moves to the new cluster.
+            files = [name for name in before.files if name != ARCHIVES]
         failures = self._failures.items[self._reported :]
         write_finished(self.work, Finished(run, list(summary), failures, list(files)))
 
@@ -175,7 +177,7 @@ def _check_foreign(folder: Path, names: set[str], points: Sequence[bytes] | None
     is_unfinished = (folder / WORK / _SHARDS).exists()
     own = _own_shards(folder) if is_unfinished else set()
     written = {name for name in names if _NUMBERED.fullmatch(name)}
-    written |= names & {*INDEXES, LOCATIONS, COPIED} if not is_unfinished else set()
+    written |= names & {*INDEXES, LOCATIONS, ARCHIVES, COPIED} if not is_unfinished else set()
     if not is_unfinished and not _has_points(folder, names, points):
         written |= names & set(SPLITS)
     foreign = sorted(written - own)

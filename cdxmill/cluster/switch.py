@@ -24,6 +24,7 @@ from pathlib import Path
 
 from cdxmill.cluster.finished import FINISHED, WORK, cluster_files, folders_of, read_finished
 from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_index import MANIFEST
 from cdxmill.running.lock import LOCK
 from cdxmill.storage.local import stopping
@@ -146,6 +147,7 @@ def _merge(old: Path, folder: Path) -> list[str]:
         own = {FINISHED}  # its other files are deleted already
     finished = read_finished(old)
     own |= {*(finished.files if finished is not None else ()), WORK, LOCK}
+    own |= {ARCHIVES} if (folder / ARCHIVES).exists() else set()  # replaced by that of the new cluster
     left = _move_foreign(old, folder, "", own, folders_of(own))
     sync_folder(folder)
     for name in sorted(own - {MANIFEST, FINISHED}):

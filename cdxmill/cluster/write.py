@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest, make_manifest
+from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, format_location, part_name
 from cdxmill.inputs.split_files import write_splits
@@ -59,6 +60,12 @@ def write_locations(folder: PathOrUrl, shards: Iterable[str], base: PathOrUrl) -
     """Write cluster.loc. All shards are in `base`, a path or URL."""
     with write_atomic(join(folder, LOCATIONS)) as file:
         file.write(format_locations(shards, base))
+
+
+def write_archive_index(folder: PathOrUrl, content: bytes) -> None:
+    """Write archives.tsv: where the archives of the cluster are."""
+    with write_atomic(join(folder, ARCHIVES)) as file:
+        file.write(content)
 
 
 def format_locations(shards: Iterable[str], base: PathOrUrl) -> bytes:

@@ -11,8 +11,16 @@ from typing import NamedTuple
 from cdxmill.cluster.output import Output, open_output
 from cdxmill.commands.index import IndexSummary, check_archives, index_to_folder
 from cdxmill.commands.index_one import IndexOptions
-from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, check_inputs, summary_of, write_cluster
+from cdxmill.commands.zipnum import (
+    Beside,
+    ClusterSummary,
+    ZipnumOptions,
+    check_inputs,
+    summary_of,
+    write_cluster,
+)
 from cdxmill.errors import InputError
+from cdxmill.formats.path_index import ARCHIVES, format_path_index
 from cdxmill.inputs.existing_outputs import Rule, up_to_date
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity, unique_names
@@ -46,7 +54,7 @@ class BuildSummary(NamedTuple):
         ]
         if self.cluster.lines:
             lines.append(
-                f"next: cdxmill lookup {folder} 'http://example.com/*', or serve it with pywb (conf/pywb)"
+                f"next: cdxmill lookup {folder} 'http://example.com/*', or show its pages: cdxmill serve {folder}"
             )
         return "\n".join(lines)
 
@@ -118,4 +126,14 @@ def _zipnum(
     inventory = take_inventory([str(cdx / name) for name in made], flavours=True)
     check_inputs(inventory, options)
     files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES)]
-    return write_cluster(inventory, output, folder, run, options, failures, files)
+    archives = _path_index(names, failures)
+    beside = Beside([*files, ARCHIVES] if archives else files, archives)
+    return write_cluster(inventory, output, folder, run, options, failures, beside)
+
+
+def _path_index(names: Mapping[Input, str], failures: Failures) -> bytes:
+    """The content of archives.tsv. Places that it cannot have are reported."""
+    content, left = format_path_index((archive.filename, identity(archive.path)) for archive in names)
+    for place in left:
+        failures.note(f"{place}: note: not in {ARCHIVES}, because of a tab or a line end in its name")
+    return content

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from cdxmill.capture import Headers
+from cdxmill.cluster.archive_index import archives_of
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
 from cdxmill.formats.capture_fields import timestamp_of_line
@@ -15,7 +16,6 @@ from cdxmill.formats.record_location import RecordLocation, record_location
 from cdxmill.formats.timestamp import timestamp_of, warc_timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.query import Query
-from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
 from cdxmill.stages.records.record_parts import record_parts
@@ -30,7 +30,7 @@ _REVISIT = "warc/revisit"
 class GetOptions:
     """Where the archives are, and which part of the record to give.
 
-    `archives` is what `ArchiveStore` takes. With `decode`, the payload's encodings are undone.
+    `archives` is what `ArchiveStore` takes; by default, a cluster's own list of them is used. With `decode`, the payload's encodings are undone.
     """
 
     archives: str | None = None
@@ -77,7 +77,7 @@ def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptio
     is no capture, if the record cannot be read, or if it does not match the index line. Raises UsageError as `lookup`.
     """
     location = find_capture(cluster, url, timestamp)
-    with closing(ArchiveStore(options.archives)) as archives:
+    with closing(archives_of(cluster, options.archives).open()) as archives:
         found = fetch_capture(location, archives)
         if options.form == "payload":
             found = capture_with_payload(cluster, found, archives)
@@ -109,8 +109,8 @@ def _newest(latest_first: Iterator[bytes]) -> bytes | None:
 
 def fetch_capture(location: RecordLocation, archives: ArchiveStore) -> FoundCapture:
     """The record of an index line. Raises InputError if it cannot be read or does not match the line."""
-    found = FoundCapture(location, archives.fetch(location.filename, location.offset, location.length))
-    reason = mismatch(found.fetched.record, location)
+    fetched, reason = archives.fetch_line(location)
+    found = FoundCapture(location, fetched)
     if reason is not None:
         raise InputError(
             str(found.wanted), reason, "index the archive again, or use --archives with the indexed archives"

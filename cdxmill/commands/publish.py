@@ -2,7 +2,7 @@
 
 check all       cluster.json, the shards' sizes, the parts' lines and order
 copy            missing or changed shards, then parts and split points
-write           cluster.idx, cluster.summary, cluster.loc, metadata.yaml, and last cluster.json
+write           cluster.idx, cluster.summary, cluster.loc, archives.tsv, metadata.yaml, and last cluster.json
 """
 
 from __future__ import annotations
@@ -17,14 +17,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from cdxmill.cluster.archive_index import published_index
 from cdxmill.cluster.destination import Destination, Way, parts_and_shards
 from cdxmill.cluster.find import COLLECTION_INDEXES, find_folder
 from cdxmill.cluster.finished import COPIED
 from cdxmill.cluster.output import empty, mend, put_in_place
 from cdxmill.cluster.shards import Shard, check_parts, find_shards
 from cdxmill.cluster.switch import mark
-from cdxmill.cluster.write import format_locations, unpublish, write_index, write_locations
+from cdxmill.cluster.write import (
+    format_locations,
+    unpublish,
+    write_archive_index,
+    write_index,
+    write_locations,
+)
 from cdxmill.errors import InputError
+from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.messages import say
@@ -56,6 +64,7 @@ class PublishOptions:
     """How a cluster is published."""
 
     location: str | None = None
+    archives: str | None = None
     title: str | None = None
     index_only: bool = False
     unfinished: bool = False
@@ -84,6 +93,13 @@ class _Copy(NamedTuple):
     target: str
 
 
+class _Places(NamedTuple):
+    """What cluster.loc and archives.tsv say: the folder or URL of the shards, and the whole content; None: no such file."""
+
+    shards: str
+    archives: bytes | None
+
+
 def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummary:
     """Publish `cluster` in the folder `target`; each is a path or URL. If they are the same, only write the index.
 
@@ -106,7 +122,9 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
 def _publish(folder: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> int:
     """Write everything besides the title. Returns the number of shards copied."""
     shards_at = folder if options.index_only else target
-    location = absolute(options.location or shards_at)
+    places = _Places(
+        absolute(options.location or shards_at), published_index(folder, target, options.archives, say)
+    )
     is_same = same_location(folder, target)
     place = None if is_remote(target) else Path(local_path(target)).resolve()
     if place is not None:
@@ -122,13 +140,13 @@ def _publish(folder: str, target: str, shards: Sequence[Shard], options: Publish
         if is_same:
             write_index(target, _parts(folder, shards))
         if is_same or way is Way.NOTHING:
-            _update_locations(target, shards, location)
+            _update_places(target, shards, places)
             return 0
         if place is None or way is Way.THERE:
-            return _copy_all(folder, target, shards, location, options)
+            return _copy_all(folder, target, shards, places, options)
         new = mark(place)
         locks.enter_context(hold(new))
-        copied = _copy_beside(folder, place, new, shards, location, options)
+        copied = _copy_beside(folder, place, new, shards, places, options)
         put_in_place(place, say)
         return copied
 
@@ -137,15 +155,18 @@ def _way(folder: str, target: str, shards: Sequence[Shard], options: PublishOpti
     return Destination(target).way(folder, shards, options.index_only, options.replace)
 
 
-def _update_locations(target: str, shards: Sequence[Shard], location: str) -> None:
-    """Write cluster.loc, unless it has these locations already."""
+def _update_places(target: str, shards: Sequence[Shard], places: _Places) -> None:
+    """Write cluster.loc and archives.tsv, unless they have this content already."""
     names, path = [shard.name for shard in shards], join(target, LOCATIONS)
-    if not exists(path) or read_bytes(path) != format_locations(names, location):
-        write_locations(target, names, location)
+    if not exists(path) or read_bytes(path) != format_locations(names, places.shards):
+        write_locations(target, names, places.shards)
+    path = join(target, ARCHIVES)
+    if places.archives is not None and not (exists(path) and read_bytes(path) == places.archives):
+        write_archive_index(target, places.archives)
 
 
 def _copy_beside(
-    cluster: str, old: Path, new: Path, shards: Sequence[Shard], location: str, options: PublishOptions
+    cluster: str, old: Path, new: Path, shards: Sequence[Shard], places: _Places, options: PublishOptions
 ) -> int:
     """Copy the cluster to the folder `new`. Shards that `old` has already get a second name."""
     there = Destination(str(new))
@@ -158,11 +179,11 @@ def _copy_beside(
                 os.link(old / name, new / name)
                 present[name] = digest
     _note(str(new), present)
-    return _copy_all(cluster, str(new), shards, location, options)
+    return _copy_all(cluster, str(new), shards, places, options)
 
 
 def _copy_all(
-    cluster: str, target: str, shards: Sequence[Shard], location: str, options: PublishOptions
+    cluster: str, target: str, shards: Sequence[Shard], places: _Places, options: PublishOptions
 ) -> int:
     """Copy shards, parts and split points, and write the index. Returns the number of shards copied."""
     there = Destination(target)
@@ -184,7 +205,9 @@ def _copy_all(
     for name in SPLITS:
         if exists(join(cluster, name)):
             _copy_small(join(cluster, name), join(target, name))
-    write_locations(target, [shard.name for shard in shards], location)
+    write_locations(target, [shard.name for shard in shards], places.shards)
+    if places.archives is not None:
+        write_archive_index(target, places.archives)
     _finish(cluster, target)
     return len(copies)
 

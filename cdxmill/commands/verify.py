@@ -18,16 +18,24 @@ from typing import NamedTuple
 
 from cdxmill.checks.against import check_against, difference_findings
 from cdxmill.checks.archives import check_archives
-from cdxmill.checks.beside import check_complete, check_indexes, check_manifest, check_splits
+from cdxmill.checks.beside import (
+    check_archive_index,
+    check_complete,
+    check_indexes,
+    check_manifest,
+    check_splits,
+)
 from cdxmill.checks.claims import Claims, read_claims, shard_tasks
 from cdxmill.checks.completeness import check_completeness
 from cdxmill.checks.limits import limited
 from cdxmill.checks.locations import check_locations
 from cdxmill.checks.shards import ReadShard, check_block_lines, check_order, read_shards
 from cdxmill.checks.verify_run import VerifyRun
+from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.cluster.files import ClusterFiles
 from cdxmill.cluster.locations import Rule
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_index import MANIFEST
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.quantities import count, human_bytes
@@ -89,6 +97,7 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
     """
     run = VerifyRun(options.processes, failures, options.quiet)
     files = ClusterFiles(cluster, options.shard_rule)
+    archives = _archives_of(files, options)
     claims = read_claims(files, run.report)
     shards = read_shards(shard_tasks(files, claims), run)
     order = list(check_order(shards))
@@ -98,9 +107,20 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
     is_valid = not order and not any(shard.report.faults for shard in shards)
     compared = options.against is not None and _compare_inputs(cluster, shards, is_valid, options, run)
     records = None
-    if options.archives is not None:
-        records = check_archives(shards, options.archives, options.sample, run)
+    if archives is not None:
+        records = check_archives(shards, archives, options.sample, run)
     return _summary(claims, shards, compared, records, failures.count)
+
+
+def _archives_of(files: ClusterFiles, options: VerifyOptions) -> ArchivePlaces | None:
+    """Where the records are read; None if they are not. Raises UsageError if a sample is wanted and nothing says where."""
+    if options.archives is not None:
+        return ArchivePlaces(options.archives)
+    if options.sample is None:
+        return None
+    if not files.has(ARCHIVES):
+        raise UsageError(f"{files.folder}: has no {ARCHIVES}, so --sample needs --archives LOCATION")
+    return ArchivePlaces(None, files.folder)
 
 
 def _check_beside(
@@ -110,6 +130,7 @@ def _check_beside(
     manifest = claims.manifest
     reports = {shard.task.name: shard.report for shard in shards}
     checks = [check_indexes(files), check_locations(files, reports, location, manifest is not None)]
+    checks.append(check_archive_index(files))
     if manifest is None and not files.has(MANIFEST):
         checks.append(check_completeness(files, claims))
     elif manifest is not None:

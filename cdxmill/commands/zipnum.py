@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.cluster.finished import WORK, Finished
 from cdxmill.cluster.output import Output, open_output
-from cdxmill.cluster.write import unpublish, write_cluster_files
+from cdxmill.cluster.write import unpublish, write_archive_index, write_cluster_files
 from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_of
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.cluster_manifest import ShardEntry
@@ -67,6 +67,13 @@ class ZipnumOptions:
         """Everything besides the inputs that the bytes of a cluster depend on."""
         lines = self.points, self.shards, self.convert, self.seed
         return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
+
+
+class Beside(NamedTuple):
+    """What a run writes to the folder besides the cluster: `files` exist already, `archives` is for archives.tsv."""
+
+    files: Sequence[str] = ()
+    archives: bytes = b""
 
 
 class ClusterSummary(NamedTuple):
@@ -127,11 +134,11 @@ def write_cluster(
     run: str,
     options: ZipnumOptions,
     failures: Failures,
-    files: Sequence[str] = (),
+    beside: Beside = Beside(),  # noqa: B008 - it is immutable
 ) -> ClusterSummary:
     """Write the cluster of the files in the inventory to `output.work`, with a record of the run `run`.
 
-    `folder` is its name in cluster.loc. `files` are other files that the run wrote below it.
+    `folder` is its name in cluster.loc.
     """
     unpublish(output.work)
     states = [source.state() for source in inventory.sources]
@@ -146,7 +153,9 @@ def write_cluster(
     if any(run.source for run in done.runs) and have_changed(inventory.sources):
         raise StoppedError("inputs were changed while they were read; run it again")
     summary = _summary(shards, done)
-    output.record(run, list(map(int, summary[:5])), files)
+    if beside.archives:
+        write_archive_index(output.work, beside.archives)
+    output.record(run, list(map(int, summary[:5])), beside.files)
     location = options.location or str(folder)
     write_cluster_files(output.work, shards, points, options.compressor, options.block_lines, location)
     work.scratch.remove()

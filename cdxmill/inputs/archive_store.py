@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,7 +11,10 @@ from urllib.parse import unquote
 
 from cachetools import LRUCache
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import AbsentError, InputError, UsageError
+from cdxmill.formats.path_index import find_places
+from cdxmill.formats.record_location import RecordLocation
+from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.storage.choose import (
     absolute,
@@ -28,6 +30,8 @@ from cdxmill.storage.choose import (
 _LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
 """Archives that stay open. Neighboring index lines are from many archives."""
+_ELSEWHERE = "if the archives are elsewhere, use --archives LOCATION"
+Allowed = Callable[[str], str]
 
 
 class _OpenArchive(NamedTuple):
@@ -48,36 +52,66 @@ class ArchiveStore:
     """Finds archives by their file names, and reads records from them.
 
     `path` is a directory, a URL prefix or a path index. Without it, file names are paths below the current directory.
-    Index lines are content: they lead only to archives below `path`, or listed in it (SECURITY.md).
+    Index lines are content: they lead only to archives below `path`, or listed in it (SECURITY.md). `allowed` takes
+    a place in the path index and returns it, changed if need be; it raises InputError for a place that is refused.
     """
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str | None, allowed: Allowed | None = None) -> None:
         """Raises UsageError if `path` is none of these."""
         self._path = path
         self._locate = _locator(path)
+        self._allowed = allowed
         self._open = _OpenArchives(_OPEN)
 
     def locations(self, filename: str) -> list[str]:
         """The paths or URLs of an archive that a line names, best first. Raises InputError if they are not allowed."""
         locations = self._locate(filename)
         if not locations:
-            raise InputError(filename, f"is not in the path index {self._path}")
-        return locations
+            raise InputError(filename, f"is not in the path index {self._path}", _ELSEWHERE)
+        return locations if self._allowed is None else _all_allowed(locations, self._allowed)
 
     def fetch(self, filename: str, offset: int, length: int | None) -> FetchedRecord:
         """The record at `offset` of an archive that a line names. With a `length`, it must be exactly that long.
 
         Raises InputError.
         """
-        return self._fetch(self.locations(filename), offset, length)
+        locations = self.locations(filename)
+        path = next(filter(_can_be_read, locations[:-1]), locations[-1])
+        return self._read(path, offset, length)
+
+    def fetch_line(self, line: RecordLocation) -> tuple[FetchedRecord, str | None]:
+        """The record of an index line, and how it differs from the line; None if it does not.
+
+        If several archives have the file name, it is the record of the first one that matches. Raises InputError.
+        """
+        different: tuple[FetchedRecord, str] | None = None
+        errors: list[InputError] = []
+        for path in self.locations(line.filename):
+            try:
+                found = self._read(path, line.offset, line.length)
+            except InputError as error:
+                errors.append(error)
+                continue
+            reason = mismatch(found.record, line)
+            if reason is None:
+                return found, None
+            different = different or (found, reason)
+        if different is not None:
+            return different
+        raise self._with_hint(
+            next((found for found in errors if not isinstance(found, AbsentError)), errors[0])
+        )
+
+    def _with_hint(self, error: InputError) -> InputError:
+        is_moved = self._allowed is not None and isinstance(error, AbsentError)
+        return AbsentError(error.path, error.reason, _ELSEWHERE) if is_moved else error
 
     def fetch_named(self, name: str, offset: int, length: int | None) -> FetchedRecord:
         """As `fetch`, from an archive that the user named: a path or URL anywhere, or a name as in a line."""
         is_place = self._path is None or is_remote(name) or name.startswith("/")
-        return self._fetch([name] if is_place else self.locations(name), offset, length)
+        return self._read(name, offset, length) if is_place else self.fetch(name, offset, length)
 
-    def _fetch(self, locations: list[str], offset: int, length: int | None) -> FetchedRecord:
-        path = next(filter(_can_be_read, locations[:-1]), locations[-1])
+    def _read(self, path: str, offset: int, length: int | None) -> FetchedRecord:
         try:
             return self._archive(path).record(offset, length)
         except NoRecord as error:
@@ -97,6 +131,19 @@ class ArchiveStore:
         """Close all archives."""
         while self._open:
             self._open.popitem()
+
+
+def _all_allowed(locations: list[str], allowed: Allowed) -> list[str]:
+    """The allowed ones. Raises InputError if all are refused."""
+    found, refused = [], []
+    for location in locations:
+        try:
+            found.append(allowed(location))
+        except InputError as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    return found
 
 
 def _can_be_read(path: str) -> bool:
@@ -141,19 +188,14 @@ def _below(place: str, filename: str) -> str:
 
 
 class _PathIndex:
-    """Lines of a file name, a tab, and its paths or URLs with tabs between them. Lines can be in any order."""
+    """The places that a path index lists (formats/path_index)."""
 
     def __init__(self, path: str) -> None:
         try:
-            self._text = b"\n" + read_bytes(path)
+            self._data = read_bytes(path)
         except InputError as error:
             raise UsageError(str(error)) from None
 
     def locations(self, filename: str) -> list[str]:
         """The paths or URLs of a file name. Empty if it is not listed."""
-        start = self._text.find(b"\n%b\t" % os.fsencode(filename))
-        if start < 0:
-            return []
-        end = self._text.find(b"\n", start + 1)
-        line = self._text[start : end if end >= 0 else None].rstrip(b"\r")
-        return [os.fsdecode(path) for path in line.split(b"\t")[1:] if path]
+        return find_places(self._data, filename)

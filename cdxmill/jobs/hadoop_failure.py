@@ -6,9 +6,7 @@ import logging
 import re
 from collections.abc import Sequence
 
-from mrjob.logs.errors import _pick_error
-from mrjob.logs.task import _interpret_task_logs
-
+from cdxmill.jobs.mrjob_import import interpret_task_logs, pick_error
 from cdxmill.jobs.mrjob_types import LogInterpretation, RunnerLike
 
 _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Command Failed!")
@@ -61,7 +59,7 @@ def explain(error: Exception, runner: RunnerLike | None, complaints: Complaints)
     if runner is not None and application and not complaints.killed:
         _read_logs(runner, found, application)
         _drop_noise(found)
-    failure = _pick_error(found) or {}
+    failure = pick_error(found) or {}
     reason = complaints.killed or _reason(failure) or (complaints.lines or [str(error)])[-1]
     parts = [f"the job failed: {reason}", *(hint for words, hint in _HINTS.items() if words in reason)]
     if files := _inputs(failure):
@@ -75,7 +73,7 @@ def _read_logs(runner: RunnerLike, found: LogInterpretation, application: str) -
     """Add what the logs of the tasks say, if they can be read. mrjob would also read the application master's."""
     logs = runner._ls_task_logs("streaming", application_id=application)
     tasks = (log for log in logs if not log.get("container_id", "").endswith(_MASTER))
-    found["task"] = _interpret_task_logs(runner.fs, tasks)
+    found["task"] = interpret_task_logs(runner.fs, tasks)
 
 
 def _drop_noise(found: LogInterpretation) -> None:

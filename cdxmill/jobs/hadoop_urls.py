@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mrjob.hadoop import fully_qualify_hdfs_path
+from cdxmill.jobs.mrjob_import import fully_qualify_hdfs_path
 
 
 def is_url(path: str) -> bool:

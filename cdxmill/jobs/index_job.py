@@ -14,8 +14,6 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from mrjob.step import MRStep
-
 from cdxmill.commands.index import check_archives, forgetting
 from cdxmill.commands.index_one import IndexOptions, IndexTask, index_one
 from cdxmill.inputs.existing_outputs import plan_outputs
@@ -25,6 +23,7 @@ from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.index_on_hadoop import folder_url, make_step
 from cdxmill.jobs.index_options import IndexJobOptions, add_options, cdx_names, parse_options
 from cdxmill.jobs.index_task import ArchiveWork, format_failure
+from cdxmill.jobs.mrjob_import import MRStep
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob

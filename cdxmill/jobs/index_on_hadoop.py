@@ -19,7 +19,7 @@ def folder_url(folder: str, runner: RunnerLike) -> str:
     if is_url(folder) or runner.alias != "emr":
         return hadoop_url(folder)
     if "/" in folder:
-        raise UsageError(f"{folder}: not a URL; on EMR a folder is s3://BUCKET/FOLDER")
+        raise UsageError(f"{folder}: not a URL; on EMR a directory is s3://BUCKET/DIR")
     return f"s3://{folder}"
 
 

@@ -10,10 +10,9 @@ from types import FrameType
 from typing import NoReturn
 from urllib.parse import quote, unquote
 
-from mrjob.step import StepFailedException
-
 from cdxmill.errors import CdxmillError, InputError, UsageError
 from cdxmill.jobs.hadoop_failure import Complaints, explain
+from cdxmill.jobs.mrjob_import import StepFailedException
 from cdxmill.jobs.mrjob_types import Counters, JobLike, RunnerLike
 from cdxmill.messages import say
 

@@ -16,9 +16,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from mrjob.job import MRJob
-from mrjob.step import MRStep
-
 from cdxmill.errors import UsageError
 from cdxmill.jobs.hadoop_step import (
     RUNNERS,
@@ -28,9 +25,11 @@ from cdxmill.jobs.hadoop_step import (
     needs_wheels,
     runner_arguments,
 )
+from cdxmill.jobs.mrjob_import import MRJob, MRStep
 from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.node_archive import pack_archive
 from cdxmill.jobs.node_tasks import lines_of
+from cdxmill.jobs.old_settings import check_conf
 from cdxmill.jobs.run_job import run
 from cdxmill.storage.local import stopping
 from cdxmill.storage.scratch import Scratch
@@ -105,6 +104,7 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
             raise UsageError(f"unsupported runner {self.options.runner}; use -r local, inline, hadoop or emr")
         if not self.options.args:
             raise UsageError("no input; give at least one path or URL")
+        check_conf(self.options.runner or "inline", self.options.conf_paths)
         return self._hadoop_runner() if self.is_on_hadoop else self._local_runner()
 
     def _local_runner(self) -> RunnerLike:

@@ -39,7 +39,7 @@ _PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
 def cluster_url(options: ZipnumJobOptions, runner: RunnerLike) -> str:
     """The URL of the cluster's directory. A path is one of Hadoop's default file system. Raises UsageError."""
     if not is_url(options.folder) and runner.alias == "emr":
-        raise UsageError(f"{options.folder}: not a URL; on EMR give --zipnum-dir s3://BUCKET/FOLDER")
+        raise UsageError(f"{options.folder}: not a URL; on EMR give --zipnum-dir s3://BUCKET/DIR")
     return hadoop_url(options.folder).rstrip("/")
 
 

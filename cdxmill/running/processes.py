@@ -57,7 +57,10 @@ def count_bytes(size: int) -> None:
 
 def processes_by_default() -> int:
     """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        return os.cpu_count() or 1
 
 
 def run_tasks(
@@ -120,22 +123,25 @@ def _start(work: Callable[[Task], Result], slot: int, numbers: Any) -> _Worker:
 
     context = get_context("fork")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, work, slot, numbers), daemon=True)
+    process = context.Process(target=_serve, args=(theirs, work, slot, numbers, os.getpid()), daemon=True)
     process.start()
     theirs.close()  # so that the pipe ends when the process does
     return _Worker(process, ours)
 
 
-def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], slot: int, numbers: Any) -> None:
+def _serve(
+    connection: Connection[Any, Any], work: Callable[[Task], Result], slot: int, numbers: Any, parent: int
+) -> None:
     """What a worker does: one task after another. Its parent handles Ctrl-C; it ends when the parent does."""
-    import ctypes
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _end_with_parent()
     _counter.read, _counter.slot = numbers, slot
     while True:
+        while not connection.poll(TICK):
+            if os.getppid() != parent:  # killed, on a system without prctl
+                os._exit(1)
         task = connection.recv()
         answer: tuple[bool, Any]
         try:
@@ -144,6 +150,14 @@ def _serve(connection: Connection[Any, Any], work: Callable[[Task], Result], slo
             error.add_note(traceback.format_exc())  # the traceback itself cannot be sent
             answer = False, error
         connection.send(answer)
+
+
+def _end_with_parent() -> None:
+    """Have the system kill this process when its parent ends. Only Linux can do this."""
+    import ctypes
+
+    with suppress(AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _results(

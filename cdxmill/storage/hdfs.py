@@ -103,7 +103,7 @@ class _File:
         self._client, self._path = _locate(url)
         self._status = self._ask()
         if self._status["type"] != "FILE":
-            raise InputError(url, "is a folder", "name a file, or a folder with archives")
+            raise InputError(url, "is a directory", "name a file, or a directory with archives")
         self.size: int = self._status["length"]
         self._last = -1
         self._unread: list[_Answer] = []
@@ -186,7 +186,9 @@ def _rename(client: WebHdfs, url: str, temporary: str, path: str) -> None:
         answer = {"boolean": status(url) is not None}
     if not answer.get("boolean", True):
         raise InputError(
-            url, "the finished file could not be renamed to this name", "check the folder, then run it again"
+            url,
+            "the finished file could not be renamed to this name",
+            "check the directory, then run it again",
         )
 
 

@@ -30,7 +30,7 @@ _LONGEST = 255
 _ERRORS = {
     errno.ENOENT: (AbsentError, "check the path"),
     errno.EACCES: (RefusedError, "check the access rights"),
-    errno.EISDIR: (InputError, "name a file, or a folder with archives"),
+    errno.EISDIR: (InputError, "name a file, or a directory with archives"),
 }
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)

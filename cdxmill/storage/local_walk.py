@@ -17,7 +17,11 @@ from stat import S_ISDIR, S_ISREG
 from cdxmill.errors import InputError
 from cdxmill.storage.listing import Listing
 
-FOLDER, SEARCHED, SPECIAL = "folder", "link to a folder that was searched already", "socket, pipe or device"
+FOLDER, SEARCHED, SPECIAL = (
+    "directory",
+    "link to a directory that was searched already",
+    "socket, pipe or device",
+)
 """What an entry is, if it is no file."""
 
 _ANY_DEPTH = "**"
@@ -125,7 +129,7 @@ class _Walk:
             with os.scandir(folder) as found:
                 items = sorted(found, key=lambda item: item.name)
         except OSError as error:
-            self._report(folder, error, "the folder cannot be listed")
+            self._report(folder, error, "the directory cannot be listed")
             return
         yield from items
 

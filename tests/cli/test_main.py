@@ -67,7 +67,6 @@ def test_the_version_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
             ["zipnum", "x", "-o", "C", "-s", "1", "--compressor", "zlib", "--level", "10"],
             "zlib has levels 1 to 9",
         ),
-        (["verify", "C", "--sample", "3"], "--sample needs --archives"),
         (["verify", "C", "--convert"], "--convert needs --against"),
         (["verify", "C", "D"], "D: unexpected argument"),
     ],

@@ -314,7 +314,7 @@ def test_wrong_usage_is_reported_in_one_line(
     ("arguments", "reason"),
     [
         (["C", "http://example.com/none"], "C: has no capture of http://example.com/none"),
-        (["C", "http://example.com/page"], "d.warc.gz: cannot be read"),
+        (["C", "http://example.com/page", "--archives", "."], "./d.warc.gz: cannot be read"),
         (["absent.warc.gz", "--offset", "0"], "absent.warc.gz: cannot be read"),
         (
             ["warcs/d.warc.gz", "--offset", "999999"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,12 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted(DOCS.rglob("*.md"))]
+OF_THE_PROJECT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = [*(ROOT / name for name in OF_THE_PROJECT), *sorted(DOCS.rglob("*.md"))]
+
+_OF_A_CHECKOUT = ("bin", "conf", "jobs")
+_PORT = "8080"
+"""The port in examples that start a server; the tests use a free one."""
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.M | re.S)
 _MARK = "end of example"
@@ -36,8 +42,13 @@ def fences(page: Path, language: str) -> list[str]:
     return [text for kind, text in _FENCE.findall(page.read_text()) if kind == language]
 
 
+def marked(page: Path, words: str) -> list[str]:
+    """The fenced blocks of a page whose first line has exactly these words, such as `sh hadoop`."""
+    return re.findall(rf"^```{words}\n(.*?)^```$", page.read_text(), re.M | re.S)
+
+
 def examples(text: str) -> Iterator[Example]:
-    """The commands of a block: each starts with `$ `, its further lines with `> `.
+    """The commands of a block: each starts with `$ `, its further lines with `>`.
 
     >>> list(examples("$ echo a\\n> b\\na b\\n$ true\\n"))
     [Example(command='echo a\\nb', output='a b\\n'), Example(command='true', output='')]
@@ -49,7 +60,7 @@ def examples(text: str) -> Iterator[Example]:
             if command:
                 yield Example("\n".join(command), _text(output))
             command, output = [line[2:]], []
-        elif line.startswith("> ") and not output:
+        elif line.startswith(">") and not output:
             command.append(line[2:])
         else:
             output.append(line)
@@ -88,12 +99,16 @@ def environment() -> dict[str, str]:
 def run_examples(commands: list[str], folder: Path) -> list[str]:
     """Run the commands in one shell that starts in `folder`; return what each prints.
 
-    The folder gets a `.venv`, as in a checkout after bin/setup-env.
+    The folder gets a `.venv`, as in a checkout after bin/setup-env, and the launchers if a command is one of them. What the
+    commands leave running ends.
     """
     (folder / ".venv").symlink_to(sys.prefix)
-    script = "".join(f"{command}\n{_END}\n" for command in commands)
+    if any(command.startswith("bin/") for command in commands):
+        link_launchers(folder)
+    port = free_port()
+    script = "".join(f"{command}\n{_END}\n" for command in commands).replace(_PORT, port)
     done = subprocess.run(
-        ["bash", "-c", script],
+        ["bash", "-c", f"trap 'kill $(jobs -p) 2>/dev/null' EXIT\n{script}"],
         cwd=folder,
         env=environment(),
         stdin=subprocess.DEVNULL,
@@ -102,4 +117,16 @@ def run_examples(commands: list[str], folder: Path) -> list[str]:
         text=True,
         check=False,
     )
-    return done.stdout.split(f"\n{_MARK}\n")[:-1]
+    return done.stdout.replace(port, _PORT).split(f"\n{_MARK}\n")[:-1]
+
+
+def link_launchers(folder: Path) -> None:
+    """Make a folder look like a checkout to the launchers."""
+    for name in _OF_A_CHECKOUT:
+        (folder / name).symlink_to(ROOT / name)
+
+
+def free_port() -> str:
+    """A port of this machine that no server uses."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return str(server.getsockname()[1])

@@ -34,7 +34,7 @@ HARD_PHRASES = {
 }
 """Each with words to use instead."""
 
-FOR_DEVELOPERS = ("docs/design.md", "CHANGELOG.md")
+FOR_DEVELOPERS = ("docs/design.md", "CHANGELOG.md", "CONTRIBUTING.md")
 """Pages that may name modules of the package."""
 
 SOURCES = sorted((ROOT / "cdxmill").rglob("*.py"))

@@ -71,7 +71,7 @@ def test_the_default_file_system_is_known() -> None:
 def test_what_hdfs_refuses_is_one_line() -> None:
     with pytest.raises(InputError) as caught, open_ranges(FOLDER):
         pass
-    assert str(caught.value) == f"{FOLDER}: is a folder; name a file, or a folder with archives"
+    assert str(caught.value) == f"{FOLDER}: is a directory; name a file, or a directory with archives"
     with pytest.raises(Exception, match="cannot be written: refused") as refused:
         write(join(FOLDER, "large", "below a file"), b"1")
     assert "\n" not in str(refused.value)

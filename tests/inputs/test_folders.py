@@ -131,8 +131,8 @@ def test_links_to_folders_are_followed_and_circles_end(folder: Path, run_cdxmill
     assert done.returncode == 0
     made = {str(path.relative_to(folder / "out")) for path in (folder / "out").rglob("*.cdx.gz")}
     assert made == {"in/a.cdx.gz", "in/also/c.cdx.gz", "in/disk/b.cdx.gz"}
-    assert b"links to a folder that was searched already" in done.stderr or (
-        b"link to a folder that was searched already" in done.stderr
+    assert b"links to a directory that was searched already" in done.stderr or (
+        b"link to a directory that was searched already" in done.stderr
     )
 
 
@@ -195,7 +195,7 @@ def test_a_folder_that_cannot_be_listed_is_a_failure(
     assert paths[-1] == "in/good/b.warc.gz"
     (failure,) = failures
     assert failure.replace("locked/:", "locked:") == (
-        "in/locked: the folder cannot be listed (Permission denied); check the access rights"
+        "in/locked: the directory cannot be listed (Permission denied); check the access rights"
     )
 
 
@@ -213,7 +213,7 @@ def test_a_folder_that_vanishes_while_it_is_searched_is_a_failure(
     monkeypatch.setattr(os, "scandir", vanish)
     paths, failures = found("in")
     assert paths == ["in/a.warc.gz"]
-    assert failures == ["in/deep: the folder cannot be listed (No such file or directory); check the path"]
+    assert failures == ["in/deep: the directory cannot be listed (No such file or directory); check the path"]
 
 
 def test_only_a_folder_that_cannot_be_listed_is_no_usage_error(
@@ -223,7 +223,7 @@ def test_only_a_folder_that_cannot_be_listed_is_no_usage_error(
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    with pytest.raises(InputError, match=r"^in: the folder cannot be listed"):
+    with pytest.raises(InputError, match=r"^in: the directory cannot be listed"):
         found("in")
 
 

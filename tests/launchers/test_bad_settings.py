@@ -101,13 +101,33 @@ def test_settings_of_mrjob_that_are_absent(launch: Launch, places: RunPaths) -> 
     )
 
 
+@pytest.mark.parametrize("options", [[], ["--dry-run"], ["--background"]])
+@pytest.mark.parametrize("name", [name for name in NEEDED if name != "publish_index.sh"])
+def test_a_mrjob_conf_of_2015(name: str, options: list[str], launch: Launch, tmp_path: Path) -> None:
+    conf = tmp_path / "mrjob.conf"
+    conf.write_text("runners: {emr: {aws_region: eu-west-1, emr_job_flow_id: j-CLUSTERID}}\n")
+    said = refusal(launch(name, *options, **{**EVERY, "RUNNER": "emr", "MRJOB_CONF": conf}))
+    assert said.startswith(
+        f"{conf}: settings that mrjob does not know: aws_region (now region), emr_job_flow_id "
+    )
+
+
+def test_a_python_without_mrjob(launch: Launch, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['mrjob.conf'] = None\n")
+    said = refusal(launch("runsample.sh", env={"PYTHONPATH": str(tmp_path)}, **EVERY))
+    assert said.endswith("pip install 'cdxmill[jobs]'")
+
+
 def test_a_python_without_cdxmill(launch: Launch, tmp_path: Path) -> None:
     python = tmp_path / "bin/python"
     python.parent.mkdir()
     python.write_text("#!/bin/sh\nexit 1\n")
     python.chmod(0o755)
     said = refusal(launch("runsample.sh", env={"CDXMILL_VENV": str(tmp_path)}, **EVERY))
-    assert f"{python} cannot import cdxmill; run bin/setup-env s3, or pip install -r requirements.txt" in said
+    assert (
+        f"{python} cannot import cdxmill; run bin/setup-env jobs s3, or pip install -r requirements.txt"
+        in said
+    )
 
 
 def test_a_year_and_week_without_a_manifest(launch: Launch) -> None:

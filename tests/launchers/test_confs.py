@@ -134,19 +134,19 @@ def test_bootstrap_makes_an_environment(has_python: bool, tmp_path: Path) -> Non
     assert called[:-2] == [*installed, f"python3.11 -m venv --clear -- {place}"]
     assert called[-2].startswith("python -m pip install ")
     assert "--only-binary :all: --retries 10 --index-url https://mirror/simple boto3==" in called[-2]
-    assert called[-1] == "python -c import boto3, deflate, isal, stringzilla, urllib3, zstandard"
+    assert called[-1] == "python -c import boto3, deflate, isal, orjson, stringzilla, urllib3, zstandard"
 
 
 def test_requirements_are_those_of_setup() -> None:
     lines = [
         line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")
     ]
-    assert lines == ["-e .[s3]"]
+    assert lines == ["-e .[s3,jobs]"]
     metadata = importlib.metadata.metadata("cdxmill")
-    assert "s3" in (metadata.get_all("Provides-Extra") or [])
+    assert {"s3", "jobs"} <= set(metadata.get_all("Provides-Extra") or [])
     wanted = [
         line
         for line in importlib.metadata.requires("cdxmill") or []
-        if "extra ==" not in line or '"s3"' in line
+        if "extra ==" not in line or '"s3"' in line or '"jobs"' in line
     ]
     assert {re.match(r"[\w-]+", line)[0] for line in wanted} >= {"mrjob", "boto3", "isal", "zstandard"}  # type: ignore[index]

@@ -1,0 +1,83 @@
+"""`cdxmill serve`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cdxmill.cli.arguments import Replace
+from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.output import OK, print_summary
+from cdxmill.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeArguments:
+    """The command line of `serve`."""
+
+    cluster: Annotated[str, Argument(metavar="CLUSTER", help="ZipNum cluster: directory.")]
+    archives: Annotated[
+        str | None,
+        Option(
+            "--archives",
+            metavar="LOCATION",
+            help="Where the archives are: a directory, a URL prefix, or a path index (a text file; each line: file"
+            " name, tab, path or URL). Default: the archives.tsv that build wrote to CLUSTER.",
+        ),
+    ] = None
+    port: Annotated[int, Option("--port", min=0, max=65535, help="Port to listen on. 0: any free port.")] = (
+        8080
+    )
+    bind: Annotated[
+        str,
+        Option(
+            "--bind",
+            metavar="ADDRESS",
+            help="IP address to listen on. 0.0.0.0: all addresses of this machine.",
+        ),
+    ] = "127.0.0.1"
+    title: Annotated[
+        str | None,
+        Option(
+            "--title", metavar="TEXT", help="Title of the collection. Default: the name of the directory."
+        ),
+    ] = None
+    config_only: Annotated[
+        Path | None,
+        Option(
+            "--config-only",
+            metavar="DIR",
+            help="Write config.yaml to this directory and do not start pywb.",
+            parser=Path,
+        ),
+    ] = None
+    replace: Replace = False
+
+
+@command
+def serve(arguments: ServeArguments) -> int:
+    """Show the archived pages of CLUSTER in a browser, with pywb.
+
+    cdxmill writes the configuration of pywb to a temporary directory and starts pywb's command wayback. It prints
+    the address of a page to open. Ctrl-C stops the server. pywb must be installed: pip install 'cdxmill[serve]'.
+    """
+    from cdxmill.commands.serve import ServeOptions, write_config
+    from cdxmill.commands.serve import serve as serve_cluster
+
+    options = ServeOptions(
+        archives=arguments.archives,
+        title=arguments.title,
+        bind=arguments.bind,
+        port=arguments.port,
+    )
+    if arguments.config_only is None:
+        if arguments.replace:
+            raise UsageError("--replace needs --config-only")
+        return serve_cluster(arguments.cluster, options)
+    path = write_config(arguments.cluster, arguments.config_only, options, arguments.replace)
+    print_summary(
+        f"{path}: written; start pywb: wayback -d {path.parent} -b {options.bind} -p {options.port}",
+        quiet=False,
+    )
+    return OK

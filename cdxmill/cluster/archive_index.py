@@ -1,0 +1,99 @@
+"""archives.tsv beside a cluster: where its archives are. `build` writes it; `get`, `verify` and `serve` read it.
+
+It has names of this machine, so it is a file of its own: cluster.json has the same bytes everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing, suppress
+from typing import NamedTuple
+
+from cdxmill.cluster.find import find_index
+from cdxmill.cluster.locations import resolved, why_refused
+from cdxmill.errors import InputError, RefusedError, UsageError
+from cdxmill.formats.path_index import ARCHIVES, format_path_index, parse_path_index
+from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.storage.choose import absolute, exists, is_remote, join, read_bytes
+
+
+class ArchivePlaces(NamedTuple):
+    """Where the archives of index lines are: what the user `named`, else archives.tsv in the `folder` of a cluster."""
+
+    named: str | None
+    folder: str | None = None
+
+    def open(self) -> ArchiveStore:
+        """Open the archives. Raises UsageError if the user named no such place, or archives.tsv cannot be read."""
+        folder = self.folder
+        if self.named is not None or folder is None:
+            return ArchiveStore(self.named)
+        return ArchiveStore(join(folder, ARCHIVES), lambda place: allowed_place(folder, place))
+
+
+def archives_of(cluster: str, named: str | None) -> ArchivePlaces:
+    """Where the archives of a cluster, which exists, are. Raises InputError if that cannot be found out."""
+    if named is not None:
+        return ArchivePlaces(named)
+    try:
+        folder = cluster_folder(cluster)
+    except UsageError:  # a file with lines, which has no folder of its own
+        return ArchivePlaces(None)
+    return ArchivePlaces(None, folder if has_archive_index(folder) else None)
+
+
+def cluster_folder(cluster: str) -> str:
+    """The path or URL of the folder with the index of a cluster. Raises UsageError or InputError if it has none."""
+    index = find_index(cluster)
+    return index.rpartition("/")[0] or ("/" if index.startswith("/") else ".")
+
+
+def has_archive_index(folder: str) -> bool:
+    """Whether the folder of a cluster has an archives.tsv."""
+    with suppress(RefusedError):  # S3 without the right to list answers so for a missing file, too
+        return exists(join(folder, ARCHIVES))
+    return False
+
+
+def allowed_place(folder: str, place: str) -> str:
+    """A place in the archives.tsv of a cluster. Raises InputError if this file may not lead there (SECURITY.md).
+
+    >>> allowed_place("/data/C", "../warcs/a.warc.gz")
+    '/data/C/../warcs/a.warc.gz'
+    """
+    if why := why_refused(folder, place):
+        hint = "if you trust it, use --archives LOCATION"
+        raise InputError(place, f"{join(folder, ARCHIVES)} leads there, and it {why}", hint)
+    return resolved(folder, place)
+
+
+def published_index(
+    cluster: str, target: str, archives: str | None, note: Callable[[str], None]
+) -> bytes | None:
+    """The archives.tsv of a cluster for its copy in the folder `target`; None if it has none.
+
+    With `archives`, each file name is looked up there. Else a remote copy has only the URLs: local paths lead nowhere
+    from there, and show names of this machine. Raises UsageError, and InputError if a file name is not in `archives`.
+    """
+    path = join(cluster, ARCHIVES)
+    if not has_archive_index(cluster):
+        if archives is not None:
+            raise UsageError(f"{cluster}: has no {ARCHIVES}, so --archives has no names to write")
+        return None
+    data = read_bytes(path)
+    listed = [(name, place) for name, places in parse_path_index(data) for place in places]
+    if archives is not None:
+        names = sorted({name for name, _ in listed})
+        with closing(ArchiveStore(archives)) as store:
+            listed = [(name, absolute(place)) for name in names for place in store.locations(name)]
+    elif not is_remote(target):
+        return data
+    if not is_remote(target):
+        return format_path_index(listed)[0]
+    urls = [(name, place) for name, place in listed if is_remote(place) and "?" not in place]
+    if len(urls) < len(listed):
+        left = f"{len(listed) - len(urls)} of {len(listed)} archives"
+        note(
+            f"{path}: note: {left} not listed in {target}: local paths and URLs with a query stay private; use --archives URL"
+        )
+    return format_path_index(urls)[0] or None

@@ -1,0 +1,33 @@
+"""The names of mrjob that the jobs use. Where mrjob is not installed, importing this module ends the program in one line."""
+
+from __future__ import annotations
+
+import sys
+
+from cdxmill.messages import say
+
+__all__ = [
+    "MRJob",
+    "MRStep",
+    "StepFailedException",
+    "fully_qualify_hdfs_path",
+    "interpret_task_logs",
+    "load_opts_from_mrjob_confs",
+    "pick_error",
+    "runner_class",
+]
+
+try:
+    from mrjob.conf import load_opts_from_mrjob_confs
+    from mrjob.hadoop import fully_qualify_hdfs_path
+    from mrjob.job import MRJob
+    from mrjob.logs.errors import _pick_error as pick_error
+    from mrjob.logs.task import _interpret_task_logs as interpret_task_logs
+    from mrjob.runner import _runner_class as runner_class
+    from mrjob.step import MRStep, StepFailedException
+except ImportError as error:
+    say(
+        f"mrjob {'is not installed' if error.name == 'mrjob' else f'cannot be imported ({error})'};"
+        " pip install 'cdxmill[jobs]'"
+    )
+    sys.exit(2)

@@ -1,0 +1,64 @@
+"""Chromium without a window: the page as a browser shows it. It is installed by apt if it is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--virtual-time-budget=20000",
+)
+SECONDS = 120
+
+
+def find_chromium() -> str:
+    """The command of Chromium. Raises RuntimeError if it is missing and cannot be installed."""
+    if (found := _on_path()) is not None:
+        return found
+    advice = "no chromium found; install it (Debian: apt-get install chromium)"
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise RuntimeError(advice)
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update"], ["install", "-y", "--no-install-recommends", "chromium"]):
+        done = subprocess.run(
+            ["apt-get", "-q", *command], env=env, capture_output=True, text=True, check=False
+        )
+    if (found := _on_path()) is None:
+        raise RuntimeError(f"{advice}; apt-get: {done.stdout[-500:]}{done.stderr[-500:]}")
+    return found
+
+
+def _on_path() -> str | None:
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def dump_dom(chromium: str, url: str, folder: Path) -> str:
+    """The page at `url` as HTML, after its scripts have run."""
+    return _run(chromium, folder, "--dump-dom", url)
+
+
+def screenshot(chromium: str, url: str, picture: Path, folder: Path) -> None:
+    """Write a picture of the page at `url`."""
+    _run(chromium, folder, "--window-size=1000,700", "--hide-scrollbars", f"--screenshot={picture}", url)
+
+
+def _run(chromium: str, folder: Path, *arguments: str) -> str:
+    command = [chromium, *OPTIONS, f"--user-data-dir={folder}/profile", *arguments]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+    if done.returncode:
+        raise RuntimeError(f"{chromium} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout
