@@ -27,7 +27,7 @@ _LIST = """
 import json, sys
 from cdxmill.storage.choose import status
 from cdxmill.storage.walk import files_below
-print(json.dumps([(url, *status(url)[:2]) for url in files_below(sys.argv[1])]))
+print(json.dumps([(url, *status(url)[:2]) for url in files_below(sys.argv[1]).files]))
 """
 _WAIT = """
 import sys, time
@@ -133,8 +133,9 @@ def ended(process: subprocess.Popen[bytes]) -> Ended:
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
-    """All files below a folder, by their path in it."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """All files below a folder, by their path in it, without the record of the local engine's run."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".finished.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 def bare_python(version: str) -> str:

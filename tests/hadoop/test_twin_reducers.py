@@ -28,9 +28,13 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """They hardly get smaller when packed."""
     path = tmp_path_factory.mktemp("lines") / "lines"
     rng = random.Random(9)
-    pages = (page_line(number) + rng.randbytes(400).replace(b"\n", b"\t") + b"\n" for number in range(20_000))
+    pages = (_random_line(rng, page_line(number)) for number in range(20_000))
     path.write_bytes(b"".join(pages))
     return path
+
+
+def _random_line(rng: random.Random, line: bytes) -> bytes:
+    return line.replace(b"{", b'{"x": "%b", ' % rng.randbytes(300).hex().encode(), 1) + b"\n"
 
 
 @pytest.fixture(scope="module")

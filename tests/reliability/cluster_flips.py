@@ -80,7 +80,7 @@ class Rig:
 
     def try_one(self) -> None:
         """Damage a file, ask, and mend it."""
-        path = self.rng.choice(sorted(path for path in self.folder.iterdir() if path.is_file()))
+        path = self.rng.choice(sorted(path for path in self.folder.glob("[!.]*") if path.is_file()))
         data = path.read_bytes()
         what, changed = damaged(data, self.rng)
         questions = (ALL, "host001.com/page/*", self.rng.choice(self.urls))

@@ -80,7 +80,8 @@ def index_all(archives: list[Archive], folder: Path) -> Run:
     run = subprocess.run(command, cwd=folder / "in", capture_output=True, text=True, check=False)
     if run.returncode not in (0, 1):
         raise RuntimeError(f"cdxmill index ended with {run.returncode}:\n{run.stderr[-4000:]}")
-    shown = Shown(run.stderr, (folder / "out/failures.tsv").read_bytes())
+    listed = folder / "out/failures.tsv"
+    shown = Shown(run.stderr, listed.read_bytes() if listed.exists() else b"")
     answers = {archive.name: Ours(_rows(folder / "out", n), []) for n, archive in enumerate(archives)}
     return Run(answers, run.returncode, _share_out(shown, archives, answers))
 

@@ -228,7 +228,7 @@ def test_a_cluster_may_be_tiny(
     openwayback: OpenWayback, cdx11: Cluster, run_cdxmill: RunCdxmill, tmp_path: Path, count: int
 ) -> None:
     lines = cdx11.lines()[:count]
-    (tmp_path / "few.cdx").write_bytes(text(lines))
+    (tmp_path / "few.cdx").write_bytes(b" CDX N b a m s k r M S V g\n" + text(lines))
     assert run_cdxmill("zipnum", "-o", tmp_path / "few", "-s", "1", tmp_path / "few.cdx").returncode == 0
     answer = read(openwayback, tmp_path / "few", EVERYTHING)
     assert (answer.status, answer.body) == (200, text(lines))
