@@ -11,7 +11,7 @@
 #   --background   run in the background with nohup; prints the path of the log
 #   --dry-run      print the commands only
 #   -r RUNNER      hadoop, emr or local, instead of $RUNNER
-#   --replace      index all archives again, and sample again
+#   --replace      index all archives again, sample again and, on this machine, replace the cluster
 #
 # Other options go to all three jobs. INDEX_OPTIONS, SAMPLE_OPTIONS and ZIPNUM_OPTIONS in index_env.sh go to one job.
 # Step 1 skips archives that have a .cdx.gz. Step 2 is skipped if SPLIT_FILE exists.
@@ -29,6 +29,8 @@ take_skip_existing() {
             skip_existing=false
             INDEX_OPTIONS+=("$word")
             SAMPLE_OPTIONS+=("$word")
+            # on Hadoop and EMR a finished cluster is never replaced
+            [[ "$RUNNER" != local && "$RUNNER" != inline ]] || ZIPNUM_OPTIONS+=("$word")
         else
             rest+=("$word")
         fi

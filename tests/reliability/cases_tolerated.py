@@ -9,6 +9,7 @@ from .lengths import Length
 
 NAME = "a.warc.gz"
 _DATE = re.compile(rb"(?m)^WARC-Date: .*\r\n")
+_TYPE = re.compile(rb"(?m)^WARC-Type: .*\r\n")
 _URL = re.compile(rb"(?m)^WARC-Target-URI: .*\r\n")
 
 
@@ -71,6 +72,11 @@ def date_missing(sources: Sources) -> Case:
 @row("date-unparsable")
 def date_unparsable(sources: Sources) -> Case:
     return _field(sources, _DATE, b"WARC-Date: some day in May\r\n")
+
+
+@row("type-unknown")
+def type_unknown(sources: Sources) -> Case:
+    return _field(sources, _TYPE, b"WARC-Type: rezponse\r\n", (BAD,))
 
 
 @row("arc-dates")

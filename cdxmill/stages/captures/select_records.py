@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cdxmill.capture import Damage, Headers, Record
+from cdxmill.capture import Damage, Headers, Note, Record
 from cdxmill.formats.timestamp import arc_timestamp_of, warc_timestamp_of
-from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.capture_options import RECORD_TYPES, CaptureOptions
 from cdxmill.stages.captures.line_text import clean_url, media_type
 
 _REPAIR = "repair the record if you need its line"
@@ -22,8 +22,10 @@ class Dated(NamedTuple):
     timestamp: bytes
 
 
-def select(record: Record, options: CaptureOptions) -> Dated | Damage | None:
+def select(record: Record, options: CaptureOptions) -> Dated | Damage | Note | None:
     """The record if it gets a line, None if it gets none by the rules, Damage if it lacks what a line needs.
+
+    A Note reports a record type that no standard knows: it may be corrupt.
 
     The timestamp is `-` if the date is missing or invalid.
     """
@@ -39,7 +41,7 @@ def timestamp_of(record: Record) -> bytes | None:
     return arc_timestamp_of(date) if record.is_arc else warc_timestamp_of(date)
 
 
-def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | None:
+def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | Note | None:
     """The URL of a record that gets a line; otherwise as `select`."""
     headers = record.headers
     kind = headers.get(b"warc-type", b"")
@@ -49,7 +51,7 @@ def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | N
     if wanted is not None and (
         kind not in wanted or (kind in _WITHOUT_HEAD and _is_crawl_note(kind, headers))
     ):
-        return None
+        return None if kind in RECORD_TYPES else _unknown(record.offset, kind)
     url = clean_url(headers.get(b"warc-target-uri"))
     if url and not (record.is_arc and kind == b"warcinfo"):
         return url
@@ -57,6 +59,10 @@ def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | N
         return None
     reason = f"missing WARC-Target-URI ({kind.decode('latin-1')} record)"
     return Damage(record.offset, reason, _REPAIR)
+
+
+def _unknown(offset: int, kind: bytes) -> Note:
+    return Note(offset, f"unknown WARC-Type {repr(kind[:20])[1:]}; the record is not indexed")
 
 
 def _is_crawl_note(kind: bytes, headers: Headers) -> bool:

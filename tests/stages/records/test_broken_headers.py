@@ -23,15 +23,24 @@ def record(name: bytes, fields: bytes = b"") -> bytes:
     )
 
 
+A, B, C = (record(name) for name in (b"a", b"b", b"c"))
+
+
+def test_a_record_of_an_unknown_type_is_reported() -> None:
+    data = A + B.replace(b"response", b"rezponse") + C
+    indexer = ArchiveIndexer(lambda offset, size: data[offset : offset + size], b"x", CaptureOptions())
+    assert sum(map(len, indexer)) == 2
+    assert indexer.findings.damage == []
+    (note,) = indexer.findings.notes
+    assert (note.offset, note.reason) == (len(A), "unknown WARC-Type 'rezponse'; the record is not indexed")
+
+
 def arc_record(name: bytes) -> bytes:
     return b"http://%b.com/ 1.2.3.4 20240101000000 text/plain %d\n%b\n" % (
         name,
         len(HTTP) + 4,
         HTTP + name * 4,
     )
-
-
-A, B, C = (record(name) for name in (b"a", b"b", b"c"))
 
 
 def indexed(data: bytes) -> tuple[dict[str, int], list[Damage]]:
