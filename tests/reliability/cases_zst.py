@@ -89,6 +89,15 @@ def zst_dictionary_swallows(sources: Sources) -> Case:
     return case._replace(files={NAME: overwrite(data, 4, (len(data) - 8).to_bytes(4, "little"))})
 
 
+@row("zst-dictionary-swallows-one")
+def zst_dictionary_swallows_one(sources: Sources) -> Case:
+    dictionary = sources.warc.dictionary()
+    first = sources.warc.frames(dictionary)[0]
+    case = _with_dictionary(sources, dictionary_frame(dictionary.as_bytes()))
+    length = len(dictionary.as_bytes()) + len(first)
+    return case._replace(files={NAME: overwrite(case.files[NAME], 4, length.to_bytes(4, "little"))})
+
+
 @row("zst-dictionary")
 def zst_dictionary(sources: Sources) -> Case:
     dictionary = sources.warc.dictionary()

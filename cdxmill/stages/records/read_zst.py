@@ -82,6 +82,8 @@ class Frames:
             self._inflater = inflater_with(self._window.get(0, end))
         except (zstandard.ZstdError, ValueError) as error:
             raise MemberError(_reason(error), end) from None
+        if self._has_record(_SKIPPABLE_HEADER, end):  # its length is wrong, and it takes up records
+            raise MemberError("a record starts inside it", end)
         return end
 
     def follows(self, pos: int) -> bool:
