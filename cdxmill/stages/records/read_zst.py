@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import zstandard
@@ -82,9 +83,23 @@ class Frames:
             self._inflater = inflater_with(self._window.get(0, end))
         except (zstandard.ZstdError, ValueError) as error:
             raise MemberError(_reason(error), end) from None
-        if self._has_record(_SKIPPABLE_HEADER, end):  # its length is wrong, and it takes up records
-            raise MemberError("a record starts inside it", end)
+        if self._has_frames_up_to(end):
+            raise MemberError("its length reaches over other frames", end)
         return end
+
+    def _has_frames_up_to(self, end: int) -> bool:
+        """Whether frames fill the end of an uncompressed dictionary: its length is wrong, and would hide records."""
+        data = self._window.get(0, end)
+        if data.startswith(MAGIC, _SKIPPABLE_HEADER):  # a compressed dictionary
+            return False
+        for magic in ZSTD_START.finditer(data, _SKIPPABLE_HEADER):
+            pos = magic.start()
+            with suppress(FrameError):
+                while pos < end:
+                    pos = frame_end(self._window.peek, pos)
+                if pos == end:
+                    return True
+        return False
 
     def follows(self, pos: int) -> bool:
         """Whether a frame starts at `pos`."""
