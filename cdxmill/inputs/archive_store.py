@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -13,17 +14,21 @@ from urllib.parse import unquote
 from cachetools import LRUCache
 
 from cdxmill.errors import InputError, UsageError
+from cdxmill.inputs.named import without_host
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.storage.choose import (
     absolute,
     exists,
+    files_in_wacz,
     is_remote,
     join,
     local_path,
     open_ranges,
     read_bytes,
     scheme_of,
+    stored_in,
 )
+from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz
 
 _LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
@@ -47,7 +52,7 @@ class _OpenArchives(LRUCache[str, _OpenArchive]):
 class ArchiveStore:
     """Finds archives by their file names, and reads records from them.
 
-    `path` is a directory, a URL prefix or a path index. Without it, file names are paths below the current directory.
+    `path` is a directory, a URL prefix, a WACZ or a path index. Without it, file names are paths below the current directory.
     Index lines are content: they lead only to archives below `path`, or listed in it (SECURITY.md).
     """
 
@@ -111,12 +116,26 @@ def _locator(path: str | None) -> Callable[[str], list[str]]:
     """A function from the file name of a line to paths or URLs."""
     if path is None:
         return lambda filename: [_below("", filename)]
+    if is_wacz(path) and (is_remote(path) or Path(local_path(path)).is_file()):
+        return _in_wacz(path)
     is_list = _LIST.search(path) if is_remote(path) else Path(local_path(path)).is_file()
     if is_list:
         return _PathIndex(path).locations
-    if not is_remote(path) and not Path(local_path(path)).is_dir():
-        raise UsageError(f"{path}: neither a directory of archives nor a path index")
+    if not is_remote(path) and not Path(local_path(path)).is_dir() and stored_in(path) == path:
+        raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
     return lambda filename: [_below(path, filename)]
+
+
+def _in_wacz(path: str) -> Callable[[str], list[str]]:
+    """As `_locator`, for a WACZ. A line has the name in the zip, also without `archive/`, or after the name of the WACZ."""
+    names = files_in_wacz(path)
+    own = posixpath.basename(without_host(path)) + "/"
+
+    def locate(filename: str) -> list[str]:
+        name = filename.removeprefix(own)
+        return [inside(path, name if name in names else ARCHIVE + name)]
+
+    return locate
 
 
 def _below(place: str, filename: str) -> str:
