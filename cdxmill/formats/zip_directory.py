@@ -63,7 +63,7 @@ def read_directory(read_at: ReadAt, size: int) -> dict[str, Member]:
         raise ZipError(f"is truncated or no zip file ({_first_line(error)})") from None
     except (ValueError, struct.error, NotImplementedError, OverflowError) as error:
         raise ZipError(f"the directory of the zip is corrupt ({_first_line(error)})") from None
-    return _members([entry for entry in entries if not entry.is_dir()], entries, end)
+    return _members([entry for entry in entries if not entry.filename.endswith("/")], entries, end)
 
 
 def data_offset(read_at: ReadAt, member: Member) -> int:

@@ -22,6 +22,7 @@ ARCHIVE = "archive/"
 """The folder in a WACZ that has its archives. File names in its own index are relative to it."""
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.I)
 _HTTP = re.compile(r"https?://", re.I)
+_ENCODED = re.compile(r"(?:https?|file)://", re.I)
 _QUERY = re.compile(r"[?#].*\Z", re.S)
 _STEP = re.compile(r"\.wacz(?=/)", re.I)
 _KEPT = 8
@@ -65,7 +66,7 @@ def inside(path: str, name: str) -> str:
     'https://example.com/x.wacz/archive/a%20b.warc.gz?token=y'
     """
     path, query = _split_query(path)
-    return f"{path}/{quote(name) if _HTTP.match(path) else name}{query}"
+    return f"{path}/{quote(name) if _ENCODED.match(path) else name}{query}"
 
 
 def place_of(path: str) -> Place | None:
@@ -95,7 +96,8 @@ def files_in(storage: Reads, path: str) -> dict[str, Member]:
     """The files of a WACZ by name. Raises InputError."""
     entry = storage.status(path)
     if entry is None:
-        raise AbsentError(path, "does not exist", "check the path")
+        with storage.open_ranges(path):  # raises the error that says why
+            raise AbsentError(path, "does not exist", "check the path")
     return _files_in(storage, path, entry)
 
 
