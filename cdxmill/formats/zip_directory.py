@@ -7,7 +7,7 @@ import itertools
 import struct
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 _LARGEST = 16 << 20
@@ -19,6 +19,10 @@ _ENCRYPTED, _HAS_DESCRIPTOR, _UTF8 = 0x1, 0x8, 0x800
 """Flags of a file: encrypted; its sizes follow its bytes; its name is UTF-8."""
 _DESCRIPTOR = b"PK\x07\x08"
 _LONGEST_DESCRIPTOR = 24
+_END, _END_64 = b"PK\x05\x06", b"PK\x06\x06"
+_COUNTED = 1 << 16
+_TAIL = (1 << 16) + 100
+"""Bytes at the end of a zip that have its end record: a comment may follow."""
 _IN_EXTRA_FIELD = 0xFFFFFFFF
 
 FETCH_AGAIN = "fetch the file again"
@@ -54,8 +58,9 @@ def read_directory(read_at: ReadAt, size: int) -> dict[str, Member]:
 
     zip64 is read, and bytes before the zip are skipped.
     """
+    file = _ZipBytes(read_at, size)
     try:
-        with zipfile.ZipFile(_ZipBytes(read_at, size)) as found:
+        with zipfile.ZipFile(file) as found:
             entries, end = found.infolist(), found.start_dir
     except ZipError:
         raise
@@ -63,7 +68,10 @@ def read_directory(read_at: ReadAt, size: int) -> dict[str, Member]:
         raise ZipError(f"is truncated or no zip file ({_first_line(error)})") from None
     except (ValueError, struct.error, NotImplementedError, OverflowError) as error:
         raise ZipError(f"the directory of the zip is corrupt ({_first_line(error)})") from None
-    return _members([entry for entry in entries if not entry.filename.endswith("/")], entries, end)
+    if (len(entries) - _count(file.tail)) % _COUNTED:
+        raise ZipError("the directory of the zip has more or fewer files than it says")
+    files = [entry for entry in entries if entry.file_size or not entry.filename.endswith("/")]
+    return _members(files, entries, end)
 
 
 def data_offset(read_at: ReadAt, member: Member) -> int:
@@ -73,14 +81,7 @@ def data_offset(read_at: ReadAt, member: Member) -> int:
     """
     if member.refused is not None:
         raise member.refused
-    header = read_at(member.header, _LOCAL.size)
-    if len(header) < _LOCAL.size or not header.startswith(_MAGIC):
-        raise ZipError("its header in the zip is missing")
-    _, _, flags, method, _, _, _, packed, size, name_size, extra_size = _LOCAL.unpack(header)
-    start: int = member.header + _LOCAL.size + name_size + extra_size
-    name = read_at(member.header + _LOCAL.size, name_size)
-    if name.decode("utf-8" if flags & _UTF8 else "cp437", "replace") != member.name:
-        raise ZipError("its header in the zip has another name")
+    flags, method, packed, size, start = _header(read_at, member)
     if method != zipfile.ZIP_STORED or flags & _ENCRYPTED:
         raise ZipError("its header in the zip says that it is compressed or encrypted", REPACK)
     if start + member.size > member.limit:
@@ -91,6 +92,23 @@ def data_offset(read_at: ReadAt, member: Member) -> int:
     elif not sizes <= {member.size}:
         raise ZipError("its header and the directory of the zip disagree about its size")
     return start
+
+
+def check_name(read_at: ReadAt, member: Member) -> None:
+    """Raise ZipError if the header before the bytes of a file has another name than the directory."""
+    _header(read_at, member)
+
+
+def _header(read_at: ReadAt, member: Member) -> tuple[int, int, int, int, int]:
+    """From the header before the bytes of a file: flags, method, two sizes, and the offset of the bytes."""
+    header = read_at(member.header, _LOCAL.size) if member.header >= 0 else b""
+    if len(header) < _LOCAL.size or not header.startswith(_MAGIC):
+        raise ZipError(f"the header of {member.name} in the zip is missing")
+    _, _, flags, method, _, _, _, packed, size, name_size, extra_size = _LOCAL.unpack(header)
+    name = read_at(member.header + _LOCAL.size, name_size)
+    if name.decode("utf-8" if flags & _UTF8 else "cp437", "replace") != member.name:
+        raise ZipError(f"the header of {member.name} in the zip has another name")
+    return flags, method, packed, size, member.header + _LOCAL.size + name_size + extra_size
 
 
 def _check_descriptor(after: bytes, member: Member) -> None:
@@ -105,12 +123,21 @@ _FORMS = (("<3L", 0xFFFFFFFF), ("<L2Q", 0xFFFFFFFFFFFFFFFF))
 """A descriptor: CRC32 and two sizes, with 32 or 64 bits."""
 
 
+def _count(tail: bytes) -> int:
+    """The number of files, modulo 65536, as the end of a zip says. zipfile does not compare it."""
+    end = tail.rfind(_END)
+    count = int.from_bytes(tail[end + 10 : end + 12], "little")
+    large = tail[max(end - 76, 0) : end]  # the end of a zip64, and its locator
+    if count == _COUNTED - 1 and large.startswith(_END_64):
+        return int.from_bytes(large[32:34], "little")
+    return count
+
+
 def _members(
-    files: Iterable[zipfile.ZipInfo], entries: Iterable[zipfile.ZipInfo], end: int
+    files: Sequence[zipfile.ZipInfo], entries: Iterable[zipfile.ZipInfo], end: int
 ) -> dict[str, Member]:
     starts = sorted({entry.header_offset for entry in entries} | {end})
     limits = dict(itertools.pairwise(starts))
-    files = list(files)
     times = Counter(entry.filename for entry in files)
     return {
         entry.filename: Member(
@@ -145,10 +172,12 @@ def _first_line(error: Exception) -> str:
 
 
 class _ZipBytes(io.RawIOBase):
-    """The zip as the file that zipfile wants. It reads small pieces only: the end of the zip, and the directory."""
+    """The zip as the file that zipfile wants: `tail` is its end. Only the directory is read besides."""
 
     def __init__(self, read_at: ReadAt, size: int) -> None:
         self._read_at, self._size, self._pos = read_at, size, 0
+        self._tail_start = max(size - _TAIL, 0)
+        self.tail = read_at(self._tail_start, size - self._tail_start)
 
     def seekable(self) -> bool:
         return True
@@ -171,6 +200,7 @@ class _ZipBytes(io.RawIOBase):
         size = left if size < 0 else min(size, left)
         if size > _LARGEST:
             raise ZipError(f"the directory of the zip has more than {_LARGEST >> 20} MiB", REPACK)
-        data = self._read_at(self._pos, size)
+        start = self._pos - self._tail_start
+        data = self.tail[start : start + size] if start >= 0 else self._read_at(self._pos, size)
         self._pos += len(data)
         return data

@@ -28,7 +28,7 @@ from cdxmill.storage.choose import (
     scheme_of,
     stored_in,
 )
-from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz
+from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
 _LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
@@ -128,12 +128,12 @@ def _locator(path: str | None) -> Callable[[str], list[str]]:
 
 def _in_wacz(path: str) -> Callable[[str], list[str]]:
     """As `_locator`, for a WACZ. A line has the name in the zip, also without `archive/`, or after the name of the WACZ."""
-    names = files_in_wacz(path)
-    own = posixpath.basename(without_host(path)) + "/"
+    names = {own_name(name): name for name in files_in_wacz(path)}
+    prefix = posixpath.basename(without_host(path)) + "/"
 
     def locate(filename: str) -> list[str]:
-        name = filename.removeprefix(own)
-        return [inside(path, name if name in names else ARCHIVE + name)]
+        name = own_name(filename.removeprefix(prefix))
+        return [inside(path, names.get(name, ARCHIVE + name))]
 
     return locate
 

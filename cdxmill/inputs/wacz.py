@@ -10,7 +10,7 @@ from cdxmill.errors import InputError
 from cdxmill.formats.zip_directory import Member
 from cdxmill.inputs.named import Input, Search
 from cdxmill.storage.choose import ask_all, files_in_wacz
-from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz
+from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
 _ELSEWHERE = {"", ".", ".."}
 
@@ -32,7 +32,7 @@ def open_wacz_files(search: Search, named: Collection[str], archives: re.Pattern
         for name in _choose(search, entry.path, files[entry.path], archives):
             found.append(_input(entry, name))
             if entry.path in named and entry.label == entry.path:
-                short[found[-1]] = name.removeprefix(ARCHIVE)
+                short[found[-1]] = own_name(name)
     times = Counter(short.get(entry, entry.filename) for entry in set(found))
     search.inputs[:] = [
         entry._replace(filename=short[entry]) if times[short.get(entry, "")] == 1 else entry

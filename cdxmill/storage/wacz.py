@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import quote, unquote
 
 from cdxmill.errors import AbsentError, InputError
-from cdxmill.formats.zip_directory import Member, ZipError, data_offset, read_directory
+from cdxmill.formats.zip_directory import Member, ZipError, check_name, data_offset, read_directory
 from cdxmill.storage.entry import Entry
 
 ARCHIVE = "archive/"
@@ -25,6 +25,11 @@ _HTTP = re.compile(r"https?://", re.I)
 _ENCODED = re.compile(r"(?:https?|file)://", re.I)
 _QUERY = re.compile(r"[?#].*\Z", re.S)
 _STEP = re.compile(r"\.wacz(?=/)", re.I)
+_USUAL = re.compile(
+    r"\.(w?arc|wat|wet)(\.gz|\.zst)?$|^(data/)?(indexes|pages|raw|logs)/|^datapackage[^/]*\.json$|^webarchive\.yaml$",
+    re.I,
+)
+"""Names that files in a WACZ have. Any other name may be that of an archive, with a wrong character."""
 _KEPT = 8
 """Directories of WACZ files that stay in memory."""
 
@@ -57,6 +62,15 @@ def is_wacz(path: str) -> bool:
     (True, True, False)
     """
     return _split_query(path)[0].lower().endswith(".wacz")
+
+
+def own_name(name: str) -> str:
+    """The name of an archive in the index that its WACZ has: the path below `archive/`. Old WACZ files have `data/archive/`.
+
+    >>> own_name("archive/data.warc.gz"), own_name("data/archive/a/b.warc.gz"), own_name("data.warc.gz")
+    ('data.warc.gz', 'a/b.warc.gz', 'data.warc.gz')
+    """
+    return name.removeprefix("data/" + ARCHIVE).removeprefix(ARCHIVE)
 
 
 def inside(path: str, name: str) -> str:
@@ -106,9 +120,13 @@ def _files_in(storage: Reads, path: str, entry: Entry) -> dict[str, Member]:
     """As `files_in`. A file that changes has another entry."""
     with storage.open_ranges(path) as read_at:
         try:
-            return read_directory(read_at, entry.size or _size_of(read_at))
+            files = read_directory(read_at, entry.size or _size_of(read_at))
+            for member in files.values():
+                if not _USUAL.search(member.name):
+                    check_name(read_at, member)
         except ZipError as error:
             raise InputError(path, str(error), error.hint) from None
+    return files
 
 
 def _size_of(read_at: Callable[[int, int], bytes]) -> int:

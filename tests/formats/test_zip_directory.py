@@ -42,7 +42,7 @@ def content(data: bytes) -> dict[str, bytes]:
     return found
 
 
-@given(FILES, st.binary(max_size=70), st.binary(max_size=70))
+@given(FILES, st.binary(max_size=70).filter(lambda comment: b"PK" not in comment), st.binary(max_size=70))
 def test_zips_of_every_form_are_read(files: dict[str, bytes], comment: bytes, front: bytes) -> None:
     assert content(make_wacz(files, comment=comment)) == files
     assert content(make_wacz(files, comment=comment, front=front)) == files
@@ -81,6 +81,18 @@ def test_a_compressed_file_is_refused_and_others_are_read() -> None:
         data_offset(read_at, found["a"])
     start = data_offset(read_at, found["b"])
     assert read_at.data[start : start + 99] == b"y" * 99
+
+
+def test_a_file_that_the_directory_hides_is_noticed() -> None:
+    data = bytearray(make_wacz({"a": b"x", "b": b"y"}))
+    first = data.index(b"PK\x01\x02")
+    second = data.index(b"PK\x01\x02", first + 1)
+    comment_size = data.index(b"PK\x05\x06") - second
+    data[first + 32 : first + 34] = comment_size.to_bytes(2, "little")
+    with zipfile.ZipFile(io.BytesIO(bytes(data))) as archive:
+        assert archive.namelist() == ["a"]
+    with pytest.raises(ZipError, match="more or fewer files"):
+        content(bytes(data))
 
 
 def test_a_huge_directory_is_refused_and_not_read() -> None:
@@ -133,7 +145,7 @@ def test_a_corrupt_zip_gives_what_zipfile_gives_or_an_error(seed: int) -> None:
         assert len(own) == member.size
         expected = _by_zipfile(data, member)
         assert expected is None or expected == own
-    assert read_at.largest < 1 << 16 or read_at.largest <= len(data)
+    assert read_at.largest < 1 << 17
 
 
 def _by_zipfile(data: bytes, member: Member) -> bytes | None:
