@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping
 
 from cdxmill.errors import InputError
@@ -18,26 +17,21 @@ _ELSEWHERE = {"", ".", ".."}
 def open_wacz_files(search: Search, named: Collection[str], archives: re.Pattern[str]) -> None:
     """Replace each WACZ that the search has found by the files in it whose names match `archives`.
 
-    Such a file is named in index lines as the WACZ, followed by its name there. If the WACZ is one of `named`, the name
-    is that of the index in the WACZ: the path below `archive/`, unless another input has this name, too.
+    Such a file is named in index lines as the WACZ, followed by its name there. If the WACZ is one of `named` and the
+    only input, the name is that of the index in the WACZ: the path below `archive/`.
     """
     paths = [entry.path for entry in search.inputs if is_wacz(entry.path)]
+    is_alone = len(search.inputs) == 1 and search.inputs[0].label in named
     files = dict(zip(paths, ask_all(_files, paths), strict=True))
     found: list[Input] = []
-    short: dict[Input, str] = {}
     for entry in search.inputs:
         if entry.path not in files:
             found.append(entry)
             continue
         for name in _choose(search, entry.path, files[entry.path], archives):
-            found.append(_input(entry, name))
-            if entry.path in named and entry.label == entry.path:
-                short[found[-1]] = own_name(name)
-    times = Counter(short.get(entry, entry.filename) for entry in set(found))
-    search.inputs[:] = [
-        entry._replace(filename=short[entry]) if times[short.get(entry, "")] == 1 else entry
-        for entry in found
-    ]
+            archive = _input(entry, name)
+            found.append(archive._replace(filename=own_name(name)) if is_alone else archive)
+    search.inputs[:] = found
 
 
 def _files(path: str) -> Mapping[str, Member] | InputError:

@@ -63,9 +63,12 @@ def test_archives_of_a_folder_or_a_relative_manifest_have_the_name_of_the_wacz_i
     assert entry.label == f"list:1: in/two.wacz/{DATA}"
 
 
-def test_archives_with_one_name_are_told_apart(folder: Path) -> None:
+def test_archives_of_several_inputs_have_the_name_of_the_wacz_in_front(folder: Path) -> None:
     both = names("one.wacz", "in/two.wacz")
-    assert both == [f"one.wacz/{DATA}", f"two.wacz/{DATA}", *NAMES]
+    assert both == [f"one.wacz/{DATA}", f"two.wacz/{DATA}", *(f"two.wacz/archive/{name}" for name in NAMES)]
+    assert names("in/two.wacz") == ["data.warc.gz", *NAMES]
+    Path("a.warc.gz").write_bytes(b"x")
+    assert names("one.wacz", "a.warc.gz") == [f"one.wacz/{DATA}", "a.warc.gz"]
 
 
 def test_a_folder_with_the_name_of_a_wacz_is_a_folder(folder: Path) -> None:
