@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,12 +13,11 @@ from urllib.parse import unquote
 from cachetools import LRUCache
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.inputs.named import without_host
+from cdxmill.inputs.wacz import locator_in_wacz
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.storage.choose import (
     absolute,
     exists,
-    files_in_wacz,
     is_remote,
     join,
     local_path,
@@ -28,7 +26,7 @@ from cdxmill.storage.choose import (
     scheme_of,
     stored_in,
 )
-from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
+from cdxmill.storage.wacz import is_wacz
 
 _LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
@@ -117,25 +115,13 @@ def _locator(path: str | None) -> Callable[[str], list[str]]:
     if path is None:
         return lambda filename: [_below("", filename)]
     if is_wacz(path) and (is_remote(path) or Path(local_path(path)).is_file()):
-        return _in_wacz(path)
+        return locator_in_wacz(path)
     is_list = _LIST.search(path) if is_remote(path) else Path(local_path(path)).is_file()
     if is_list:
         return _PathIndex(path).locations
     if not is_remote(path) and not Path(local_path(path)).is_dir() and stored_in(path) == path:
         raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
     return lambda filename: [_below(path, filename)]
-
-
-def _in_wacz(path: str) -> Callable[[str], list[str]]:
-    """As `_locator`, for a WACZ. A line has the name in the zip, also without `archive/`, or after the name of the WACZ."""
-    names = {own_name(name): name for name in files_in_wacz(path)}
-    prefix = posixpath.basename(without_host(path)) + "/"
-
-    def locate(filename: str) -> list[str]:
-        name = own_name(filename.removeprefix(prefix))
-        return [inside(path, names.get(name, ARCHIVE + name))]
-
-    return locate
 
 
 def _below(place: str, filename: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from cdxmill.errors import InputError
 from cdxmill.formats.zip_directory import Member
-from cdxmill.inputs.named import Input, Search
+from cdxmill.inputs.named import Input, Search, without_host
 from cdxmill.storage.choose import ask_all, files_in_wacz
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
@@ -77,3 +78,18 @@ def _input(entry: Input, name: str) -> Input:
         inside(entry.label, name),
         entry.name and inside(entry.name, name),
     )
+
+
+def locator_in_wacz(path: str) -> Callable[[str], list[str]]:
+    """A function from the file name of a line to the path of that archive in the WACZ at `path`. Raises InputError.
+
+    The name in a line is that in the zip, also without `archive/`, or after the name of the WACZ.
+    """
+    names = {own_name(name): name for name in files_in_wacz(path)}
+    prefix = posixpath.basename(without_host(path)) + "/"
+
+    def locate(filename: str) -> list[str]:
+        name = own_name(filename.removeprefix(prefix))
+        return [inside(path, names.get(name, ARCHIVE + name))]
+
+    return locate
