@@ -44,8 +44,8 @@ class GetArguments:
         Option(
             "--archives",
             metavar="LOCATION",
-            help="Where the archives are: a directory, a URL prefix, or a path index (a text file; each line: file"
-            " name, tab, path or URL)."
+            help="Where the archives are: a directory, a URL prefix, a WACZ, or a path index (a text file; each line:"
+            " file name, tab, path or URL)."
             " Default: the current directory. Absolute paths and URLs in index lines must be below LOCATION.",
         ),
     ] = None

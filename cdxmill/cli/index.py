@@ -51,7 +51,7 @@ def index(arguments: IndexArguments) -> int:
     """Index WARC and ARC files.
 
     INPUT is an archive, directory, glob or URL (http, https, s3, hdfs). Archives are WARC, ARC, WAT or WET
-    files, compressed with gzip or Zstandard or not compressed. cdxmill writes one .cdx.gz file per archive,
+    files, compressed with gzip or Zstandard or not compressed. A WACZ stands for the archives in it. cdxmill writes one .cdx.gz file per archive,
     with the same relative path, or one sorted stream.
 
     A record is indexed if its byte range contains exactly that record. Every other record is reported on

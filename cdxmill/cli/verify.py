@@ -49,7 +49,7 @@ class VerifyArguments(RunArguments):
         Option(
             "--archives",
             metavar="LOCATION",
-            help="Read the record of every line. The archives are in this directory, at this URL prefix, or"
+            help="Read the record of every line. The archives are in this directory or WACZ, at this URL prefix, or"
             " listed in this path index (a text file; each line: file name, tab, path or URL).",
         ),
     ] = None

@@ -68,6 +68,10 @@ class Search:
         """Note an input that cannot be read or listed, to be reported."""
         self._errors.append(error)
 
+    def skip(self, folder: str, path: str) -> None:
+        """Count a file of a folder that is skipped."""
+        self._skipped.add_file(folder, path)
+
     def finish(self, named: Sequence[str]) -> list[Input]:
         """The files of all inputs, which are `named`. Reports what was skipped, and inputs that have no file.
 
