@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cdxmill.cli.arguments import ArchiveArguments, ClusterArguments, LineArguments
 from cdxmill.cli.command import command
 from cdxmill.cli.output import FAILED, OK, print_summary
+from cdxmill.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,10 @@ def build(arguments: BuildArguments) -> int:
     from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.running.failures import Failures
 
+    if "-" in (arguments.inputs or []):
+        raise UsageError(
+            "build cannot read an archive from a pipe; save it to a file, so that it can be replayed"
+        )
     failures = Failures()
     summary = build_all(
         arguments.archives(failures),

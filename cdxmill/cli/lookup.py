@@ -238,14 +238,14 @@ class _Skipped:
 
 def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
     """Print one size per URL; with --input, followed by a tab and the URL. Return False if some URLs are invalid."""
-    from cdxmill.cluster.reader import open_cluster
-    from cdxmill.search.query import OpenCluster, PreparedQuery
+    from cdxmill.search.open import open_searched
+    from cdxmill.search.query import PreparedQuery
 
     skipped = _Skipped()
     prepared = PreparedQuery(query, skipped)
     all_valid = True
-    with open_cluster(arguments.cluster, query.shard_rule) as reader:
-        opened = OpenCluster.of(reader)
+    keys = None if arguments.url is None else prepared.keys(arguments.url)
+    with open_searched(arguments.cluster, query.shard_rule, keys) as opened:
         for url in arguments.urls():
             try:
                 keys = prepared.keys(url)

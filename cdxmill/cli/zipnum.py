@@ -38,10 +38,13 @@ def zipnum(arguments: ZipnumArguments) -> int:
     """
     from cdxmill.commands.zipnum import build_cluster
     from cdxmill.inputs.cdx_files import find_cdx_files
+    from cdxmill.inputs.pipes import open_pipes
     from cdxmill.running.failures import Failures
 
     failures = Failures()
     options = arguments.zipnum_options(convert=arguments.convert)
-    summary = build_cluster(find_cdx_files(arguments.cdx, failures), arguments.output, options, failures)
+    with open_pipes(failures, quiet=arguments.quiet) as pipes:
+        paths = find_cdx_files(arguments.cdx, failures, pipes)
+        summary = build_cluster(paths, arguments.output, options, failures)
     print_summary(f"{arguments.output}: {summary}", quiet=arguments.quiet)
     return FAILED if failures.count else OK

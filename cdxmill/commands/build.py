@@ -11,7 +11,14 @@ from typing import NamedTuple
 from cdxmill.cluster.output import Output, open_output
 from cdxmill.commands.index import IndexSummary, check_archives, index_to_folder
 from cdxmill.commands.index_one import IndexOptions
-from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, check_inputs, summary_of, write_cluster
+from cdxmill.commands.zipnum import (
+    ClusterSummary,
+    ZipnumOptions,
+    check_inputs,
+    summary_of,
+    with_shards,
+    write_cluster,
+)
 from cdxmill.errors import InputError
 from cdxmill.inputs.existing_outputs import Rule, up_to_date
 from cdxmill.inputs.named import Input
@@ -116,6 +123,8 @@ def _zipnum(
     if not made:
         raise InputError(str(folder), "no archive can be read, so no cluster was written")
     inventory = take_inventory([str(cdx / name) for name in made], flavours=True)
+    by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES)]
-    return write_cluster(inventory, output, folder, run, options, failures, files)
+    summary = write_cluster(inventory, output, folder, run, options, failures, files)
+    return summary._replace(by_size=by_size)

@@ -34,6 +34,13 @@ class _Start(NamedTuple):
     key: bytes
 
 
+class _Page(NamedTuple):
+    """The number of a page, and the offset of the first line that begins in it."""
+
+    number: int
+    offset: int
+
+
 class _Head(NamedTuple):
     """Whole lines and their keys, the start of the next line, and the offset where reading stopped."""
 
@@ -43,13 +50,21 @@ class _Head(NamedTuple):
     end: int
 
 
-class SecondaryIndex:
-    """An index of `size` bytes. `read_at` reads one page at a time."""
+def _key(line: bytes) -> bytes:
+    key = line[: line.find(b"\t")]
+    return key.replace(b"\x08\2", b"\t").replace(b"\x08\1", b"\x08") if b"\x08" in key else key
 
-    def __init__(self, read_at: ReadAt, size: int, page: int = LOCAL_PAGE) -> None:
+
+class SecondaryIndex:
+    """An index of `size` bytes. `read_at` reads one page at a time, `key` is the key of a line."""
+
+    def __init__(
+        self, read_at: ReadAt, size: int, page: int = LOCAL_PAGE, key: Callable[[bytes], bytes] = _key
+    ) -> None:
         self._read_at, self._size, self._page = read_at, size, page
         self.check_last: Callable[[NumberedBlock], None] = lambda _: None
         """Called with the last block of the index when `blocks` reaches it. Raises DamagedCluster if it is not the last."""
+        self._key = key
         self._starts: dict[int, _Start] = {}
         self._heads: dict[int, _Head] = {}
 
@@ -67,15 +82,15 @@ class SecondaryIndex:
 
     def lines(self, low: bytes) -> Iterator[bytes]:
         """The lines from the last one whose key is < `low`, or from the first line if no key is."""
-        head = self._head(self._find_page(low))
+        head = self._head(self._find_page(low).offset)
         while head.end < self._size and (not head.keys or head.keys[-1] < low):
             # the next line may be >= `low`, so the last one is kept
             head = self._read_head(head.end, b"".join(line + b"\n" for line in head.lines[-1:]) + head.rest)
         yield from head.lines[max(bisect_left(head.keys, low) - 1, 0) :]
         yield from self._from(head.end, head.rest)
 
-    def _find_page(self, low: bytes) -> int:
-        """The offset of the first line of the page where the search for `low` starts."""
+    def _find_page(self, low: bytes) -> _Page:
+        """The page where the search for `low` starts."""
         pages = max(1, -(-self._size // self._page))
         left, right = 0, pages  # the first key of page `left` is < `low`, or `left` is 0
         while right - left > 1:
@@ -84,7 +99,7 @@ class SecondaryIndex:
                 left = middle
             else:
                 right = middle
-        return self._start(left, left, right).offset
+        return _Page(left, self._start(left, left, right).offset)
 
     def _head(self, pos: int) -> _Head:
         """The lines from `pos` to the end of its page. They are kept for the next search."""
@@ -102,7 +117,7 @@ class SecondaryIndex:
         *lines, rest = (before + data).split(b"\n")
         if rest and end >= self._size:
             raise _truncated(rest)
-        keys = list(map(_key, lines))
+        keys = list(map(self._key, lines))
         if keys != sorted(keys):
             raise DamagedCluster(f"the index is not sorted after {_shown(keys[0])}")
         return _Head(lines, keys, rest, end)
@@ -111,7 +126,7 @@ class SecondaryIndex:
         """Check the order of the first line and the lines of the last page, with two reads. Raises DamagedCluster."""
         last = max(0, -(-self._size // self._page) - 1)
         keys = [self._start(0, 0, last).key]
-        keys += map(_key, self._from(self._start(last, 0, last).offset, b""))
+        keys += map(self._key, self._from(self._start(last, 0, last).offset, b""))
         if keys != sorted(keys):
             raise DamagedCluster(
                 f"the index is not sorted: its last lines sort before its first line, {_shown(keys[0])}"
@@ -170,16 +185,11 @@ class SecondaryIndex:
                 break
             pos += len(data)
         line = next(self._from(pos + len(rest), rest), None)
-        return _Start(self._size, _BEYOND) if line is None else _Start(pos, _key(line))
+        return _Start(self._size, _BEYOND) if line is None else _Start(pos, self._key(line))
 
 
 _BEYOND = b"\xff" * 8
 """Greater than all keys, which are UTF-8."""
-
-
-def _key(line: bytes) -> bytes:
-    key = line[: line.find(b"\t")]
-    return key.replace(b"\x08\2", b"\t").replace(b"\x08\1", b"\x08") if b"\x08" in key else key
 
 
 def _truncated(line: bytes) -> DamagedCluster:
