@@ -58,6 +58,7 @@ setup(
     python_requires=">=3.11",
     packages=find_packages(include=["cdxmill", "cdxmill.*"]),
     package_data={"cdxmill": ["py.typed", "stages/*.pyi"]},
+    data_files=[("share/man/man1", ["docs/man/cdxmill.1"])],
     ext_modules=[NATIVE],
     install_requires=[
         "cachetools>=5",

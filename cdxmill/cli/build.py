@@ -23,6 +23,9 @@ def build(arguments: BuildArguments) -> int:
     https, s3, hdfs). The index of each archive is kept in CLUSTER/cdx. If it was stopped, run it again:
     only archives without an index are indexed. If CLUSTER is already the cluster of these archives, nothing is done.
     If it is another cluster, --replace builds the new one beside it and switches at the end.
+
+    Examples:
+        cdxmill build -o crawl warcs/
     """
     from cdxmill.commands.build import build as build_all
     from cdxmill.inputs.existing_outputs import Rule

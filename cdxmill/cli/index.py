@@ -78,6 +78,11 @@ def index(arguments: IndexArguments) -> int:
 
     If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output unless
     you say --skip-existing (index archives that are newer or failed) or --replace (index all again).
+
+    Examples:
+        cdxmill index -o cdx warcs/
+        cdxmill index -o all.cdxj warcs/
+        cdxmill index -o - warcs/ | head -n 3
     """
     from cdxmill.commands.index import index_to_file, index_to_folder, index_to_stream
     from cdxmill.inputs.output_names import is_one_file, output_names
@@ -99,5 +104,20 @@ def index(arguments: IndexArguments) -> int:
         else:
             summary = index_to_folder(output_names(archives), arguments.output, options, failures)
     listed = "" if is_file or arguments.output == "-" else arguments.output
-    print_summary(summary.report(failures, listed), quiet=arguments.quiet)
+    if not arguments.quiet:
+        lines = summary.report(failures, listed), next_step(arguments.output, is_file=is_file)
+        print_summary("\n".join(filter(None, lines)), quiet=False)
     return FAILED if failures.count else OK
+
+
+def next_step(output: str, *, is_file: bool) -> str:
+    """A line with a command that reads the output; "" for stdout."""
+    if output == "-":
+        return ""
+    if is_file:
+        from cdxmill.commands.next_step import next_lookup
+
+        return next_lookup(output)
+    import shlex
+
+    return f"next: cdxmill zipnum -o CLUSTER {shlex.quote(output)}"

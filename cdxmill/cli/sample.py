@@ -39,6 +39,9 @@ def sample(arguments: SampleArguments) -> int:
 
     --fraction skips whole files. Use it if each file contains URLs of all kinds, as the index of an archive
     does. Do not use it if each file contains a range of keys, as a shard does.
+
+    Examples:
+        cdxmill sample -s 4 -o splits.txt cdx/
     """
     from cdxmill.commands.sample import sample_files
     from cdxmill.inputs.cdx_files import find_cdx_files

@@ -217,9 +217,7 @@ def damage_as_input_error(cluster: str) -> Iterator[None]:
     try:
         yield
     except DamagedCluster as error:
-        raise InputError(
-            cluster, str(error), "check it with cdxmill verify, or build the cluster again"
-        ) from None
+        raise InputError(cluster, str(error), error.hint) from None
 
 
 def _open_shard(path: str) -> AbstractContextManager[Callable[[int, int], bytes]]:

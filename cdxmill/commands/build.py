@@ -11,6 +11,7 @@ from typing import NamedTuple
 from cdxmill.cluster.output import Output, open_output
 from cdxmill.commands.index import IndexSummary, check_archives, index_to_folder
 from cdxmill.commands.index_one import IndexOptions
+from cdxmill.commands.next_step import next_lookup
 from cdxmill.commands.zipnum import (
     ClusterSummary,
     ZipnumOptions,
@@ -51,11 +52,7 @@ class BuildSummary(NamedTuple):
             f"{folder}: {self.cluster}",
             f"done in {human_seconds(self.seconds)}, {rate} of archives per second",
         ]
-        if self.cluster.lines:
-            lines.append(
-                f"next: cdxmill lookup {folder} 'http://example.com/*', or serve it with pywb (conf/pywb)"
-            )
-        return "\n".join(lines)
+        return "\n".join(filter(None, (*lines, next_lookup(str(folder)))))
 
 
 def build(

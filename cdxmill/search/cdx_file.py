@@ -36,7 +36,6 @@ _SAMPLE = 100
 """Lines at the start of a file that are kept whatever is searched: they show which fields the lines have."""
 _ORDERS = {b"N b a m s k r M S V g", b"N b a m s k r V g", b"N b a S V g"}
 """The fields of CDX files, in the order in which cdxmill reads them."""
-_HINT = "sort it with LC_ALL=C sort, or build a cluster with cdxmill zipnum"
 
 
 class CdxFile:
@@ -76,7 +75,7 @@ def open_cdx_file(path: str, keys: KeyRange | None = None) -> Iterator[CdxFile]:
                 read_at, size = files.enter_context(open_ranges(str(copy))), copy.stat().st_size
             yield CdxFile(path, read_at, size)
         except DamagedCluster as error:
-            raise InputError(path, str(error), _HINT) from None
+            raise InputError(path, str(error), error.hint) from None
 
 
 def _open(path: str, files: ExitStack) -> tuple[ReadAt, int]:

@@ -26,8 +26,10 @@ _HELD = 4 << 20
 class DamagedCluster(ValueError):
     """A block or the index of a cluster is corrupt."""
 
+    hint = "check it with cdxmill verify, or build the cluster again"
 
-class _Start(NamedTuple):
+
+class Start(NamedTuple):
     """The first line that begins in a page: its offset and key. Without one, the end of the file and `_BEYOND`."""
 
     offset: int
@@ -65,7 +67,7 @@ class SecondaryIndex:
         self.check_last: Callable[[NumberedBlock], None] = lambda _: None
         """Called with the last block of the index when `blocks` reaches it. Raises DamagedCluster if it is not the last."""
         self._key = key
-        self._starts: dict[int, _Start] = {}
+        self._starts: dict[int, Start] = {}
         self._heads: dict[int, _Head] = {}
 
     def blocks(self, low: bytes) -> Iterator[BlockRef]:
@@ -162,7 +164,7 @@ class SecondaryIndex:
             raise DamagedCluster("the index is truncated: it became shorter while cdxmill read it")
         return data
 
-    def _start(self, page: int, left: int, right: int) -> _Start:
+    def _start(self, page: int, left: int, right: int) -> Start:
         known = self._starts.get(page)
         if known is not None:
             return known
@@ -174,7 +176,7 @@ class SecondaryIndex:
             self._starts[page] = found
         return found
 
-    def _first_line(self, page: int) -> _Start:
+    def _first_line(self, page: int) -> Start:
         """The first line that begins after a line end in this page, or the first line of page 0."""
         pos, rest = page * self._page, b""
         while page and pos < self._size:
@@ -185,7 +187,7 @@ class SecondaryIndex:
                 break
             pos += len(data)
         line = next(self._from(pos + len(rest), rest), None)
-        return _Start(self._size, _BEYOND) if line is None else _Start(pos, self._key(line))
+        return Start(self._size, _BEYOND) if line is None else Start(pos, self._key(line))
 
 
 _BEYOND = b"\xff" * 8

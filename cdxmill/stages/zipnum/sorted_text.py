@@ -14,7 +14,7 @@ from cdxmill.formats.zipnum_index import BlockRef
 from cdxmill.stages.lines.line_lists import distinct, is_capture_line
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.block_text import BlockText, ReadShard
-from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex, Start
 
 PAGE = 1 << 16
 """Bytes. Over a network, a request for 64 KiB takes as long as one for less."""
@@ -43,6 +43,12 @@ class TextIndex(SecondaryIndex):
                 yield BlockRef(key, b"", begin.offset, end.offset - begin.offset)
             begin = end
 
+    def _start(self, page: int, left: int, right: int) -> Start:
+        try:
+            return super()._start(page, left, right)
+        except DamagedCluster:
+            raise out_of_order(page * PAGE) from None
+
 
 class SortedText(BlockText):
     """The lines of one block of a sorted text. `read` reads its file."""
@@ -51,7 +57,7 @@ class SortedText(BlockText):
         _, shard, offset, length = self.block
         data = self._read(shard, offset, length + _BEGUN)
         if len(data) < length:
-            raise DamagedCluster("the file became shorter while it was read")
+            raise NotSorted("the file became shorter while it was read")
         lines, following = data[:length].split(b"\n")[:-1], data[length:].partition(b"\n")[0]
         if offset == 0:
             lines = list(filter(is_capture_line, lines))
@@ -69,6 +75,12 @@ def text_reader(block: BlockRef, read: ReadShard) -> BlockText:
     return SortedText(block, read)
 
 
-def out_of_order(offset: int) -> DamagedCluster:
+class NotSorted(DamagedCluster):
+    """The lines of a CDX file are not sorted, or change while they are read."""
+
+    hint = "sort it with LC_ALL=C sort, or build a cluster with cdxmill zipnum"
+
+
+def out_of_order(offset: int) -> NotSorted:
     """The error for lines that are not sorted, near an offset."""
-    return DamagedCluster(f"the lines are not sorted near byte {offset}")
+    return NotSorted(f"the lines are not sorted near byte {offset}")
