@@ -4,6 +4,7 @@
     ├── UsageError          the options or settings are wrong; nothing was done
     ├── InputError          one input cannot be read; the others can
     │   ├── AbsentError     it does not exist
+    │   ├── CorruptError    a part of a cluster is corrupt; other parts can be read
     │   └── RefusedError    the rights do not suffice
     └── StoppedError        the run cannot continue (disk full, storage gone)
 
@@ -36,6 +37,10 @@ class InputError(CdxmillError):
 
 class AbsentError(InputError):
     """The file or object does not exist."""
+
+
+class CorruptError(InputError):
+    """A block or the index of a cluster is corrupt. Other blocks can be read."""
 
 
 class RefusedError(InputError):

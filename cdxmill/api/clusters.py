@@ -16,7 +16,7 @@ from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import UsageError
 from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, checked_compressor
 from cdxmill.inputs.cdx_files import find_cdx_files
-from cdxmill.inputs.split_files import read_splits, write_splits
+from cdxmill.inputs.split_files import check_splits_absent, read_splits, write_splits
 from cdxmill.running.failures import Failures
 from cdxmill.storage.choose import local_directory
 
@@ -49,12 +49,16 @@ def sample(
     output: Path | None = None,
     seed: int = 0,
     fraction: float = 1.0,
+    replace: bool = False,
     processes: int = 0,
 ) -> SampleResult:
     """Find the split points that divide the lines of CDX files into `shards` shards of about the same size.
 
-    With `output`, for example "splits.txt", they are also written there, and as a SequenceFile beside it.
+    With `output`, for example "splits.txt", they are also written there, and as a SequenceFile beside it. Raises
+    UsageError if one of the two exists and `replace` is not given.
     """
+    if output is not None and not replace:
+        check_splits_absent(os.fspath(output))
     failures = Failures(printed=False)
     paths = find_cdx_files(required_paths(cdx), failures)
     points = sample_files(paths, shards, seed, process_count(processes), failures, True, fraction)

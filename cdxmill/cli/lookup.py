@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 from cdxmill.cli.arguments import ShardRule
 from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_error, standard_output
-from cdxmill.errors import UsageError
+from cdxmill.errors import CorruptError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.errors import InputError
     from cdxmill.formats.lookup_query import KeyRange
     from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 
@@ -229,26 +228,29 @@ def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO
         if answer.error is not None:
             print_error(str(answer.error))
             all_valid = False
-        for lines in answer.lists:
-            out.write(text_of(lines))
+        try:
+            for lines in answer.lists:
+                out.write(text_of(lines))
+        except CorruptError as error:
+            skipped(error, f"{answer.url}: the answer is not complete")
     return skipped.told() == 0 and all_valid
 
 
 class _Skipped:
-    """Reports lines that cannot be parsed: the first ones each, then their number."""
+    """Reports lines that cannot be parsed, and answers with a corrupt block: the first ones each, then their number."""
 
     def __init__(self) -> None:
         self._count = 0
 
-    def __call__(self, error: InputError) -> None:
+    def __call__(self, error: InputError, effect: str = "the line is skipped") -> None:
         self._count += 1
         if self._count <= _MOST_REPORTED:
-            print_error(f"{error}; the line is skipped")
+            print_error(f"{error}; {effect}")
 
     def told(self) -> int:
         """Report how many more there were. Returns the number of all of them."""
         if self._count > _MOST_REPORTED:
-            print_error(f"{self._count - _MOST_REPORTED} more lines cannot be parsed and are skipped")
+            print_error(f"{self._count - _MOST_REPORTED} more such errors")
         return self._count
 
 
@@ -271,7 +273,13 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
                 print_error(str(error))
                 all_valid = False
                 continue
-            size = _size(arguments, prepared, opened, keys)
+            try:
+                size = _size(arguments, prepared, opened, keys)
+            except CorruptError as error:
+                if arguments.input is None:
+                    raise
+                skipped(error, f"{url}: not counted")
+                continue
             line = size if arguments.input is None else f"{size}\t{url}"
             out.write(f"{line}\n".encode("utf-8", "surrogateescape"))
     return skipped.told() == 0 and all_valid

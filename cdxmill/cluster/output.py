@@ -1,7 +1,7 @@
 """Where a run may write a cluster. What a user has in the folder stays, unless --replace is given.
 
 A folder without a cluster       the cluster is written there
-A stopped run's unfinished one   continued, or another run starts from the beginning
+A stopped run's unfinished one   the run continues, or another starts from the beginning
 A cluster of the same run        nothing is to be done
 Another cluster                  refused. With --replace the new one is built beside it and switched
 """
@@ -103,9 +103,11 @@ def open_output(
     mend(place, failures.note)
     with ExitStack() as locks:
         finished = check_output(place, run, replace, points)
-        if finished is None:
+        if finished is None or (place / LOCK).exists():
             locks.enter_context(hold(place, failures.note))
             finished = check_output(place, run, replace, points)  # again: from now on nobody else writes
+            if finished is not None:  # its run was killed before it had deleted these
+                shutil.rmtree(place / WORK, ignore_errors=True)
         work = place
         if finished is None and (place / MANIFEST).exists():
             work = mark(place)

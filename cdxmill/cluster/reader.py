@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cdxmill.cluster.find import index_files, location_names, no_index
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations, why_refused
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
-from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError
 from cdxmill.formats.zipnum_index import (
     INDEX,
     LOCATIONS,
@@ -213,11 +213,11 @@ def open_cluster(cluster: PathOrUrl, rule: Rule | None = None) -> Iterator[Clust
 
 @contextmanager
 def damage_as_input_error(cluster: str) -> Iterator[None]:
-    """Turn DamagedCluster into InputError."""
+    """Turn DamagedCluster into CorruptError, an InputError."""
     try:
         yield
     except DamagedCluster as error:
-        raise InputError(cluster, str(error), error.hint) from None
+        raise CorruptError(cluster, str(error), error.hint) from None
 
 
 def _open_shard(path: str) -> AbstractContextManager[Callable[[int, int], bytes]]:

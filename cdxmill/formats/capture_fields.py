@@ -174,9 +174,10 @@ def field_reader(name: str) -> Callable[[bytes], str]:
         found = line.rfind(start)
         if found >= 0 and b"\\" not in line and line.count(b"{") == 1 and line.isascii():
             found += size
-            end = line.find(b'"', found)
-            if end >= 0:
-                return line[found:end].decode()
+            try:
+                return line[found : line.index(b'"', found)].decode()
+            except ValueError:  # the JSON is invalid, as parse_fields says
+                pass
         return str(parse_fields(line).get(name, ""))
 
     return read

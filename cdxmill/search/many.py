@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.formats.zipnum_index import BlockRef
 from cdxmill.search.query import OpenCluster, PreparedQuery
@@ -30,7 +30,8 @@ Lists = Iterable[list[bytes]]
 class Answer(NamedTuple):
     """The answer for one URL: its lines in lists, or the error if the URL cannot be looked up.
 
-    Read `lists` before you ask for the next answer.
+    Read `lists` before you ask for the next answer. It raises CorruptError if a block is corrupt. The next answers are
+    given nevertheless.
     """
 
     url: str
@@ -82,15 +83,39 @@ def _put_back(
     cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys], in_key_order: list[_Keys]
 ) -> Iterator[Lists]:
     """Look up in key order, then give the answers in the order of the URLs."""
-    kept: dict[int, list[list[bytes]]] = {}
+    kept: dict[int, _Taken] = {}
     size = 0
     for one, lists in zip(in_key_order, _in_key_order(cluster, prepared, in_key_order), strict=True):
-        answer = list(lists)
-        size += sum(sum(map(len, lines)) for lines in answer)
+        answer = _take(lists)
+        size += sum(sum(map(len, lines)) for lines in answer.lists)
         if size < _KEPT:
             kept[one.position] = answer
     for one in keys:
-        yield kept[one.position] if one.position in kept else prepared.answer(cluster, one.range)
+        yield _given(kept[one.position]) if one.position in kept else prepared.answer(cluster, one.range)
+
+
+class _Taken(NamedTuple):
+    """The lists of an answer, and the error that ended it."""
+
+    lists: list[list[bytes]]
+    error: CorruptError | None
+
+
+def _take(lists: Lists) -> _Taken:
+    taken: list[list[bytes]] = []
+    try:
+        for lines in lists:
+            taken.append(lines)  # noqa: PERF402 - what was found before an error is kept
+    except CorruptError as error:
+        return _Taken(taken, error)
+    return _Taken(taken, None)
+
+
+def _given(taken: _Taken) -> Iterator[list[bytes]]:
+    """The same lists again, with the same end."""
+    yield from taken.lists
+    if taken.error is not None:
+        raise taken.error
 
 
 def _in_key_order(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[Lists]:
@@ -99,9 +124,9 @@ def _in_key_order(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Key
         yield from _with_read_ahead(cluster, prepared, keys)
         return
     for key_range, same in groupby(keys, key=lambda one: one.range):
-        answer = list(prepared.answer(cluster, key_range))
+        answer = _take(prepared.answer(cluster, key_range))
         for _ in same:
-            yield answer
+            yield _given(answer)
 
 
 def _with_read_ahead(cluster: OpenCluster, prepared: PreparedQuery, keys: list[_Keys]) -> Iterator[Lists]:

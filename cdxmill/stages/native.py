@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 1921280793
+SOURCES = 2586224098
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:

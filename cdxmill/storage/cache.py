@@ -202,7 +202,7 @@ class _Pages:
         if folder is None or len(page) != self._length(number):
             return
         try:
-            with write_atomic(folder / str(number)) as file:
+            with write_atomic(folder / str(number), sync_file=False) as file:
                 file.write(page)
         except (CdxmillError, OSError):  # full or read-only: read on without a cache on disk
             self._folder = None

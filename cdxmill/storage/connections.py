@@ -11,7 +11,7 @@ import socket
 import time
 from contextlib import suppress
 from functools import lru_cache
-from threading import Timer
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -127,24 +127,35 @@ class _hurried:  # noqa: N801 - used like a function
     """End a connection whose headers take longer than patience: each byte of them may come within the timeout."""
 
     def __init__(self, sock: Any) -> None:
-        self._sock, self._is_late = sock, False
-        self._timer = Timer(patience() + _SOON, self._end)  # later than a timeout, which says what happened
-        self._timer.daemon = True
+        self.sock, self.is_late = sock, False
+        self.end = time.monotonic() + patience() + _SOON  # later than a timeout, which says what happened
+        self._watched = _watched(os.getpid())
 
     def __enter__(self) -> None:
-        self._timer.start()
+        self._watched[id(self)] = self
 
     def __exit__(self, *error: object) -> None:
-        self._timer.cancel()
-        if self._is_late:
+        self._watched.pop(id(self), None)
+        if self.is_late:
             raise TimeoutError
 
-    def _end(self) -> None:
-        self._is_late = True
-        with suppress(OSError):
-            socket.socket.shutdown(
-                self._sock, socket.SHUT_RDWR
-            )  # not that of TLS, which waits for the other side
+
+@lru_cache(maxsize=1)
+def _watched(process: int) -> dict[int, _hurried]:
+    """The requests of one process whose headers are awaited. A thread looks at them: one for each would cost time."""
+    found: dict[int, _hurried] = {}
+    Thread(target=_watch, args=(found,), daemon=True).start()
+    return found
+
+
+def _watch(watched: dict[int, _hurried]) -> None:
+    while True:
+        time.sleep(_SOON / 4)
+        for one in list(watched.values()):
+            if time.monotonic() > one.end:
+                one.is_late = True
+                with suppress(OSError):
+                    socket.socket.shutdown(one.sock, socket.SHUT_RDWR)  # that of TLS waits for the other side
 
 
 def give_back(answer: BaseHTTPResponse) -> None:

@@ -16,10 +16,10 @@ from cdxmill.storage.connections import give_back
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.local import stopping
-from cdxmill.storage.patience import PROGRESS, Tries, TryAgain, persistently
+from cdxmill.storage.patience import Tries, TryAgain, persistently
 
-_SHARE = 16
-"""An answer with a smaller share of the range, and less than PROGRESS, counts as failed."""
+_LEAST, _SHARE = 256, 16
+"""An answer with fewer bytes, and with less than this share of the range, counts as failed."""
 _SPOOL = Path(tempfile.gettempdir())
 
 
@@ -107,7 +107,7 @@ class HttpRanges:
             if len(data) < end:
                 raise TryAgain("connection lost")
         asked = self._available(first, last + 1 - first)
-        if self._file.size is not None and end - before < min(PROGRESS, asked // _SHARE):
+        if self._file.size is not None and end - before < min(_LEAST, asked // _SHARE):
             raise TryAgain(f"the server sends {end - before} of {asked} bytes per answer")
         return True
 

@@ -47,7 +47,7 @@ def hard(
     folder = tmp_path_factory.mktemp("hard")
     files = {path.name: path for path in hard_inputs.paths}
     (folder / "hard").mkdir()
-    (folder / "empty.cdx").touch()
+    (folder / "empty.cdx").write_bytes(b"\n")
     for name in ("sorted.cdxj", "members.cdx.gz", "across.cdx.gz"):
         (folder / "hard" / name).symlink_to(files[name])
     jobs.fs("-put", (folder / "hard").as_uri(), f"{HDFS}/hard")

@@ -152,7 +152,7 @@ def test_a_fraction_of_the_files_is_read_the_same_ones_with_a_seed(
         write_plain(cdx / f"{number}.cdx", [cdxj(f"com,host{number})/{page:03d}") for page in range(50)])
 
     def hosts_sampled(*options: str) -> tuple[set[bytes], str]:
-        places = ["-s", "400", "-o", tmp_path / "splits.txt", cdx]
+        places = ["-s", "400", "--replace", "-o", tmp_path / "splits.txt", cdx]
         done = run_cdxmill("sample", *options, *places)
         assert done.returncode == 0
         points = read_splits(tmp_path / "splits.txt")

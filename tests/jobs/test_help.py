@@ -14,7 +14,7 @@ from tests.jobs.conftest import RunJob
         ("samplecdxjob", "CDX...", "print split points"),
         ("dosample", "--from-cluster CLUSTER", "write split points for the ZipNum job to two files"),
         ("zipnumclusterjob", "--splitfile FILE --zipnum-dir FOLDER CDX...", "Build a ZipNum cluster"),
-        ("seqfileutils", "(--copyfrom COPYFROM | --count) seqfile", "Convert split points"),
+        ("seqfileutils", "(--copyfrom COPYFROM | --count) [--replace]", "Convert split points"),
     ],
 )
 def test_help_names_the_script_its_arguments_and_what_it_does(

@@ -269,7 +269,7 @@ def test_many_lines_that_cannot_be_parsed_are_counted(
     assert main(["lookup", str(tmp_path / "C"), "a.com", "--fl", "url"]) == 1
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 11
-    assert lines[-1] == "cdxmill: 15 more lines cannot be parsed and are skipped"
+    assert lines[-1] == "cdxmill: 15 more such errors"
 
 
 def test_a_field_of_another_tool_is_known_if_the_cluster_has_it(
@@ -348,3 +348,28 @@ def test_a_corrupt_block_is_reported_for_many_urls_too(
     (tmp_path / "urls").write_text("".join(f"*.{host}\n" for host in ("a.com", "b.com", "c.com")))
     assert main(["lookup", str(folder), "--input", str(tmp_path / "urls")]) == 1
     assert "corrupt" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "urls", [["a.com/page/0001", "c.org/page/0399"], ["c.org/page/0399", "a.com/page/0001"]]
+)
+@pytest.mark.parametrize("options", [[], ["--match-type", "prefix"]])
+def test_a_corrupt_block_ends_only_the_answers_that_need_it(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], urls: list[str], options: list[str]
+) -> None:
+    shard = sorted(folder.glob("cdx-*.gz"))[0]
+    data = bytearray(shard.read_bytes())
+    data[30:60] = bytes(30)
+    shard.write_bytes(data)
+    (tmp_path / "urls").write_text("".join(f"{url}\n" for url in [*urls, urls[0]]))
+    assert main(["lookup", str(folder), "--input", str(tmp_path / "urls"), *options]) == 1
+    out, err = capfd.readouterr()
+    assert set(out.splitlines()) == {line.decode() for line in lines_of("c.org")[-2:]}
+    assert all(
+        "corrupt" in line and "page/0001: the answer is not complete" in line for line in err.splitlines()
+    )
+    assert len(err.splitlines()) == urls.count("a.com/page/0001") + (urls[0] == "a.com/page/0001")
+    assert main(["lookup", str(folder), "--input", str(tmp_path / "urls"), *options, "--count"]) == 1
+    out, err = capfd.readouterr()
+    assert set(out.splitlines()) == {"2\tc.org/page/0399"}
+    assert all("corrupt" in line and "page/0001: not counted" in line for line in err.splitlines())

@@ -17,8 +17,8 @@ from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.stages.native import odd_line as _native_odd_line
 
 MAX_LINE = 16 << 20
-"""Bytes of the longest line: it fits several times into the memory that a process sorts in. An archive's header,
-which the values of a line come from, is shorter."""
+"""Bytes of the longest line. `index` writes up to about 10 MiB: a header has up to 1 MiB, and a byte of it takes up to
+3 bytes in a key and 6 in JSON."""
 
 CDXJ = 0
 """The number of fields of CDXJ lines, as `fields_of` returns it."""
@@ -49,7 +49,7 @@ def fields_of(line: bytes) -> int | None:
     """
     line = line[:-1] if line.endswith(b"\r") else line
     parts = line.split(b" ", 2)
-    if len(parts) < _LEAST_FIELDS or not parts[0] or not _TIMESTAMP.fullmatch(parts[1]) or b"\0" in line:
+    if len(parts) < _LEAST_FIELDS or not parts[0] or not _TIMESTAMP.fullmatch(parts[1]):
         return None
     if parts[2].startswith(b"{"):
         return CDXJ if parts[2].rstrip().endswith(b"}") else None
@@ -77,12 +77,18 @@ class LineCheck:
 
     def take(self, piece: bytes) -> None:
         """Check the lines that end in the next piece. Raises LineError."""
-        nul = piece.find(b"\0")
-        if nul >= 0:
-            self._take(piece[:nul])
-            line = b"".join((*self._begun, piece[:nul]))
-            raise LineError(self._lines + 1, "has NUL bytes", line[line.rfind(b"\n") + 1 :][:_SHOWN])
-        self._take(piece)
+        first, start = piece.find(b"\n"), 0
+        if first >= 0:
+            if self._begun:
+                start = first + 1
+                line = b"".join((*self._begun, piece[:start]))
+                self._limit(len(line) - 1)
+                self._whole_lines(line, 0, len(line))
+            stop = piece.rfind(b"\n") + 1
+            self._whole_lines(piece, start, stop)
+            self._begun, self._size, start = [], 0, stop
+        if start < len(piece):
+            self._begin(piece[start:])
 
     def end(self) -> None:
         """Check the last line if it has no LF: other tools write files so. Raises LineError."""
@@ -96,19 +102,13 @@ class LineCheck:
     def _is_whole(self, line: bytes) -> bool:
         return fields_of(line) == self._fields and (self._fields != CDXJ or _has_json(line))
 
-    def _take(self, piece: bytes) -> None:
-        first, start = piece.find(b"\n"), 0
-        if first >= 0 and self._begun:
-            self._line(b"".join((*self._begun, piece[:first])))
-            start = first + 1
-        if first >= 0:
-            stop = piece.rfind(b"\n") + 1
-            self._whole_lines(piece, start, stop)
-            self._begun, self._size, start = [], 0, stop
-        if start < len(piece):
-            self._begun.append(piece[start:])
-            self._size += len(piece) - start
-            self._limit(self._size)
+    def _begin(self, piece: bytes) -> None:
+        """Keep a part of a line that ends in a later piece. It is checked now: it may be endless."""
+        self._begun.append(piece)
+        self._size += len(piece)
+        self._limit(self._size)
+        if b"\0" in piece:
+            self._line(b"".join(self._begun))
 
     def _whole_lines(self, text: bytes, start: int, stop: int) -> None:
         while start < stop:
@@ -126,6 +126,8 @@ class LineCheck:
 
     def _line(self, line: bytes) -> None:
         self._limit(len(line))
+        if b"\0" in line:
+            raise LineError(self._lines + 1, "has NUL bytes", line[: min(line.index(b"\0"), _SHOWN)])
         if is_capture_line(line):
             fields = fields_of(line)
             if fields is None:
@@ -156,12 +158,15 @@ def odd_line(text: bytes, start: int, end: int, fields: int) -> tuple[int, int]:
     """
     if _native_odd_line is not None:
         return _native_odd_line(text, start, end, fields)
-    found = _valid_lines(fields).match(text, start, end)
+    nul = text.find(b"\0", start, end)
+    found = _valid_lines(fields).match(
+        text, start, end if nul < 0 else text.rfind(b"\n", start, nul) + 1 or start
+    )
     offset = found.end() if found is not None else start
     return offset, text.count(b"\n", start, offset)
 
 
 @lru_cache(maxsize=64)
 def _valid_lines(fields: int) -> re.Pattern[bytes]:
-    rest = rb"(?!\{)[^ \n]*(?: [^ \n]*){%d}" % (fields - 3) if fields else rb"\{[^\n]*\}\r?"
+    rest = rb"(?!\{)[^ \n]*(?: [^ \n]*){%d}" % (fields - 3) if fields else rb"\{.*\}"
     return re.compile(rb"(?:[^ \n]+ [0-9]+ %b\n)*" % rest)

@@ -84,7 +84,10 @@ def keep_passing(lists: Lists, filters: Sequence[Passes], invalid: Invalid) -> I
     """The lines that pass all filters."""
     for lines in lists:
         for passes in filters:
-            lines = list(compress(lines, each(passes, lines, invalid)))
+            try:
+                lines = [line for line in lines if passes(line)]
+            except (ValueError, RecursionError):
+                lines = list(compress(lines, each(passes, lines, invalid)))
         yield lines
 
 

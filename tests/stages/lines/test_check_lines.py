@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.stages.lines import check_lines
 from cdxmill.stages.lines.check_lines import CDXJ, LineError, checked, fields_of, odd_line
+from tests.material.sanitizers import run_sanitized
 
 JSON = b'com,a)/ 20200101000000 {"url": "http://a.com/", "offset": "7"}'
 CDX11 = b"com,a)/ 2020 http://a.com/ text/html 200 AAAA - - 17 5 a.warc.gz"
@@ -113,3 +116,21 @@ def test_the_size_of_the_pieces_does_not_matter(lines: list[bytes], size: int) -
 def test_json_is_checked_only_where_a_file_may_be_truncated() -> None:
     assert fault(b"com,a)/ 2020 {not JSON}\n" + JSON) is None
     assert fault(JSON + b"\ncom,a)/ 2020 {not JSON}") is not None
+
+
+SANITIZED = """
+import random, _native
+rng = random.Random(1)
+parts = [b"com,a)/ ", b"20200101000000", b" ", b"{", b"}", b"\\n", b"\\r", b"7", b"x"]
+for _ in range(20_000):
+    text = b"".join(rng.choices(parts, k=rng.randrange(30)))
+    start = rng.randrange(len(text) + 1)
+    end = rng.randrange(start, len(text) + 1)
+    for fields in (0, 3, 11):
+        offset, lines = _native.odd_line(text[: end], start, end, fields)
+        assert start <= offset <= end and text.count(b"\\n", start, offset) == lines
+"""
+
+
+def test_c_reads_only_the_text(tmp_path: Path) -> None:
+    run_sanitized(SANITIZED, tmp_path)
