@@ -105,7 +105,8 @@ def index(arguments: IndexArguments) -> int:
             summary = index_to_folder(output_names(archives), arguments.output, options, failures)
     listed = "" if is_file or arguments.output == "-" else arguments.output
     if not arguments.quiet:
-        lines = summary.report(failures, listed), next_step(arguments.output, is_file=is_file)
+        step = next_step(arguments.output, is_file=is_file) if summary.captures else ""
+        lines = summary.report(failures, listed), step
         print_summary("\n".join(filter(None, lines)), quiet=False)
     return FAILED if failures.count else OK
 
