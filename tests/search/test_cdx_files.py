@@ -17,6 +17,8 @@ from cdxmill.search.query import Page, PreparedQuery, Query
 from cdxmill.stages.zipnum.sorted_text import PAGE
 from tests.conftest import RunCdxmill
 
+from ..storage.range_server import serving
+
 HEADER = b" CDX N b a m s k r M S V g\n"
 QUERIES = [
     Query(),
@@ -174,3 +176,18 @@ def test_a_misspelt_field_is_told_also_without_a_line_in_the_answer(
         keys = query.keys("http://absent.org/")
         with open_searched(path, None, keys) as opened, pytest.raises(UsageError, match="unknown field"):
             list(query.answer(opened, keys))
+
+
+def test_a_remote_plain_file_is_searched_by_ranges() -> None:
+    lines = sorted(cdxj(host, page) for host in range(20) for page in range(1500))
+    body = b"".join(lines)
+    with serving() as server:
+        server.add("/a.cdxj", body)
+        server.add("/a.cdxj.gz", gzip.compress(body))
+        wanted = [line[:-1] for line in lines if line.startswith(b"com,h7)")]
+        assert list(lookup(f"{server.url}/a.cdxj", "h7.com/*")) == wanted
+        assert len(server.seen) < len(body) // PAGE // 2, "not the whole file"
+        assert list(lookup(f"{server.url}/a.cdxj.gz", "h7.com/*")) == wanted
+        server.files["/a.cdxj"].body = body[::-1]
+        with pytest.raises(CdxmillError):
+            list(lookup(f"{server.url}/a.cdxj", "*.com"))
