@@ -103,7 +103,7 @@ def test_a_count_and_an_estimate_are_exact(
     lines: list[bytes], tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
     for path in forms(lines, tmp_path):
-        assert run_cdxmill("lookup", path, "h3.com/*", "--count").stdout == b"150\n"
+        assert run_cdxmill("lookup", "-q", path, "h3.com/*", "--count").stdout == b"150\n"
     assert (
         b'"lines": 150, "least": 150, "most": 150'
         in run_cdxmill("lookup", path, "h3.com/*", "--estimate").stdout
