@@ -45,7 +45,7 @@ def man_page() -> str:
         ".SH COMMANDS",
     ]
     for name in COMMANDS:
-        command = APP.get_command(click.Context(APP), name)
+        command = APP.get_command(_context(APP), name)
         assert isinstance(command, HelpCommand)
         lines += _command(f"cdxmill {name}", command)
     lines += [".SH EXIT STATUS", escaped(EXIT_STATUS.removeprefix("Exit status: "))]
@@ -53,7 +53,7 @@ def man_page() -> str:
 
 
 def _command(name: str, command: HelpCommand) -> Iterator[str]:
-    context = click.Context(command, info_name=name)
+    context = _context(command)
     yield f".SS {escaped(name)}"
     yield f".B {escaped(name)}"
     yield escaped(" ".join(command.collect_usage_pieces(context)))
@@ -66,8 +66,13 @@ def _command(name: str, command: HelpCommand) -> Iterator[str]:
     yield from (".PP", ".nf", ".RS 4", *map(escaped, command.examples), ".RE", ".fi")
 
 
+def _context(command: click.Command) -> click.Context:
+    """click keeps the help option of the first context of a command, so each has the names of this option."""
+    return click.Context(command, help_option_names=["-h", "--help"])
+
+
 def _options(command: click.Command) -> Iterator[str]:
-    context = click.Context(command, **APP.context_settings)
+    context = _context(command)
     for parameter in command.get_params(context):
         if isinstance(parameter, HelpArgument):
             row: tuple[str, str] | None = parameter.metavar or "", parameter.text
