@@ -131,7 +131,7 @@ def test_links_to_folders_are_followed_and_circles_end(folder: Path, run_cdxmill
     done = run_cdxmill("index", "-q", "-o", "out", "in", cwd=folder)
     assert done.returncode == 0
     made = {str(path.relative_to(folder / "out")) for path in (folder / "out").rglob("*.cdx.gz")}
-    assert made == {"in/a.cdx.gz", "in/also/c.cdx.gz", "in/disk/b.cdx.gz"}
+    assert made == {"a.cdx.gz", "also/c.cdx.gz", "disk/b.cdx.gz"}
     assert b"links to a directory that was searched already" in done.stderr or (
         b"link to a directory that was searched already" in done.stderr
     )
@@ -256,7 +256,7 @@ def test_odd_names_are_indexed_from_a_folder(folder: Path, run_cdxmill: RunCdxmi
     assert len(names) == len(ODD) + 1
     done = run_cdxmill("index", "-q", "-o", "out", "odd", cwd=folder)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert len(list((folder / "out/odd").iterdir())) == len(ODD) + 1
+    assert len(list((folder / "out").glob("*.cdx.gz"))) == len(ODD) + 1
     done = run_cdxmill("zipnum", "-q", "-s", "1", "-o", "C", "out", cwd=folder)
     assert (done.returncode, done.stderr) == (0, b"")
 
