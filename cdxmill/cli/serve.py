@@ -63,8 +63,8 @@ def serve(arguments: ServeArguments) -> int:
     the address of a page to open. Ctrl-C stops the server. pywb must be installed: pip install 'cdxmill[serve]'.
 
     Examples:
-        cdxmill serve cluster
-        cdxmill serve cluster --config-only pywb
+        cdxmill serve crawl
+        cdxmill serve crawl --config-only pywb
     """
     from cdxmill.commands.serve import ServeOptions, write_config
     from cdxmill.commands.serve import serve as serve_cluster

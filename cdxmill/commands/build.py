@@ -11,7 +11,7 @@ from typing import NamedTuple
 from cdxmill.cluster.output import Output, open_output
 from cdxmill.commands.index import IndexSummary, check_archives, index_to_folder
 from cdxmill.commands.index_one import IndexOptions
-from cdxmill.commands.next_step import next_lookup
+from cdxmill.commands.next_step import next_commands
 from cdxmill.commands.zipnum import (
     Beside,
     ClusterSummary,
@@ -54,7 +54,7 @@ class BuildSummary(NamedTuple):
             f"{folder}: {self.cluster}",
             f"done in {human_seconds(self.seconds)}, {rate} of archives per second",
         ]
-        return "\n".join(filter(None, (*lines, next_lookup(str(folder), serve=True))))
+        return "\n".join(filter(None, (*lines, next_commands(str(folder)))))
 
 
 def build(

@@ -70,8 +70,9 @@ def test_what_is_said_at_the_end_finds_something(folder: Path, run_cdxmill: RunC
         ["zipnum", "-o", "z", "a.cdxj"],
         ["build", "-o", "b c", "iana.warc.gz"],
     ):
-        *_, line = run_cdxmill(*call, cwd=folder).stderr.decode().splitlines()
-        assert line.startswith("next: cdxmill lookup "), line
+        said = run_cdxmill(*call, cwd=folder).stderr.decode().splitlines()
+        assert (said[-1] == "  or: cdxmill serve 'b c'") == (call[0] == "build")
+        (line,) = [line for line in said if line.startswith("next: cdxmill lookup ")]
         import shlex
 
         found = run_cdxmill(*shlex.split(line)[2:], cwd=folder)
