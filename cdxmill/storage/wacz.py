@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 from cdxmill.errors import AbsentError, InputError
 from cdxmill.formats.zip_directory import Member, ZipError, check_name, data_offset, read_directory
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.places import led_as
 
 ARCHIVE = "archive/"
 """The folder in a WACZ that has its archives. File names in its own index are relative to it."""
@@ -91,12 +92,12 @@ def place_of(path: str) -> Place | None:
     >>> place_of("https://example.com/x.wacz/archive/a%20b.warc.gz?token=y")
     Place(wacz='https://example.com/x.wacz?token=y', name='archive/a b.warc.gz')
     """
-    path, query = _split_query(path)
+    named, (path, query) = path, _split_query(path)
     host = _HOST.match(path)
     for step in _STEP.finditer(path, host.end() if host else 0):
         wacz, name = path[: step.end()], path[step.end() + 1 :]
         if name and (host or os.path.isfile(wacz)):  # noqa: PTH113 - reports no error
-            return Place(wacz + query, unquote(name) if _HTTP.match(path) else name)
+            return Place(led_as(named, wacz + query), unquote(name) if _HTTP.match(path) else name)
     return None
 
 
