@@ -12,8 +12,16 @@ from typing import NamedTuple
 
 import zstandard
 
-from cdxmill.capture import Damage, Record
-from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC, MAGIC, FrameError, frame_end, is_skippable
+from cdxmill.capture import CommonLine, CrawlNotes, Damage, Outcome, Record
+from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.formats.zstd_frame import (
+    DICTIONARY_MAGIC,
+    MAGIC,
+    FrameError,
+    frame_end,
+    frame_within,
+    is_skippable,
+)
 from cdxmill.stages.inflate import MemberError, Pieces
 from cdxmill.stages.records.record_errors import (
     FETCH_AGAIN,
@@ -25,12 +33,18 @@ from cdxmill.stages.records.record_errors import (
     SeveralRecords,
 )
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
-from cdxmill.stages.records.take_record import check_rest, take_block
+from cdxmill.stages.records.take_record import ReadCommon, check_rest, take_block, take_whole
 from cdxmill.stages.records.window_file import WindowFile
-from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, inflater_with
+from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, dictionary_of, inflater_with
 from cdxmill.stages.window import Window
 
 ZSTD_START = re.compile(re.escape(MAGIC))
+
+AHEAD = 1 << 17
+"""Bytes from the start of a frame that are in the window. Nearly all frames are shorter."""
+QUICK_FRAME = 1 << 20
+"""Compressed bytes of the largest frame that the quick way is tried on a second time. Larger ones are streamed."""
+QUICK_CONTENT = 16 << 20
 
 _SKIPPABLE_HEADER = 8
 _MOST_PROBES = 1000
@@ -46,8 +60,13 @@ class Found(NamedTuple):
     next: int
 
 
-def read_zst(window: Window) -> Iterator[Record | Damage]:
-    """Every record of the file in `window`. What cannot be read as a record is reported as Damage."""
+def read_zst(
+    window: Window, lineless: frozenset[bytes] = frozenset(), read_common: ReadCommon | None = None
+) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
+    """Every record of the file in `window`. What cannot be read as a record is reported as Damage.
+
+    `lineless` and `read_common` are used as in `read_gzip`.
+    """
     frames = Frames(window)
     try:
         end = frames.read_dictionary()
@@ -58,18 +77,16 @@ def read_zst(window: Window) -> Iterator[Record | Damage]:
     if end and not frames.follows(end):  # nothing follows, or the dictionary's length is wrong
         pos = frames.first(end)
         yield Damage(0, f"no zstd frame follows the dictionary; {pos} bytes skipped", FETCH_AGAIN)
-    while window.get(pos, 1):
-        found, pos = frames.take(pos)
-        if found is not None:
-            yield found
+    yield from frames.records(pos, lineless, read_common)
 
 
 class Frames:
     """The frames of a file, decompressed with the dictionary of that file."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: Window, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
         self._window = window
-        self._inflater = inflater_with(b"")
+        self.dictionary = dictionary
+        self._inflater = inflater_with(dictionary)
         self._resync = Resync(window, ZSTD_START, self.probe)
 
     def read_dictionary(self) -> int:
@@ -80,7 +97,8 @@ class Frames:
         if end > MAX_DICTIONARY:
             raise MemberError(f"larger than {MAX_DICTIONARY >> 20} MiB", end)
         try:
-            self._inflater = inflater_with(self._window.get(0, end))
+            self.dictionary = dictionary_of(self._window.get(0, end))
+            self._inflater = inflater_with(self.dictionary)
         except (zstandard.ZstdError, ValueError) as error:
             raise MemberError(_reason(error), end) from None
         if self._has_frames_up_to(end):
@@ -100,6 +118,50 @@ class Frames:
                 if pos == end:
                     return True
         return False
+
+    def records(
+        self, pos: int, lineless: frozenset[bytes] = frozenset(), read_common: ReadCommon | None = None
+    ) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
+        """The records from `pos` on, in the quick way if their frames allow it, else by `take`."""
+        shapes, ahead = HeaderShapes(), AHEAD
+        found: Record | CommonLine | CrawlNotes | Damage | Outcome | None
+        while True:
+            buffer, index = self._window.at(pos, ahead)
+            if index == len(buffer):
+                return
+            start = index
+            for data, end in self._whole_frames(buffer, index):
+                found = Outcome.NOT_COMMON
+                if read_common is not None:
+                    found = read_common(data, pos, end - index)
+                if found is Outcome.NOT_COMMON:
+                    try:
+                        found = take_whole(pos, end - index, data, shapes, lineless)
+                    except RecordError:
+                        break
+                if found is not Outcome.NO_LINE:
+                    yield found
+                pos, index = pos + end - index, end
+            else:
+                if index == start and ahead < QUICK_FRAME:
+                    ahead = QUICK_FRAME
+                    continue
+                ahead = AHEAD
+                if index > start:
+                    continue
+            found, pos = self.take(pos)
+            if found is not None:
+                yield found
+
+    def _whole_frames(self, buffer: bytes, start: int) -> Iterator[tuple[bytes, int]]:
+        """The frames of `buffer` from `start` on: the content of each and its end, up to the first that needs care."""
+        inflate, view = self._inflater.decompress, memoryview(buffer)
+        while (end := frame_within(buffer, start, QUICK_CONTENT)) >= 0:
+            try:
+                yield inflate(view[start:end]), end
+            except zstandard.ZstdError:
+                return
+            start = end
 
     def follows(self, pos: int) -> bool:
         """Whether a frame starts at `pos`."""

@@ -15,14 +15,16 @@ _MAX_WINDOW = 128 << 20
 _HEADER = 8
 
 
-def inflater_with(frame: bytes) -> zstandard.ZstdDecompressor:
-    """A decompressor with the dictionary in the skippable `frame`; without a dictionary if `frame` is b"".
+def dictionary_of(frame: bytes) -> zstandard.ZstdCompressionDict:
+    """The dictionary in the skippable `frame`. Raises ZstdError or ValueError if it contains none."""
+    return zstandard.ZstdCompressionDict(_unpacked(frame[_HEADER:]))
 
-    Raises ZstdError or ValueError if the frame contains no dictionary.
+
+def inflater_with(dictionary: zstandard.ZstdCompressionDict | None) -> zstandard.ZstdDecompressor:
+    """A decompressor. Decompressors may share a dictionary, which is then prepared once.
+
+    Raises ZstdError if the dictionary is corrupt.
     """
-    if not frame:
-        return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-    dictionary = zstandard.ZstdCompressionDict(_unpacked(frame[_HEADER:]))
     return zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_WINDOW)
 
 
