@@ -11,7 +11,9 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
+from cdxmill.commands.get import GetOptions, Wanted, get_record
 from cdxmill.formats.tsv_row import parse_row
+from tests.storage.range_server import serving
 
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill
@@ -100,6 +102,28 @@ def test_nothing_is_overwritten_without_replace(tmp_path: Path, run_cdxmill: Run
     assert run_cdxmill("cat", "a.warc.gz", "--table", "t", "--replace", cwd=tmp_path).returncode == 0
     assert run_cdxmill("cat", "missing.warc", "--table", "t", "--replace", cwd=tmp_path).returncode == 1
     assert (tmp_path / "t").read_bytes().startswith(HEADER)
+
+
+def test_the_dictionary_of_a_remote_archive_is_fetched_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+    data, first = frames(RECORDS), len(frames([]))
+    with serving() as server:
+        server.add("/w/a.warc.zst", data)
+        asked = []
+        for _ in range(3):
+            before = len(server.ranges("/w/a.warc.zst"))
+            assert (
+                b"".join(get_record(Wanted(f"{server.url}/w/a.warc.zst", first, None), GetOptions()))
+                == RECORDS[0]
+            )
+            asked.append(server.ranges("/w/a.warc.zst")[before:])
+
+    def of_dictionary(ranges: list[str | None]) -> int:
+        return sum(one is not None and one.startswith("bytes=0-") and one != "bytes=0-0" for one in ranges)
+
+    assert [of_dictionary(ranges) for ranges in asked] == [1, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,9 @@ No other bytes are read. So a range with more or less than one record is detecte
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-
-import zstandard
 
 from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
 from cdxmill.formats import gzip_member
@@ -21,7 +18,7 @@ from cdxmill.formats.zstd_frame import MAGIC
 from cdxmill.stages.inflate import MemberError, inflate
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.read_zst import Frames
-from cdxmill.stages.records.zst_dictionary import inflater_with
+from cdxmill.stages.records.zst_dictionary import Inflater
 from cdxmill.stages.window import ReadAt, Window
 
 _HELD = 16 << 20
@@ -56,35 +53,30 @@ class Archive:
         start = part.read_at(0, 4)
         if not start:
             raise NoRecord("the file ends before this offset")
-        dictionary = self._dictionary if start == MAGIC else None
-        if start == MAGIC:
-            items = Frames(Window(part.read_at), dictionary).records(0)
-        else:
-            items = read_records(part.read_at)
+        frames = Frames(Window(part.read_at), self._inflater) if start == MAGIC else None
+        items = read_records(part.read_at) if frames is None else frames.records(0)
         record = _only_record(items, length is None)
         part.limit(record.length)
-        return FetchedRecord(record, part, dictionary)
+        return FetchedRecord(record, part, frames)
 
     @cached_property
-    def _dictionary(self) -> zstandard.ZstdCompressionDict | None:
-        """The dictionary at the start of the file; None if there is none."""
+    def _inflater(self) -> Inflater:
+        """With the dictionary at the start of the file, if there is one."""
         with self._open_start() as read_at:
             frames = Frames(Window(read_at, _DICTIONARY_READ))
             try:
                 frames.read_dictionary()
             except MemberError as error:
                 raise NoRecord(f"cannot read the zstd dictionary ({error})") from None
-        return frames.dictionary
+        return frames.inflater
 
 
 class FetchedRecord:
     """One whole record. `record` is its parsed form, `content()` all of its bytes, decompressed."""
 
-    def __init__(
-        self, record: Record, part: _Range, dictionary: zstandard.ZstdCompressionDict | None
-    ) -> None:
+    def __init__(self, record: Record, part: _Range, frames: Frames | None) -> None:
         self.record = record
-        self._part, self._dictionary = part, dictionary
+        self._part, self._frames = part, frames
 
     def content(self) -> Iterator[bytes]:
         """The bytes of the record, including the closing line ends, in pieces. Raises NoRecord."""
@@ -92,18 +84,12 @@ class FetchedRecord:
         try:
             if start.startswith(gzip_member.MAGIC):
                 yield from inflate(Window(self._part.read_at), 0)
-            elif start == MAGIC:
-                with inflater_with(self._dictionary).stream_reader(
-                    _File(self._part),  # type: ignore[arg-type]
-                    read_size=_PIECE,
-                    read_across_frames=True,
-                ) as reader:
-                    while piece := reader.read(_PIECE):
-                        yield piece
+            elif self._frames is not None:
+                yield from self._frames.contents(0, self.record.length)
             else:  # in a plain file, the range ends before the closing line ends
                 yield from self._part.pieces()
                 yield b"\n" if self.record.is_arc else b"\r\n\r\n"
-        except (MemberError, zstandard.ZstdError) as error:
+        except MemberError as error:
             raise NoRecord(str(error)) from None
 
 
@@ -136,18 +122,6 @@ class _Range:
         while piece := self.read_at(pos, _PIECE):
             yield piece
             pos += len(piece)
-
-
-class _File(io.RawIOBase):
-    """A range as a file object."""
-
-    def __init__(self, part: _Range) -> None:
-        self._part, self._pos = part, 0
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._part.read_at(self._pos, size if size >= 0 else 1 << 62)
-        self._pos += len(data)
-        return data
 
 
 def _only_record(items: Iterator[Record | CommonLine | CrawlNotes | Damage], may_be_followed: bool) -> Record:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from functools import cached_property
 from typing import NamedTuple
 
 import zstandard
@@ -35,7 +36,7 @@ from cdxmill.stages.records.record_errors import (
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
 from cdxmill.stages.records.take_record import ReadCommon, check_rest, take_block, take_whole
 from cdxmill.stages.records.window_file import WindowFile
-from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, dictionary_of, inflater_with
+from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, Inflater, dictionary_of
 from cdxmill.stages.window import Window
 
 ZSTD_START = re.compile(re.escape(MAGIC))
@@ -77,16 +78,15 @@ def read_zst(
     if end and not frames.follows(end):  # nothing follows, or the dictionary's length is wrong
         pos = frames.first(end)
         yield Damage(0, f"no zstd frame follows the dictionary; {pos} bytes skipped", FETCH_AGAIN)
-    yield from frames.records(pos, lineless, read_common)
+    yield from frames.records(pos, HeaderShapes(), lineless, read_common)
 
 
 class Frames:
-    """The frames of a file, decompressed with the dictionary of that file."""
+    """The frames of a file, decompressed with the dictionary of that file: that of `inflater`, or the one in the file."""
 
-    def __init__(self, window: Window, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
+    def __init__(self, window: Window, inflater: Inflater | None = None) -> None:
         self._window = window
-        self.dictionary = dictionary
-        self._inflater = inflater_with(dictionary)
+        self.inflater = inflater or Inflater()
         self._resync = Resync(window, ZSTD_START, self.probe)
 
     def read_dictionary(self) -> int:
@@ -97,8 +97,7 @@ class Frames:
         if end > MAX_DICTIONARY:
             raise MemberError(f"larger than {MAX_DICTIONARY >> 20} MiB", end)
         try:
-            self.dictionary = dictionary_of(self._window.get(0, end))
-            self._inflater = inflater_with(self.dictionary)
+            self.inflater = Inflater(dictionary_of(self._window.get(0, end)))
         except (zstandard.ZstdError, ValueError) as error:
             raise MemberError(_reason(error), end) from None
         if self._has_frames_up_to(end):
@@ -120,10 +119,14 @@ class Frames:
         return False
 
     def records(
-        self, pos: int, lineless: frozenset[bytes] = frozenset(), read_common: ReadCommon | None = None
+        self,
+        pos: int,
+        shapes: HeaderShapes | None = None,
+        lineless: frozenset[bytes] = frozenset(),
+        read_common: ReadCommon | None = None,
     ) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
         """The records from `pos` on, in the quick way if their frames allow it, else by `take`."""
-        shapes, ahead = HeaderShapes(), AHEAD
+        ahead = AHEAD
         found: Record | CommonLine | CrawlNotes | Damage | Outcome | None
         while True:
             buffer, index = self._window.at(pos, ahead)
@@ -153,9 +156,22 @@ class Frames:
             if found is not None:
                 yield found
 
+    def contents(self, pos: int, end: int) -> Iterator[bytes]:
+        """The content of the frames from `pos` to `end`, in pieces. Raises MemberError."""
+        while pos < end:
+            buffer, index = self._window.at(pos, AHEAD)
+            start = index
+            for data, stop in self._whole_frames(buffer[: index + end - pos], index):
+                yield data
+                pos, index = pos + stop - index, stop
+            if index == start:
+                content = self.content(pos)
+                yield from content
+                pos = content.end
+
     def _whole_frames(self, buffer: bytes, start: int) -> Iterator[tuple[bytes, int]]:
         """The frames of `buffer` from `start` on: the content of each and its end, up to the first that needs care."""
-        inflate, view = self._inflater.decompress, memoryview(buffer)
+        inflate, view = self.inflater.whole.decompress, memoryview(buffer)
         while (end := frame_within(buffer, start, QUICK_CONTENT)) >= 0:
             try:
                 yield inflate(view[start:end]), end
@@ -225,7 +241,12 @@ class Frames:
         return end
 
     def _reader(self, source: WindowFile, size: int) -> zstandard.ZstdDecompressionReader:
-        return self._inflater.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
+        return self._streams.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
+
+    @cached_property
+    def _streams(self) -> zstandard.ZstdDecompressor:
+        """For streams. While one is read, the decompressor can do nothing else."""
+        return self.inflater.new()
 
     def _skippable_end(self, pos: int) -> int:
         """The end of a skippable frame, where another frame or the end of the file has to follow.

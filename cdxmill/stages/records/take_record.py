@@ -43,19 +43,21 @@ def take_whole(
     offset: int,
     length: int,
     data: bytearray | bytes,
-    shapes: HeaderShapes,
+    shapes: HeaderShapes | None,
     lineless: frozenset[bytes] = frozenset(),
 ) -> Record | CrawlNotes | Literal[Outcome.NO_LINE]:
     """The record at `offset` whose whole decompressed content is `data`. Raises RecordError.
 
     Two thirds of a crawl's records are requests and crawlers' metadata, which get no line. If the type
-    of a record is in `lineless` and its header has a known shape, the result is CrawlNotes or
+    of a record is in `lineless` and its header has a shape known from `shapes`, the result is CrawlNotes or
     Outcome.NO_LINE. These records are checked as all others are.
     A bytearray becomes the record's block, because a copy would take as long as all the rest.
     """
-    found = shapes.match(data)
+    found = shapes.match(data) if shapes is not None else None
     if found is None:
-        headers, start, is_arc = parse_header(data, shapes.parse)
+        headers, start, is_arc = (
+            parse_header(data, shapes.parse) if shapes is not None else parse_header(data)
+        )
         size = content_length(headers)
     else:
         shape, match = found

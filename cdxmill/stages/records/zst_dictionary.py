@@ -20,12 +20,17 @@ def dictionary_of(frame: bytes) -> zstandard.ZstdCompressionDict:
     return zstandard.ZstdCompressionDict(_unpacked(frame[_HEADER:]))
 
 
-def inflater_with(dictionary: zstandard.ZstdCompressionDict | None) -> zstandard.ZstdDecompressor:
-    """A decompressor. Decompressors may share a dictionary, which is then prepared once.
+class Inflater:
+    """Decompressors with one dictionary, which is prepared once. Raises ZstdError if it is corrupt."""
 
-    Raises ZstdError if the dictionary is corrupt.
-    """
-    return zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_WINDOW)
+    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
+        self._dictionary = dictionary
+        self.whole = self.new()
+        """The one for whole frames. Only one thread may use it."""
+
+    def new(self) -> zstandard.ZstdDecompressor:
+        """Return one more decompressor."""
+        return zstandard.ZstdDecompressor(dict_data=self._dictionary, max_window_size=_MAX_WINDOW)
 
 
 def _unpacked(data: bytes) -> bytes:
