@@ -9,7 +9,7 @@ import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import zstandard
 
@@ -20,9 +20,10 @@ from cdxmill.formats.zstd_frame import (
     MAGIC,
     FrameError,
     frame_end,
-    frame_within,
     is_skippable,
 )
+from cdxmill.formats.zstd_frame import frame_within as _frame_within
+from cdxmill.stages import native
 from cdxmill.stages.inflate import MemberError, Pieces
 from cdxmill.stages.records.record_errors import (
     FETCH_AGAIN,
@@ -40,6 +41,8 @@ from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, Inflater, dict
 from cdxmill.stages.window import Window
 
 ZSTD_START = re.compile(re.escape(MAGIC))
+
+frame_within = native.frame_within or _frame_within
 
 AHEAD = 1 << 17
 """Bytes from the start of a frame that are in the window. Nearly all frames are shorter."""
@@ -127,6 +130,8 @@ class Frames:
     ) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
         """The records from `pos` on, in the quick way if their frames allow it, else by `take`."""
         ahead = AHEAD
+        no_line: Final = Outcome.NO_LINE
+        not_common: Final = Outcome.NOT_COMMON
         found: Record | CommonLine | CrawlNotes | Damage | Outcome | None
         while True:
             buffer, index = self._window.at(pos, ahead)
@@ -134,15 +139,13 @@ class Frames:
                 return
             start = index
             for data, end in self._whole_frames(buffer, index):
-                found = Outcome.NOT_COMMON
-                if read_common is not None:
-                    found = read_common(data, pos, end - index)
-                if found is Outcome.NOT_COMMON:
+                found = not_common if read_common is None else read_common(data, pos, end - index)
+                if found is not_common:
                     try:
                         found = take_whole(pos, end - index, data, shapes, lineless)
                     except RecordError:
                         break
-                if found is not Outcome.NO_LINE:
+                if found is not no_line:
                     yield found
                 pos, index = pos + end - index, end
             else:
@@ -171,10 +174,10 @@ class Frames:
 
     def _whole_frames(self, buffer: bytes, start: int) -> Iterator[tuple[bytes, int]]:
         """The frames of `buffer` from `start` on: the content of each and its end, up to the first that needs care."""
-        inflate, view = self.inflater.whole.decompress, memoryview(buffer)
+        inflate = self.inflater.whole.decompress
         while (end := frame_within(buffer, start, QUICK_CONTENT)) >= 0:
             try:
-                yield inflate(view[start:end]), end
+                yield inflate(buffer[start:end]), end
             except zstandard.ZstdError:
                 return
             start = end
