@@ -15,16 +15,16 @@ from cdxmill.errors import UsageError
 class CatArguments:
     """The command line of `cat`."""
 
-    archive: Annotated[str, Argument(metavar="FILE", help="Archive: path or URL.")]
+    archive: Annotated[str, Argument(metavar="SOURCE", help="Archive: path or URL.")]
     offset: Annotated[int | None, Option(min=0, metavar="N", help="Print the record at this offset.")] = None
     length: Annotated[
         int | None,
-        Option(min=1, metavar="N", help="Length of the record in FILE. Default: to the end of the record."),
+        Option(min=1, metavar="N", help="Length of the record in SOURCE. Default: to the end of the record."),
     ] = None
     table: Annotated[
         str | None,
         Option(
-            metavar="OUT",
+            metavar="FILE",
             help="Write a table of all records to this path, s3 or hdfs URL: url, kind, offset and length,"
             " separated by tabs.",
         ),
@@ -35,13 +35,18 @@ class CatArguments:
 
 @command
 def cat(arguments: CatArguments) -> int:
-    """Print one record of an archive, or list where all of them are.
+    """Print a record of an archive, or list all records.
 
-    FILE is compressed with gzip or Zstandard or not compressed. With --offset, only the bytes of that record are
-    read, and the dictionary of a Zstandard file. They are decompressed and checked to contain exactly one record.
+    SOURCE is a WARC or ARC file, compressed with gzip or Zstandard or not compressed. With --offset, only the bytes
+    of that record are read, and the dictionary of a Zstandard file. They are decompressed and checked to
+    contain exactly one record. With --table, all records are listed with their offsets.
+
+    Examples:
+        cdxmill cat warcs/iana.warc.gz --table records.tsv
+        cdxmill cat warcs/iana.warc.gz --offset 334 --length 2258
     """
     if (arguments.offset is None) == (arguments.table is None):
-        raise UsageError("give either --offset N or --table OUT")
+        raise UsageError("give either --offset N or --table FILE")
     if arguments.length is not None and arguments.offset is None:
         raise UsageError("--length needs --offset")
     if arguments.table is not None:

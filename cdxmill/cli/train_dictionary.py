@@ -32,8 +32,8 @@ class TrainDictionaryArguments(RunArguments):
         Option(
             min=1,
             max=16384,
-            metavar="KIB",
-            help="Largest size of the dictionary. It never gets larger than an eighth of the sample.",
+            metavar="N",
+            help="Largest size of the dictionary, in KiB. It never gets larger than an eighth of the sample.",
         ),
     ] = 1024
     id: Annotated[
@@ -55,13 +55,17 @@ class TrainDictionaryArguments(RunArguments):
 
 @command
 def train_dictionary(arguments: TrainDictionaryArguments) -> int:
-    """Train a Zstandard dictionary for WARC files.
+    """Train a Zstandard dictionary for archives.
 
-    cdxmill reads all archives and takes a uniform sample of 128 MiB of their records: the first 128 KiB of each.
-    Some of the files are held out: the dictionary is not trained on them. cdxmill prints what it saves there. Give files of one kind, such as WARC or WAT,
-    and at least two of them.
+    INPUT is a WARC or ARC file, directory, glob or URL. Give archives of one crawl and of one kind, such as WARC
+    or WAT, and at least two of them. cdxmill reads all of them and takes a uniform sample of their records: 128 MiB at
+    most, the first 128 KiB of each record. Some archives are held out, so the dictionary is not trained on
+    them. cdxmill prints what it saves there.
 
-    FILE is a dictionary that zstd and all its libraries read. FILE.json says what it was made of.
+    FILE is a dictionary that zstd and its libraries can read. FILE.json has its statistics.
+
+    Examples:
+        cdxmill train-dictionary -o crawl.dict warcs/
     """
     from cdxmill.commands.train_dictionary import TrainOptions
     from cdxmill.commands.train_dictionary import train_dictionary as train
