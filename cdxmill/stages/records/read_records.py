@@ -57,7 +57,7 @@ def _reader(
     if head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
         from cdxmill.stages.records.read_zst import read_zst  # the library is slow to import
 
-        return read_zst(window)
+        return read_zst(window, lineless, read_common)
     if head:
         return read_plain(window)
     return iter((Damage(0, "no WARC or ARC record found", NOT_AN_ARCHIVE),))
