@@ -186,7 +186,10 @@ class TreeReader:
             yield self._data.parse_part(self._part(at + first, stop - first))
 
     def _check_place(self, number: int, outline: _Outline, low: bytes, place: _Place) -> None:
-        """Compare the first block of a range with the prefixes that have led to it."""
+        """Compare a block with the one before; the first of a range with the prefixes that have led to it."""
+        before = self._outlines.get(number - 1)
+        if before is not None and before.last > outline.keys[0]:
+            raise self._damaged("the data block is corrupt (its keys are not behind those before)", number)
         if number != place.block:
             return
         first = outline.keys[0]
