@@ -107,7 +107,7 @@ def _write(writer: TreeWriter, work: _Work, output: str) -> TreeSummary:
         size = writer.finish(file)
     if not work.is_capture:
         remove(f"{output}{ARCHIVES}")  # of a tree that was replaced
-    archives = len(work.archives.checks)
+    archives = len(work.archives)
     return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)
 
 

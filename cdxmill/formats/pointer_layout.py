@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import cycle
 from typing import NamedTuple
 from zlib import crc32
 
@@ -64,32 +65,39 @@ class Layout:
         >>> Layout("a:u8,b:u16").tails([[1, 2], [3, 4]])
         [b'\x00\x01\x03\x00', b'\x00\x02\x04\x00']
         """
-        width, count = len(columns), len(columns[0])
-        flat = [0] * (width * count)
+        flat = [0] * (len(columns) * len(columns[0]))
         for place, column in enumerate(columns):
-            flat[place::width] = column
-        step = width * _AT_ONCE
-        whole = len(flat) // step * step
-        try:
-            parts = [self._many.pack(*flat[start : start + step]) for start in range(0, whole, step)]
-            rest = struct.Struct("<" + f"x{self._codes}" * (count % _AT_ONCE))
-            parts.append(rest.pack(*flat[whole:]))
-        except (struct.error, OverflowError):
-            raise ValueError(self._too_large(columns)) from None
-        return split_tails(b"".join(parts), self.size)
+            flat[place :: len(columns)] = column
+        return self.tails_of(flat)
 
-    def _too_large(self, columns: Sequence[Sequence[int]]) -> str:
-        for name, code, column in zip(self.fields, self._codes, columns, strict=True):
+    def tails_of(self, values: list[int]) -> list[bytes]:
+        """As `tails`, from the values of one pointer after the other. `values` is changed."""
+        width = len(self.fields)
+        count, step = len(values) // width, width * _AT_ONCE
+        values += [0] * (-len(values) % step)  # one format for all, and the last pointers are dropped
+        try:
+            parts = [self._many.pack(*values[start : start + step]) for start in range(0, len(values), step)]
+        except (struct.error, OverflowError):
+            raise ValueError(self._too_large(values)) from None
+        return split_tails(parts, self.size)[:count]
+
+    def _too_large(self, values: Sequence[int]) -> str:
+        for name, code, value in zip(cycle(self.fields), cycle(self._codes), values, strict=False):
             bits = 8 * struct.calcsize(code)
-            for value in column:
-                if not 0 <= value < 1 << bits:
-                    return f"{name} {value} needs more than {bits} bits"
+            if not 0 <= value < 1 << bits:
+                return f"{name} {value} needs more than {bits} bits"
         return "a value is too large"
 
 
-def split_tails(data: bytes, size: int) -> list[bytes]:
-    """The pointers of `size` bytes in `data`, each with the NUL before it."""
-    return [one for (one,) in struct.iter_unpack(f"{size + 1}s", data)]
+def split_tails(parts: Sequence[bytes], size: int) -> list[bytes]:
+    """The pointers of `size` bytes in `parts`, each with the NUL before it. A part has as many as are packed at once."""
+    unpack = _splitter(size + 1).unpack
+    return [one for part in parts for one in unpack(part)]
+
+
+@lru_cache(maxsize=8)
+def _splitter(size: int) -> struct.Struct:
+    return struct.Struct(f"{size}s" * _AT_ONCE)
 
 
 CLASSIC, CAPTURE = map(Layout, NAMES)
@@ -114,13 +122,8 @@ def capture_tails(
     Raises ValueError if a value is too large.
     """
     tails = _WITHOUT_CHECK.tails(columns)
-    checks = list(map(crc32, map(bytes.__add__, keys, tails), names))
-    return list(map(bytes.__add__, tails, split_numbers(checks)))
-
-
-def split_numbers(numbers: Sequence[int]) -> list[bytes]:
-    """Each number in 4 bytes."""
-    return [one for (one,) in struct.iter_unpack("4s", struct.pack(f"<{len(numbers)}I", *numbers))]
+    checks = struct.pack(f"<{len(keys)}I", *map(crc32, tails, map(crc32, keys, names)))
+    return list(map(bytes.__add__, tails, (one for (one,) in struct.iter_unpack("4s", checks))))
 
 
 _WITHOUT_CHECK = Layout(_NAMED["capture"].rpartition(",")[0])
@@ -133,7 +136,7 @@ def name_check(archive: str) -> int:
 
 def is_intact(key: bytes, pointer: bytes, name: int) -> bool:
     """Whether the check of a capture matches its key, its pointer and the check of its archive's name."""
-    found = crc32(key + b"\0" + pointer[:-_CHECK], name)
+    found = crc32(b"\0" + pointer[:-_CHECK], crc32(key, name))
     return found.to_bytes(_CHECK, "little") == pointer[-_CHECK:]
 
 

@@ -85,7 +85,13 @@ def test_a_block_without_nul_is_refused_in_a_moment() -> None:
 
 @pytest.mark.parametrize(
     ("left", "right", "between"),
-    [(b"hi", b"hip", b"hip"), (b"ab", b"b", b"b"), (b"abc", b"abdef", b"abd"), (b"a", b"a", b"a"), (b"", b"xy", b"x")],
+    [
+        (b"hi", b"hip", b"hip"),
+        (b"ab", b"b", b"b"),
+        (b"abc", b"abdef", b"abd"),
+        (b"a", b"a", b"a"),
+        (b"", b"xy", b"x"),
+    ],
 )
 def test_a_separator_is_as_short_as_can_be(left: bytes, right: bytes, between: bytes) -> None:
     assert separator(left, right) == between

@@ -133,7 +133,9 @@ def test_every_range_of_every_tree_is_found(
         for _ in range(6):
             low = data.draw(st.one_of(st.sampled_from(keys), st.binary(max_size=6)))
             high = data.draw(
-                st.one_of(st.sampled_from(keys), st.just(low + b"\0"), st.just(low + b"\xff"), st.binary(max_size=6))
+                st.one_of(
+                    st.sampled_from(keys), st.just(low + b"\0"), st.just(low + b"\xff"), st.binary(max_size=6)
+                )
             )
             assert found(reader, low, high) == wanted(items, low, high)
             assert found(reader, low, high) == wanted(items, low, high)  # a second time, with known outlines
@@ -319,7 +321,9 @@ def test_the_blocks_of_the_index_are_in_order() -> None:
     index_blocks = struct.unpack("<II", tree[:8])[1]
     from cdxmill.formats.prefix_btree import parse_index_block
 
-    blocks = [parse_index_block(tree[8 + 256 * number : 8 + 256 * (number + 1)]) for number in range(index_blocks)]
+    blocks = [
+        parse_index_block(tree[8 + 256 * number : 8 + 256 * (number + 1)]) for number in range(index_blocks)
+    ]
     assert all(block.prefixes for block in blocks)
     leaves = [block for block in blocks if block.first >= index_blocks]
     assert leaves[0].first == index_blocks

@@ -196,10 +196,8 @@ class TreeReader:
         if first < place.lower or (place.upper is not None and outline.last > place.upper):
             raise self._damaged("the keys of the data block are outside its prefixes in the index", number)
         if low <= first and place.lower and not first.startswith(place.lower):
-            before = self._parse(
-                number - 1
-            )  # the prefix is no start of a key: only the block before shows the truth
-            if before[-1][0] >= low:
+            items = self._parse(number - 1)  # the prefix starts no key: only the block before shows the truth
+            if items[-1][0] >= low:
                 raise self._damaged("the index does not match the data block", number - 1)
 
     def _check_beyond(self, number: int, prefix: bytes | None) -> None:

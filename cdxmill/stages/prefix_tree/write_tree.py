@@ -73,17 +73,21 @@ class TreeWriter:
         if not keys:
             return
         self._check(keys)
-        ends = list(accumulate(map(self._rest.__add__, map(len, keys)), initial=0))
+        ends = list(accumulate(map(len, keys), initial=0))  # those of the keys alone
         parts: list[bytes] = [b""] * (2 * len(keys))
         parts[::2], parts[1::2] = keys, tails
-        start = 0
-        while (stop := bisect_right(ends, ends[start] + self._room) - 1) < len(keys):
-            self._take(parts[2 * start : 2 * stop], ends[stop] - ends[start])
-            if ends[stop + 1] - ends[stop] > self._size:
+        start, rest = 0, self._rest
+        while True:
+            most = ends[start] + start * rest + self._room
+            stop = bisect_right(range(len(ends)), most, start, key=lambda end: ends[end] + end * rest) - 1
+            self._parts += parts[2 * start : 2 * stop]
+            self._room = most - ends[stop] - stop * rest
+            if stop == len(keys):
+                break
+            if len(keys[stop]) + rest > self._size:
                 raise ItemError(f"an item is longer than a block of {self._size} bytes", keys[stop])
             self._end_block(keys[stop - 1] if stop else self._last, keys[stop])
             start = stop
-        self._take(parts[2 * start :], ends[-1] - ends[start])
         self._last = keys[-1]
         self.items += len(keys)
 
@@ -98,10 +102,6 @@ class TreeWriter:
             raise ItemError("an empty key", keys[0])
         if b"\0" in b"".join(keys):
             raise ItemError("a key with a NUL", next(key for key in keys if b"\0" in key))
-
-    def _take(self, parts: list[bytes], size: int) -> None:
-        self._parts += parts
-        self._room -= size
 
     def _end_block(self, left: bytes, right: bytes) -> None:
         """Write the block that ends with the key `left`. The next one starts with `right`."""
