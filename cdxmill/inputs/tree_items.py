@@ -205,12 +205,9 @@ def pointer_items(texts: Iterable[bytes], layout: Layout) -> Iterator[Items]:
     The numbers have tabs or spaces between them. Raises LineError, ValueError.
     """
     for text in texts:
-        if len(layout.fields) > 1 and text.find(b"\t") == text.find(b"\n") - 2 * layout.size - 1:
-            found = _hex_items(text, layout)
-            if found is not None:
-                yield found
-                continue
-        yield _number_items(text, layout)
+        key_size = text.find(b"\t")
+        is_hex = len(layout.fields) > 1 and text[key_size + 2 * layout.size + 1 :][:1] in (b"", b"\n")
+        yield (_hex_items(text, layout) if is_hex else None) or _number_items(text, layout)
 
 
 def _hex_items(text: bytes, layout: Layout) -> Items | None:
