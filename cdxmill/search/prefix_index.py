@@ -66,6 +66,11 @@ class PrefixIndex:
                             self._check_item(item)
                     yield items
 
+    def pointers(self, key: bytes) -> list[bytes]:
+        """The pointers of one key, as it is stored. Captures are checked. Raises InputError."""
+        found = self.items([KeyRange(key, key + b"\0", True)])
+        return [pointer for items in found for _, pointer in items]
+
     def captures(self, ranges: Iterable[KeyRange]) -> Iterator[list[bytes]]:
         """The items in key ranges as CDXJ lines, in lists. Raises UsageError if the layout has no captures."""
         make = self._line_maker()

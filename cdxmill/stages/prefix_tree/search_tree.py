@@ -33,8 +33,8 @@ _MOST_AHEAD = 8 << 20
 _INDEX_BLOCKS = 128
 """Index blocks that stay in memory."""
 _OUTLINES = 1 << 14
-"""Data blocks whose outline stays in memory, about 1 KiB each."""
-_APART = 64
+"""Data blocks whose outline stays in memory, about 2 KiB each."""
+_APART = 32
 """Items from one key of an outline to the next."""
 
 
@@ -47,7 +47,7 @@ class DamagedTreeError(Exception):
 
 
 class _Outline(NamedTuple):
-    """Each 64th key of a data block with its offset, the end of the items, and the last key."""
+    """Each 32nd key of a data block with its offset, the end of the items, and the last key."""
 
     keys: list[bytes]
     offsets: list[int]
