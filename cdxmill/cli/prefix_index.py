@@ -176,9 +176,9 @@ class PrefixSearchArguments:
 def search(arguments: PrefixSearchArguments) -> int:
     """Print the items of a query in a prefix B-tree.
 
-    FILE is read in small parts: at most three reads lead to the first item of any QUERY. Captures are printed as CDXJ
-    lines with filename, offset and length, in the order of their keys; other items as key, tab, values. If nothing
-    is found, nothing is printed and the exit status is 0.
+    QUERY is a URL, prefix or domain, as in cdxmill lookup. FILE is read in small parts: at most three reads lead to the
+    first item. Captures are printed as CDXJ lines with filename, offset and length, in the order of their keys;
+    other items as key, tab, values. If nothing is found, nothing is printed and the exit status is 0.
     """
     from cdxmill.search.tree_query import PreparedTreeQuery, search_tree
 
