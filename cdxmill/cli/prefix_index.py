@@ -32,9 +32,7 @@ class PrefixBuildArguments:
         str,
         Option("--output", "-o", metavar="FILE", help="File to write: path, s3 or hdfs URL."),
     ]
-    block_size: Annotated[int, Option("--block-size", min=1, metavar="BYTES", help="Bytes of a block.")] = (
-        65536
-    )
+    block_size: Annotated[int, Option("--block-size", min=1, metavar="N", help="Bytes of a block.")] = 65536
     layout: Annotated[
         str | None,
         Option(
@@ -56,6 +54,10 @@ def build(arguments: PrefixBuildArguments) -> int:
     merged. For captures, FILE.archives.gz is written beside FILE; it has the names of the archives.
 
     If an input is corrupt or not sorted, or a line cannot be stored, nothing is written.
+
+    Examples:
+        cdxmill prefix-index build -o all.tree all.cdxj
+        cdxmill prefix-index build -o cluster.tree cluster
     """
     from cdxmill.commands.prefix_index import TreeOptions, build_tree
     from cdxmill.running.failures import Failures
@@ -90,7 +92,7 @@ class PrefixSearchArguments:
         Option(
             "--input",
             "-i",
-            metavar="LIST",
+            metavar="FILE",
             help="Search for the queries in this file, one per line; - reads standard input.",
         ),
     ] = None
@@ -140,7 +142,7 @@ class PrefixSearchArguments:
         str | None,
         Option(
             "--keys",
-            metavar="KIND",
+            metavar="TYPE",
             help="How keys are written: surt (com,example)/a), reversed (com.example/a:http) or plain. Default: that"
             " of the layout.",
         ),
@@ -151,7 +153,7 @@ class PrefixSearchArguments:
         from cdxmill.search.tree_query import TreeQuery
 
         if (self.query is None) == (self.input is None):
-            raise UsageError("give either a QUERY or --input LIST")
+            raise UsageError("give either a QUERY or --input FILE")
         return TreeQuery(
             match_type=self.match_type,
             first=self.first,
@@ -179,6 +181,10 @@ def search(arguments: PrefixSearchArguments) -> int:
     QUERY is a URL, prefix or domain, as in cdxmill lookup. FILE is read in small parts: at most three reads lead to the
     first item. Captures are printed as CDXJ lines with filename, offset and length, in the order of their keys;
     other items as key, tab, values. If nothing is found, nothing is printed and the exit status is 0.
+
+    Examples:
+        cdxmill prefix-index search all.tree http://www.iana.org/
+        cdxmill prefix-index search all.tree '*.org' --filter =status:200 --limit 9
     """
     from cdxmill.search.tree_query import PreparedTreeQuery, search_tree
 
