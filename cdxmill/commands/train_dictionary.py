@@ -73,7 +73,7 @@ class Trained(NamedTuple):
 
 
 def _share(size: int, whole: int) -> str:
-    return f"{size / whole:.1%}"
+    return f"{size / whole:.1%}" if whole else "-"
 
 
 def train_dictionary(
