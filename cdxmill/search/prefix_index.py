@@ -121,7 +121,7 @@ class PrefixIndex:
         """The names in the side file. Raises InputError if it is missing or corrupt."""
         data = bytearray()
         try:
-            with open_ranges(self._side) as read_at:
+            with open_known(self._side) if self._is_remote else open_ranges(self._side) as read_at:
                 for piece in read_content(Window(read_at, CHUNK)):
                     data += piece
                     if len(data) > _MOST_NAMES:
