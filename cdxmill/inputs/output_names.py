@@ -6,7 +6,7 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, without_host
@@ -17,6 +17,7 @@ _OUTPUT_NAMES = (
     (re.compile(r"(\.w?arc)?\.gz$"), ".cdx.gz"),
     (re.compile(r"$"), ".cdx.gz"),
 )
+_COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _READABLE = 150
 """Bytes of an archive's base name that are kept in a name of `unique_names`. A name has at most 255 bytes."""
 
@@ -48,12 +49,21 @@ def below(path: str) -> str:
     return path
 
 
-def output_names(archives: Sequence[Input]) -> dict[Input, str]:
+def recompressed_name(path: str, to: str) -> str:
+    """The path, below the output folder, of the archive at `path` when it is compressed as `to`: gz or zst.
+
+    >>> recompressed_name("/dir1/a.warc.gz", "zst"), recompressed_name("a.arc.zst", "gz"), recompressed_name("a.warc", "gz")
+    ('dir1/a.warc.zst', 'a.arc.gz', 'a.warc.gz')
+    """
+    return f"{_COMPRESSED.sub('', below(path))}.{to}"
+
+
+def output_names(archives: Sequence[Input], name_of: Callable[[str], str] = output_name) -> dict[Input, str]:
     """The name of the output of each archive. Raises UsageError if two have the same name."""
     names: dict[Input, str] = {}
     owners: dict[str, Input] = {}
     for archive in archives:
-        name = output_name(archive.name or archive.path)
+        name = name_of(archive.name or archive.path)
         if name in owners:
             raise UsageError(
                 f"{owners[name].path} and {archive.path} would get the same output name {name};"

@@ -66,6 +66,11 @@ class Fingerprinted:
         self._tail = (self._tail + data[-_TAIL:])[-_TAIL:]
         return self._file.write(data)
 
+    @property
+    def size(self) -> int:
+        """Bytes that were written."""
+        return self._size
+
     def fingerprint(self) -> str:
         """The fingerprint of all that was written."""
         return _fingerprint(self._size, self._tail)

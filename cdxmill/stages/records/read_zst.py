@@ -125,8 +125,11 @@ class Frames:
             record, tail = take_block(pos, content)
             check_rest(tail, content.rest_of_frame(), record.is_arc)
         except RecordError as error:
-            for _ in content:
-                pass
+            try:
+                for _ in content:
+                    pass
+            except MemberError as broken:
+                return self._corrupt(pos, broken, isinstance(error, SeveralRecords))
             return self._refused(pos, content.end, error)
         return Found(record._replace(length=content.end - pos), content.end)
 
@@ -137,6 +140,14 @@ class Frames:
     def content(self, pos: int) -> Pieces:
         """The content of the frame at `pos`. Iterating raises MemberError."""
         return Pieces(self._inflate(pos))
+
+    def content_or_nothing(self, pos: int) -> Pieces:
+        """As `content`, but a skippable frame has none."""
+        return Pieces(self._skip(pos)) if is_skippable(self._window.get(pos, 4)) else self.content(pos)
+
+    def _skip(self, pos: int) -> Generator[bytes, None, int]:
+        yield from ()
+        return self._end(pos)
 
     def continues(self, pos: int) -> bool:
         """Whether a frame starts at `pos` whose content starts no record: it continues the one before."""
@@ -200,19 +211,19 @@ class Frames:
             return Found(None, end)
         if isinstance(error, SeveralRecords):
             reason = "the zstd frame contains more than one record"
-            return Found(Damage(pos, reason, RECOMPRESS_FRAMES), end)
+            return Found(Damage(pos, reason, RECOMPRESS_FRAMES, is_miscut=True), end)
         hint = NOT_AN_ARCHIVE if isinstance(error, NotARecord) and not pos else error.hint
         return Found(Damage(pos, error.reason, hint), end)
 
-    def _corrupt(self, pos: int, error: MemberError) -> Found:
+    def _corrupt(self, pos: int, error: MemberError, is_miscut: bool = False) -> Found:
         end = error.reached
         if error.ended and (not self._window.get(end, 1) or self.probe(end).is_start):
             end = self._resync.inside(pos, end, self._end_of_frame)
         else:
             end = self._resync.after(pos, end - pos)
         if error.truncated and not self._window.get(end, 1):
-            return Found(Damage(pos, str(error), FETCH_AGAIN), end)
-        return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", FETCH_AGAIN), end)
+            return Found(Damage(pos, str(error), FETCH_AGAIN, is_miscut), end)
+        return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", FETCH_AGAIN, is_miscut), end)
 
     def _end_of_frame(self, pos: int) -> int:
         content = self.content(pos)
