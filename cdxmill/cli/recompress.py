@@ -34,12 +34,23 @@ class RecompressArguments(ArchiveArguments, RunArguments):
         ),
     ] = None
     level: Annotated[int, Option(min=1, max=22, help="Compression level. gz: 12 at most.")] = 6
+    skip_existing: Annotated[
+        bool,
+        Option(
+            "--skip-existing",
+            help="Skip an archive if its output exists, is not older than the archive, and has no recorded failure,"
+            " whatever options it was written with.",
+        ),
+    ] = False
     replace: Replace = False
 
     def options(self) -> RecompressOptions:
         """How archives are written again. Raises UsageError."""
         from cdxmill.commands.recompress_one import RecompressOptions
+        from cdxmill.inputs.existing_outputs import Rule
 
+        if self.skip_existing and self.replace:
+            raise UsageError("--skip-existing and --replace cannot be used together")
         if self.to not in HIGHEST_LEVELS:
             raise UsageError(f"--to: invalid format {self.to!r}; expected {' or '.join(HIGHEST_LEVELS)}")
         if self.level > HIGHEST_LEVELS[self.to]:
@@ -49,6 +60,7 @@ class RecompressArguments(ArchiveArguments, RunArguments):
             level=self.level,
             dictionary=self._dictionary(),
             processes=self.process_count(),
+            existing=Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE,
             quiet=self.quiet,
         )
 
@@ -57,12 +69,18 @@ class RecompressArguments(ArchiveArguments, RunArguments):
             return b""
         if self.to != "zst":
             raise UsageError("--dictionary needs --to zst")
+        from cdxmill.stages.records.pack_contents import check_dictionary
         from cdxmill.storage.choose import read_bytes
 
         try:
-            return read_bytes(self.dictionary)
+            data = read_bytes(self.dictionary)
+            check_dictionary(data)
         except InputError as error:
             raise UsageError(f"--dictionary: {error}") from None
+        except ValueError as error:
+            hint = "make one with cdxmill train-dictionary"
+            raise UsageError(f"--dictionary: {self.dictionary}: {error}; {hint}") from None
+        return data
 
 
 @command
@@ -76,6 +94,9 @@ def recompress(arguments: RecompressArguments) -> int:
 
     A corrupt or truncated record is skipped, and reported on stderr and in DIR/failures.tsv, or, if DIR is a URL, in
     a file beside the output, _NAME.failures. Each record that is written is decompressed again and compared.
+
+    If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output unless
+    you say --skip-existing (write archives that are newer or failed) or --replace (write all again).
     """
     from cdxmill.commands.recompress import recompress
     from cdxmill.inputs.output_names import output_names, recompressed_name

@@ -14,7 +14,8 @@ from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.failure_list import failures_beside, list_beside, list_in
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
-from cdxmill.inputs.output_record import Fingerprinted, Made, Settings, append_made
+from cdxmill.inputs.output_record import Fingerprinted, Made, append_made
+from cdxmill.inputs.output_settings import LineSettings
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.capture_options import CaptureOptions
@@ -40,9 +41,9 @@ class IndexOptions:
     existing: Rule = Rule.REFUSE
     quiet: bool = False
 
-    def settings(self) -> Settings:
+    def settings(self) -> LineSettings:
         """The options that decide how lines look."""
-        return Settings(self.captures, self.line_format)
+        return LineSettings(self.captures, self.line_format)
 
 
 class IndexTask(NamedTuple):

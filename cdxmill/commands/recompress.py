@@ -16,6 +16,7 @@ from cdxmill.commands.recompress_one import (
     recompress_one,
 )
 from cdxmill.errors import UsageError
+from cdxmill.inputs.existing_outputs import Rule, plan_outputs
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
 from cdxmill.running.failures import Failures
@@ -27,7 +28,6 @@ from cdxmill.storage.choose import (
     PathOrUrl,
     check_libraries,
     check_writable,
-    exists,
     is_remote,
     join,
     local_path,
@@ -44,10 +44,11 @@ class RecompressSummary(NamedTuple):
     records: int
     before: int
     after: int
+    kept_as: str = "up to date"
 
     def __str__(self) -> str:
         """Return the closing line: records, files, and the saving."""
-        kept = f", {self.kept} up to date" if self.kept else ""
+        kept = f", {self.kept} {self.kept_as}" if self.kept else ""
         text = f"{count(self.records, 'record')} of {count(self.files, 'archive')}{kept}"
         if not self.before or not self.after:
             return text
@@ -98,7 +99,7 @@ def _run(
     options: RecompressOptions,
     failures: Failures,
 ) -> RecompressSummary:
-    archives = _wanted(outputs)
+    archives, kept = plan_outputs(outputs, options.settings(), options.existing, folder)
     tasks = [
         RecompressTask(archive, outputs[archive], folder, scratch / str(number), options)
         for number, archive in enumerate(archives)
@@ -107,14 +108,8 @@ def _run(
         summary = _run_tasks(tasks, options, failures)
         if folder is not None:
             sync_folders(outputs[archive] for archive in archives)
-    return summary._replace(kept=len(outputs) - len(archives))
-
-
-def _wanted(outputs: Mapping[Input, str]) -> list[Input]:
-    for output in outputs.values():
-        if exists(output):
-            raise UsageError(f"{output}: already exists; choose another output directory")
-    return list(outputs)
+    kept_as = "skipped" if options.existing is Rule.SKIP else "up to date"
+    return summary._replace(kept=len(kept), kept_as=kept_as)
 
 
 def _run_tasks(

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from cdxmill.capture import Damage
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError
 from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.failure_list import failures_beside, list_beside, list_in
 from cdxmill.inputs.named import Input
-from cdxmill.inputs.output_record import Fingerprinted
+from cdxmill.inputs.output_names import identity
+from cdxmill.inputs.output_record import Fingerprinted, Made, append_made
+from cdxmill.inputs.output_settings import ArchiveSettings
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.index_archive import Findings
@@ -35,6 +37,10 @@ class RecompressOptions:
     processes: int = 1
     existing: Rule = Rule.REFUSE
     quiet: bool = False
+
+    def settings(self) -> ArchiveSettings:
+        """The options that decide how an archive looks."""
+        return ArchiveSettings(packer_of(self).head, (self.to, self.level))
 
 
 class RecompressTask(NamedTuple):
@@ -65,13 +71,8 @@ class _NothingToWriteError(Exception):
 
 @lru_cache(maxsize=1)
 def packer_of(options: RecompressOptions) -> Packer:
-    """The packer of a process: its tables are made once. Raises UsageError if the dictionary is none."""
-    if options.to == "gz":
-        return GzipPacker(options.level)
-    try:
-        return ZstPacker(options.level, options.dictionary)
-    except ValueError as error:
-        raise UsageError(f"--dictionary: {error}; make one with cdxmill train-dictionary") from None
+    """The packer of a process: its tables are made once."""
+    return GzipPacker(options.level) if options.to == "gz" else ZstPacker(options.level, options.dictionary)
 
 
 def recompress_one(task: RecompressTask) -> RecompressResult:
@@ -92,6 +93,8 @@ def recompress_one(task: RecompressTask) -> RecompressResult:
                 after=file.size, records=records, failures=failures_of(path, findings.damage)
             )
             _list_failures(task, result.failures)
+            if task.folder is not None:
+                append_made(task.folder, _made(task, task.folder, size, file.fingerprint()))
     except _NothingToWriteError:
         result = result._replace(failures=failures_of(path, findings.damage))
         _list_failures(task, result.failures)
@@ -117,6 +120,12 @@ def _copy(task: RecompressTask, file: IO[bytes], findings: Findings) -> int:
             else:
                 records += 1
     return records
+
+
+def _made(task: RecompressTask, folder: Path, size: int, fingerprint: str) -> Made:
+    name = Path(task.output).relative_to(folder).as_posix()
+    settings = task.options.settings().digest(task.archive.filename)
+    return Made(name, identity(task.archive.path), settings, size, fingerprint)
 
 
 def failures_of(path: str, damage: Sequence[Damage], error: InputError | None = None) -> list[Failure]:

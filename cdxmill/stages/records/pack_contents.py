@@ -63,12 +63,10 @@ class GzipPacker:
 
 
 class ZstPacker:
-    """Packs with a `dictionary`, if it is not empty. Raises ValueError if it is no zstd dictionary."""
+    """Packs with a `dictionary`, if it is not empty. Requires: it passes `check_dictionary`."""
 
     def __init__(self, level: int, dictionary: bytes = b"") -> None:
         given = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
-        if given is not None and (not given.dict_id() or len(dictionary) > MAX_DICTIONARY):
-            raise ValueError("is no zstd dictionary")
         self.head = _dictionary_frame(dictionary) if dictionary else b""
         self._small = zstandard.ZstdCompressor(
             level, given, write_checksum=True, write_content_size=True, write_dict_id=True
@@ -95,6 +93,19 @@ class ZstPacker:
         """See Packer."""
         packer = self._large.compressobj(size=content.size)
         return _pack_pieces(content, packer, self._inflater.decompressobj().decompress, write)
+
+
+def check_dictionary(data: bytes) -> None:
+    """Raise ValueError if `data` is no dictionary that an archive can have."""
+    if len(data) > MAX_DICTIONARY:
+        raise ValueError(f"is larger than {MAX_DICTIONARY >> 20} MiB")
+    try:
+        is_one = zstandard.ZstdCompressionDict(data).dict_id() != 0
+        zstandard.ZstdCompressor(1, zstandard.ZstdCompressionDict(data)).compress(b"")
+    except (zstandard.ZstdError, ValueError):
+        is_one = False
+    if not is_one:
+        raise ValueError("is no zstd dictionary")
 
 
 class _Stream(Protocol):
