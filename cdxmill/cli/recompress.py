@@ -34,6 +34,17 @@ class RecompressArguments(ArchiveArguments, RunArguments):
         ),
     ] = None
     level: Annotated[int, Option(min=1, max=22, help="Compression level. gz: 12 at most.")] = 6
+    group: Annotated[
+        bool,
+        Option(
+            "--group",
+            help="Compress the request, the response and the metadata of a capture together. The archive is smaller, but"
+            " breaks the specification: no reader can get a single one of these records, and cdxmill cannot index it.",
+        ),
+    ] = False
+    index: Annotated[
+        bool, Option("--index", help="Write the CDXJ index of each new archive, too, beside it.")
+    ] = False
     skip_existing: Annotated[
         bool,
         Option(
@@ -51,6 +62,8 @@ class RecompressArguments(ArchiveArguments, RunArguments):
 
         if self.skip_existing and self.replace:
             raise UsageError("--skip-existing and --replace cannot be used together")
+        if self.group and self.index:
+            raise UsageError("--group and --index cannot be used together")
         if self.to not in HIGHEST_LEVELS:
             raise UsageError(f"--to: invalid format {self.to!r}; expected {' or '.join(HIGHEST_LEVELS)}")
         if self.level > HIGHEST_LEVELS[self.to]:
@@ -59,6 +72,8 @@ class RecompressArguments(ArchiveArguments, RunArguments):
             to=self.to,
             level=self.level,
             dictionary=self._dictionary(),
+            group=self.group,
+            index=self.index,
             processes=self.process_count(),
             existing=Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE,
             quiet=self.quiet,

@@ -118,7 +118,7 @@ def _write(task: IndexTask, output: str, sorter: LineSorter, scratch: Scratch, r
     failed = result.failures(task.archive.path)
     with write_atomic(output, sync_name=False) as raw:
         file = Fingerprinted(raw)
-        lists = with_header(task.options.line_format, _sorted(sorter, scratch))
+        lists = with_header(task.options.line_format, sorted_lists(sorter, scratch))
         write_gzip_lines(lists, cast("IO[bytes]", file), Compressor())
         _list_failures(task, output, failed)
         if task.folder is not None:
@@ -141,7 +141,8 @@ def _list_failures(task: IndexTask, output: str, failed: Sequence[Failure]) -> N
         list_beside(output, failed)
 
 
-def _sorted(sorter: LineSorter, scratch: Scratch) -> Iterator[list[bytes]]:
+def sorted_lists(sorter: LineSorter, scratch: Scratch) -> Iterator[list[bytes]]:
+    """The lines of a sorter, sorted and distinct."""
     if sorter.runs:
         return merge_runs(sorter.finish(), scratch.create, scratch.reader)
     lines = distinct(sort_captures(sorter.take()))

@@ -28,13 +28,14 @@ from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
 HELD = 8 << 20
 """Bytes of the largest content that is held in memory."""
 _PIECE = 1 << 18
+_BLANK = b"\r\n \t\0"
 _SCRATCH = "content"
 
 
 class Content(NamedTuple):
     """All bytes of one record: `size` bytes. They are in `data` if they are few (HELD), else `stream` reads them.
 
-    `offset` and `length` are its byte range in the archive. A content of blank lines only is no record.
+    `offset` and `length` are its byte range in the archive. It has one record; or none, if it is blank; or a group.
     """
 
     offset: int
@@ -42,6 +43,7 @@ class Content(NamedTuple):
     size: int
     data: bytes | bytearray | None
     stream: Callable[[], Iterator[bytes]] = lambda: iter(())
+    records: int = 1
 
     def pieces(self) -> Iterator[bytes]:
         """The bytes."""
@@ -127,7 +129,8 @@ class _Units:
                 break
         else:
             if data:
-                yield Content(start, end - start, size, data)
+                records = 1 if data.strip(_BLANK) else 0
+                yield Content(start, end - start, size, data, records=records)
             return
         size += sum(map(len, pieces))
         yield Content(start, end - start, size, None, lambda: self._pieces(start, end))
