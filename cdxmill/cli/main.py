@@ -32,6 +32,8 @@ COMMANDS = (
     "recompress",
     "verify",
     "split-points",
+    "cat",
+    "train-dictionary",
 )
 """In the order of the help text. A command is the function of its own name in the module of its name."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cdxmill.cli.arguments import ArchiveArguments, Replace, RunArguments
+from cdxmill.cli.arguments import ArchiveInputs, Replace, RunArguments
 from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import InputError, UsageError
@@ -17,14 +17,14 @@ HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecompressArguments(ArchiveArguments, RunArguments):
+class RecompressArguments(ArchiveInputs, RunArguments):
     """The command line of `recompress`."""
 
     output: Annotated[
         str,
         Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the new archives."),
     ]
-    to: Annotated[str, Option("--to", help="Format to write: zst or gz.")] = "zst"
+    to: Annotated[str, Option("--to", metavar="FORMAT", help="Format to write: zst or gz.")] = "zst"
     dictionary: Annotated[
         str | None,
         Option(
@@ -100,7 +100,7 @@ class RecompressArguments(ArchiveArguments, RunArguments):
 
 @command
 def recompress(arguments: RecompressArguments) -> int:
-    """Write WARC and ARC files again, compressed in another way: as Zstandard, or as gzip.
+    """Write archives again, compressed as Zstandard or as gzip.
 
     INPUT is an archive, directory, glob or URL (http, https, s3, hdfs). cdxmill writes one archive per input, with
     the same relative path; .gz in the name becomes .zst, and the other way round. Its records have the same bytes and the
@@ -112,6 +112,10 @@ def recompress(arguments: RecompressArguments) -> int:
 
     If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output unless
     you say --skip-existing (write archives that are newer or failed) or --replace (write all again).
+
+    Examples:
+        cdxmill recompress -o zst warcs/
+        cdxmill recompress --to gz -o gz zst/
     """
     from cdxmill.commands.recompress import recompress
     from cdxmill.inputs.output_names import output_names, recompressed_name

@@ -115,7 +115,7 @@ def test_an_archive_without_a_whole_record_gives_no_output(folder: Path) -> None
     [
         (("--to", "xz"), "--to: invalid format 'xz'"),
         (("--to", "gz", "--level", "13"), "--level: gz has levels 1 to 12"),
-        (("--dictionary", "a.warc.gz"), "--dictionary: a.warc.gz: is no zstd dictionary"),
+        (("--dictionary", "a.warc.gz"), "--dictionary: a.warc.gz: is not a zstd dictionary"),
         (("--dictionary", "absent"), "--dictionary: absent: cannot be read"),
         (("--to", "gz", "--dictionary", "a.warc.gz"), "--dictionary needs --to zst"),
         (("--skip-existing", "--replace"), "cannot be used together"),

@@ -29,5 +29,5 @@ def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon[Common
     return partial(native.read, (origin_keys(options.keep_www), quote(filename)[1:-1], _digest))
 
 
-def _digest(content: bytearray, start: int, end: int) -> bytes:
+def _digest(content: bytearray | bytes, start: int, end: int) -> bytes:
     return base32(sha1(memoryview(content)[start:end]))

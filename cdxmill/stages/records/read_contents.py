@@ -64,7 +64,7 @@ def read_contents(read_at: ReadAt, scratch: ScratchFiles, chunk: int = CHUNK) ->
     """
     window, shapes = Window(read_at, chunk), HeaderShapes()
 
-    def take(data: bytearray, offset: int, length: int) -> Content | Outcome:
+    def take(data: bytearray | bytes, offset: int, length: int) -> Content | Outcome:
         if len(data) > HELD or not is_one_record(data, shapes):
             return Outcome.NOT_COMMON
         return Content(offset, length, len(data), data)

@@ -70,7 +70,7 @@ def _reader(
     if container is Container.ZST:
         from cdxmill.stages.records.read_zst import read_zst  # the library is slow to import
 
-        return read_zst(window)
+        return read_zst(window, lineless, read_common)
     if container is Container.PLAIN:
         return read_plain(window)
     return iter((Damage(0, "no WARC or ARC record found", NOT_AN_ARCHIVE),))

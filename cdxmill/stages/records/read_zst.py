@@ -8,12 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from functools import cached_property
+from typing import Final, NamedTuple, TypeVar
 
 import zstandard
 
-from cdxmill.capture import Damage, Record
-from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC, MAGIC, FrameError, frame_end, is_skippable
+from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
+from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.formats.zstd_frame import (
+    DICTIONARY_MAGIC,
+    MAGIC,
+    FrameError,
+    frame_end,
+    is_skippable,
+)
+from cdxmill.formats.zstd_frame import frame_within as _frame_within
+from cdxmill.stages import native
 from cdxmill.stages.inflate import MemberError, Pieces
 from cdxmill.stages.records.record_errors import (
     FETCH_AGAIN,
@@ -25,12 +35,22 @@ from cdxmill.stages.records.record_errors import (
     SeveralRecords,
 )
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
-from cdxmill.stages.records.take_record import check_rest, take_block
+from cdxmill.stages.records.take_record import ReadCommon, check_rest, take_block, take_whole
 from cdxmill.stages.records.window_file import WindowFile
-from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, inflater_with
+from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, Inflater, dictionary_of
 from cdxmill.stages.window import Window
 
+Common = TypeVar("Common")
+
 ZSTD_START = re.compile(re.escape(MAGIC))
+
+frame_within = native.frame_within or _frame_within
+
+AHEAD = 1 << 17
+"""Bytes from the start of a frame that are in the window. Nearly all frames are shorter."""
+QUICK_FRAME = 1 << 20
+"""Compressed bytes of the largest frame that the quick way is tried on a second time. Larger ones are streamed."""
+QUICK_CONTENT = 16 << 20
 
 _SKIPPABLE_HEADER = 8
 _MOST_PROBES = 1000
@@ -46,8 +66,13 @@ class Found(NamedTuple):
     next: int
 
 
-def read_zst(window: Window) -> Iterator[Record | Damage]:
-    """Every record of the file in `window`. What cannot be read as a record is reported as Damage."""
+def read_zst(
+    window: Window, lineless: frozenset[bytes] = frozenset(), read_common: ReadCommon[Common] | None = None
+) -> Iterator[Record | Common | CrawlNotes | Damage]:
+    """Every record of the file in `window`. What cannot be read as a record is reported as Damage.
+
+    `lineless` and `read_common` are used as in `read_gzip`.
+    """
     frames = Frames(window)
     try:
         end = frames.read_dictionary()
@@ -58,18 +83,15 @@ def read_zst(window: Window) -> Iterator[Record | Damage]:
     if end and not frames.follows(end):  # nothing follows, or the dictionary's length is wrong
         pos = frames.first(end)
         yield Damage(0, f"no zstd frame follows the dictionary; {pos} bytes skipped", FETCH_AGAIN)
-    while window.get(pos, 1):
-        found, pos = frames.take(pos)
-        if found is not None:
-            yield found
+    yield from frames.records(pos, HeaderShapes(), lineless, read_common)
 
 
 class Frames:
-    """The frames of a file, decompressed with the dictionary of that file."""
+    """The frames of a file, decompressed with the dictionary of that file: that of `inflater`, or the one in the file."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: Window, inflater: Inflater | None = None) -> None:
         self._window = window
-        self._inflater = inflater_with(b"")
+        self.inflater = inflater or Inflater()
         self._resync = Resync(window, ZSTD_START, self.probe)
 
     def read_dictionary(self) -> int:
@@ -80,7 +102,7 @@ class Frames:
         if end > MAX_DICTIONARY:
             raise MemberError(f"larger than {MAX_DICTIONARY >> 20} MiB", end)
         try:
-            self._inflater = inflater_with(self._window.get(0, end))
+            self.inflater = Inflater(dictionary_of(self._window.get(0, end)))
         except (zstandard.ZstdError, ValueError) as error:
             raise MemberError(_reason(error), end) from None
         if self._has_frames_up_to(end):
@@ -100,6 +122,67 @@ class Frames:
                 if pos == end:
                     return True
         return False
+
+    def records(
+        self,
+        pos: int,
+        shapes: HeaderShapes | None = None,
+        lineless: frozenset[bytes] = frozenset(),
+        read_common: ReadCommon[Common] | None = None,
+    ) -> Iterator[Record | Common | CrawlNotes | Damage]:
+        """The records from `pos` on, in the quick way if their frames allow it, else by `take`."""
+        ahead = AHEAD
+        no_line: Final = Outcome.NO_LINE
+        not_common: Final = Outcome.NOT_COMMON
+        found: Record | Common | CrawlNotes | Damage | Outcome | None
+        while True:
+            buffer, index = self._window.at(pos, ahead)
+            if index == len(buffer):
+                return
+            start = index
+            for data, end in self._whole_frames(buffer, index):
+                found = not_common if read_common is None else read_common(data, pos, end - index)
+                if found is not_common:
+                    try:
+                        found = take_whole(pos, end - index, data, shapes, lineless)
+                    except RecordError:
+                        break
+                if found is not no_line:
+                    yield found
+                pos, index = pos + end - index, end
+            else:
+                if index == start and ahead < QUICK_FRAME:
+                    ahead = QUICK_FRAME
+                    continue
+                ahead = AHEAD
+                if index > start:
+                    continue
+            found, pos = self.take(pos)
+            if found is not None:
+                yield found
+
+    def contents(self, pos: int, end: int) -> Iterator[bytes]:
+        """The content of the frames from `pos` to `end`, in pieces. Raises MemberError."""
+        while pos < end:
+            buffer, index = self._window.at(pos, AHEAD)
+            start = index
+            for data, stop in self._whole_frames(buffer[: index + end - pos], index):
+                yield data
+                pos, index = pos + stop - index, stop
+            if index == start:
+                content = self.content(pos)
+                yield from content
+                pos = content.end
+
+    def _whole_frames(self, buffer: bytes, start: int) -> Iterator[tuple[bytes, int]]:
+        """The frames of `buffer` from `start` on: the content of each and its end, up to the first that needs care."""
+        inflate = self.inflater.whole.decompress
+        while (end := frame_within(buffer, start, QUICK_CONTENT)) >= 0:
+            try:
+                yield inflate(buffer[start:end]), end
+            except zstandard.ZstdError:
+                return
+            start = end
 
     def follows(self, pos: int) -> bool:
         """Whether a frame starts at `pos`."""
@@ -174,7 +257,12 @@ class Frames:
         return end
 
     def _reader(self, source: WindowFile, size: int) -> zstandard.ZstdDecompressionReader:
-        return self._inflater.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
+        return self._streams.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
+
+    @cached_property
+    def _streams(self) -> zstandard.ZstdDecompressor:
+        """For streams. While one is read, the decompressor can do nothing else."""
+        return self.inflater.new()
 
     def _skippable_end(self, pos: int) -> int:
         """The end of a skippable frame, where another frame or the end of the file has to follow.

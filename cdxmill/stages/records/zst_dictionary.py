@@ -15,15 +15,22 @@ _MAX_WINDOW = 128 << 20
 _HEADER = 8
 
 
-def inflater_with(frame: bytes) -> zstandard.ZstdDecompressor:
-    """A decompressor with the dictionary in the skippable `frame`; without a dictionary if `frame` is b"".
+def dictionary_of(frame: bytes) -> zstandard.ZstdCompressionDict:
+    """The dictionary in the skippable `frame`. Raises ZstdError or ValueError if it contains none."""
+    return zstandard.ZstdCompressionDict(_unpacked(frame[_HEADER:]))
 
-    Raises ZstdError or ValueError if the frame contains no dictionary.
-    """
-    if not frame:
-        return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-    dictionary = zstandard.ZstdCompressionDict(_unpacked(frame[_HEADER:]))
-    return zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_WINDOW)
+
+class Inflater:
+    """Decompressors with one dictionary, which is prepared once. Raises ZstdError if it is corrupt."""
+
+    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
+        self._dictionary = dictionary
+        self.whole = self.new()
+        """The one for whole frames. Only one thread may use it."""
+
+    def new(self) -> zstandard.ZstdDecompressor:
+        """Return one more decompressor."""
+        return zstandard.ZstdDecompressor(dict_data=self._dictionary, max_window_size=_MAX_WINDOW)
 
 
 def _unpacked(data: bytes) -> bytes:
