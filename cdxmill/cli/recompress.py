@@ -34,6 +34,16 @@ class RecompressArguments(ArchiveInputs, RunArguments):
         ),
     ] = None
     level: Annotated[int, Option(min=1, max=22, help="Compression level. gz: 12 at most.")] = 6
+    max_window: Annotated[
+        int,
+        Option(
+            "--max-window",
+            min=8,
+            max=2048,
+            metavar="N",
+            help="Read Zstandard frames that need a window of at most N MiB. Each process may need that much memory.",
+        ),
+    ] = 128
     group: Annotated[
         bool,
         Option(
@@ -73,6 +83,7 @@ class RecompressArguments(ArchiveInputs, RunArguments):
             level=self.level,
             dictionary=self._dictionary(),
             group=self.group,
+            max_window=self.max_window << 20,
             index=self.index,
             processes=self.process_count(),
             existing=Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE,

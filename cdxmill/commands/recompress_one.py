@@ -44,6 +44,7 @@ class RecompressOptions:
     level: int = 6
     dictionary: bytes = field(default=b"", repr=False)
     group: bool = False
+    max_window: int | None = None
     index: bool = False
     processes: int = 1
     existing: Rule = Rule.REFUSE
@@ -159,7 +160,7 @@ class _Copy:
         scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
         with open_unchanged(path) as read_at:
             chunk = CHUNK if is_remote(path) else LOCAL_CHUNK
-            contents = read_contents(counted(read_at), scratch, chunk)
+            contents = read_contents(counted(read_at), scratch, chunk, options.max_window)
             if options.group:
                 contents = group_contents(contents)
             for item in write_contents(contents, packer_of(options), file.write):

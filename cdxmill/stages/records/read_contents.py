@@ -57,10 +57,12 @@ class ScratchFiles(NamedTuple):
     reader: Callable[[str], ReadAt]
 
 
-def read_contents(read_at: ReadAt, scratch: ScratchFiles, chunk: int = CHUNK) -> Iterator[Content | Damage]:
+def read_contents(
+    read_at: ReadAt, scratch: ScratchFiles, chunk: int = CHUNK, max_window: int | None = None
+) -> Iterator[Content | Damage]:
     """The contents of the archive that `read_at(offset, size)` reads. Everything that is skipped is Damage.
 
-    A content is valid until the next one is asked for.
+    Zstandard frames may need a window of `max_window` bytes. A content is valid until the next one is asked for.
     """
     window, shapes = Window(read_at, chunk), HeaderShapes()
 
@@ -69,9 +71,8 @@ def read_contents(read_at: ReadAt, scratch: ScratchFiles, chunk: int = CHUNK) ->
             return Outcome.NOT_COMMON
         return Content(offset, length, len(data), data)
 
-    return _contents(
-        read_records(read_at, chunk=chunk, read_common=take), _Units(window, container_of(window)), scratch
-    )
+    items = read_records(read_at, chunk=chunk, read_common=take, max_window=max_window)
+    return _contents(items, _Units(window, container_of(window), max_window), scratch)
 
 
 def _contents(
@@ -100,13 +101,14 @@ def _contents(
 class _Units:
     """The members or frames of an archive, or its bytes, if it is not compressed."""
 
-    def __init__(self, window: Window, container: Container | None) -> None:
+    def __init__(self, window: Window, container: Container | None, max_window: int | None = None) -> None:
         self._window, self._container = window, container
         self.end = window.end
         if self._container is Container.ZST:
             from cdxmill.stages.records.read_zst import ZSTD_START, Frames  # the library is slow to import
+            from cdxmill.stages.records.zst_dictionary import MAX_WINDOW, Inflater
 
-            self._frames = Frames(window)
+            self._frames = Frames(window, Inflater(max_window=max_window or MAX_WINDOW))
             pattern = ZSTD_START
             try:
                 self._frames.read_dictionary()

@@ -42,6 +42,7 @@ def read_records(
     lineless: frozenset[bytes] = frozenset(),
     chunk: int = CHUNK,
     read_common: ReadCommon[Common] | None = None,
+    max_window: int | None = None,
 ) -> Iterator[Record | Common | CrawlNotes | Damage]:
     """Every complete record of the archive that `read_at(offset, size)` reads, after all checks.
 
@@ -49,7 +50,7 @@ def read_records(
     archive). Memory does not grow with the size of records.
     Records whose type is in `lineless` are checked as all others are, but may be skipped.
     The file is read in chunks of `chunk` bytes. Content is first given to `read_common`,
-    and what that returns is passed on.
+    and what that returns is passed on. Zstandard frames may need a window of `max_window` bytes.
     """
     window = Window(read_at, chunk)
     head = window.get(0, 16)
@@ -58,19 +59,23 @@ def read_records(
     for magic, (name, hint) in _FOREIGN.items():
         if head.startswith(magic):
             return iter((Damage(0, f"{name} files cannot be indexed", hint),))
-    return _reader(window, lineless, read_common)
+    return _reader(window, lineless, read_common, max_window)
 
 
 def _reader(
-    window: Window, lineless: frozenset[bytes], read_common: ReadCommon[Common] | None
+    window: Window,
+    lineless: frozenset[bytes],
+    read_common: ReadCommon[Common] | None,
+    max_window: int | None,
 ) -> Iterator[Record | Common | CrawlNotes | Damage]:
     container = container_of(window)
     if container is Container.GZIP:
         return read_gzip(window, lineless, read_common)
     if container is Container.ZST:
         from cdxmill.stages.records.read_zst import read_zst  # the library is slow to import
+        from cdxmill.stages.records.zst_dictionary import MAX_WINDOW
 
-        return read_zst(window, lineless, read_common)
+        return read_zst(window, lineless, read_common, max_window or MAX_WINDOW)
     if container is Container.PLAIN:
         return read_plain(window)
     return iter((Damage(0, "no WARC or ARC record found", NOT_AN_ARCHIVE),))

@@ -27,8 +27,10 @@ from cdxmill.stages import native
 from cdxmill.stages.inflate import MemberError, Pieces
 from cdxmill.stages.records.record_errors import (
     FETCH_AGAIN,
+    LARGE_WINDOW,
     NOT_AN_ARCHIVE,
     RECOMPRESS_FRAMES,
+    WITH_DICTIONARY,
     BlankContent,
     NotARecord,
     RecordError,
@@ -37,7 +39,7 @@ from cdxmill.stages.records.record_errors import (
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
 from cdxmill.stages.records.take_record import ReadCommon, check_rest, take_block, take_whole
 from cdxmill.stages.records.window_file import WindowFile
-from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, Inflater, dictionary_of
+from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, MAX_WINDOW, Inflater, dictionary_of
 from cdxmill.stages.window import Window
 
 Common = TypeVar("Common")
@@ -53,6 +55,8 @@ QUICK_FRAME = 1 << 20
 QUICK_CONTENT = 16 << 20
 
 _SKIPPABLE_HEADER = 8
+_FRAME_HEADER = 18
+"""Bytes of the longest header of a frame."""
 _MOST_PROBES = 1000
 """Of one skippable frame. Frames that start by chance are far fewer."""
 _PIECE = 1 << 18
@@ -67,13 +71,16 @@ class Found(NamedTuple):
 
 
 def read_zst(
-    window: Window, lineless: frozenset[bytes] = frozenset(), read_common: ReadCommon[Common] | None = None
+    window: Window,
+    lineless: frozenset[bytes] = frozenset(),
+    read_common: ReadCommon[Common] | None = None,
+    max_window: int = MAX_WINDOW,
 ) -> Iterator[Record | Common | CrawlNotes | Damage]:
     """Every record of the file in `window`. What cannot be read as a record is reported as Damage.
 
     `lineless` and `read_common` are used as in `read_gzip`.
     """
-    frames = Frames(window)
+    frames = Frames(window, Inflater(max_window=max_window))
     try:
         end = frames.read_dictionary()
     except MemberError as error:
@@ -102,7 +109,7 @@ class Frames:
         if end > MAX_DICTIONARY:
             raise MemberError(f"larger than {MAX_DICTIONARY >> 20} MiB", end)
         try:
-            self.inflater = Inflater(dictionary_of(self._window.get(0, end)))
+            self.inflater = Inflater(dictionary_of(self._window.get(0, end)), self.inflater.max_window)
         except (zstandard.ZstdError, ValueError) as error:
             raise MemberError(_reason(error), end) from None
         if self._has_frames_up_to(end):
@@ -253,8 +260,27 @@ class Frames:
                 while piece := reader.read(_PIECE):
                     yield piece
         except zstandard.ZstdError as error:
-            raise MemberError(f"corrupt zstd data ({_reason(error)})", end, ended=True) from None
+            raise self._error(pos, end, _reason(error)) from None
         return end
+
+    def _error(self, pos: int, end: int, reason: str) -> MemberError:
+        """Why the frame from `pos` to `end` cannot be decompressed."""
+        try:
+            frame = zstandard.get_frame_parameters(self._window.get(pos, _FRAME_HEADER))
+        except zstandard.ZstdError:
+            return MemberError(f"corrupt zstd data ({reason})", end, ended=True)
+        own = self.inflater.dictionary_id
+        if frame.dict_id not in (0, own):
+            reason = f"the frame needs the zstd dictionary {frame.dict_id}, and the file has "
+            return MemberError(f"{reason}{own or 'none'}", end, ended=True, hint=WITH_DICTIONARY)
+        limit = self.inflater.max_window
+        if frame.window_size > limit:
+            reason = (
+                f"the frame needs a window of {_mib(frame.window_size)} MiB; the limit is {_mib(limit)} MiB"
+            )
+            hint = LARGE_WINDOW if frame.window_size <= 1 << zstandard.WINDOWLOG_MAX else ""
+            return MemberError(reason, end, ended=True, hint=hint)
+        return MemberError(f"corrupt zstd data ({reason})", end, ended=True)
 
     def _reader(self, source: WindowFile, size: int) -> zstandard.ZstdDecompressionReader:
         return self._streams.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
@@ -311,7 +337,8 @@ class Frames:
             end = self._resync.after(pos, end - pos)
         if error.truncated and not self._window.get(end, 1):
             return Found(Damage(pos, str(error), FETCH_AGAIN, is_miscut), end)
-        return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", FETCH_AGAIN, is_miscut), end)
+        hint = error.hint or FETCH_AGAIN
+        return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", hint, is_miscut), end)
 
     def _end_of_frame(self, pos: int) -> int:
         content = self.content(pos)
@@ -347,6 +374,11 @@ class _RecordContent:
         """The pieces of the current frame that were not read yet."""
         yield from self._frame
         self.end = self._frame.end
+
+
+def _mib(size: int) -> int:
+    """A size in MiB, rounded up."""
+    return -(-size >> 20)
 
 
 def _reason(error: Exception) -> str:
