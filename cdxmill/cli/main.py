@@ -29,6 +29,7 @@ COMMANDS = (
     "serve",
     "lookup",
     "get",
+    "recompress",
     "verify",
     "split-points",
     "cat",
