@@ -10,7 +10,7 @@ import click
 
 from cdxmill.cli.arguments import Quiet, Replace
 from cdxmill.cli.command import Argument, Option, command
-from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
+from cdxmill.cli.output import FAILED, OK, print_error, print_summary, standard_output
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -189,12 +189,19 @@ def search(arguments: PrefixSearchArguments) -> int:
     from cdxmill.search.tree_query import PreparedTreeQuery, search_tree
 
     prepared = PreparedTreeQuery(arguments.tree_query())
+    errors: list[UsageError] = []
+
+    def report(error: UsageError) -> None:
+        errors.append(error)
+        print_error(str(error))
+
+    many = arguments.input is not None
     with standard_output() as out:
         if prepared.header is not None:
             out.write(prepared.header + b"\n")
-        for lines in search_tree(arguments.file, arguments.queries(), prepared):
+        for lines in search_tree(arguments.file, arguments.queries(), prepared, report if many else None):
             out.write(b"\n".join([*lines, b""]))
-    return OK
+    return FAILED if errors else OK
 
 
 prefix_index = click.Group(

@@ -31,6 +31,7 @@ from cdxmill.storage.choose import (
     check_writable,
     is_remote,
     remove,
+    same_location,
     total_size,
     write_atomic,
 )
@@ -75,10 +76,14 @@ def build_tree(named: Sequence[str], output: str, options: TreeOptions, failures
     one of them is corrupt, not sorted or has something that cannot be stored. Raises InputError, UsageError, StoppedError.
     """
     check_writable(output)
+    if output == STDIN:
+        raise UsageError("-o needs a file: the start of a prefix B-tree is written last")
     if not options.replace:
         check_absent(output)
         check_absent(f"{output}{ARCHIVES}")
     sources, paths = _open_all(named, failures)
+    if any(same_location(output, path) for path in paths):
+        raise UsageError(f"{output}: is an input; choose another output file")
     with (
         Progress("prefix-index", 1, total_size(paths), options.quiet) as progress,
         scratch_files(output) as scratch,

@@ -149,7 +149,7 @@ def capture_line(key: bytes, pointer: Pointer, archive: str) -> bytes:
     status = b'"status": "%d", ' % pointer.status if pointer.status else b""
     filename = quote(archive.encode("utf-8", "surrogateescape"))
     timestamp = b"%d" % pointer.timestamp if pointer.timestamp else b"-"
-    values = key, timestamp, status, pointer.length, pointer.offset, filename
+    values = _without_spaces(key), timestamp, status, pointer.length, pointer.offset, filename
     return b'%b %b {%b"length": "%d", "offset": "%d", "filename": %b}' % values
 
 
@@ -169,7 +169,8 @@ def classic_line(key: bytes, values: Sequence[int]) -> bytes:
 
 
 def _without_spaces(key: bytes) -> bytes:
-    return key.replace(b" ", b"%20")
+    """A key as it can be in a line."""
+    return key.replace(b" ", b"%20") if b" " in key else key
 
 
 def url_of_classic(key: bytes) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from binascii import unhexlify
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 from zlib import crc32
@@ -31,6 +31,7 @@ _DIGITS = b"0123456789,"
 _NUMBER = re.compile(rb"\d{1,20}")
 _STATUS_MOST = 65535
 _SHOWN = 80
+_ABSENT = b"", b"-"
 _CDX11 = 11
 _CAPTURE_COLUMNS = 6
 _STATUS, _LENGTH = b'"status": "', b'"length": "'
@@ -59,7 +60,7 @@ class Archives:
         return numbers, [checks[number] for number in numbers]
 
     def _add(self, name: bytes) -> int:
-        if not name or b"\n" in name or b"\0" in name:
+        if name in _ABSENT or b"\n" in name or b"\0" in name:
             raise LineError(f"the file name {name[:_SHOWN]!r} cannot be stored")
         self._checks.append(crc32(name))
         self._numbers[name] = len(self._checks) - 1
@@ -104,14 +105,15 @@ class CaptureItems:
 
     def _items(self, columns: _Columns) -> Items:
         numbers, checks = self._archives.numbers(columns.names)
-        times = [numbers_of(column) for column in columns[2:5]]
+        ranges = [_numbers_of(column) for column in columns[2:4]]
+        times = _numbers_of(columns.timestamps, _ABSENT)
         statuses = _integers(b",".join(columns.statuses), len(columns.keys))
         if statuses is None or max(statuses) > _STATUS_MOST:
             statuses = [self._status(status) for status in columns.statuses]
-        return columns.keys, capture_tails(columns.keys, [numbers, *times, statuses], checks)
+        return columns.keys, capture_tails(columns.keys, [numbers, *ranges, times, statuses], checks)
 
     def _status(self, status: bytes) -> int:
-        if status in (b"", b"-"):
+        if status in _ABSENT:
             return 0
         if status.isdigit() and len(status) <= 5 and int(status) <= _STATUS_MOST:
             return int(status)
@@ -171,21 +173,21 @@ def _careful_row(line: bytes) -> tuple[bytes, ...]:
         status = fields.get("status", "").encode("utf-8", "surrogateescape")
     except (ValueError, RecursionError) as error:
         raise LineError(str(error)) from None
-    if values[0] in (b"", b"-") or not all(map(_NUMBER.fullmatch, values[1:])):
+    if values[0] in _ABSENT or not all(map(_NUMBER.fullmatch, values[1:])):
         raise LineError(f"the line has no valid filename, offset and length: {whole[:_SHOWN]!r}")
     key, _, rest = line.partition(b" ")
     return key, *values, rest.partition(b" ")[0], status
 
 
-def numbers_of(column: Sequence[bytes]) -> list[int]:
-    """Numbers of up to 20 digits; `-` and "" are 0. Raises LineError."""
+def _numbers_of(column: Sequence[bytes], absent: Container[bytes] = ()) -> list[int]:
+    """Numbers of up to 20 digits; values in `absent` are 0. Raises LineError."""
     found = _integers(b",".join(column), len(column))
     if found is not None:
         return found
     for value in column:
-        if value not in (b"", b"-") and not _NUMBER.fullmatch(value):
+        if value not in absent and not _NUMBER.fullmatch(value):
             raise LineError(f"expected a number: {value[:_SHOWN]!r}")
-    return [int(value) if value not in (b"", b"-") else 0 for value in column]
+    return [0 if value in absent else int(value) for value in column]
 
 
 def _integers(text: bytes, count: int) -> list[int] | None:

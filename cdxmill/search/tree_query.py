@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.answer_line import OUTPUTS, header, line_format
+from cdxmill.formats.capture_fields import ALSO
 from cdxmill.formats.line_filter import parse_filter
 from cdxmill.formats.lookup_query import KeyRange, time_range
 from cdxmill.formats.pointer_layout import Layout
@@ -14,7 +15,9 @@ from cdxmill.formats.prefix_btree import Item
 from cdxmill.search.prefix_index import PrefixIndex, key_ranges, open_prefix_index, parse_layout, resumed
 from cdxmill.stages.lines import choose_lines
 
-_WITH_CAPTURES = ("capture", "classic")
+_STORED = ("urlkey", "timestamp", "length", "offset", "filename")
+_FIELDS = {"capture": (*_STORED, "status"), "classic": (*_STORED, "url")}
+"""The fields that captures have, for each layout that has captures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +46,27 @@ class PreparedTreeQuery:
             raise UsageError(f"invalid --output {query.output!r}: expected one of {', '.join(OUTPUTS)}")
         try:
             self._times = time_range(query.first, query.last)
-            self._filters = [parse_filter(text).passes for text in query.filters]
+            filters = [parse_filter(text) for text in query.filters]
         except ValueError as error:
             raise UsageError(str(error)) from None
-        if self.layout.name not in _WITH_CAPTURES and (
-            any(self._times) or self._filters or query.fields or query.output
-        ):
-            raise UsageError(f"the layout {self.layout.text!r} has no captures: no fields, times and filters")
-        self._format = line_format(query.output, query.fields)
-        self.header = header(query.output, query.fields)
+        self._filters = [found.passes for found in filters]
+        self._check_fields([found.field for found in filters if found.field is not None])
+        fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
+        self._format = line_format(query.output, fields)
+        self.header = header(query.output, fields)
+
+    def _check_fields(self, filtered: Sequence[str]) -> None:
+        """Raise UsageError if a field is asked for that is not stored: the answer would be empty."""
+        known = _FIELDS.get(self.layout.name or "")
+        if known is None:
+            if any(self._times) or self.query.filters or self.query.fields or self.query.output:
+                raise UsageError(
+                    f"the layout {self.layout.text!r} has no captures: no fields, times and filters"
+                )
+            return
+        for name in (*filtered, *(self.query.fields or ())):
+            if ALSO.get(name, name) not in known:
+                raise UsageError(f"the field {name!r} is not stored; the fields are {', '.join(known)}")
 
     def ranges(self, text: str) -> list[KeyRange]:
         """The key ranges of one query. Raises UsageError."""
@@ -63,7 +78,7 @@ class PreparedTreeQuery:
 
     def lines(self, index: PrefixIndex, ranges: Iterable[KeyRange]) -> Iterator[list[bytes]]:
         """The lines to print, in lists. Raises InputError."""
-        if self.layout.name not in _WITH_CAPTURES:
+        if self.layout.name not in _FIELDS:
             yield from ([self._values(item) for item in items] for items in index.items(ranges))
             return
         lists = index.captures(ranges)
@@ -86,12 +101,27 @@ def _invalid_of(path: str) -> choose_lines.Invalid:
     return invalid
 
 
-def search_tree(path: str, queries: Iterable[str], prepared: PreparedTreeQuery) -> Iterator[list[bytes]]:
-    """The lines of queries in the prefix B-tree at a path or URL, in the order of the queries. Raises UsageError, InputError."""
+def search_tree(
+    path: str,
+    queries: Iterable[str],
+    prepared: PreparedTreeQuery,
+    invalid: Callable[[UsageError], None] | None = None,
+) -> Iterator[list[bytes]]:
+    """The lines of queries in the prefix B-tree at a path or URL, in the order of the queries.
+
+    With `invalid`, it is called for each invalid query, and the others are searched. Raises UsageError, InputError.
+    """
     left = prepared.query.limit
     with open_prefix_index(path, prepared.query.layout) as index:
         for query in queries:
-            for lines in prepared.lines(index, prepared.ranges(query)):
+            try:
+                ranges = prepared.ranges(query)
+            except UsageError as error:
+                if invalid is None:
+                    raise
+                invalid(error)
+                continue
+            for lines in prepared.lines(index, ranges):
                 chosen = lines if left is None else lines[:left]
                 if chosen:
                     yield chosen

@@ -328,6 +328,42 @@ def test_what_exists_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> No
     assert {path.name for path in tmp_path.iterdir()} == {"a.cdxj", "b.cdxj", "x.tree", "x.tree.archives.gz"}
 
 
+def test_an_input_is_never_the_output(tmp_path: Path) -> None:
+    file = write_plain(tmp_path / "x.tree", LINES)
+    with pytest.raises(UsageError, match="is an input"):
+        build(tmp_path, file, options=TreeOptions(replace=True, quiet=True))
+    assert file.read_bytes().splitlines() == LINES
+    with pytest.raises(UsageError, match="-o needs a file"):
+        build_tree([str(file)], "-", QUIET, Failures(printed=False))
+
+
+@pytest.mark.parametrize(
+    "words", [["--filter", "=mime:text/html"], ["--fl", "url"], ["--filter", "~digest:A"]]
+)
+def test_a_field_that_is_not_stored_is_an_error(
+    tmp_path: Path, words: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
+    assert main(["prefix-index", "search", tree, "*.com", *words]) == 2
+    assert "is not stored; the fields are urlkey, timestamp" in capfd.readouterr().err
+
+
+def test_an_invalid_query_of_many_is_reported(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
+    queries = write_plain(tmp_path / "queries", [b"*", b"http://example.org/"])
+    assert main(["prefix-index", "search", tree, "-i", str(queries)]) == 1
+    out, told = capfd.readouterr()
+    assert len(out.splitlines()) == len(told.splitlines()) == 1
+    assert main(["prefix-index", "search", tree, "*"]) == 2
+
+
+def test_no_regular_file_is_no_tree(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").touch()
+    for path in (tmp_path, tmp_path / "empty", Path("/dev/null"), write_plain(tmp_path / "a.cdxj", LINES)):
+        assert main(["prefix-index", "search", str(path), "x", "--layout", "classic"]) == 1
+        assert len(capfd.readouterr().err.splitlines()) == 1
+
+
 def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Stdin:
         buffer = io.BytesIO(b"\n".join(LINES))
