@@ -29,12 +29,12 @@ COMMANDS = (
     "serve",
     "lookup",
     "get",
-    "recompress",
-    "verify",
-    "split-points",
     "cat",
+    "verify",
+    "recompress",
     "train-dictionary",
     "prefix-index",
+    "split-points",
 )
 """In the order of the help text. A command is the function of its own name in the module of its name."""
 
