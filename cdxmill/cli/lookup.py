@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 from cdxmill.cli.arguments import ShardRule
 from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_error, standard_output
+from cdxmill.cli.query_arguments import QueryArguments
 from cdxmill.errors import CorruptError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _MOST_REPORTED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookupArguments:
+class LookupArguments(QueryArguments):
     """The command line of `lookup`."""
 
     cluster: Annotated[
@@ -47,44 +48,6 @@ class LookupArguments:
             help="Look up the URLs in this file, one per line; - reads standard input.",
         ),
     ] = None
-    match_type: Annotated[
-        str | None,
-        Option(
-            "--match-type",
-            "--matchType",
-            metavar="TYPE",
-            help="exact, prefix, host, domain or range. For range, URL is two URLs with a space between them: the"
-            " first URL, and the URL to stop before. Default: exact, unless URL contains a *.",
-        ),
-    ] = None
-    first: Annotated[
-        str | None,
-        Option("--from", metavar="TIME", help="First timestamp, 1 to 14 digits, such as 2014."),
-    ] = None
-    last: Annotated[
-        str | None,
-        Option("--to", metavar="TIME", help="Last timestamp. 2014 includes all of that year."),
-    ] = None
-    filters: Annotated[
-        list[str] | None,
-        Option(
-            "--filter",
-            metavar="FILTER",
-            help="FIELD:TEXT (the field contains the text), =FIELD:TEXT (equals it) or ~FIELD:REGEX (matches from"
-            " its start). A ! in front negates the filter. May be repeated.",
-        ),
-    ] = None
-    collapse: Annotated[
-        str | None,
-        Option(
-            "--collapse",
-            "--collapseTime",
-            metavar="N|FIELD[:N]",
-            help="Keep the first of consecutive captures. N: with the same status and the same first N digits of"
-            " the timestamp. FIELD or FIELD:N: with the same field, or the same first N characters of it.",
-        ),
-    ] = None
-    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Print at most N lines.")] = None
     sort: Annotated[
         str,
         Option("--sort", metavar="ORDER", help="Order of lines: default, reverse (or newest) or closest."),
@@ -163,7 +126,7 @@ class LookupArguments:
 
     def urls(self) -> Iterable[str]:
         """The URL, or the URLs of --input."""
-        return [self.url] if self.url is not None else _read_urls(self.input or "-")
+        return [self.url] if self.url is not None else read_urls(self.input or "-")
 
 
 @command
@@ -281,7 +244,7 @@ def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenClust
     return str(prepared.count(opened, keys))
 
 
-def _read_urls(path: str) -> Iterator[str]:
+def read_urls(path: str) -> Iterator[str]:
     """The lines of a file, of a URL, or of standard input (-). Empty lines are skipped."""
     from cdxmill.stages.lines.line_lists import split_lines
     from cdxmill.storage.choose import open_ranges, pieces

@@ -29,6 +29,7 @@ COMMANDS = (
     "serve",
     "lookup",
     "get",
+    "copy",
     "verify",
     "split-points",
 )

@@ -75,6 +75,15 @@ class FetchedRecord:
         self.record = record
         self._part, self._dictionary = part, dictionary
 
+    @property
+    def is_gzip(self) -> bool:
+        """Whether the stored bytes are a gzip member."""
+        return self._part.read_at(0, 4).startswith(gzip_member.MAGIC)
+
+    def stored(self) -> Iterator[bytes]:
+        """The bytes of the record as they are in the archive, in pieces."""
+        return self._part.pieces()
+
     def content(self) -> Iterator[bytes]:
         """The bytes of the record, including the closing line ends, in pieces. Raises NoRecord."""
         start = self._part.read_at(0, 4)
