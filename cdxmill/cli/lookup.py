@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from cdxmill.cli.arguments import ShardRule
@@ -15,6 +15,7 @@ from cdxmill.errors import CorruptError, InputError, UsageError
 
 if TYPE_CHECKING:
     from cdxmill.formats.lookup_query import KeyRange
+    from cdxmill.search.many import Answer
     from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 
 _MOST_REPORTED = 10
@@ -28,7 +29,9 @@ class LookupArguments(QueryArguments):
     cluster: Annotated[
         str,
         Argument(
-            metavar="CLUSTER", help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file."
+            metavar="CLUSTER",
+            help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Or a crawl by name, such as"
+            " CC-MAIN-2024-22 or CC-MAIN-2024-*, or a .cdxj file. Several are separated by commas.",
         ),
     ]
     url: Annotated[
@@ -155,7 +158,7 @@ def _print_lines(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
     header = PreparedQuery(query).header
     if header is not None:
         out.write(header + b"\n")
-    if arguments.url is None:
+    if arguments.url is None or not _is_one_cluster(arguments):
         return _print_lines_of_many(arguments, query, out)
     from cdxmill.commands.lookup import lookup
 
@@ -166,13 +169,14 @@ def _print_lines(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
 
 
 def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
-    from cdxmill.commands.lookup import lookup_many
     from cdxmill.stages.lines.line_lists import text_of
 
     all_valid = True
     skipped = _Skipped()
-    for answer in lookup_many(arguments.cluster, arguments.urls(), query, skipped):
+    for answer in _answers(arguments, query, skipped):
         if answer.error is not None:
+            if arguments.url is not None:
+                raise answer.error
             print_error(str(answer.error))
             all_valid = False
         try:
@@ -181,6 +185,22 @@ def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO
         except CorruptError as error:
             skipped(error, f"{answer.url}: the answer is not complete")
     return skipped.told() == 0 and all_valid
+
+
+def _is_one_cluster(arguments: LookupArguments) -> bool:
+    from cdxmill.search.sources import is_one_cluster
+
+    return is_one_cluster(arguments.cluster)
+
+
+def _answers(arguments: LookupArguments, query: Query, skipped: _Skipped) -> Iterator[Answer]:
+    from cdxmill.commands.lookup import lookup_in_sources, lookup_many
+    from cdxmill.search.sources import find_sources
+
+    if _is_one_cluster(arguments):
+        return lookup_many(arguments.cluster, arguments.urls(), query, skipped)
+    sources = find_sources(arguments.cluster, None)
+    return lookup_in_sources(sources, list(arguments.urls()), query, skipped)
 
 
 class _Skipped:
@@ -205,7 +225,13 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
     """Print one size per URL; with --input, followed by a tab and the URL. Return False if some URLs are invalid."""
     from cdxmill.cluster.reader import open_cluster
     from cdxmill.search.query import OpenCluster, PreparedQuery
+    from cdxmill.search.sources import find_sources
 
+    if not _is_one_cluster(arguments):
+        (source, *more) = find_sources(arguments.cluster, None)
+        if more or source.has_lines:
+            raise UsageError("--count, --estimate and --show-num-pages need a single cluster or crawl")
+        arguments = replace(arguments, cluster=source.cluster)
     skipped = _Skipped()
     prepared = PreparedQuery(query, skipped)
     all_valid = True

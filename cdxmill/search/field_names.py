@@ -10,6 +10,9 @@ from cdxmill.errors import UsageError
 from cdxmill.formats.capture_fields import ALSO, FIELDS, stored_fields
 from cdxmill.stages.zipnum.find_lines import BlockReader, wanted_blocks
 
+CRAWL = "crawl"
+"""The field that says from which crawl a line is."""
+
 
 def unknown_fields(names: Iterable[str]) -> tuple[str, ...]:
     """The names that no line of cdxmill or pywb has.
@@ -17,7 +20,7 @@ def unknown_fields(names: Iterable[str]) -> tuple[str, ...]:
     >>> unknown_fields(["status", "statuscode", "staus"])
     ('staus',)
     """
-    return tuple(name for name in names if name not in FIELDS and name not in ALSO)
+    return tuple(name for name in names if name not in (*FIELDS, CRAWL) and name not in ALSO)
 
 
 def check_fields(names: Iterable[str], reader: ClusterReader, low: bytes, high: bytes) -> None:

@@ -109,9 +109,9 @@ class PreparedQuery:
         if query.closest is not None:
             _checked(choose_lines.seconds, query.closest)
         self._is_reversed = query.sort in ("reverse", "newest") and query.closest is None
-        fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
-        self._format = line_format(query.output, fields, query.resolve_revisits)
-        self.header = header(query.output, fields, query.resolve_revisits)
+        self.fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
+        self._format = line_format(query.output, self.fields, query.resolve_revisits)
+        self.header = header(query.output, self.fields, query.resolve_revisits)
 
     def keys(self, url: str) -> KeyRange:
         """The key range of a URL. Raises UsageError."""

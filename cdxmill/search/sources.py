@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from heapq import merge
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_folder
+from cdxmill.cluster.crawls import archives_of_crawls, crawls_like, index_of_crawl, is_crawl
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lookup_query import KeyRange
@@ -28,6 +31,7 @@ STDIN = "-"
 EVERYTHING = "*"
 """The query for all lines of a file or of standard input."""
 _LINES = re.compile(r"\.(?:cdxj?)(?:\.gz)?\Z")
+_BATCH = 1000
 _ALL = KeyRange(b"", b"\xff")
 
 
@@ -39,10 +43,19 @@ class Searched(Protocol):
 
 
 class Source(NamedTuple):
-    """What the user named, and where the archives of its lines are."""
+    """What the user named, the path or URL of its cluster or file, and where the archives of its lines are.
+
+    `crawl` is its name if it is a crawl that was given by name; else "".
+    """
 
     name: str
     places: ArchivePlaces
+    crawl: str = ""
+
+    @property
+    def cluster(self) -> str:
+        """The path or URL of the cluster."""
+        return index_of_crawl(self.crawl) if self.crawl else self.name
 
     @property
     def has_lines(self) -> bool:
@@ -50,13 +63,32 @@ class Source(NamedTuple):
         return self.name == STDIN or bool(_LINES.search(self.name))
 
 
+def is_one_cluster(text: str) -> bool:
+    """Whether `text` is the path or URL of one cluster: no name of a crawl, no file with lines, not several."""
+    return _names(text) == [text] and not (_is_crawl(text) or text == STDIN or _LINES.search(text))
+
+
+def _names(text: str) -> list[str]:
+    is_one = not is_remote(text) and exists(text)
+    return [text] if is_one else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _is_crawl(name: str) -> bool:
+    return is_crawl(name) and not exists(name)
+
+
 def find_sources(text: str, archives: str | None) -> list[Source]:
     """The sources that `text` names, separated by commas. Raises UsageError, InputError."""
-    is_one = not is_remote(text) and exists(text)
-    names = [text] if is_one else [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise UsageError("no source given; name a cluster, a .cdxj file or -")
-    return [_source(name, archives) for name in names]
+    found: dict[Source, None] = {}
+    for name in _names(text):
+        if _is_crawl(name):
+            places = ArchivePlaces(archives or archives_of_crawls())
+            found.update(dict.fromkeys(Source(one, places, one) for one in crawls_like(name)))
+        else:
+            found[_source(name, archives)] = None
+    if not found:
+        raise UsageError("no source given; name a cluster, a crawl, a .cdxj file or -")
+    return list(found)
 
 
 def _source(name: str, archives: str | None) -> Source:
@@ -72,7 +104,7 @@ def _source(name: str, archives: str | None) -> Source:
 
 def state_of(source: Source) -> Entry | None:
     """The size and time of a local file or cluster index; None if they are not known."""
-    if source.name == STDIN or is_remote(source.name):
+    if source.name == STDIN or is_remote(source.cluster):
         return None
     index = Path(source.name) / "cluster.idx"
     return status(index) or status(source.name)
@@ -82,7 +114,7 @@ def state_of(source: Source) -> Entry | None:
 def open_source(source: Source) -> Iterator[Searched]:
     """Open a source. Raises UsageError and InputError as `open_cluster`, also inside the `with`."""
     if not source.has_lines:
-        with open_cluster(source.name) as reader:
+        with open_cluster(source.cluster) as reader:
             yield _Cluster(OpenCluster.of(reader))
         return
     with ExitStack() as files:
@@ -94,6 +126,42 @@ def open_source(source: Source) -> Iterator[Searched]:
             file.write(piece)
         file.flush()
         yield _LineFile("stdin", lambda offset, size: os.pread(file.fileno(), size, offset))
+
+
+def answers_of(sources: Sequence[Source], prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
+    """The answers for `urls` of several sources, merged in the order of the query. Lines of a crawl have its name.
+
+    Requires: the query prints lines as they are. Raises UsageError, InputError.
+    """
+    query = prepared.query
+    if query.closest is not None and len(sources) > 1:
+        raise UsageError("--closest needs a single source")
+    with ExitStack() as files:
+        opened = [files.enter_context(open_source(source)) for source in sources]
+        streams = [one.answers(prepared, urls) for one in opened]
+        for answers in zip(*streams, strict=True):
+            lines = [
+                _named(answer.lists, source.crawl) for answer, source in zip(answers, sources, strict=True)
+            ]
+            merged = (
+                merge(*lines, reverse=query.sort in ("reverse", "newest")) if len(lines) > 1 else lines[0]
+            )
+            chosen = islice(merged, query.limit)
+            yield Answer(answers[0].url, _batched(chosen), answers[0].error)
+
+
+def _named(lists: Iterable[list[bytes]], crawl: str) -> Iterator[bytes]:
+    """The lines of an answer; those of a crawl with the field `crawl`."""
+    ending = b', "crawl": "%b"}' % crawl.encode()
+    for lines in lists:
+        for line in lines:
+            yield line[:-1] + ending if crawl and line.endswith(b"}") else line
+
+
+def _batched(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Lines in lists."""
+    while some := list(islice(lines, _BATCH)):
+        yield some
 
 
 class _Cluster:
