@@ -74,6 +74,13 @@ class CopyArguments(QueryArguments):
     keep_arc: Annotated[
         bool, Option("--keep-arc", help="Write ARC records to .arc.gz files. Default: convert them to WARC.")
     ] = False
+    related: Annotated[
+        bool,
+        Option("--related", help="Also copy the request and metadata records beside each response."),
+    ] = False
+    originals: Annotated[
+        bool, Option("--originals", help="Also copy the record that a revisit refers to.")
+    ] = False
     size: Annotated[
         str, Option("--size", metavar="SIZE", help="Size limit of a file, such as 500M or 1G.")
     ] = "1G"
@@ -113,6 +120,8 @@ class CopyArguments(QueryArguments):
                 f"--rate {self.rate}: expected a number of requests per second, such as 5 or 0.5"
             )
         sources = find_sources(self.source, self.archives)
+        if self.originals and any(source.name == "-" for source in sources):
+            raise UsageError("--originals needs a source that can be searched again; - is read once")
         urls = list(dict.fromkeys(self._urls()))
         if not urls and self.input is None and all(source.has_lines for source in sources):
             urls = [EVERYTHING]
@@ -170,6 +179,8 @@ def _copy(arguments: CopyArguments, asked: Asked, failures: Failures) -> None:
     options = CopyOptions(
         processes=arguments.processes,
         keep_arc=arguments.keep_arc,
+        related=arguments.related,
+        originals=arguments.originals,
         most=_size(arguments.size),
         rate=arguments.rate,
         quiet=arguments.quiet,

@@ -12,15 +12,26 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cdxmill.commands.copy_originals import find_originals
 from cdxmill.commands.copy_output import CopyOutput, FileHead, Finished
-from cdxmill.commands.copy_plan import Asked, PlanSize, Unit, find_rows, read_rows, units_of, write_plan
-from cdxmill.commands.copy_unit import PLAN, Part, UnitCopier, UnitResult, unit_file
+from cdxmill.commands.copy_plan import (
+    Asked,
+    Identity,
+    Planned,
+    PlanSize,
+    Unit,
+    find_rows,
+    read_rows,
+    units_of,
+    write_plan,
+)
+from cdxmill.commands.copy_unit import PLAN, CopyForm, Part, UnitCopier, UnitResult, unit_file
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.tsv_row import format_row
 from cdxmill.running.failures import Failure, Failures
@@ -34,16 +45,25 @@ from cdxmill.search.sources import STDIN, state_of
 from cdxmill.storage.choose import check_writable, exists, is_remote, join, local_path, remove, write_atomic
 
 WORK = ".work"
+ORIGINALS = "originals.rows"
+_SECOND = 500_000
+"""The number of the first unit with originals. No plan has as many units."""
 FAILURES = "copy-failures.tsv"
 """The captures that could not be copied."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CopyOptions:
-    """How captures are copied. `most` is the size limit of a file in bytes, `rate` of requests per second."""
+    """How captures are copied. `most` is the size limit of a file in bytes, `rate` of requests per second.
+
+    With `related`, the request and metadata records of responses are copied, too; with `originals`, the records that
+    revisits refer to.
+    """
 
     processes: int = 4
     keep_arc: bool = False
+    related: bool = False
+    originals: bool = False
     most: int = 1 << 30
     rate: float | None = None
     quiet: bool = False
@@ -105,7 +125,11 @@ def _job(asked: Asked, options: CopyOptions) -> str:
     """What decides the plan and the units. Standard input may be another one each time."""
     sources = [(source, state_of(source)) for source in asked.sources]
     once = time.time_ns() if any(source.name == STDIN for source in asked.sources) else 0
-    return fingerprint(sources, asked.urls, asked.query, options.keep_arc, options.most, once)
+    return fingerprint(sources, asked.urls, asked.query, _form(options), options.originals, once)
+
+
+def _form(options: CopyOptions, plan: str = PLAN) -> CopyForm:
+    return CopyForm(plan, options.keep_arc, options.related)
 
 
 def _plan(asked: Asked, work: WorkFolder, finished: Finished) -> dict[str, Any]:
@@ -114,27 +138,30 @@ def _plan(asked: Asked, work: WorkFolder, finished: Finished) -> dict[str, Any]:
     if known is not None:
         return dict(known)
     invalid: list[InputError] = []
-    found = read_rows(find_rows(asked, work.scratch, invalid.append))
+    begun = _write_rows(find_rows(asked, work.scratch, invalid.append), PLAN, work, finished)
+    begun["timestamp"] = _now()
+    begun["invalid"] = [(error.path, error.reason) for error in invalid]
+    work.save("begun", begun)
+    return begun
+
+
+def _write_rows(
+    rows: Iterable[bytes], plan: str, work: WorkFolder, have: Container[Identity]
+) -> dict[str, Any]:
+    """Write the rows of captures that are not in `have`. Returns their size, and the number of those in `have`."""
     present = 0
 
-    def missing() -> Iterator[tuple[bytes, Any]]:
+    def missing() -> Iterator[tuple[bytes, Planned]]:
         nonlocal present
-        for row, one in found:
-            if one.identity in finished:
+        for row, one in read_rows(rows):
+            if one.identity in have:
                 present += 1
             else:
                 yield row, one
 
-    with work.scratch.create(PLAN) as file:
+    with work.scratch.create(plan) as file:
         size = write_plan(missing(), file)
-    begun = {
-        "timestamp": _now(),
-        "size": size,
-        "present": present,
-        "invalid": [(error.path, error.reason) for error in invalid],
-    }
-    work.save("begun", begun)
-    return begun
+    return {"size": size, "present": present}
 
 
 def _now() -> str:
@@ -144,36 +171,65 @@ def _now() -> str:
     return time.strftime("%Y%m%d%H%M%S", time.gmtime(now))
 
 
+class _Phase(NamedTuple):
+    """A plan in a scratch file, and the number of its first unit."""
+
+    plan: str
+    first: int
+    size: PlanSize
+
+
 class _Run:
     """One run of `copy`."""
 
     def __init__(self, asked: Asked, target: str, options: CopyOptions, failures: Failures) -> None:
         self._asked, self._target, self._options, self._failures = asked, target, options, failures
         self._captures = self._requests = self._fetched = 0
+        self._revisits: list[list[Any]] = []
 
     def copy(self, work: WorkFolder, folder: Path, finished: Finished, plan: dict[str, Any]) -> CopySummary:
-        """Copy what is planned."""
-        size = PlanSize(*plan["size"])
-        with (folder / PLAN).open("rb") as file:
-            units = list(units_of(file, size))
+        """Copy what is planned, and then the originals of its revisits."""
         head = FileHead(plan["timestamp"], _about(self._asked))
         with CopyOutput(self._target, finished, self._options.most, head) as output:
-            for result, number in self._in_order(work, folder, units, size, finished):
-                for kind, part in result.parts.items():
-                    if not _are_in(part, finished):
-                        self._captures += output.add(kind, unit_file(folder, number, kind), part)
+            self._copy_units(_Phase(PLAN, 0, PlanSize(*plan["size"])), work, folder, finished, output)
+            if self._revisits:
+                size = self._plan_originals(work, finished)
+                self._copy_units(_Phase(ORIGINALS, _SECOND, size), work, folder, finished, output)
             output.finish()
         return CopySummary(
             self._captures, plan["present"], output.files, output.bytes, self._requests, self._fetched
         )
 
+    def _plan_originals(self, work: WorkFolder, finished: Finished) -> PlanSize:
+        """Plan the copy of the records that revisits refer to, without those that are copied anyway."""
+        known = work.load("originals")
+        if known is None:
+            with (work.scratch.folder / PLAN).open("rb") as file:
+                have = {one.identity for _, one in read_rows(row.removesuffix(b"\n") for row in file)}
+            rows = find_originals(self._asked.sources, self._revisits)
+            known = _write_rows(sorted(rows), ORIGINALS, work, have | finished.captures)
+            work.save("originals", known)
+        return PlanSize(*known["size"])
+
+    def _copy_units(
+        self, phase: _Phase, work: WorkFolder, folder: Path, finished: Finished, output: CopyOutput
+    ) -> None:
+        with (folder / phase.plan).open("rb") as file:
+            units = [unit._replace(number=phase.first + unit.number) for unit in units_of(file, phase.size)]
+        for result, number in self._in_order(work, folder, units, phase, finished):
+            if self._options.originals and phase.plan == PLAN:
+                self._revisits += result.revisits
+            for kind, part in result.parts.items():
+                if not _are_in(part, finished):
+                    self._captures += output.add(kind, unit_file(folder, number, kind), part)
+
     def _in_order(
-        self, work: WorkFolder, folder: Path, units: Sequence[Unit], size: PlanSize, finished: Finished
+        self, work: WorkFolder, folder: Path, units: Sequence[Unit], phase: _Phase, finished: Finished
     ) -> Iterator[tuple[UnitResult, int]]:
         """The results of all units, and their numbers, in the order of the units."""
         ready: set[int] = set()
-        following = 0
-        for number in self._completed(work, folder, units, size, finished):
+        following = phase.first
+        for number in self._completed(work, folder, units, phase, finished):
             ready.add(number)
             while following in ready:
                 ready.remove(following)
@@ -184,7 +240,7 @@ class _Run:
                 following += 1
 
     def _completed(
-        self, work: WorkFolder, folder: Path, units: Sequence[Unit], size: PlanSize, finished: Finished
+        self, work: WorkFolder, folder: Path, units: Sequence[Unit], phase: _Phase, finished: Finished
     ) -> Iterator[int]:
         """Copy the units that no earlier run has copied. The numbers of all units, in the order in which they end."""
         left = []
@@ -195,9 +251,10 @@ class _Run:
                 left.append(unit)
         places = [source.places for source in self._asked.sources]
         limit = RateLimit(self._options.rate)
-        copier = UnitCopier(places, work.scratch, finished, limit.wait, keep_arc=self._options.keep_arc)
-        total = size.bytes if len(left) == len(units) else 0
-        with Progress("copying", size.captures, total, self._options.quiet) as progress:
+        form = _form(self._options, phase.plan)
+        copier = UnitCopier(places, work.scratch, finished, limit.wait, form)
+        total = phase.size.bytes if len(left) == len(units) else 0
+        with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:
             self._failures.show_on(progress)
             for index, found in run_tasks(copier, left, self._options.processes, progress.tick):
                 result = UnitResult.from_json(found)

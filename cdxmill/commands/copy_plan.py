@@ -81,12 +81,13 @@ def _rows(asked: Asked, skip: Callable[[InputError], None]) -> Iterator[list[byt
                 if answer.error is not None:
                     raise UsageError(str(answer.error))
                 for lines in answer.lists:
-                    yield [row for line in lines if (row := _row(line, query, number, source, skip))]
+                    yield [row for line in lines if (row := row_of(line, query, number, source, skip))]
 
 
-def _row(
+def row_of(
     line: bytes, query: int, number: int, source: Source, skip: Callable[[InputError], None]
 ) -> bytes | None:
+    """The row of an index line; None if it is invalid, and `skip` takes the error."""
     try:
         found = record_location(line)
     except ValueError as error:

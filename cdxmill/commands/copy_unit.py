@@ -12,9 +12,9 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
-from cdxmill.capture import Capture
+from cdxmill.capture import Capture, Record
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.commands.copy_plan import Identity, Planned, Run, Unit, read_rows, runs_of
 from cdxmill.errors import InputError
@@ -29,6 +29,7 @@ from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.captures.match_record import capture_of_record, difference
 from cdxmill.stages.records.as_member import Member, stored_member, warc_member_of_arc
 from cdxmill.stages.records.fetch_record import NoRecord
+from cdxmill.stages.records.related_records import AROUND, Placed, records_after, records_before
 from cdxmill.storage.local import stopping
 from cdxmill.storage.scratch import Scratch
 
@@ -36,6 +37,9 @@ PLAN = "plan.rows"
 WARC, ARC = "warc", "arc"
 """The kinds of files that a copy consists of."""
 _DEFAULT = CaptureOptions()
+_HAS_RELATED = (b"response", b"revisit", b"resource")
+_ADDS_TO_LINE = (b"metadata", b"request")
+"""Types of records whose content may be part of the line of the record before them."""
 _MISMATCH = "index the archive again, or use --archives with the indexed archives"
 
 
@@ -55,6 +59,8 @@ class UnitResult:
     captures: int = 0
     parts: dict[str, Part] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
+    revisits: list[list[Any]] = field(default_factory=list)
+    """Of each revisit: its source, URL, timestamp and digest, and the URL and date that it refers to."""
     requests: int = 0
     fetched: int = 0
 
@@ -68,6 +74,14 @@ class UnitResult:
         """The result again. Raises TypeError, KeyError or ValueError if it has another form."""
         parts = {kind: Part(**part) for kind, part in found["parts"].items()}
         return cls(**{**found, "parts": parts, "failures": [Failure(*one) for one in found["failures"]]})
+
+
+class CopyForm(NamedTuple):
+    """What is copied besides the captures, and how; `plan` is the scratch file with the rows."""
+
+    plan: str = PLAN
+    keep_arc: bool = False
+    related: bool = False
 
 
 def unit_file(folder: Path, number: int, kind: str) -> Path:
@@ -88,12 +102,11 @@ class UnitCopier:
         scratch: Scratch,
         have: Container[Identity],
         before: Callable[[], None],
-        *,
-        keep_arc: bool,
+        form: CopyForm,
     ) -> None:
-        self._places, self._folder, self._keep_arc = places, scratch.folder, keep_arc
+        self._places, self._folder, self._form = places, scratch.folder, form
         self._have = have
-        self._read_plan = scratch.reader(PLAN)
+        self._read_plan = scratch.reader(form.plan)
         self._stores: dict[int, ArchiveStore] = {}
         self._open = OpenRanges(before)
 
@@ -134,7 +147,8 @@ class UnitCopier:
 
     def _copy_from(self, path: str, run: Run, files: _Files, result: UnitResult) -> dict[Planned, InputError]:
         """Copy captures from the archive at `path`, in one request. Returns those that cannot be copied, and why."""
-        first, last = run[0].location.offset, run[-1].end
+        around = AROUND if self._form.related else 0
+        first, last = max(0, run[0].location.offset - around), run[-1].end + around
         try:
             archive = self._open.opened(path)
         except InputError as error:
@@ -148,7 +162,7 @@ class UnitCopier:
         else:
             for one in run:
                 try:
-                    self._copy_record(one, archive, files)
+                    self._copy_record(one, archive, files, result)
                 except NoRecord as error:
                     failed[one] = InputError(path, str(error), _MISMATCH)
                 except InputError as error:
@@ -157,23 +171,49 @@ class UnitCopier:
         result.fetched += archive.bytes - before[1]
         return failed
 
-    def _copy_record(self, one: Planned, archive: JoinedRanges, files: _Files) -> None:
+    def _copy_record(self, one: Planned, archive: JoinedRanges, files: _Files, result: UnitResult) -> None:
         """Check a record and write it. Raises NoRecord, with the reason, if it is not that of the index line."""
-        fetched = archive.archive.record(one.location.offset, one.location.length)
+        place = one.location
+        if (place.filename, place.offset) in files.written:  # beside a response
+            return
+        fetched = archive.archive.record(place.offset, place.length)
         record = fetched.record
         capture = capture_of_record(record)
-        reason = difference(capture, one.location)
-        reason = reason or wrong_digest(record, fetched.content(), one.location.digest)
+        reason = difference(capture, place)
+        reason = reason or wrong_digest(record, fetched.content(), place.digest)
         if reason is not None or capture is None:
             raise NoRecord(reason or "the record has no URL")
-        if not record.is_arc or self._keep_arc:
-            files.write(ARC if record.is_arc else WARC, one, stored_member(fetched))
-            return
-        try:
-            member = warc_member_of_arc(fetched, one.identity, capture.digest or b"")
-        except ValueError as error:
-            raise NoRecord(str(error)) from None
-        files.write(WARC, one, member)
+        row = [place.filename, place.offset, place.length, place.timestamp, place.url]
+        if not record.is_arc:
+            self._write_group(row, Placed(place.offset, fetched), archive, files)
+        elif self._form.keep_arc:
+            files.write(ARC, row, stored_member(fetched))
+        else:
+            try:
+                member = warc_member_of_arc(fetched, one.identity, capture.digest or b"")
+            except ValueError as error:
+                raise NoRecord(str(error)) from None
+            files.write(WARC, row, member)
+        if record.headers.get(b"warc-type") == b"revisit":
+            names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
+            refers = [record.headers.get(name, b"").decode("utf-8", "replace") for name in names]
+            result.revisits.append([one.source, place.url, place.timestamp, place.digest, *refers])
+
+    def _write_group(self, row: list[Any], response: Placed, archive: JoinedRanges, files: _Files) -> None:
+        """Write a record; if asked for, with the request and metadata records beside it."""
+        before: list[Placed] = []
+        after: list[Placed] = []
+        if self._form.related and response.fetched.record.headers.get(b"warc-type") in _HAS_RELATED:
+            inside, low, high = archive.inside()
+            before = records_before(inside, archive.read_at, response, low)
+            after = records_after(inside, response, high)
+        filename, _, _, *capture = row
+        for one in (*before, response, *after):
+            if one is response:
+                files.write(WARC, row, stored_member(response.fetched))
+            elif (filename, one.offset) not in files.written:
+                place = [filename, one.offset, one.fetched.record.length, *capture]
+                files.write(WARC, place, stored_member(one.fetched))
 
 
 class _Files:
@@ -182,25 +222,39 @@ class _Files:
     def __init__(self, folder: Path, number: int, result: UnitResult) -> None:
         self._folder, self._number, self._parts = folder, number, result.parts
         self._open: dict[str, IO[bytes]] = {}
+        self._group: dict[int, Record] = {}
+        self._kind = WARC
+        self.written: set[tuple[str, int]] = set()
 
     def close(self) -> None:
         """Close all files. Raises StoppedError."""
+        self._add_lines()
         for file in self._open.values():
             with stopping(self._folder):
                 file.close()
 
-    def write(self, kind: str, one: Planned, member: Member) -> None:
-        """Append a member, its row and its index line. Raises NoRecord, and nothing is appended then."""
+    def write(self, kind: str, row: list[Any], member: Member) -> None:
+        """Append a member and its row. Raises NoRecord, and nothing is appended then."""
         part = self._parts.setdefault(kind, Part())
         start = part.size
         size = self._append(kind, start, member.pieces)
         part.size += size
-        place, at = one.location, (start, size)
-        part.rows.append([place.filename, place.offset, place.length, place.timestamp, place.url, *at])
-        record = member.record._replace(offset=start, length=size)
-        made = make_captures(iter((record,)), b"", _DEFAULT)
-        lines = [format_cdxj(found).decode("latin-1") for found in made if isinstance(found, Capture)]
-        part.lines.append(lines[0] if lines else "")
+        part.rows.append([*row, start, size])
+        part.lines.append("")
+        self.written.add((row[0], row[1]))
+        if member.record.headers.get(b"warc-type") not in _ADDS_TO_LINE or self._kind != kind:
+            self._add_lines()
+        self._kind = kind
+        self._group[len(part.rows) - 1] = member.record._replace(offset=start, length=size)
+
+    def _add_lines(self) -> None:
+        """Make the index lines of the group of records that ends here: a record, and those that say more about it."""
+        part = self._parts.get(self._kind, Part())
+        numbers = {record.offset: number for number, record in self._group.items()}
+        for found in make_captures(iter(self._group.values()), b"", _DEFAULT):
+            if isinstance(found, Capture):
+                part.lines[numbers[found.offset]] = format_cdxj(found).decode("latin-1")
+        self._group.clear()
 
     def _append(self, kind: str, start: int, pieces: Iterator[bytes]) -> int:
         """Append a member to the file that has `start` bytes. Returns its size."""

@@ -61,6 +61,15 @@ class JoinedRanges:
             return self._fetched(index, size)
         return self._ask(offset, size)
 
+    def inside(self) -> tuple[Archive, int, int]:
+        """The fetched range as an archive that has nothing else, with the first offset and the one after the last."""
+
+        def read_at(offset: int, size: int) -> bytes:
+            index = offset - self._start
+            return self._fetched(index, min(size, self._size - index)) if 0 <= index < self._size else b""
+
+        return Archive(read_at), self._start, self._start + self._size
+
     def _ask(self, offset: int, size: int) -> bytes:
         if size <= 0:
             return b""
