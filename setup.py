@@ -103,6 +103,7 @@ setup(
         share("conf", "*.conf"),
         share("conf/pywb", "*.yaml"),
         share("conf/openwayback", "*.xml"),
+        ("share/man/man1", ["docs/man/cdxmill.1"]),
     ],
     ext_modules=[NATIVE],
     install_requires=[

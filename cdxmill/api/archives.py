@@ -23,6 +23,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer
 from cdxmill.storage.unchanged import open_unchanged
+from cdxmill.storage.wacz import is_wacz
 
 
 class Recording(TypedDict, total=False):
@@ -87,7 +88,7 @@ def index(
 def captures(
     archive: Path, *, on_failure: Callable[[Failure], None] | None = None, **options: Unpack[Recording]
 ) -> Iterator[dict[str, str]]:
-    """Yield the captures of one archive as dictionaries, in the order of their records. Nothing is written.
+    """Yield the captures of one archive or WACZ as dictionaries, in the order of their records. Nothing is written.
 
     A dictionary has the fields of the capture's CDXJ line as text: urlkey, timestamp, url, status, offset, length and
     so on. If the archive is corrupt, InputError is raised after its last valid capture; with `on_failure` that function
@@ -100,15 +101,41 @@ def captures(
 def _captures(
     path: str, options: CaptureOptions, on_failure: Callable[[Failure], None] | None
 ) -> Iterator[dict[str, str]]:
-    filename = posixpath.basename(without_host(path))
+    if not is_wacz(path):
+        yield from _captures_of(path, posixpath.basename(without_host(path)), options, on_failure)
+        return
+    failures, archives = Failures(printed=False), list[Input]()
+    try:
+        archives = find_archives([path], None, None, failures)
+    except InputError as error:
+        failures.report(Failure.from_error(error))
+    for failure in failures.items:
+        _report(failure, on_failure)
+    for archive in archives:
+        try:
+            yield from _captures_of(archive.path, archive.filename, options, on_failure)
+        except InputError as error:
+            if on_failure is None:
+                raise
+            on_failure(Failure.from_error(error))
+
+
+def _captures_of(
+    path: str, filename: str, options: CaptureOptions, on_failure: Callable[[Failure], None] | None
+) -> Iterator[dict[str, str]]:
     with open_unchanged(path) as read_at:
         indexer = ArchiveIndexer(read_at, os.fsencode(filename), options)
         for lines in indexer:
             yield from map(capture_fields, lines)
     for damage in indexer.findings.damage:
-        if on_failure is None:
-            raise InputError(f"{path}@{damage.offset}", damage.reason, damage.hint)
-        on_failure(Failure(path, damage.offset, damage.reason, damage.hint))
+        _report(Failure(path, damage.offset, damage.reason, damage.hint), on_failure)
+
+
+def _report(failure: Failure, on_failure: Callable[[Failure], None] | None) -> None:
+    if on_failure is None:
+        where = failure.path if failure.offset is None else f"{failure.path}@{failure.offset}"
+        raise InputError(where, failure.reason, failure.hint)
+    on_failure(failure)
 
 
 def capture_fields(line: bytes) -> dict[str, str]:

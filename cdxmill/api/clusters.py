@@ -22,7 +22,10 @@ from cdxmill.storage.choose import local_directory
 
 
 class ClusterArguments(TypedDict, total=False):
-    """How a cluster is written: the options of `cdxmill zipnum` with these names. Either `shards` or `splits` is required."""
+    """How a cluster is written: the options of `cdxmill zipnum` with these names.
+
+    Without `shards` and `splits`, the size of the CDX files decides the number of shards.
+    """
 
     shards: int
     splits: Path
@@ -174,10 +177,10 @@ def verify(
 def _zipnum_options(options: ClusterArguments, convert: bool) -> ZipnumOptions:
     """Raises UsageError."""
     points = tuple(read_splits(os.fspath(options["splits"]))) if "splits" in options else None
-    shards = options.get("shards") if points is None else len(points) + 1
-    if shards is None or shards < 1 or options.get("shards", shards) != shards:
-        raise UsageError("give the number of shards as `shards`, or split points as `splits`")
-    defaults = ZipnumOptions(shards=shards)
+    shards = options.get("shards", 1) if points is None else len(points) + 1
+    if shards < 1 or options.get("shards", shards) != shards:
+        raise UsageError("`shards` must be at least 1, and match `splits`")
+    defaults = ZipnumOptions()
     try:
         compressor = checked_compressor(
             options.get("compressor", "libdeflate"), options.get("level", DEFAULT_LEVEL)
@@ -185,7 +188,7 @@ def _zipnum_options(options: ClusterArguments, convert: bool) -> ZipnumOptions:
     except ValueError as error:
         raise UsageError(str(error)) from None
     return ZipnumOptions(
-        shards=shards,
+        shards=shards if points is not None or "shards" in options else 0,
         points=points,
         block_lines=options.get("numlines", defaults.block_lines),
         compressor=compressor,

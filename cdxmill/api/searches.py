@@ -13,12 +13,13 @@ from cdxmill.api.arguments import Path, check_names, optional_path, text_list
 from cdxmill.api.results import CapturedRecord
 from cdxmill.capture import Record
 from cdxmill.cluster.archive_index import archives_of
-from cdxmill.cluster.reader import ClusterReader, open_cluster
 from cdxmill.commands.get import Wanted, capture_with_payload, errors_reported, fetch_capture, find_capture
 from cdxmill.commands.lookup import lookup_many as lookup_many_lines
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.search.field_names import Searched
+from cdxmill.search.open import open_searched
 from cdxmill.search.query import PAGE_SIZE, OpenCluster, Page, PreparedQuery, Query
 from cdxmill.stages.captures.select_records import timestamp_of
 from cdxmill.stages.records.decode_payload import decode_payload
@@ -99,9 +100,9 @@ class Cluster:
     def __init__(self, cluster: Path, shard_index_loc: tuple[str, str] | None = None) -> None:
         self._path = os.fspath(cluster)
         self._files = ExitStack()
-        self._reader: ClusterReader | None = self._files.enter_context(
-            open_cluster(self._path, shard_index_loc)
-        )
+        self._reader: Searched | None = self._files.enter_context(
+            open_searched(self._path, shard_index_loc)
+        ).reader
 
     def __enter__(self) -> Cluster:
         return self

@@ -18,13 +18,17 @@ if TYPE_CHECKING:
     from cdxmill.formats.zipnum_block import Compressor
     from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.inputs.named import Input
+    from cdxmill.inputs.pipes import Pipes
     from cdxmill.running.failures import Failures
 
 Quiet = Annotated[
     bool,
     Option("--quiet", "-q", help="Hide the progress and the summary. Failures are still reported."),
 ]
-CdxFiles = Annotated[list[str], Argument(metavar="CDX...", help="CDX files, directories, globs or URLs.")]
+CdxFiles = Annotated[
+    list[str],
+    Argument(metavar="CDX...", help="CDX files, directories, globs, URLs or pipes; - is standard input."),
+]
 Seed = Annotated[int, Option(help="Seed of the random sample. The same seed gives the same split points.")]
 ShardCount = Annotated[int, Option("--shards", "-s", min=1, help="Number of shards.")]
 SplitsOutput = Annotated[
@@ -95,7 +99,7 @@ class ArchiveArguments:
         ),
     ] = None
 
-    def archives(self, failures: Failures) -> list[Input]:
+    def archives(self, failures: Failures, pipes: Pipes | None = None) -> list[Input]:
         """The archives that the arguments name. Raises UsageError, InputError."""
         from cdxmill.inputs.archives import Manifest, find_archives
 
@@ -103,8 +107,10 @@ class ArchiveArguments:
             raise UsageError("no input; give archives, directories, or --manifest FILE")
         if self.root is not None and self.manifest is None:
             raise UsageError("--root needs --manifest")
+        if pipes is not None and self.manifest == "-" and "-" in (self.inputs or []):
+            raise UsageError("- can be an archive or the manifest, not both")
         manifest = None if self.manifest is None else Manifest(self.manifest, self.root or "")
-        return find_archives(self.inputs or [], manifest, self.dir_root, failures)
+        return find_archives(self.inputs or [], manifest, self.dir_root, failures, pipes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +204,15 @@ class ClusterArguments(RunArguments):
         ),
     ]
     shards: Annotated[
-        int | None, Option("--shards", "-s", min=1, help="Number of shards. Implied by --splits.")
+        int | None,
+        Option(
+            "--shards",
+            "-s",
+            min=1,
+            metavar="N",
+            help="Number of shards. Default: that of --splits, or else one per 64 MiB of gzipped CDX files (a"
+            " plain file counts a sixth), at most 300.",
+        ),
     ] = None
     splits: Annotated[
         str | None,
@@ -227,7 +241,7 @@ class ClusterArguments(RunArguments):
         compressor = self._compressor()
         points = self._split_points()
         return ZipnumOptions(
-            shards=self.shards or len(points or ()) + 1,
+            shards=self.shards or (0 if points is None else len(points) + 1),
             points=points,
             block_lines=self.numlines,
             compressor=compressor,
@@ -252,8 +266,6 @@ class ClusterArguments(RunArguments):
         from cdxmill.inputs.split_files import read_splits
 
         if self.splits is None:
-            if self.shards is None:
-                raise UsageError("the number of shards is missing; give --shards N or --splits FILE")
             return None
         points = tuple(read_splits(self.splits))
         if self.shards not in (None, len(points) + 1):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from cdxmill.cli.arguments import ArchiveArguments, ClusterArguments, LineArguments
 from cdxmill.cli.command import command
 from cdxmill.cli.output import FAILED, OK, print_summary
+from cdxmill.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,11 +23,18 @@ def build(arguments: BuildArguments) -> int:
     https, s3, hdfs). The index of each archive is kept in CLUSTER/cdx. If it was stopped, run it again:
     only archives without an index are indexed. If CLUSTER is already the cluster of these archives, nothing is done.
     If it is another cluster, --replace builds the new one beside it and switches at the end.
+
+    Examples:
+        cdxmill build -o crawl warcs/
     """
     from cdxmill.commands.build import build as build_all
     from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.running.failures import Failures
 
+    if "-" in (arguments.inputs or []):
+        raise UsageError(
+            "build cannot read an archive from a pipe; save it to a file, so that it can be replayed"
+        )
     failures = Failures()
     summary = build_all(
         arguments.archives(failures),

@@ -22,8 +22,17 @@ from click.shell_completion import CompletionItem
 
 _LAST = ("processes", "quiet")
 """Options of most commands; they are the last in a help text."""
-_PATHS = ("INPUT...", "CDX...", "CLUSTER", "SOURCE", "DEST", "FILE", "DIR", "CDX", "LOCATION")
+_PATHS = ("INPUT...", "CDX...", "CLUSTER", "SOURCE", "DEST", "FILE", "DIR", "CDX", "LOCATION", "OUTPUT")
 """Metavars of paths. The shell completes them with the names of files."""
+_METAVARS = {int: "N", float: "F", str: "NAME"}
+"""Those of options that have no metavar of their own."""
+METAVARS = {
+    *_PATHS,
+    *_METAVARS.values(),
+    *("URL", "TIME", "TIMESTAMP", "BASE", "SHELL", "TYPE", "TYPES", "FORMAT", "ORDER"),
+    *("FILTER", "RULE", "NAMES", "TEXT", "ADDRESS", "MATCH REPLACE", "QUERY...", "SIZE"),
+}
+"""All metavars. The same kind of value has the same one in all commands."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,11 @@ class Option:
 
 
 class HelpCommand(click.Command):
-    """A command whose help lists the arguments, too."""
+    """A command whose help lists the arguments, too, and has examples."""
+
+    def __init__(self, *given: Any, examples: list[str], **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        self.examples = examples
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments, then the options."""
@@ -63,6 +76,10 @@ class HelpCommand(click.Command):
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)
         super().format_options(ctx, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                for line in self.examples:
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
 
 class HelpArgument(click.Argument):
@@ -85,7 +102,7 @@ def _argument_help(argument: HelpArgument, ctx: click.Context) -> tuple[str, str
 def command(run: Callable[[Any], int]) -> click.Command:
     """Return the click command that calls `run` with its dataclass.
 
-    In the help text, required options come first.
+    In the help text, required options come first. Lines of the docstring after `Examples:` are command lines.
     """
     (arguments,) = (
         kind for name, kind in inspect.get_annotations(run, eval_str=True).items() if name != "return"
@@ -98,11 +115,13 @@ def command(run: Callable[[Any], int]) -> click.Command:
         lists = {name: list(given[name]) or defaults.get(name) for name in given if _is_list(hints[name])}
         return run(arguments(**given | lists))
 
+    text, _, examples = (inspect.getdoc(run) or "").partition("\n\nExamples:\n")
     return HelpCommand(
         run.__name__.replace("_", "-"),
         callback=call,
         params=[_parameter(field, hints[field.name]) for field in sorted(known, key=_order)],
-        help=inspect.getdoc(run),
+        help=text,
+        examples=[line.strip() for line in examples.splitlines()],
     )
 
 
@@ -124,7 +143,7 @@ def _parameter(field: Field[Any], annotated: Any) -> click.Parameter:
     names = what.names or (f"--{field.name.replace('_', '-')}",)
     settings: dict[str, Any] = {
         "help": what.help,
-        "metavar": what.metavar,
+        "metavar": what.metavar or _METAVARS.get(kind),
         "required": required,
         "shell_complete": _complete(what.metavar),
     }

@@ -51,7 +51,7 @@ class CopyArguments(QueryArguments):
     ] = None
     output: Annotated[
         str | None,
-        Option("--output", "-o", metavar="OUT", help="Directory, s3 or hdfs URL to write to."),
+        Option("--output", "-o", metavar="OUTPUT", help="Directory, s3 or hdfs URL to write to."),
     ] = None
     input: Annotated[
         str | None,
@@ -112,7 +112,7 @@ class CopyArguments(QueryArguments):
         from cdxmill.search.sources import EVERYTHING, find_sources
 
         if self.dry_run == (self.output is not None):
-            raise UsageError("give either -o OUT or --dry-run")
+            raise UsageError("give either -o OUTPUT or --dry-run")
         if self.json and not self.dry_run:
             raise UsageError("--json needs --dry-run")
         if self.rate is not None and not 0 < self.rate <= 1e6:
@@ -157,8 +157,13 @@ def copy(arguments: CopyArguments) -> int:
     files, with one .cdxj file each. Neighboring records are read in one request. Each record is checked: it must be
     that of its index line, and its payload must have the digest of the line.
 
-    If the run is killed, run it again: it continues, and nothing is copied twice. Captures that OUT has already are
+    If the run is killed, run it again: it continues, and nothing is copied twice. Captures that OUTPUT has already are
     skipped, and its files are never changed. Captures that cannot be copied are listed in copy-failures.tsv.
+
+    Examples:
+        cdxmill copy cluster '*.example.com' --dry-run
+        cdxmill copy -o mine cluster '*.example.com' --archives warcs
+        cdxmill lookup cluster example.com | cdxmill copy -o mine --archives warcs -
     """
     from cdxmill.running.failures import Failures
 

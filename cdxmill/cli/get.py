@@ -46,8 +46,8 @@ class GetArguments:
         Option(
             "--archives",
             metavar="LOCATION",
-            help="Where the archives are: a directory, a URL prefix, or a path index (a text file; each line: file"
-            " name, tab, path or URL)."
+            help="Where the archives are: a directory, a URL prefix, a WACZ, or a path index (a text file; each line:"
+            " file name, tab, path or URL)."
             " Default: the current directory. Absolute paths and URLs in index lines must be below LOCATION.",
         ),
     ] = None
@@ -82,6 +82,9 @@ def get(arguments: GetArguments) -> int:
     If SOURCE is a cluster, cdxmill prints the capture of URL that is closest to TIMESTAMP (default: the newest
     one). With --offset, SOURCE is an archive. Only the bytes of the record are read. They are decompressed and
     checked to contain exactly one record.
+
+    Examples:
+        cdxmill get cluster http://example.com/ --archives warcs --payload --decode
     """
     with standard_output() as out:
         for piece in _record(arguments):

@@ -12,6 +12,7 @@ from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
     from cdxmill.inputs.existing_outputs import Rule
+    from cdxmill.running.failures import Failures
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +24,10 @@ class IndexArguments(LineArguments, ArchiveArguments):
         Option(
             "--output",
             "-o",
-            metavar="DIR",
-            help="Directory, s3 or hdfs URL for the .cdx.gz files; - writes one sorted stream to stdout.",
+            metavar="OUTPUT",
+            help="Directory, s3 or hdfs URL for the .cdx.gz files. A name that ends in .cdxj, .cdx, .cdxj.gz or"
+            " .cdx.gz is one sorted file with the lines of all archives, unless such a directory exists. - writes"
+            " these lines to stdout.",
         ),
     ]
     skip_existing: Annotated[
@@ -45,32 +48,77 @@ class IndexArguments(LineArguments, ArchiveArguments):
             raise UsageError("--skip-existing and --replace cannot be used together")
         return Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE
 
+    def check_one_file(self, failures: Failures) -> None:
+        """Check that the options fit to one output file. Raises UsageError."""
+        if self.skip_existing:
+            raise UsageError("--skip-existing needs an output directory")
+        fields = 11 if self.cdx11 else 9 if self.cdx9 else 0
+        is_cdxj = self.output.lower().removesuffix(".gz").endswith(".cdxj")
+        if fields and is_cdxj:
+            raise UsageError(
+                f"{self.output}: --cdx{fields} writes no CDXJ; choose a name that ends in .cdx or .cdx.gz"
+            )
+        if not fields and not is_cdxj and not self.quiet:
+            failures.note(f"{self.output}: note: the lines are CDXJ; for CDX lines, use --cdx11")
+
 
 @command
 def index(arguments: IndexArguments) -> int:
     """Index WARC and ARC files.
 
     INPUT is an archive, directory, glob or URL (http, https, s3, hdfs). Archives are WARC, ARC, WAT or WET
-    files, compressed with gzip or Zstandard or not compressed. cdxmill writes one .cdx.gz file per archive,
-    with the same relative path, or one sorted stream.
+    files, compressed with gzip or Zstandard or not compressed. A WACZ stands for the archives in it. If OUTPUT is a
+    directory, cdxmill writes one .cdx.gz file per archive. It has the base name of the archive; the path below the
+    directory that you named; or the path in the manifest. Otherwise all lines are written to one sorted file, or to
+    stdout. The name of the file does not change the format of the lines.
 
     A record is indexed if its byte range contains exactly that record. Every other record is reported on
-    stderr and in DIR/failures.tsv, or, if DIR is a URL, in a file beside the output, _NAME.failures.
+    stderr. It is also listed in OUTPUT/failures.tsv, or, if the directory is a URL, in a file beside the index,
+    _NAME.failures. With one file or stdout, there is no list.
 
     If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output unless
     you say --skip-existing (index archives that are newer or failed) or --replace (index all again).
+
+    Examples:
+        cdxmill index -o cdx warcs/
+        cdxmill index -o all.cdxj warcs/
+        cdxmill index -o - warcs/ | head -n 3
     """
-    from cdxmill.commands.index import index_to_folder, index_to_stream
-    from cdxmill.inputs.output_names import output_names
+    from cdxmill.commands.index import index_to_file, index_to_folder, index_to_stream
+    from cdxmill.inputs.output_names import is_one_file, output_names
+    from cdxmill.inputs.pipes import open_pipes
     from cdxmill.running.failures import Failures
 
     failures = Failures()
     options = arguments.index_options(arguments.existing())
-    archives = arguments.archives(failures)
-    if arguments.output == "-":
-        with standard_output() as out:
-            summary = index_to_stream(archives, out, options, failures)
-    else:
-        summary = index_to_folder(output_names(archives), arguments.output, options, failures)
-    print_summary(summary.report(failures, arguments.output), quiet=arguments.quiet)
+    is_file = is_one_file(arguments.output)
+    if is_file:
+        arguments.check_one_file(failures)
+    with open_pipes(failures, quiet=arguments.quiet) as pipes:
+        archives = arguments.archives(failures, pipes)
+        if is_file:
+            summary = index_to_file(archives, arguments.output, options, failures)
+        elif arguments.output == "-":
+            with standard_output() as out:
+                summary = index_to_stream(archives, out, options, failures)
+        else:
+            summary = index_to_folder(output_names(archives), arguments.output, options, failures)
+    listed = "" if is_file or arguments.output == "-" else arguments.output
+    if not arguments.quiet:
+        step = next_step(arguments.output, is_file=is_file) if summary.captures else ""
+        lines = summary.report(failures, listed), step
+        print_summary("\n".join(filter(None, lines)), quiet=False)
     return FAILED if failures.count else OK
+
+
+def next_step(output: str, *, is_file: bool) -> str:
+    """A line with a command that reads the output; "" for stdout."""
+    if output == "-":
+        return ""
+    if is_file:
+        from cdxmill.commands.next_step import next_lookup
+
+        return next_lookup(output)
+    import shlex
+
+    return f"next: cdxmill zipnum -o CLUSTER {shlex.quote(output)}"

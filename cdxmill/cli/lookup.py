@@ -30,8 +30,8 @@ class LookupArguments(QueryArguments):
         str,
         Argument(
             metavar="CLUSTER",
-            help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Or a crawl by name, such as"
-            " CC-MAIN-2024-22 or CC-MAIN-2024-*, or a .cdxj file. Several are separated by commas.",
+            help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Also a CDX or CDXJ file, or a"
+            " crawl by name, such as CC-MAIN-2024-22 or CC-MAIN-2024-*. Several are separated by commas.",
         ),
     ]
     url: Annotated[
@@ -97,9 +97,18 @@ class LookupArguments(QueryArguments):
     count: Annotated[bool, Option("--count", help="Print the number of lines.")] = False
     estimate: Annotated[
         bool,
-        Option("--estimate", help="Print an estimate of the number of lines, with bounds. No block is read."),
+        Option(
+            "--estimate",
+            help="Print an estimate of the number of lines, with bounds. No block of a cluster is read.",
+        ),
     ] = False
     shard_index_loc: ShardRule = None
+    quiet: Annotated[
+        bool,
+        Option(
+            "--quiet", "-q", help="For scripts. lookup has no progress and no summary that it could hide."
+        ),
+    ] = False
 
     def query(self) -> Query:
         """Everything that is asked except the URL. Raises UsageError if options contradict each other."""
@@ -136,11 +145,17 @@ class LookupArguments(QueryArguments):
 def lookup(arguments: LookupArguments) -> int:
     """Print the index lines of a URL.
 
-    CLUSTER may be built by cdxmill or by another tool. URL may be a prefix, a host or a domain. The
+    CLUSTER may be built by cdxmill or by another tool. It may also be a single CDX or CDXJ file. A plain, sorted file is
+    searched in place; a gzipped or unsorted one is read from start to end. URL may be a prefix, a host or a domain. The
     options have the names and the meaning that they have in pywb's CDX server. If nothing is found, nothing is
     printed and the exit status is 0. A file that is corrupt or cannot be read is an error.
 
     With --input, the answers have the order of the URLs. If all URLs are exact, each block is read once.
+
+    Examples:
+        cdxmill lookup cluster http://example.com/
+        cdxmill lookup cluster 'http://example.com/*' --from 2014 --fl timestamp,url
+        cdxmill lookup all.cdxj '*.example.com' --count
     """
     query = arguments.query()
     with standard_output() as out:
@@ -223,8 +238,8 @@ class _Skipped:
 
 def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
     """Print one size per URL; with --input, followed by a tab and the URL. Return False if some URLs are invalid."""
-    from cdxmill.cluster.reader import open_cluster
-    from cdxmill.search.query import OpenCluster, PreparedQuery
+    from cdxmill.search.open import open_searched
+    from cdxmill.search.query import PreparedQuery
     from cdxmill.search.sources import find_sources
 
     if not _is_one_cluster(arguments):
@@ -235,8 +250,8 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
     skipped = _Skipped()
     prepared = PreparedQuery(query, skipped)
     all_valid = True
-    with open_cluster(arguments.cluster, query.shard_rule) as reader:
-        opened = OpenCluster.of(reader)
+    keys = None if arguments.url is None else prepared.keys(arguments.url)
+    with open_searched(arguments.cluster, query.shard_rule, keys) as opened:
         for url in arguments.urls():
             try:
                 keys = prepared.keys(url)

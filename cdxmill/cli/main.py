@@ -81,6 +81,20 @@ class CommandGroup(click.Group):
         command.epilog = EXIT_STATUS
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is called. For an unknown name, the error has the most similar one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            from difflib import get_close_matches
+
+            similar = get_close_matches(args[0], COMMANDS, 1)
+            if not similar:
+                raise
+            ctx.fail(f"No such command {args[0]!r}; did you mean {similar[0]}?")
+
 
 APP = CommandGroup(
     "cdxmill",

@@ -70,6 +70,9 @@ def publish(arguments: PublishArguments) -> int:
     If you run it again, only missing or changed shards are copied. If DEST has another cluster, nothing is done
     without --replace. A local cluster is replaced as a whole by a switch; in S3 and HDFS, DEST is unfinished until
     the new one is complete.
+
+    Examples:
+        cdxmill publish cluster collections/web/indexes
     """
     from cdxmill.commands.publish import PublishOptions
     from cdxmill.commands.publish import publish as publish_cluster

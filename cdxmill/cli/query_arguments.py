@@ -44,7 +44,7 @@ class QueryArguments:
         Option(
             "--collapse",
             "--collapseTime",
-            metavar="N|FIELD[:N]",
+            metavar="RULE",
             help="Keep the first of consecutive captures. N: with the same status and the same first N digits of"
             " the timestamp. FIELD or FIELD:N: with the same field, or the same first N characters of it.",
         ),

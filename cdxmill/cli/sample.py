@@ -39,23 +39,28 @@ def sample(arguments: SampleArguments) -> int:
 
     --fraction skips whole files. Use it if each file contains URLs of all kinds, as the index of an archive
     does. Do not use it if each file contains a range of keys, as a shard does.
+
+    Examples:
+        cdxmill sample -s 4 -o splits.txt cdx/
     """
     from cdxmill.commands.sample import sample_files
     from cdxmill.inputs.cdx_files import find_cdx_files
+    from cdxmill.inputs.pipes import open_pipes
     from cdxmill.inputs.split_files import check_splits_absent, write_splits
     from cdxmill.running.failures import Failures
 
     if not arguments.replace:
         check_splits_absent(arguments.output)
     failures = Failures()
-    points = sample_files(
-        find_cdx_files(arguments.cdx, failures),
-        arguments.shards,
-        arguments.seed,
-        arguments.process_count(),
-        failures,
-        quiet=arguments.quiet,
-        fraction=arguments.fraction,
-    )
+    with open_pipes(failures, quiet=arguments.quiet) as pipes:
+        points = sample_files(
+            find_cdx_files(arguments.cdx, failures, pipes),
+            arguments.shards,
+            arguments.seed,
+            arguments.process_count(),
+            failures,
+            quiet=arguments.quiet,
+            fraction=arguments.fraction,
+        )
     write_splits(points, arguments.output)
     return FAILED if failures.count else OK

@@ -61,6 +61,10 @@ def serve(arguments: ServeArguments) -> int:
 
     cdxmill writes the configuration of pywb to a temporary directory and starts pywb's command wayback. It prints
     the address of a page to open. Ctrl-C stops the server. pywb must be installed: pip install 'cdxmill[serve]'.
+
+    Examples:
+        cdxmill serve crawl
+        cdxmill serve crawl --config-only pywb
     """
     from cdxmill.commands.serve import ServeOptions, write_config
     from cdxmill.commands.serve import serve as serve_cluster

@@ -35,6 +35,9 @@ def split_points(arguments: SplitPointsArguments) -> int:
     Use the cluster of an earlier crawl to divide the next one. Blocks are weighted by their number of lines, so
     the shards get about the same size. No CDX file is read. It writes the same two files as cdxmill
     sample.
+
+    Examples:
+        cdxmill split-points --from-cluster cluster -s 4 -o next-splits.txt
     """
     from cdxmill.commands.split_points import points_of_cluster
     from cdxmill.inputs.split_files import check_splits_absent, write_splits

@@ -49,7 +49,7 @@ class VerifyArguments(RunArguments):
         Option(
             "--archives",
             metavar="LOCATION",
-            help="Read the record of every line. The archives are in this directory, at this URL prefix, or"
+            help="Read the record of every line. The archives are in this directory or WACZ, at this URL prefix, or"
             " listed in this path index (a text file; each line: file name, tab, path or URL).",
         ),
     ] = None
@@ -104,6 +104,10 @@ def verify(arguments: VerifyArguments) -> int:
     detected. Without it, corrupt blocks, wrong offsets and a wrong order are detected, but missing shards or
     blocks may not be: nothing proves that the cluster is complete. Errors are reported on stderr, one per
     line. With --against CDX the cluster must contain exactly the lines of these files.
+
+    Examples:
+        cdxmill verify cluster
+        cdxmill verify cluster --against cdx/
     """
     from cdxmill.commands.verify import verify as verify_cluster
     from cdxmill.running.failures import Failures

@@ -35,13 +35,24 @@ def zipnum(arguments: ZipnumArguments) -> int:
 
     If CLUSTER is already the cluster of these files, nothing is done. If it is another cluster, --replace builds
     the new one beside it and switches at the end.
+
+    Examples:
+        cdxmill zipnum -o cluster cdx/
+        cdxmill zipnum -o cluster-4 --splits splits.txt cdx/
+        zcat cdx/*.gz | cdxmill zipnum -o cluster-1 -s 1 -
     """
+    from cdxmill.commands.next_step import next_lookup
     from cdxmill.commands.zipnum import build_cluster
     from cdxmill.inputs.cdx_files import find_cdx_files
+    from cdxmill.inputs.pipes import open_pipes
     from cdxmill.running.failures import Failures
 
     failures = Failures()
     options = arguments.zipnum_options(convert=arguments.convert)
-    summary = build_cluster(find_cdx_files(arguments.cdx, failures), arguments.output, options, failures)
-    print_summary(f"{arguments.output}: {summary}", quiet=arguments.quiet)
+    with open_pipes(failures, quiet=arguments.quiet) as pipes:
+        paths = find_cdx_files(arguments.cdx, failures, pipes)
+        summary = build_cluster(paths, arguments.output, options, failures)
+    if not arguments.quiet:
+        next_step = next_lookup(str(arguments.output)) if summary.new else ""
+        print_summary(f"{arguments.output}: {summary}\n{next_step}".rstrip("\n"), quiet=False)
     return FAILED if failures.count else OK

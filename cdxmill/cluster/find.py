@@ -43,7 +43,7 @@ class Folder:
 
 def index_files(cluster: str) -> list[str]:
     """The paths or URLs at which the index of a cluster may be, best first. `cluster` may be an index file."""
-    if _is_index_file(cluster):
+    if is_index_file(cluster):
         return [cluster]
     names = (*INDEXES, f"{COLLECTION_INDEXES}/{INDEX}")
     return [join(cluster, name) for name in names]
@@ -76,7 +76,7 @@ def find_folder(cluster: str) -> tuple[Folder, str | None]:
 
     A folder without cluster files may be a collection, which has them in `indexes`.
     """
-    if _is_index_file(cluster):
+    if is_index_file(cluster):
         path, _, name = cluster.rpartition("/")
         folder = Folder(path or ("/" if cluster.startswith("/") else "."))
         return folder, name if folder.has(name) else None
@@ -102,7 +102,8 @@ def location_names(index: str | None) -> list[str]:
     return list(dict.fromkeys([LOCATIONS, *own]))
 
 
-def _is_index_file(path: str) -> bool:
+def is_index_file(path: str) -> bool:
+    """Whether a path or URL is that of the index of a cluster, by its ending."""
     if not path.endswith(_INDEX_ENDINGS):
         return False
     found = None if is_remote(path) else status(path)

@@ -34,7 +34,6 @@ from cdxmill.cluster.switch import (
     old_folder,
     repair,
     switch,
-    sync_folder,
 )
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.path_index import ARCHIVES
@@ -42,7 +41,7 @@ from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS, read_splits
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, hold
-from cdxmill.storage.local import stopping, write_atomic
+from cdxmill.storage.local import stopping, sync_folder, write_atomic
 
 _NUMBERED = re.compile(r"(?:part-(\d{5,})|cdx-(\d{5,})\.gz)")
 _SHARDS = "shards.json"
@@ -66,7 +65,8 @@ class Output:
         """Note, before the first shard is written, that shards with numbers below `shards` are this run's."""
         with write_atomic(self.work / WORK / _SHARDS) as file:
             file.write(str(shards).encode())
-        sync_folder(self.work)
+        with stopping(self.work):
+            sync_folder(self.work)
 
     def clear(self) -> None:
         """Delete the shards of an unfinished run with other inputs or options."""

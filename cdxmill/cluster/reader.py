@@ -21,6 +21,7 @@ from cdxmill.formats.zipnum_index import (
     number_of,
     parse_locations,
 )
+from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
 from cdxmill.storage.choose import PathOrUrl, exists, is_remote, join, open_ranges, read_bytes, status
 from cdxmill.storage.entry import Entry
@@ -93,6 +94,10 @@ class ClusterReader:
             data = read_at(offset, size)
             self._open.add(shard, OpenShard(path, read_at, files.pop_all()))
             return data
+
+    def blocks(self) -> BlockReader:
+        """A reader of blocks."""
+        return BlockReader(self.read)
 
     def check_unchanged(self) -> None:
         """Raise InputError if a local cluster was replaced since it was opened: its shards are others now."""
@@ -212,9 +217,7 @@ def damage_as_input_error(cluster: str) -> Iterator[None]:
     try:
         yield
     except DamagedCluster as error:
-        raise CorruptError(
-            cluster, str(error), "check it with cdxmill verify, or build the cluster again"
-        ) from None
+        raise CorruptError(cluster, str(error), error.hint) from None
 
 
 def _open_shard(path: str) -> AbstractContextManager[Callable[[int, int], bytes]]:

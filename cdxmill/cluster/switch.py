@@ -27,7 +27,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_index import MANIFEST
 from cdxmill.running.lock import LOCK
-from cdxmill.storage.local import stopping
+from cdxmill.storage.local import stopping, sync_folder
 
 MARK = ".replaces"
 _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
@@ -125,16 +125,6 @@ def _exchanged(one: Path, other: Path) -> bool:
     if number in _NO_EXCHANGE:
         return False
     raise OSError(number, os.strerror(number), str(other))
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _merge(old: Path, folder: Path) -> list[str]:

@@ -11,12 +11,14 @@ from typing import NamedTuple
 from cdxmill.cluster.output import Output, open_output
 from cdxmill.commands.index import IndexSummary, check_archives, index_to_folder
 from cdxmill.commands.index_one import IndexOptions
+from cdxmill.commands.next_step import next_commands
 from cdxmill.commands.zipnum import (
     Beside,
     ClusterSummary,
     ZipnumOptions,
     check_inputs,
     summary_of,
+    with_shards,
     write_cluster,
 )
 from cdxmill.errors import InputError
@@ -52,11 +54,7 @@ class BuildSummary(NamedTuple):
             f"{folder}: {self.cluster}",
             f"done in {human_seconds(self.seconds)}, {rate} of archives per second",
         ]
-        if self.cluster.lines:
-            lines.append(
-                f"next: cdxmill lookup {folder} 'http://example.com/*', or show its pages: cdxmill serve {folder}"
-            )
-        return "\n".join(lines)
+        return "\n".join(filter(None, (*lines, next_commands(str(folder)))))
 
 
 def build(
@@ -124,11 +122,13 @@ def _zipnum(
     if not made:
         raise InputError(str(folder), "no archive can be read, so no cluster was written")
     inventory = take_inventory([str(cdx / name) for name in made], flavours=True)
+    by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES)]
     archives = _path_index(names, failures)
     beside = Beside([*files, ARCHIVES] if archives else files, archives)
-    return write_cluster(inventory, output, folder, run, options, failures, beside)
+    summary = write_cluster(inventory, output, folder, run, options, failures, beside)
+    return summary._replace(by_size=by_size)
 
 
 def _path_index(names: Mapping[Input, str], failures: Failures) -> bytes:

@@ -1,4 +1,4 @@
-"""index: archives -> one CDX file each, or one sorted stream."""
+"""index: archives -> one CDX file each, or one sorted file or stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.commands.index_one import IndexOptions, IndexResult, IndexTask, index_one, with_header
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.inputs.existing_outputs import Rule, plan_outputs
 from cdxmill.inputs.failure_list import forget
 from cdxmill.inputs.named import Input
@@ -25,14 +26,17 @@ from cdxmill.running.quantities import count, human_bytes
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.merge_runs import merge_runs
 from cdxmill.stages.lines.sorted_runs import Run
+from cdxmill.stages.lines.write_lines import write_gzip_lines
 from cdxmill.storage.choose import (
     PathOrUrl,
+    check_absent,
     check_libraries,
     check_writable,
     is_remote,
     join,
     local_path,
     total_size,
+    write_atomic,
 )
 from cdxmill.storage.local import sync_folders
 from cdxmill.storage.scratch import Scratch
@@ -48,7 +52,7 @@ class IndexSummary(NamedTuple):
     kept_as: str = "up to date"
 
     def report(self, failures: Failures, output: str) -> str:
-        """Return the closing lines of an index in `output`: a path, a URL, or - for stdout."""
+        """Return the closing lines of an index in the folder `output`, a path or URL; "" if it is one file or stream."""
         kept = f", {self.kept} {self.kept_as}" if self.kept else ""
         what = f"{count(self.captures, 'capture')} of {count(self.files, 'archive')}"
         lines = [f"{what} ({human_bytes(self.bytes)}){kept}"]
@@ -60,7 +64,7 @@ class IndexSummary(NamedTuple):
 
 
 def _listed_in(output: str) -> str:
-    if output == "-":
+    if not output:
         return ""
     if is_remote(output):
         return f", listed in {join(output, f'_...{BESIDE}')} beside each output"
@@ -134,6 +138,40 @@ def index_to_stream(
     archives: Sequence[Input], out: IO[bytes], options: IndexOptions, failures: Failures
 ) -> IndexSummary:
     """Index all archives to one sorted stream of lines. Raises UsageError if there are none."""
+    with _index_together(archives, options, failures) as (summary, lists):
+        for lines in lists:
+            out.write(text_of(lines))
+    return summary
+
+
+def index_to_file(
+    archives: Sequence[Input], path: str, options: IndexOptions, failures: Failures
+) -> IndexSummary:
+    """Index all archives to one sorted file at a path or URL. It is gzipped if its name ends in `.gz`.
+
+    Raises UsageError if there are no archives, or if the file exists and `options` do not replace it. Raises
+    InputError if there are failures and no line: then no file is written.
+    """
+    check_writable(path)
+    if options.existing is not Rule.REPLACE:
+        check_absent(path)
+    with _index_together(archives, options, failures) as (summary, lists):
+        if failures.count and not summary.captures:
+            raise InputError(path, "was not written, because no archive gave a line")
+        with write_atomic(path) as file:
+            if path.lower().endswith(".gz"):
+                write_gzip_lines(lists, file, Compressor())
+            else:
+                for lines in lists:
+                    file.write(text_of(lines))
+    return summary
+
+
+@contextmanager
+def _index_together(
+    archives: Sequence[Input], options: IndexOptions, failures: Failures
+) -> Iterator[tuple[IndexSummary, Iterator[list[bytes]]]]:
+    """Index all archives. Yields the summary, and their lines: sorted, distinct, after the header of their format."""
     check_archives(archives)
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
         tasks = [
@@ -143,9 +181,7 @@ def index_to_stream(
         summary, runs = _run(tasks, options, failures)
         scratch = Scratch(Path(folder))
         merged = merge_runs(runs, scratch.create, scratch.reader)
-        for lines in with_header(options.line_format, merged):
-            out.write(text_of(lines))
-    return summary
+        yield summary, with_header(options.line_format, merged)
 
 
 def _run(

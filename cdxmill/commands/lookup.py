@@ -1,15 +1,15 @@
-"""lookup: a query -> the lines of a cluster, as pywb's CDX server would answer it."""
+"""lookup: a query -> the lines of a cluster or CDX file, as pywb's CDX server would answer it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.answer_line import Format, line_format
 from cdxmill.search.many import Answer, Lists, answer_many
-from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+from cdxmill.search.open import open_searched
+from cdxmill.search.query import PreparedQuery, Query
 from cdxmill.search.sources import Source, answers_of
 from cdxmill.storage.choose import PathOrUrl
 
@@ -22,7 +22,7 @@ def lookup(
     query: Query = Query(),  # noqa: B008 - it is frozen
     skip: Skip | None = None,
 ) -> Iterator[bytes]:
-    """The lines of `url` in a cluster, without line ends.
+    """The lines of `url` in a cluster or CDX file, without line ends.
 
     Raises UsageError if the query is invalid or no cluster exists there. Raises InputError if the cluster cannot
     be read or is corrupt. The answer is never silently incomplete. If a line cannot be parsed, `skip` is called and
@@ -30,8 +30,8 @@ def lookup(
     """
     prepared = PreparedQuery(query, skip)
     keys = prepared.keys(url)
-    with open_cluster(cluster, query.shard_rule) as reader:
-        for lines in prepared.answer(OpenCluster.of(reader), keys):
+    with open_searched(cluster, query.shard_rule, keys) as opened:
+        for lines in prepared.answer(opened, keys):
             yield from lines
 
 
@@ -46,8 +46,8 @@ def lookup_many(
     Raises UsageError and InputError like `lookup`.
     """
     prepared = PreparedQuery(query, skip)
-    with open_cluster(cluster, query.shard_rule) as reader:
-        yield from answer_many(OpenCluster.of(reader), prepared, urls)
+    with open_searched(cluster, query.shard_rule) as opened:
+        yield from answer_many(opened, prepared, urls)
 
 
 def lookup_in_sources(

@@ -146,7 +146,7 @@ def _note_unreadable(path_index: str) -> None:
     if unreadable:
         say(
             f"{path_index}: note: pywb cannot read {count(unreadable, 'archive')} of it (in a WACZ, in HDFS, or"
-            " compressed with Zstandard); these pages will be missing"
+            " compressed with Zstandard); their pages will be missing; unpack each WACZ, and build the cluster from the files"
         )
 
 

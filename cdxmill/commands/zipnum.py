@@ -10,7 +10,7 @@ command, started again, continues from them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from cdxmill.inputs.sampling import (
     sample_tasks,
     splits_of,
 )
+from cdxmill.inputs.shard_count import shards_by_size
 from cdxmill.inputs.sort_tasks import SortResult, SortTask, sort_group
 from cdxmill.inputs.sorting import share_of_runs
 from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, take_inventory
@@ -45,9 +46,12 @@ from cdxmill.version import __version__
 
 @dataclass(frozen=True, kw_only=True)
 class ZipnumOptions:
-    """How a cluster is built. If `points` is None, `shards` - 1 of them are found by sampling."""
+    """How a cluster is built. If `points` is None, `shards` - 1 of them are found by sampling.
 
-    shards: int
+    If `shards` is 0, the size of the CDX files decides (see `shards_by_size`).
+    """
+
+    shards: int = 0
     points: tuple[bytes, ...] | None = None
     block_lines: int = BLOCK_LINES
     compressor: Compressor = field(default_factory=Compressor)
@@ -77,7 +81,10 @@ class Beside(NamedTuple):
 
 
 class ClusterSummary(NamedTuple):
-    """What is in a finished cluster. It is not `new` if an earlier run with the same inputs and options wrote it."""
+    """What is in a finished cluster. It is not `new` if an earlier run with the same inputs and options wrote it.
+
+    With `by_size`, the size of the CDX files decided the number of shards.
+    """
 
     shards: int
     lines: int
@@ -85,13 +92,15 @@ class ClusterSummary(NamedTuple):
     duplicates: int
     bytes: int
     new: bool = True
+    by_size: bool = False
 
     def __str__(self) -> str:
         """Return one line."""
         lines = f"{count(self.lines, 'line')} in {count(self.blocks, 'block')}"
         removed = f"{count(self.duplicates, 'duplicate line')} removed"
         unchanged = "" if self.new else "; unchanged, because it has these inputs already"
-        return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.bytes)}, {removed}{unchanged}"
+        shards = f"{count(self.shards, 'shard')}{' (by size)' if self.by_size else ''}"
+        return f"{lines}, {shards}, {human_bytes(self.bytes)}, {removed}{unchanged}"
 
 
 def build_cluster(
@@ -105,14 +114,20 @@ def build_cluster(
     if not paths:
         raise UsageError("no CDX files found; check the paths")
     inventory = take_inventory(paths, flavours=True)
+    by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     run = run_of(inventory, options)
     with open_output(folder, run, options.replace, failures, options.points) as output:
         if output.finished is not None:
-            return summary_of(output.finished)
+            return summary_of(output.finished)._replace(by_size=by_size)
         summary = write_cluster(inventory, output, folder, run, options, failures)
         output.finish()
-    return summary
+    return summary._replace(by_size=by_size)
+
+
+def with_shards(options: ZipnumOptions, inventory: Inventory) -> ZipnumOptions:
+    """The options with a number of shards: the one that was given, or else the one that suits the files."""
+    return options if options.shards else replace(options, shards=shards_by_size(inventory.sources))
 
 
 def run_of(inventory: Inventory, options: ZipnumOptions) -> str:

@@ -14,6 +14,7 @@ from cachetools import LRUCache
 from cdxmill.errors import AbsentError, InputError, UsageError
 from cdxmill.formats.path_index import find_places
 from cdxmill.formats.record_location import RecordLocation
+from cdxmill.inputs.wacz import locator_in_wacz
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.storage.choose import (
@@ -25,7 +26,9 @@ from cdxmill.storage.choose import (
     open_ranges,
     read_bytes,
     scheme_of,
+    stored_in,
 )
+from cdxmill.storage.wacz import is_wacz
 
 _LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
@@ -51,7 +54,7 @@ class _OpenArchives(LRUCache[str, _OpenArchive]):
 class ArchiveStore:
     """Finds archives by their file names, and reads records from them.
 
-    `path` is a directory, a URL prefix or a path index. Without it, file names are paths below the current directory.
+    `path` is a directory, a URL prefix, a WACZ or a path index. Without it, file names are paths below the current directory.
     Index lines are content: they lead only to archives below `path`, or listed in it (SECURITY.md). `allowed` takes
     a place in the path index and returns it, changed if need be; it raises InputError for a place that is refused.
     """
@@ -158,11 +161,13 @@ def _locator(path: str | None) -> Callable[[str], list[str]]:
     """A function from the file name of a line to paths or URLs."""
     if path is None:
         return lambda filename: [_below("", filename)]
+    if is_wacz(path) and (is_remote(path) or Path(local_path(path)).is_file()):
+        return locator_in_wacz(path)
     is_list = _LIST.search(path) if is_remote(path) else Path(local_path(path)).is_file()
     if is_list:
         return _PathIndex(path).locations
-    if not is_remote(path) and not Path(local_path(path)).is_dir():
-        raise UsageError(f"{path}: neither a directory of archives nor a path index")
+    if not is_remote(path) and not Path(local_path(path)).is_dir() and stored_in(path) == path:
+        raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
     return lambda filename: [_below(path, filename)]
 
 

@@ -14,13 +14,15 @@ from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, check_name, without_host
+from cdxmill.inputs.pipes import Pipes
+from cdxmill.inputs.wacz import open_wacz_files
 from cdxmill.running.failures import Failures
 from cdxmill.storage.choose import is_remote, read_bytes
 
 _ARCHIVES = Wanted(
     "archives",
-    re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$", re.I),
-    "in directories, cdxmill searches for .warc, .arc, .wat and .wet files, also with .gz or .zst",
+    re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$|\.wacz$", re.I),
+    "in directories, cdxmill searches for .warc, .arc, .wat and .wet files, also with .gz or .zst, and for .wacz files",
 )
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -33,26 +35,32 @@ class Manifest(NamedTuple):
 
 
 def find_archives(
-    named: list[str], manifest: Manifest | None, dir_root: str | None, failures: Failures
+    named: list[str],
+    manifest: Manifest | None,
+    dir_root: str | None,
+    failures: Failures,
+    pipes: Pipes | None = None,
 ) -> list[Input]:
     """The archives that the user named, in order.
 
     A folder stands for all files below it that have the name of an archive. File names in index lines
     are relative to `dir_root`. Without it, a file that was named has its base name, a file of a folder
-    its path below the folder, and an entry of the manifest is used as written.
+    its path below the folder, and an entry of the manifest is used as written. A WACZ stands for the archives in it
+    (see `open_wacz_files`). With `pipes`, a pipe may be named, too.
     Inputs that cannot be listed are reported to `failures`, and what was skipped in folders. Raises UsageError
     if there is no archive or the manifest cannot be read, InputError if nothing could be listed.
     """
-    search = Search(_ARCHIVES, failures)
+    search = Search(_ARCHIVES, failures, pipes)
     for name in named:
         search.add(name)
     if manifest is not None:
         _add_listed(search, manifest)
+    open_wacz_files(search, named, _ARCHIVES.pattern)
     found = search.finish(named if manifest is None else [*named, manifest.path])
     if dir_root is not None:
         found = [
             entry
-            if SCHEME.match(entry.path)
+            if SCHEME.match(entry.path) or (pipes is not None and pipes.has(entry.path))
             else entry._replace(filename=os.path.relpath(entry.path, dir_root))
             for entry in found
         ]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from cdxmill.errors import InputError
 from cdxmill.formats.gzip_member import MAGIC
 from cdxmill.inputs.named import Search, Wanted
+from cdxmill.inputs.pipes import Pipes
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
 from cdxmill.stages.inflate import MemberError
@@ -31,13 +32,13 @@ _CDX = Wanted(
 )
 
 
-def find_cdx_files(named: list[str], failures: Failures) -> list[str]:
+def find_cdx_files(named: list[str], failures: Failures, pipes: Pipes | None = None) -> list[str]:
     """The CDX files that the user named: files, globs, and folders with `*.cdx`, `*.cdxj`, also `.gz`.
 
-    Also as s3 and hdfs URLs; an http URL is one file. Inputs that cannot be listed are reported to `failures`, and
+    Also as s3 and hdfs URLs; an http URL is one file. With `pipes`, also pipes and - for standard input. Inputs that cannot be listed are reported to `failures`, and
     what was skipped in folders. Raises UsageError if there is no file, InputError if nothing could be listed.
     """
-    search = Search(_CDX, failures)
+    search = Search(_CDX, failures, pipes)
     for name in named:
         search.add(name)
     return [entry.path for entry in search.finish(named)]

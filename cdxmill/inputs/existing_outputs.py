@@ -42,7 +42,7 @@ class _State(Enum):
     OLDER = "was made from an earlier state of {archive}"
     OTHER_SETTINGS = "was made with other options"
     OTHER_ARCHIVE = "was made from another archive than {archive}"
-    UNKNOWN = f"is not listed in {OUTPUTS}"
+    UNKNOWN = f"was changed, or is not listed in {OUTPUTS}"
 
 
 _KEPT = {

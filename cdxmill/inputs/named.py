@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
+from cdxmill.inputs.pipes import Pipes, filename_of
 from cdxmill.inputs.skipped import Skipped
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.choose import exists, is_listed, is_remote, join, local_path, scheme_of
@@ -31,6 +32,16 @@ class Input(NamedTuple):
     label: str
     name: str = ""
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether a manifest lists it. Its label has the line of the manifest then."""
+        return self.label != self.path
+
+
+def named_input(path: str, filename: str) -> Input:
+    """An input that the user named, or that is in a folder. Its output is named as the file is named in index lines."""
+    return Input(path, filename, path, filename)
+
 
 class Wanted(NamedTuple):
     """What is searched in folders: its name in messages, the names that its files have, and advice if there is none."""
@@ -41,10 +52,13 @@ class Wanted(NamedTuple):
 
 
 class Search:
-    """A search for the files that the user named. Use `add` for each input, then `finish` once."""
+    """A search for the files that the user named. Use `add` for each input, then `finish` once.
 
-    def __init__(self, wanted: Wanted, failures: Failures) -> None:
-        self._wanted, self._failures = wanted, failures
+    With `pipes`, inputs may be pipes, and their copies are taken.
+    """
+
+    def __init__(self, wanted: Wanted, failures: Failures, pipes: Pipes | None = None) -> None:
+        self._wanted, self._failures, self._pipes = wanted, failures, pipes
         self._skipped = Skipped()
         self._empty: list[str] = []
         self._errors: list[InputError] = []
@@ -55,7 +69,10 @@ class Search:
         before = len(self.inputs) + len(self._errors)
         try:
             check_name(named)
-            if is_listed(named):
+            copy = self._pipes and self._pipes.copy_of(named)
+            if copy:
+                self.inputs.append(Input(copy, filename_of(named), named, filename_of(named)))
+            elif is_listed(named):
                 self._add_listed(named)
             else:
                 self._add_local(named)
@@ -67,6 +84,10 @@ class Search:
     def fail(self, error: InputError) -> None:
         """Note an input that cannot be read or listed, to be reported."""
         self._errors.append(error)
+
+    def skip(self, folder: str, path: str) -> None:
+        """Count a file of a folder that is skipped."""
+        self._skipped.add_file(folder, path)
 
     def finish(self, named: Sequence[str]) -> list[Input]:
         """The files of all inputs, which are `named`. Reports what was skipped, and inputs that have no file.
@@ -97,18 +118,18 @@ class Search:
         elif is_glob(named) and not scheme_of(named) and not os.path.lexists(path):
             self._take(list_like(path), None, path)
         else:
-            self.inputs.append(Input(named, posixpath.basename(without_host(named)), named))
+            self.inputs.append(named_input(named, posixpath.basename(without_host(named))))
 
     def _add_listed(self, url: str) -> None:
         """A URL whose folders can be listed. If its name is that of a wanted file, it is taken for a file."""
         if is_glob(url) and not exists(url):
             self._take(files_like(url), None, url)
         elif self._wanted.pattern.search(url):
-            self.inputs.append(Input(url, posixpath.basename(url), url))
+            self.inputs.append(named_input(url, posixpath.basename(url)))
         else:
             listing = files_below(url)
             if not listing.files and not url.endswith("/"):
-                self.inputs.append(Input(url, posixpath.basename(url), url))
+                self.inputs.append(named_input(url, posixpath.basename(url)))
             self._take(listing, url)
 
     def _take(self, found: Listing, folder: str | None, pattern: str = "") -> None:
@@ -128,7 +149,7 @@ class Search:
             self._skipped.add(folder or pattern, "link to a file that is taken already")
         start = 0 if folder is None else len(join(folder, ""))
         for path in sorted(names):
-            self.inputs.append(Input(path, path[start:] if start else posixpath.basename(path), path))
+            self.inputs.append(named_input(path, path[start:] if start else posixpath.basename(path)))
 
     def _wanted_of(self, paths: Iterable[str], folder: str) -> list[str]:
         taken = []

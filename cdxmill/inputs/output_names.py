@@ -10,13 +10,15 @@ from collections.abc import Sequence
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, without_host
-from cdxmill.storage.choose import is_remote, local_path
+from cdxmill.inputs.pipes import NO_NAME
+from cdxmill.storage.choose import is_remote, local_path, status
 
 _OUTPUT_NAMES = (
     (re.compile(r"\.warc\.(wat|wet)\.gz$"), r".\1.cdx.gz"),
     (re.compile(r"(\.w?arc)?\.gz$"), ".cdx.gz"),
     (re.compile(r"$"), ".cdx.gz"),
 )
+_ONE_FILE = re.compile(r"[^/]\.cdxj?(\.gz)?$", re.I)
 _READABLE = 150
 """Bytes of an archive's base name that are kept in a name of `unique_names`. A name has at most 255 bytes."""
 
@@ -34,6 +36,14 @@ def output_name(path: str) -> str:
     raise AssertionError("the last pattern matches every path")
 
 
+def is_one_file(output: str) -> bool:
+    """Whether the output of `index` is one CDX file. A directory may have such a name, too. Raises InputError."""
+    if not _ONE_FILE.search(output):
+        return False
+    found = status(output) if not is_remote(output) else None
+    return found is None or not found.is_folder
+
+
 def below(path: str) -> str:
     """A path or URL as a path below some folder.
 
@@ -49,18 +59,33 @@ def below(path: str) -> str:
 
 
 def output_names(archives: Sequence[Input]) -> dict[Input, str]:
-    """The name of the output of each archive. Raises UsageError if two have the same name."""
-    names: dict[Input, str] = {}
+    """The name of the output of each archive. Raises UsageError if two have the same name.
+
+    An archive that the user named has its base name, one of a folder its path below the folder, and one of a manifest
+    its path as it is listed. If that gives one name twice, the archives that no manifest lists have their paths below
+    the folder that contains all of them.
+    """
+    if any(archive.name == NO_NAME for archive in archives):
+        raise UsageError("an archive from a pipe has no name for its output; use -o NAME.cdxj.gz, or -o -")
+    names = {archive: output_name(archive.name or archive.path) for archive in archives}
+    paths = {identity(archive.path) for archive in archives}
+    if len(paths) < len(archives) or len(set(names.values())) < len(archives):
+        names |= _longer_names([archive for archive in names if not archive.is_listed])
     owners: dict[str, Input] = {}
     for archive in archives:
-        name = output_name(archive.name or archive.path)
-        if name in owners:
+        owner = owners.setdefault(names[archive], archive)
+        if owner is not archive:
             raise UsageError(
-                f"{owners[name].path} and {archive.path} would get the same output name {name};"
-                " use two output directories, or -o -"
+                f"{owner.path} and {archive.path} would get the same output name {names[archive]};"
+                " use two output directories, or one output file (-o NAME.cdxj.gz)"
             )
-        owners[name], names[archive] = archive, name
     return names
+
+
+def _longer_names(archives: Sequence[Input]) -> dict[Input, str]:
+    paths = {archive: below(identity(archive.path)) for archive in archives}
+    parent = os.path.commonpath([posixpath.dirname(path) for path in paths.values()]) if paths else ""
+    return {archive: output_name(posixpath.relpath(path, parent or ".")) for archive, path in paths.items()}
 
 
 def identity(path: str) -> str:

@@ -44,7 +44,7 @@ class Skipped:
         return bool(self._kinds)
 
     def __str__(self) -> str:
-        """Return `5 files skipped: 3 .wacz, 2 .txt`."""
+        """Return `5 files skipped: 3 .har, 2 .txt`."""
         kinds = sorted(self._kinds.items(), key=lambda item: (-item[1], item[0]))
         shown = [f"{number} {kind}" for kind, number in kinds[:_SHOWN]]
         rest = sum(number for _, number in kinds[_SHOWN:])
@@ -56,8 +56,8 @@ class Skipped:
 def kind_of(path: str) -> str:
     """The kind of a file that is skipped.
 
-    >>> [kind_of(name) for name in ("a.wacz", "x/a.b.warc.bz2", "README", ".x", "cdx-00000.gz", "a.TXT")]
-    ['.wacz', '.warc.bz2', 'without ending', 'without ending', 'shard of a cluster', '.txt']
+    >>> [kind_of(name) for name in ("a.har", "x/a.b.warc.bz2", "README", ".x", "cdx-00000.gz", "a.TXT")]
+    ['.har', '.warc.bz2', 'without ending', 'without ending', 'shard of a cluster', '.txt']
     """
     name = posixpath.basename(path)
     if _SHARD.fullmatch(name):

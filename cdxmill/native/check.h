@@ -5,28 +5,7 @@
 
 #include <stdint.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
 #include "text.h"
-
-/* The first LF or NUL from `at`, `stop` if there is none. */
-static const byte *lf_or_nul(const byte *at, const byte *stop)
-{
-#ifdef __SSE2__
-    const __m128i lf = _mm_set1_epi8('\n'), nul = _mm_setzero_si128();
-    for (; stop - at >= 16; at += 16) {
-        __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-        int found = _mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(bytes, lf), _mm_cmpeq_epi8(bytes, nul)));
-        if (found)
-            return at + __builtin_ctz(found);
-    }
-#endif
-    while (at < stop && *at != '\n' && *at)
-        at++;
-    return at;
-}
 
 /* Whether the rest of a line, after `<key> <digits> `, is `{...}`. */
 static int is_cdxj(const byte *at, const byte *end)
@@ -85,7 +64,9 @@ static PyObject *odd_line(PyObject *Py_UNUSED(module), PyObject *const *args, Py
     if (start < 0 || start > end || end > (Py_ssize_t)SIZE(text))
         return PyErr_Format(PyExc_ValueError, "not a range of the text");
     const byte *at = text.at + start, *stop = text.at + end, *next;
-    for (; (next = lf_or_nul(at, stop)) < stop && *next; at = next + 1, lines++) {
+    const byte *nul = memchr(at, 0, (size_t)(stop - at));
+    stop = nul ? nul : stop;
+    for (; at < stop && (next = memchr(at, '\n', (size_t)(stop - at))); at = next + 1, lines++) {
         Text line = {at, next > at && next[-1] == '\r' ? next - 1 : next};
         if (!is_valid_line(line, fields))
             break;

@@ -1,27 +1,27 @@
-"""A page of a cluster that is shown to the user as an example."""
+"""A page of a cluster or CDX file that is shown to the user as an example."""
 
 from __future__ import annotations
 
 from itertools import islice
 
-from cdxmill.cluster.reader import open_cluster
 from cdxmill.formats.capture_fields import stored_fields
 from cdxmill.formats.lookup_query import KeyRange
-from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+from cdxmill.search.open import open_searched
+from cdxmill.search.query import PreparedQuery, Query
 
 _MOST = 3000
 """Lines that are looked at."""
 
 
-def example_page(cluster: str) -> str | None:
-    """The shortest URL of an HTML page among the first lines of a cluster; without one, the first URL, or None.
+def example_page(path: str) -> str | None:
+    """The shortest URL of an HTML page among the first lines; without one, the first URL of the web, or None.
 
-    Raises UsageError if there is no cluster, InputError if it cannot be read.
+    Raises UsageError if there is no cluster or CDX file, InputError if it cannot be read.
     """
     pages: list[str] = []
     others: list[str] = []
-    with open_cluster(cluster) as reader:
-        lists = PreparedQuery(Query()).answer(OpenCluster.of(reader), KeyRange(b"", b"\xff"))
+    with open_searched(path) as opened:
+        lists = PreparedQuery(Query()).answer(opened, KeyRange(b"", b"\xff"))
         for line in islice((line for lines in lists for line in lines), _MOST):
             fields = stored_fields(line)
             url = str(fields.get("url", ""))

@@ -4,11 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Protocol
 
-from cdxmill.cluster.reader import ClusterReader
 from cdxmill.errors import UsageError
 from cdxmill.formats.capture_fields import ALSO, FIELDS, stored_fields
 from cdxmill.stages.zipnum.find_lines import BlockReader, wanted_blocks
+from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
+
+
+class Searched(Protocol):
+    """What a query needs of an open cluster or CDX file."""
+
+    @property
+    def cluster(self) -> str:
+        """The name in messages."""
+
+    @property
+    def index(self) -> SecondaryIndex:
+        """The blocks."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether each read costs a request, so that neighboring blocks are better read together."""
+
+    def read(self, shard: bytes, offset: int, size: int, /) -> bytes:
+        """Bytes of a shard."""
+
+    def blocks(self) -> BlockReader:
+        """A reader of blocks."""
+
+    def block_lines(self) -> int | None:
+        """Lines of a full block; None if that is not known, 0 if there is no such number."""
+
 
 CRAWL = "crawl"
 """The field that says from which crawl a line is."""
@@ -23,7 +50,7 @@ def unknown_fields(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in (*FIELDS, CRAWL) and name not in ALSO)
 
 
-def check_fields(names: Iterable[str], reader: ClusterReader, low: bytes, high: bytes) -> None:
+def check_fields(names: Iterable[str], reader: Searched, low: bytes, high: bytes) -> None:
     """Raise UsageError if one of `names` is in no line of the first blocks of the cluster and of a key range.
 
     Other tools write fields of their own, so an unknown name may be right.
@@ -42,9 +69,9 @@ def check_fields(names: Iterable[str], reader: ClusterReader, low: bytes, high: 
             )
 
 
-def _first_lines(reader: ClusterReader, low: bytes, high: bytes) -> Iterator[bytes]:
+def _first_lines(reader: Searched, low: bytes, high: bytes) -> Iterator[bytes]:
     """The lines of two blocks of the cluster, and of two of the range, the first of which may end before it."""
-    blocks = BlockReader(reader.read)
+    blocks = reader.blocks()
     for first, last in ((b"", b"\xff"), (low, high)):
         for block in islice(wanted_blocks(reader.index, first, last), 2):
             yield from blocks.text_of(block, b"").between(b"", b"\xff")[0]

@@ -15,14 +15,14 @@ from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
 from cdxmill.cluster.locations import Rule
-from cdxmill.cluster.reader import ClusterReader, damage_as_input_error
+from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.answer_line import OUTPUTS, header, line_format
 from cdxmill.formats.capture_fields import ALSO
 from cdxmill.formats.line_filter import parse_filter
 from cdxmill.formats.lookup_query import KeyRange, key_range, narrowed, time_range
 from cdxmill.formats.zipnum_index import BlockRef
-from cdxmill.search.field_names import check_fields, unknown_fields
+from cdxmill.search.field_names import Searched, check_fields, unknown_fields
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.zipnum.find_lines import (
     BlockReader,
@@ -73,19 +73,19 @@ class Query:
 
 @dataclass(frozen=True)
 class OpenCluster:
-    """A cluster that is open for many queries.
+    """A cluster or CDX file that is open for many queries.
 
     `blocks` reads its blocks. With `join`, neighboring blocks are read in one request.
     """
 
-    reader: ClusterReader
+    reader: Searched
     blocks: BlockReader
     join: bool
 
     @classmethod
-    def of(cls, reader: ClusterReader) -> OpenCluster:
+    def of(cls, reader: Searched) -> OpenCluster:
         """The cluster of `reader`. Blocks are joined if each read costs a network request."""
-        return cls(reader, BlockReader(reader.read), reader.is_remote)
+        return cls(reader, reader.blocks(), reader.is_remote)
 
 
 class PreparedQuery:

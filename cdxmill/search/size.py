@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from cdxmill.cluster.reader import ClusterReader
 from cdxmill.errors import UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.formats.zipnum_index import number_of
+from cdxmill.search.field_names import Searched
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.zipnum.find_lines import find_lines, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
@@ -65,7 +65,7 @@ def _count_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> int:
 
 
 def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> Estimate:
-    """The number of lines in a key range. No block is read.
+    """The number of lines in a key range. No block is read, but the lines of a CDX file are counted.
 
     The block before the range may reach into it, and the last block may reach beyond it. Each counts as half a
     block. All blocks between count whole. The bounds hold if all blocks are full but the last one of each shard.
@@ -74,6 +74,9 @@ def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> E
     blocks = list(wanted_blocks(cluster.reader.index, low, high))
     if not blocks:
         return Estimate(0, 0, 0, 0)
+    if cluster.reader.block_lines() == 0:
+        lines = prepared.count(cluster, keys)
+        return Estimate(lines, lines, lines, len(blocks))
     full = _full_block(cluster.reader)
     begun = sum(block.key >= low for block in blocks)
     whole = [block.shard == following.shard for block, following in pairwise(blocks) if block.key >= low]
@@ -84,6 +87,6 @@ def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> E
     return Estimate(max(least, middle), least, len(blocks) * full.lines, len(blocks))
 
 
-def _full_block(reader: ClusterReader) -> _FullBlock:
+def _full_block(reader: Searched) -> _FullBlock:
     recorded = reader.block_lines()
     return _FullBlock(recorded, True) if recorded else _FullBlock(_USUAL_LINES, False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,10 +13,10 @@ from typing import NamedTuple, Protocol
 
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_folder
 from cdxmill.cluster.crawls import archives_of_crawls, crawls_like, index_of_crawl, is_crawl
-from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.search.many import Answer, answer_many
+from cdxmill.search.open import is_cdx_file, open_searched
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
@@ -30,7 +29,6 @@ from cdxmill.storage.local import spooled
 STDIN = "-"
 EVERYTHING = "*"
 """The query for all lines of a file or of standard input."""
-_LINES = re.compile(r"\.(?:cdxj?)(?:\.gz)?\Z")
 _BATCH = 1000
 _ALL = KeyRange(b"", b"\xff")
 
@@ -60,12 +58,12 @@ class Source(NamedTuple):
     @property
     def has_lines(self) -> bool:
         """Whether it is a file with lines, or standard input, and not a cluster."""
-        return self.name == STDIN or bool(_LINES.search(self.name))
+        return not self.crawl and (self.name == STDIN or is_cdx_file(self.name))
 
 
 def is_one_cluster(text: str) -> bool:
-    """Whether `text` is the path or URL of one cluster: no name of a crawl, no file with lines, not several."""
-    return _names(text) == [text] and not (_is_crawl(text) or text == STDIN or _LINES.search(text))
+    """Whether `text` is the path or URL of one cluster or file: no name of a crawl, not several, not -."""
+    return _names(text) == [text] and not (_is_crawl(text) or text == STDIN)
 
 
 def _names(text: str) -> list[str]:
@@ -94,7 +92,7 @@ def find_sources(text: str, archives: str | None) -> list[Source]:
 def _source(name: str, archives: str | None) -> Source:
     if name == STDIN:
         return Source(name, ArchivePlaces(archives))
-    if _LINES.search(name):
+    if is_cdx_file(name):
         if not exists(name):
             raise UsageError(f"{name}: does not exist; name a cluster, a .cdxj file or -")
         return Source(name, ArchivePlaces(archives))
@@ -113,19 +111,15 @@ def state_of(source: Source) -> Entry | None:
 @contextmanager
 def open_source(source: Source) -> Iterator[Searched]:
     """Open a source. Raises UsageError and InputError as `open_cluster`, also inside the `with`."""
-    if not source.has_lines:
-        with open_cluster(source.cluster) as reader:
-            yield _Cluster(OpenCluster.of(reader))
-        return
     with ExitStack() as files:
-        if source.name != STDIN:
-            yield _LineFile(source.name, files.enter_context(open_ranges(source.name)))
-            return
-        file = files.enter_context(spooled())  # several queries read it several times
-        while piece := sys.stdin.buffer.read(1 << 20):
-            file.write(piece)
-        file.flush()
-        yield _LineFile("stdin", lambda offset, size: os.pread(file.fileno(), size, offset))
+        if source.name == STDIN:
+            file = files.enter_context(spooled())  # several queries read it several times
+            while piece := sys.stdin.buffer.read(1 << 20):
+                file.write(piece)
+            file.flush()
+            yield _LineFile("stdin", lambda offset, size: os.pread(file.fileno(), size, offset))
+        else:
+            yield _Cluster(source, files.enter_context(open_searched(source.cluster)))
 
 
 def answers_of(sources: Sequence[Source], prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
@@ -165,14 +159,20 @@ def _batched(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
 
 
 class _Cluster:
-    def __init__(self, cluster: OpenCluster) -> None:
-        self._cluster = cluster
+    """A cluster or a CDX file. All lines of a file can be asked for."""
+
+    def __init__(self, source: Source, opened: OpenCluster) -> None:
+        self._source, self._opened = source, opened
 
     def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
-        """The answers of the cluster."""
-        if EVERYTHING in urls:
+        """The answers of the cluster or file."""
+        if EVERYTHING not in urls:
+            yield from answer_many(self._opened, prepared, urls)
+            return
+        if not self._source.has_lines:
             raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
-        yield from answer_many(self._cluster, prepared, urls)
+        with open_ranges(self._source.name) as read_at:
+            yield from _LineFile(self._source.name, read_at).answers(prepared, urls)
 
 
 class _LineFile:

@@ -5,7 +5,7 @@
     s3://, s3a://            s3         by boto3, the extra `s3`
     hdfs://                  hdfs       by WebHDFS over urllib3
 
-A storage is imported when it is first used, so local files need no network library.
+A path that leads into a WACZ, such as x.wacz/archive/data.warc.gz, is read there by `wacz`. A storage is imported when it is first used, so local files need no network library.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import IO, Protocol, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage import local
+from cdxmill.formats.zip_directory import Member
+from cdxmill.storage import local, wacz
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.places import Reach
 
@@ -44,15 +45,7 @@ PathOrUrl = str | Path
 """A path, or a URL."""
 
 
-class _Reads(Protocol):
-    """The functions of a storage that can read."""
-
-    def open_ranges(self, path: str, /) -> AbstractContextManager[Callable[[int, int], bytes]]: ...
-    def file_size(self, path: str, /) -> int: ...
-    def status(self, path: str, /) -> Entry | None: ...
-
-
-class _Writes(_Reads, Protocol):
+class _Writes(wacz.Reads, Protocol):
     """The functions of a storage that can also write."""
 
     def write_atomic(self, path: str, /) -> AbstractContextManager[IO[bytes]]: ...
@@ -81,6 +74,17 @@ def read_bytes(path: PathOrUrl) -> bytes:
                     str(path), f"has more than {SMALL >> 20} MiB, where a small file is expected"
                 )
     return bytes(data)
+
+
+def files_in_wacz(path: str) -> dict[str, Member]:
+    """The files of the WACZ at a path or URL, by name. Raises as `open_ranges` does."""
+    return wacz.files_in(*_reads_file(path))
+
+
+def stored_in(path: str) -> str:
+    """The path or URL of the file that has the bytes: the WACZ, if `path` leads into one."""
+    place = wacz.place_of(path if is_remote(path) else local_path(path))
+    return path if place is None else place.wacz
 
 
 def pieces(read_at: Callable[[int, int], bytes], size: int = 4 << 20) -> Iterator[bytes]:
@@ -306,8 +310,14 @@ def local_path(path: str) -> str:
     return os.fsdecode(b"/" + unquote_to_bytes(os.fsencode(rest)))
 
 
-def _reads(path: str) -> tuple[_Reads, str]:
+def _reads(path: str) -> tuple[wacz.Reads, str]:
     """The storage that reads a path or URL, and the name to use with it."""
+    storage, name = _reads_file(path)
+    place = wacz.place_of(name)
+    return (storage, name) if place is None else (wacz.WaczFiles(storage, place), name)
+
+
+def _reads_file(path: str) -> tuple[wacz.Reads, str]:
     if scheme_of(path) in HTTP:
         from cdxmill.storage import http
 

@@ -30,6 +30,7 @@ _LONGEST = 255
 _ERRORS = {
     errno.ENOENT: (AbsentError, "check the path"),
     errno.EACCES: (RefusedError, "check the access rights"),
+    errno.ESPIPE: (InputError, "save it to a file"),
     errno.EISDIR: (InputError, "name a file, or a directory with archives"),
 }
 

@@ -53,6 +53,11 @@ def reach_of(url: str) -> Reach:
     return url.reach if isinstance(url, LedUrl) else Reach.ANYWHERE
 
 
+def led_as(url: str, part: str) -> str:
+    """A URL that is made from `url`, with the same reach."""
+    return LedUrl(part, url.reach) if isinstance(url, LedUrl) else part
+
+
 def is_internal(address: str) -> bool:
     """Whether an IP address is not a public one: loopback, link-local, private, reserved.
 

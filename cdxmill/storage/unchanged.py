@@ -9,7 +9,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
-from cdxmill.storage.choose import is_remote, local_path, open_ranges
+from cdxmill.storage.choose import is_remote, local_path, open_ranges, stored_in
 
 
 class _Identity(NamedTuple):
@@ -36,7 +36,7 @@ def _identity(path: str) -> _Identity | None:
     if is_remote(path):
         return None
     try:
-        found = os.stat(local_path(path))  # noqa: PTH116 - a path with a NUL is a ValueError here, too
+        found = os.stat(local_path(stored_in(path)))  # noqa: PTH116 - a path with a NUL is a ValueError here, too
     except (OSError, ValueError):
         return None
     return (

@@ -110,7 +110,7 @@ def test_a_path_without_archives_is_wrong_usage(
 ) -> None:
     done = run_cdxmill("verify", "-q", of_archives, "--archives", of_archives.parent / path)
     assert done.returncode == 2
-    assert b"neither a directory of archives nor a path index" in done.stderr
+    assert b"neither a directory of archives, nor a WACZ, nor a path index" in done.stderr
 
 
 @pytest.mark.parametrize("options", [["--sample", "3"], ["--convert"], ["--sample", "0", "--archives", "."]])

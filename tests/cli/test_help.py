@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import click
+import subprocess
+import sys
+from pathlib import Path
 
+import click
+import pytest
+
+from cdxmill.cli.command import METAVARS, HelpCommand
+from cdxmill.cli.main import main
 from tests.docs.cli_reference import commands, options
+
+COMMAND = Path(sys.executable).with_name("cdxmill")
 
 
 def test_every_command_and_option_has_a_help_text() -> None:
@@ -38,3 +47,43 @@ def test_required_options_come_first_and_quiet_comes_last() -> None:
         assert required == sorted(required, reverse=True), name
         names = [parameter.name for parameter in command.params]
         assert "quiet" not in names or names[-1] == "quiet", name
+
+
+def test_the_same_kind_of_value_has_the_same_name_in_all_commands() -> None:
+    unknown = [
+        f"{name} {parameter.opts} {parameter.metavar}"
+        for name, parameter in options()
+        if not (isinstance(parameter, click.Option) and parameter.is_flag)
+        and parameter.metavar not in METAVARS
+    ]
+    assert unknown == []
+
+
+def test_the_examples_of_all_commands_run_in_their_order(tmp_path: Path, pywb_warcs: Path) -> None:
+    (tmp_path / "warcs").mkdir()
+    for name in ("dupes.warc.gz", "iana.warc.gz"):
+        (tmp_path / "warcs" / name).symlink_to(pywb_warcs / name)
+    for name, command in commands().items():
+        if name == "cdxmill":
+            continue
+        assert isinstance(command, HelpCommand)
+        assert command.examples, f"{name} has no example"
+        for line in command.examples:
+            assert len(line) < 79, line
+            assert name in line
+            if line == "cdxmill serve crawl":  # runs until it is stopped: tests/serving
+                continue
+            line = line.replace("cdxmill ", f"{COMMAND} ")
+            done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, check=False)
+            assert done.returncode in (0, 141), (line, done.stderr)
+            assert b"lookup" not in name.encode() or done.stdout, line
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("lokup", "lookup"), ("idx", "index"), ("zip", "zipnum")])
+def test_a_mistyped_command_gets_the_one_that_was_meant(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([typed, "x"]) == 2
+    assert f"did you mean {meant}?" in capsys.readouterr().err
+    assert main(["xxxxxxxx"]) == 2
+    assert "did you mean" not in capsys.readouterr().err

@@ -296,7 +296,7 @@ def test_only_the_record_is_requested_from_an_archive_over_http(made: Path) -> N
         (["absent", "http://a.com/"], "absent"),
         (
             ["C", "http://example.com/page", "--archives", "absent"],
-            "neither a directory of archives nor a path index",
+            "neither a directory of archives, nor a WACZ, nor a path index",
         ),
         (["d.warc.gz", "--offset", "-1"], "--offset"),
     ],

@@ -53,9 +53,9 @@ def index_in_hdfs(hadoop: Hadoop, cdxmill: Run, archives: Path) -> None:
     done = cdxmill(*index, check=False)
     assert done.returncode == 1
     assert b"3 skipped" in done.stderr
-    listed = hadoop.run("hadoop", "fs", "-ls", "-C", "/cdx/kept/below").stdout.split()
+    listed = hadoop.run("hadoop", "fs", "-ls", "-C", "/cdx/below").stdout.split()
     names = ("_cut.cdx.gz.failures", "cut.cdx.gz", "example.cdx.gz", "example2.cdx.gz", "iana.cdx.gz")
-    assert listed == [f"/cdx/kept/below/{name}".encode() for name in names]
+    assert listed == [f"/cdx/below/{name}".encode() for name in names]
 
 
 def test_archives_in_hdfs_become_a_cluster_in_hdfs(
@@ -65,7 +65,7 @@ def test_archives_in_hdfs_become_a_cluster_in_hdfs(
     here, built = tmp_path / "here", tmp_path / "built"
     cdxmill("index", "-q", "-o", here / "cdx", archives, check=False)
     cdxmill("zipnum", "-q", "-s", "3", "-o", here / "C", here / "cdx")
-    cdxmill("zipnum", "-q", "-s", "3", "-o", built, "hdfs:///cdx/*/below/*.cdx.gz")
+    cdxmill("zipnum", "-q", "-s", "3", "-o", built, "hdfs:///cdx/below/*.cdx.gz")
     own = ("cluster.loc", ".finished.json")  # have the places and the inputs of their run
     files = {path.name: path.read_bytes() for path in (here / "C").iterdir() if path.name not in own}
     assert {path.name: path.read_bytes() for path in built.iterdir() if path.name not in own} == files
@@ -79,7 +79,7 @@ def test_archives_in_hdfs_become_a_cluster_in_hdfs(
     wanted = cdxmill("lookup", here / "C", PAGES).stdout
     assert wanted
     assert cdxmill("lookup", target, PAGES).stdout == wanted
-    verified = cdxmill("verify", target, "--against", "hdfs:///cdx/*/below/*.cdx.gz")
+    verified = cdxmill("verify", target, "--against", "hdfs:///cdx/below/*.cdx.gz")
     assert verified.stderr.endswith(b"every byte was checked, lines compared with the inputs\n")
     hadoop.run("hadoop", "fs", "-rm", f"{target}/cdx-00001.gz")
     assert f"{target}/cdx-00001.gz: ".encode() in cdxmill("verify", "-q", target, check=False).stderr

@@ -69,22 +69,22 @@ def test_the_name_of_an_index_depends_on_the_path_alone(path: str, name: str) ->
 def test_a_folder_gives_its_archives_and_nothing_else(folder: Path, run_cdxmill: RunCdxmill) -> None:
     done = run_cdxmill("index", "-o", "out", "in", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert made(folder / "out") == {"in/a.cdx.gz", "in/deep/b.cdx.gz"}
+    assert made(folder / "out") == {"a.cdx.gz", "deep/b.cdx.gz"}, "the paths below the folder"
 
 
 @pytest.mark.parametrize("pattern", ["in/**/*.warc.gz", "in/*/*.warc.gz", "in/[ab].warc.gz"])
 def test_a_glob_gives_the_files_that_it_fits(pattern: str, folder: Path, run_cdxmill: RunCdxmill) -> None:
     done = run_cdxmill("index", "-o", "out", pattern, cwd=folder)
     assert done.returncode == 0, done.stderr
-    fitting = {"in/**/*.warc.gz": {"in/a.cdx.gz", "in/deep/b.cdx.gz"}, "in/*/*.warc.gz": {"in/deep/b.cdx.gz"}}
-    assert made(folder / "out") == fitting.get(pattern, {"in/a.cdx.gz"})
+    fitting = {"in/**/*.warc.gz": {"a.cdx.gz", "b.cdx.gz"}, "in/*/*.warc.gz": {"b.cdx.gz"}}
+    assert made(folder / "out") == fitting.get(pattern, {"a.cdx.gz"})
 
 
 def test_a_file_whose_name_is_a_glob_is_that_file(folder: Path, run_cdxmill: RunCdxmill) -> None:
     shutil.move(folder / "in/a.warc.gz", folder / "in/[a].warc.gz")
     done = run_cdxmill("index", "-o", "out", "in/[a].warc.gz", cwd=folder)
     assert done.returncode == 0, done.stderr
-    assert made(folder / "out") == {"in/[a].cdx.gz"}
+    assert made(folder / "out") == {"[a].cdx.gz"}
 
 
 @pytest.mark.parametrize("kind", ["plain", "gzip", "stdin", "gzip on stdin", "dos"])
@@ -150,6 +150,20 @@ def test_file_names_in_lines_are_what_a_person_would_look_for(folder: Path, run_
         assert filenames(run_cdxmill("index", "-o", "-", *args, cwd=folder).stdout) == {name}
 
 
+def test_absolute_paths_are_not_built_again_below_the_output(folder: Path, run_cdxmill: RunCdxmill) -> None:
+    run_cdxmill("index", "-o", "out", folder / "in/a.warc.gz", folder / "in/deep", cwd=folder)
+    assert made(folder / "out") == {"a.cdx.gz", "b.cdx.gz"}
+
+
+def test_archives_with_one_base_name_have_their_paths_below_their_common_folder(
+    folder: Path, run_cdxmill: RunCdxmill
+) -> None:
+    shutil.copyfile(folder / "in/a.warc.gz", folder / "in/deep/a.warc.gz")
+    done = run_cdxmill("index", "-o", "out", folder / "in/a.warc.gz", "in/deep/a.warc.gz", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert made(folder / "out") == {"a.cdx.gz", "deep/a.cdx.gz"}
+
+
 @pytest.mark.parametrize(
     "inputs", [("in/a.warc.gz", "in/a.arc.gz"), ("in/a.warc.gz", "./in/../in/a.warc.gz"), ("in", "in/deep")]
 )
@@ -168,7 +182,7 @@ def test_finished_indexes_are_skipped_on_request_unless_they_are_old_or_failed(
     folder: Path, run_cdxmill: RunCdxmill
 ) -> None:
     call = ["index", "-o", "out", "--skip-existing", "in"]
-    good, bad = folder / "out/in/a.cdx.gz", folder / "out/in/bad.cdx.gz"
+    good, bad = folder / "out/a.cdx.gz", folder / "out/bad.cdx.gz"
     (folder / "in/bad.warc.gz").write_bytes((folder / "in/a.warc.gz").read_bytes()[:-20])
     assert run_cdxmill(*call, cwd=folder).returncode == 1
     first = {path: path.stat().st_mtime_ns for path in (good, bad)}
@@ -231,7 +245,6 @@ def test_every_index_is_sorted_with_its_header_first(
         ("index -q -o in/notes.txt/out in/a.warc.gz", 3),
         ("build -q -o in/notes.txt -s 2 in", 2),
         ("zipnum -q -o in/notes.txt -s 2 in/deep/a.cdx.gz", 2),
-        ("build -o out in", 2),
         ("build -o out -s 2", 2),
         ("lookup", 2),
         ("lookup in", 2),

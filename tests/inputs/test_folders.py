@@ -18,6 +18,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.archives import Manifest, find_archives
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.running.failures import Failures
+from cdxmill.storage.choose import stored_in
 
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill
@@ -47,13 +48,13 @@ def found(*named: str) -> tuple[list[str], list[str]]:
 
 
 def test_a_folder_reports_what_it_skips_by_kind(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    for name in ("a.wacz", "b.WACZ", "deep/c.wacz", "notes.txt", "x.warc.bz2", "README", "y.warc.gz.open"):
+    for name in ("a.har", "b.HAR", "deep/c.har", "notes.txt", "x.warc.bz2", "README", "y.warc.gz.open"):
         (folder / "in" / name).parent.mkdir(exist_ok=True)
         (folder / "in" / name).write_bytes(b"x")
     done = run_cdxmill("index", "-q", "-o", "out", "in", cwd=folder)
     assert done.returncode == 0
     assert done.stderr.decode() == (
-        "in: note: 7 files skipped: 3 .wacz, 1 .gz.open, 1 .txt, 1 .warc.bz2, 1 without ending\n"
+        "in: note: 7 files skipped: 3 .har, 1 .gz.open, 1 .txt, 1 .warc.bz2, 1 without ending\n"
     )
 
 
@@ -75,13 +76,13 @@ def test_a_folder_without_archives_stops_before_anything_is_written(
     command: list[str], folder: Path, run_cdxmill: RunCdxmill
 ) -> None:
     (folder / "wacz").mkdir()
-    (folder / "wacz/a.wacz").write_bytes(b"PK")
+    (folder / "wacz/a.har").write_bytes(b"PK")
     (folder / "empty").mkdir()
     for named, what in (
-        (["wacz"], "wacz (1 file skipped: 1 .wacz)"),
+        (["wacz"], "wacz (1 file skipped: 1 .har)"),
         (["empty"], "empty"),
         (["*.absent"], "*.absent"),
-        (["empty", "wacz", "*.x", "empty"], "empty, wacz, *.x and 1 more (1 file skipped: 1 .wacz)"),
+        (["empty", "wacz", "*.x", "empty"], "empty, wacz, *.x and 1 more (1 file skipped: 1 .har)"),
         (["--manifest", "list"], "list"),
     ):
         (folder / "list").write_text("# nothing\n\n \t \n")
@@ -130,7 +131,7 @@ def test_links_to_folders_are_followed_and_circles_end(folder: Path, run_cdxmill
     done = run_cdxmill("index", "-q", "-o", "out", "in", cwd=folder)
     assert done.returncode == 0
     made = {str(path.relative_to(folder / "out")) for path in (folder / "out").rglob("*.cdx.gz")}
-    assert made == {"in/a.cdx.gz", "in/also/c.cdx.gz", "in/disk/b.cdx.gz"}
+    assert made == {"a.cdx.gz", "also/c.cdx.gz", "disk/b.cdx.gz"}
     assert b"links to a directory that was searched already" in done.stderr or (
         b"link to a directory that was searched already" in done.stderr
     )
@@ -255,7 +256,7 @@ def test_odd_names_are_indexed_from_a_folder(folder: Path, run_cdxmill: RunCdxmi
     assert len(names) == len(ODD) + 1
     done = run_cdxmill("index", "-q", "-o", "out", "odd", cwd=folder)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert len(list((folder / "out/odd").iterdir())) == len(ODD) + 1
+    assert len(list((folder / "out").glob("*.cdx.gz"))) == len(ODD) + 1
     done = run_cdxmill("zipnum", "-q", "-s", "1", "-o", "C", "out", cwd=folder)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -322,14 +323,21 @@ def test_every_file_of_the_samples_is_accounted_for(
     failures = Failures()
     named = [str(samples)]
     taken = (
-        find_archives(named, None, None, failures) if kind == "archives" else find_cdx_files(named, failures)
+        [archive.path for archive in find_archives(named, None, None, failures)]
+        if kind == "archives"
+        else find_cdx_files(named, failures)
     )
-    (note,) = capfd.readouterr().err.splitlines()
+    *failed, note = capfd.readouterr().err.splitlines()
+    assert (
+        len(failed) == failures.count == (2 if kind == "archives" else 0)
+    )  # no zip, and a WACZ without WARCs
+    files = set(map(stored_in, taken))
+    waczs = files - set(taken)
     total, kinds = re.findall(r": note: (\d+) files skipped: (.*)", note)[0]
     numbers = [int(number) for number in re.findall(r"(\d+) [^,]+", kinds)]
     assert sum(numbers) == int(total)
-    assert len(taken) + int(total) == len(everything)
-    assert failures.count == 0
+    assert len(files) + len(failed) + int(total) == len(everything)
+    assert len(waczs) == (sum(path.suffix == ".wacz" for path in everything) - 2) * (kind == "archives")
 
 
 def test_a_file_url_of_a_folder_is_that_folder(folder: Path) -> None:

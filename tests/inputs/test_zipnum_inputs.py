@@ -98,7 +98,6 @@ def test_split_files_that_do_not_fit_are_refused(
 @pytest.mark.parametrize(
     "call",
     [
-        "zipnum -o OUT CDX",
         "zipnum -o OUT -s 0 CDX",
         "zipnum -o OUT -s two CDX",
         "zipnum -o OUT -s 2 --numlines 0 CDX",

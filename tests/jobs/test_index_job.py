@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob
+from tests.material.wacz_files import make_wacz
 
 
 @pytest.fixture(scope="module")
@@ -250,3 +251,23 @@ def test_a_manifest_without_archives_is_wrong_usage(crawl: Path, capfd: pytest.C
     assert launched() == 2
     assert "no archives found" in capfd.readouterr().err
     assert not Path("out").exists()
+
+
+def test_a_wacz_in_a_manifest_stands_for_its_archives(
+    run_cdxmill: RunCdxmill, run_job: RunJob, pywb_warcs: Path, tmp_path: Path
+) -> None:
+    data = {
+        f"archive/{name}": (pywb_warcs / name).read_bytes() for name in ("example.warc.gz", "iana.warc.gz")
+    }
+    (tmp_path / "x.wacz").write_bytes(make_wacz(data))
+    (tmp_path / "list").write_text("x.wacz\n")
+    ours = run_cdxmill("index", "-q", "-o", "a", "--manifest", "list", cwd=tmp_path)
+    done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "b", "list", cwd=tmp_path)
+    assert (ours.returncode, done.returncode) == (0, 0), done.stderr
+    for name in ("example.cdx.gz", "iana.cdx.gz"):
+        expected = (tmp_path / "a/x.wacz/archive" / name).read_bytes()
+        assert (tmp_path / "b/x.wacz/archive" / name).read_bytes() == expected
+    (tmp_path / "x.wacz").write_bytes(b"PK")
+    done = run_job("indexwarcsjob", "inline", "--cdx_bucket", "c", "list", cwd=tmp_path)
+    assert done.returncode != 0
+    assert b"list:1" in done.stderr or b"x.wacz: is truncated" in done.stderr

@@ -60,11 +60,11 @@ def lz4(sources: Sources) -> Case:
 
 
 @row("zip")
-def wacz(sources: Sources) -> Case:
+def zipped(sources: Sources) -> Case:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr("archive/data.warc.gz", b"".join(sources.warc.members()))
-    return _foreign("a.wacz", file.getvalue())
+    return _foreign("a.zip", file.getvalue())
 
 
 @row("empty-file")

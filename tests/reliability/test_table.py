@@ -12,14 +12,15 @@ import pytest
 
 from cdxmill.cli.main import main
 
-from . import cases_files, cases_gzip, cases_plain, cases_tolerated, cases_zst
+from ..material.wacz_files import read_range
+from . import cases_files, cases_gzip, cases_plain, cases_tolerated, cases_wacz, cases_zst
 from .cases import BUILDERS, Case, Sources
 from .read_back import name_in
 from .sources import Source
 from .table import Row, read_table
 
 ROWS = read_table(Path(__file__).resolve().parents[2] / "docs/reliability.md")
-MODULES = (cases_files, cases_gzip, cases_plain, cases_tolerated, cases_zst)
+MODULES = (cases_files, cases_gzip, cases_plain, cases_tolerated, cases_wacz, cases_zst)
 
 NOBODY = 65534
 
@@ -96,6 +97,6 @@ def _names(out: bytes, folder: Path, case: Case) -> list[str]:
     for line in out.decode().splitlines():
         fields = json.loads(line.split(" ", 2)[2])
         begin = int(fields["offset"])
-        data = (folder / fields["filename"]).read_bytes()[begin : begin + int(fields["length"])]
+        data = read_range(folder / fields["filename"], begin, int(fields["length"]))
         found.append(name_in(data, case.dictionary))
     return found

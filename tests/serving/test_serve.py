@@ -210,7 +210,10 @@ def test_the_configuration_is_written_but_never_overwritten(
         (["s3://bucket/C"], "cdxmill publish --index-only s3://bucket/C DIRECTORY"),
         (["absent"], "absent: not a ZipNum cluster"),
         (["C"], "C: has no archives.tsv; use --archives LOCATION"),
-        (["C", "--archives", "absent"], "absent: neither a directory of archives nor a path index"),
+        (
+            ["C", "--archives", "absent"],
+            "absent: neither a directory of archives, nor a WACZ, nor a path index",
+        ),
         (["C", "--replace"], "--replace needs --config-only"),
         (["C", "--archives", ".", "--config-only", "C/cluster.idx"], "C/cluster.idx: is not a directory"),
     ],

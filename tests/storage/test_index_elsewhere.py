@@ -81,8 +81,8 @@ def test_a_damaged_archive_has_its_failures_beside_its_output_until_it_is_whole(
     assert main(call) == 1
     assert f"listed in {elsewhere}/_....failures beside each output" in capfd.readouterr().err
     listed = content_of(elsewhere)
-    output = f"{cut}".lstrip("/").replace(".warc.gz", ".cdx.gz")
-    missing = f"{absent}".lstrip("/").replace(".warc.gz", ".cdx.gz")
+    output = f"{cut.relative_to(archives)}".replace(".warc.gz", ".cdx.gz")
+    missing = absent.name.replace(".warc.gz", ".cdx.gz")
     assert listed[failures_beside(output)] == (
         f"{cut}\t1864\tthe file is truncated inside a gzip member\tfetch the file again\n".encode()
     )

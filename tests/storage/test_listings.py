@@ -143,29 +143,29 @@ def test_a_listing_has_many_pages(bucket: Any) -> None:
 
 
 def test_a_folder_of_s3_reports_what_it_skips(bucket: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    put(bucket, "in/a.warc.gz", "in/b.wacz", "in/c/_temporary/0/d.warc.gz", "in/e.cdx.gz")
+    put(bucket, "in/a.warc.gz", "in/b.har", "in/c/_temporary/0/d.warc.gz", "in/e.cdx.gz")
     assert archives(f"s3://{BUCKET}/in") == ([f"s3://{BUCKET}/in/a.warc.gz"], [])
     failures = Failures()
     assert find_cdx_files([f"s3://{BUCKET}/in"], failures) == [f"s3://{BUCKET}/in/e.cdx.gz"]
     assert capfd.readouterr().err == (
-        f"s3://{BUCKET}/in: note: 3 files skipped: 1 .wacz, 1 .warc.gz, 1 in _temporary\n"
+        f"s3://{BUCKET}/in: note: 3 files skipped: 1 .har, 1 .warc.gz, 1 in _temporary\n"
     )
 
 
 def test_a_folder_of_s3_without_archives(bucket: Any) -> None:
-    put(bucket, "in/a.warc.gz", "wacz/b.wacz")
+    put(bucket, "in/a.warc.gz", "har/b.har")
     with pytest.raises(
-        UsageError, match=r"no archives found in s3://listings/wacz \(1 file skipped: 1 .wacz\)"
+        UsageError, match=r"no archives found in s3://listings/har \(1 file skipped: 1 .har\)"
     ):
-        archives(f"s3://{BUCKET}/wacz")
+        archives(f"s3://{BUCKET}/har")
     with pytest.raises(UsageError, match=r"no archives found in s3://listings/absent/;"):
         archives(f"s3://{BUCKET}/absent/")
     with pytest.raises(UsageError, match=r"no archives found in s3://listings/\*\.x;"):
         archives(f"s3://{BUCKET}/*.x")
-    found, failures = archives(f"s3://{BUCKET}/in", f"s3://{BUCKET}/wacz", f"s3://{BUCKET}/*.x")
+    found, failures = archives(f"s3://{BUCKET}/in", f"s3://{BUCKET}/har", f"s3://{BUCKET}/*.x")
     assert len(found) == 1
     assert [failure.split(";")[0] for failure in failures] == [
-        f"s3://{BUCKET}/wacz: no archives found",
+        f"s3://{BUCKET}/har: no archives found",
         f"s3://{BUCKET}/*.x: no file matches",
     ]
 
@@ -203,14 +203,14 @@ def test_names_of_hdfs_round_trip(node: NameNode) -> None:
 
 
 def test_a_folder_of_hdfs_reports_what_it_skips(node: NameNode, capfd: pytest.CaptureFixture[str]) -> None:
-    for name in ("a.warc.gz", "b.wacz", "_temporary/0/c.warc.gz", "deep/d.arc.gz"):
+    for name in ("a.warc.gz", "b.har", "_temporary/0/c.warc.gz", "deep/d.arc.gz"):
         node.put(f"/in/{name}", b"x")
     failures = Failures()
     assert [archive.path for archive in find_archives(["hdfs:///in"], None, None, failures)] == [
         "hdfs:///in/a.warc.gz",
         "hdfs:///in/deep/d.arc.gz",
     ]
-    assert capfd.readouterr().err == "hdfs:///in: note: 2 files skipped: 1 .wacz, 1 in _temporary\n"
+    assert capfd.readouterr().err == "hdfs:///in: note: 2 files skipped: 1 .har, 1 in _temporary\n"
 
 
 def test_a_folder_of_hdfs_that_cannot_be_listed_is_one_failure(node: NameNode) -> None:

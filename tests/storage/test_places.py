@@ -109,6 +109,8 @@ def test_a_redirect_does_not_leave_tls() -> None:
 
 def test_a_url_keeps_its_reach_on_its_way(server: RangeServer, file: Served) -> None:
     url = LedUrl(server.url + A, Reach.PUBLIC)
+    with pytest.raises(InputError, match="internal address"):
+        status(LedUrl(f"{server.url}/x.wacz/archive/a.warc.gz", Reach.PUBLIC))
     assert pickle.loads(pickle.dumps(url)) == url == server.url + A
     for led in (url, str(url), pickle.loads(pickle.dumps(url))):
         for ask in (read_all, status, exists):

@@ -20,7 +20,7 @@ _FOREIGN = {
     b"BZh": ("bzip2", _UNPACK),
     b"\xfd7zXZ": ("xz", _UNPACK),
     b"\x04\x22\x4d\x18": ("lz4", _UNPACK),
-    b"PK\x03\x04": ("zip", "unpack it and index its files (a WACZ has its WARC files under archive/)"),
+    b"PK\x03\x04": ("zip", "unpack it and index its files, or, if it is a WACZ, let its name end in .wacz"),
 }
 
 

@@ -5,7 +5,7 @@ With `join`, neighboring blocks of a shard are read together. This saves request
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from cdxmill.formats.zipnum_index import BlockRef
 from cdxmill.stages.zipnum.block_text import BlockText, ReadShard, check_length
@@ -32,15 +32,15 @@ _GROUP = 32
 class BlockReader:
     """Opens blocks. The last one stays open for the next search."""
 
-    def __init__(self, read: ReadShard) -> None:
-        self._read = read
+    def __init__(self, read: ReadShard, text: Callable[[BlockRef, ReadShard], BlockText] = BlockText) -> None:
+        self._read, self._text = read, text
         self._last: BlockText | None = None
 
     def text_of(self, block: BlockRef, low: bytes, read: ReadShard | None = None) -> BlockText:
         """The text of a block, for lines >= `low`. `read` replaces the reader's own function."""
         last = self._last
         if last is None or last.block != block or not last.can_answer(low):
-            last = self._last = BlockText(block, read or self._read)
+            last = self._last = self._text(block, read or self._read)
         return last
 
     def read_all(self, run: list[BlockRef], low: bytes) -> Iterator[BlockText]:

@@ -26,12 +26,21 @@ _HELD = 4 << 20
 class DamagedCluster(ValueError):
     """A block or the index of a cluster is corrupt."""
 
+    hint = "check it with cdxmill verify, or build the cluster again"
 
-class _Start(NamedTuple):
+
+class Start(NamedTuple):
     """The first line that begins in a page: its offset and key. Without one, the end of the file and `_BEYOND`."""
 
     offset: int
     key: bytes
+
+
+class _Page(NamedTuple):
+    """The number of a page, and the offset of the first line that begins in it."""
+
+    number: int
+    offset: int
 
 
 class _Head(NamedTuple):
@@ -43,14 +52,22 @@ class _Head(NamedTuple):
     end: int
 
 
-class SecondaryIndex:
-    """An index of `size` bytes. `read_at` reads one page at a time."""
+def _key(line: bytes) -> bytes:
+    key = line[: line.find(b"\t")]
+    return key.replace(b"\x08\2", b"\t").replace(b"\x08\1", b"\x08") if b"\x08" in key else key
 
-    def __init__(self, read_at: ReadAt, size: int, page: int = LOCAL_PAGE) -> None:
+
+class SecondaryIndex:
+    """An index of `size` bytes. `read_at` reads one page at a time, `key` is the key of a line."""
+
+    def __init__(
+        self, read_at: ReadAt, size: int, page: int = LOCAL_PAGE, key: Callable[[bytes], bytes] = _key
+    ) -> None:
         self._read_at, self._size, self._page = read_at, size, page
         self.check_last: Callable[[NumberedBlock], None] = lambda _: None
         """Called with the last block of the index when `blocks` reaches it. Raises DamagedCluster if it is not the last."""
-        self._starts: dict[int, _Start] = {}
+        self._key = key
+        self._starts: dict[int, Start] = {}
         self._heads: dict[int, _Head] = {}
 
     def blocks(self, low: bytes) -> Iterator[BlockRef]:
@@ -67,15 +84,15 @@ class SecondaryIndex:
 
     def lines(self, low: bytes) -> Iterator[bytes]:
         """The lines from the last one whose key is < `low`, or from the first line if no key is."""
-        head = self._head(self._find_page(low))
+        head = self._head(self._find_page(low).offset)
         while head.end < self._size and (not head.keys or head.keys[-1] < low):
             # the next line may be >= `low`, so the last one is kept
             head = self._read_head(head.end, b"".join(line + b"\n" for line in head.lines[-1:]) + head.rest)
         yield from head.lines[max(bisect_left(head.keys, low) - 1, 0) :]
         yield from self._from(head.end, head.rest)
 
-    def _find_page(self, low: bytes) -> int:
-        """The offset of the first line of the page where the search for `low` starts."""
+    def _find_page(self, low: bytes) -> _Page:
+        """The page where the search for `low` starts."""
         pages = max(1, -(-self._size // self._page))
         left, right = 0, pages  # the first key of page `left` is < `low`, or `left` is 0
         while right - left > 1:
@@ -84,7 +101,7 @@ class SecondaryIndex:
                 left = middle
             else:
                 right = middle
-        return self._start(left, left, right).offset
+        return _Page(left, self._start(left, left, right).offset)
 
     def _head(self, pos: int) -> _Head:
         """The lines from `pos` to the end of its page. They are kept for the next search."""
@@ -102,7 +119,7 @@ class SecondaryIndex:
         *lines, rest = (before + data).split(b"\n")
         if rest and end >= self._size:
             raise _truncated(rest)
-        keys = list(map(_key, lines))
+        keys = list(map(self._key, lines))
         if keys != sorted(keys):
             raise DamagedCluster(f"the index is not sorted after {_shown(keys[0])}")
         return _Head(lines, keys, rest, end)
@@ -111,7 +128,7 @@ class SecondaryIndex:
         """Check the order of the first line and the lines of the last page, with two reads. Raises DamagedCluster."""
         last = max(0, -(-self._size // self._page) - 1)
         keys = [self._start(0, 0, last).key]
-        keys += map(_key, self._from(self._start(last, 0, last).offset, b""))
+        keys += map(self._key, self._from(self._start(last, 0, last).offset, b""))
         if keys != sorted(keys):
             raise DamagedCluster(
                 f"the index is not sorted: its last lines sort before its first line, {_shown(keys[0])}"
@@ -147,7 +164,7 @@ class SecondaryIndex:
             raise DamagedCluster("the index is truncated: it became shorter while cdxmill read it")
         return data
 
-    def _start(self, page: int, left: int, right: int) -> _Start:
+    def _start(self, page: int, left: int, right: int) -> Start:
         known = self._starts.get(page)
         if known is not None:
             return known
@@ -159,7 +176,7 @@ class SecondaryIndex:
             self._starts[page] = found
         return found
 
-    def _first_line(self, page: int) -> _Start:
+    def _first_line(self, page: int) -> Start:
         """The first line that begins after a line end in this page, or the first line of page 0."""
         pos, rest = page * self._page, b""
         while page and pos < self._size:
@@ -170,16 +187,11 @@ class SecondaryIndex:
                 break
             pos += len(data)
         line = next(self._from(pos + len(rest), rest), None)
-        return _Start(self._size, _BEYOND) if line is None else _Start(pos, _key(line))
+        return Start(self._size, _BEYOND) if line is None else Start(pos, self._key(line))
 
 
 _BEYOND = b"\xff" * 8
 """Greater than all keys, which are UTF-8."""
-
-
-def _key(line: bytes) -> bytes:
-    key = line[: line.find(b"\t")]
-    return key.replace(b"\x08\2", b"\t").replace(b"\x08\1", b"\x08") if b"\x08" in key else key
 
 
 def _truncated(line: bytes) -> DamagedCluster:

@@ -1,0 +1,116 @@
+"""Inputs that are pipes: standard input (`-`), `<(...)` of a shell, named pipes.
+
+Inputs are read by byte ranges, and some of them twice. A pipe has neither a size nor ranges, so it is copied to a
+temporary file first. The copy is another file in every run, so a stopped run is never continued with it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from stat import S_ISFIFO
+from typing import IO
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.gzip_member import MAGIC
+from cdxmill.running.failures import Failures
+from cdxmill.running.quantities import human_bytes
+from cdxmill.storage.local import stopping
+
+STDIN = "-"
+NO_NAME = "-"
+"""The name, in index lines, of an archive that comes through a pipe without a name."""
+_STDIN_PATH = "/dev/stdin"
+_CHUNK = 1 << 20
+_OPEN_FILES = ("/dev/", "/proc/")
+
+
+class Pipes:
+    """Copies pipes to a temporary folder, and reports it. Made by `open_pipes`."""
+
+    def __init__(self, failures: Failures, files: ExitStack, quiet: bool) -> None:
+        self._failures, self._files, self._quiet = failures, files, quiet
+        self._folder: Path | None = None
+        self._taken: set[str] = set()
+
+    def copy_of(self, named: str) -> str | None:
+        """The path of the copy of an input; None if it is no pipe. Raises InputError, UsageError, StoppedError."""
+        if not _is_pipe(named):
+            return None
+        if named in self._taken:
+            raise UsageError(f"{named}: was given twice, but it can be read only once")
+        self._taken.add(named)
+        if self._folder is None:
+            self._folder = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="cdxmill-")))
+        path = _copy(named, self._folder / f"{len(self._taken)}-{_file_name(named)}")
+        if not self._quiet:
+            size = human_bytes(path.stat().st_size)
+            self._failures.note(
+                f"{named}: note: a pipe; {size} copied to {path}; a stopped run with it starts from the beginning"
+            )
+        return str(path)
+
+    def has(self, path: str) -> bool:
+        """Whether `path` is a copy."""
+        return self._folder is not None and Path(path).parent == self._folder
+
+
+@contextmanager
+def open_pipes(failures: Failures, *, quiet: bool) -> Iterator[Pipes]:
+    """Copies of pipes, which are deleted at the end. Unless `quiet`, each copy is reported."""
+    with ExitStack() as files:
+        yield Pipes(failures, files, quiet)
+
+
+def filename_of(named: str) -> str:
+    """The name of a pipe in index lines: its base name, or `-` if it has none.
+
+    >>> filename_of("-"), filename_of("/dev/fd/63"), filename_of("fifos/a.warc.gz")
+    ('-', '-', 'a.warc.gz')
+    """
+    return NO_NAME if named == STDIN or named.startswith(_OPEN_FILES) else posixpath.basename(named)
+
+
+def _is_pipe(named: str) -> bool:
+    if named in (STDIN, _STDIN_PATH):
+        return True
+    try:
+        return S_ISFIFO(os.stat(named).st_mode)  # noqa: PTH116 - also for a name with a NUL
+    except (OSError, ValueError):
+        return False
+
+
+def _file_name(named: str) -> str:
+    return "standard-input" if named in (STDIN, _STDIN_PATH) else f"pipe-{posixpath.basename(named)[:100]}"
+
+
+def _copy(named: str, path: Path) -> Path:
+    """Copy a pipe to `path`, with `.gz` after its name if it is gzip. Raises InputError, StoppedError."""
+    try:
+        source = open(0, "rb", closefd=False) if named in (STDIN, _STDIN_PATH) else Path(named).open("rb")  # noqa: SIM115
+    except OSError as error:
+        raise _unreadable(named, error) from None
+    with source:
+        data = _read(source, named)
+        if data.startswith(MAGIC):
+            path = path.with_name(f"{path.name}.gz")
+        with stopping(path), path.open("wb") as copy:
+            while data:
+                copy.write(data)
+                data = _read(source, named)
+    return path
+
+
+def _read(source: IO[bytes], named: str) -> bytes:
+    try:
+        return source.read(_CHUNK)
+    except OSError as error:
+        raise _unreadable(named, error) from None
+
+
+def _unreadable(named: str, error: OSError) -> InputError:
+    return InputError(named, f"cannot be read ({os.strerror(error.errno or 0)})")

@@ -1,0 +1,156 @@
+"""A CDX file, opened for lookups as a cluster is.
+
+    plain, sorted          searched in place, by byte ranges
+    gzip, or not sorted    its lines are sorted to a temporary file, which is searched
+
+A local file of up to 64 MiB is checked to be sorted when it is opened. In a larger or a remote one, the order of what is
+read is checked, and lines out of order are an error.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from cdxmill.errors import AbsentError, InputError
+from cdxmill.formats.gzip_member import MAGIC
+from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.inputs.cdx_files import REBUILD, read_pieces
+from cdxmill.stages.lines.check_lines import fields_of
+from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, text_of
+from cdxmill.stages.lines.merge_runs import sort_lists
+from cdxmill.stages.window import ReadAt
+from cdxmill.stages.zipnum.find_lines import BlockReader
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster
+from cdxmill.stages.zipnum.sorted_text import TextIndex, text_reader
+from cdxmill.storage.choose import is_remote, open_ranges, pieces, status
+from cdxmill.storage.scratch import Scratch
+
+_CHECKED = 64 << 20
+"""Bytes of a file that is checked whole: 0.1 seconds."""
+_HEAD = 1 << 16
+_SAMPLE = 100
+"""Lines at the start of a file that are kept whatever is searched: they show which fields the lines have."""
+_ORDERS = {b"N b a m s k r M S V g", b"N b a m s k r V g", b"N b a S V g"}
+"""The fields of CDX files, in the order in which cdxmill reads them."""
+
+
+class CdxFile:
+    """A sorted text with the name `cluster` in messages, searched as a `ClusterReader` is."""
+
+    is_remote = False
+
+    def __init__(self, cluster: str, read_at: ReadAt, size: int) -> None:
+        self.cluster, self.index = cluster, TextIndex(read_at, size)
+        self._read_at = read_at
+
+    def read(self, shard: bytes, offset: int, size: int) -> bytes:
+        """Bytes of the file."""
+        return self._read_at(offset, size)
+
+    def blocks(self) -> BlockReader:
+        """A reader of blocks."""
+        return BlockReader(self.read, text_reader)
+
+    def block_lines(self) -> int:
+        """0: blocks have no fixed number of lines."""
+        return 0
+
+
+@contextmanager
+def open_cdx_file(path: str, keys: KeyRange | None = None) -> Iterator[CdxFile]:
+    """Open the CDX file at a path or URL. If it has to be copied, only the lines of `keys` are copied.
+
+    Raises InputError if it cannot be read, is corrupt or is no CDX file, also inside the `with`.
+    """
+    with ExitStack() as files:
+        try:
+            read_at, size = _open(path, files)
+            if not _is_searchable(path, read_at, size):
+                folder = files.enter_context(tempfile.TemporaryDirectory(prefix="cdxmill-"))
+                copy = _sorted_copy(path, Scratch(Path(folder)), keys)
+                read_at, size = files.enter_context(open_ranges(str(copy))), copy.stat().st_size
+            yield CdxFile(path, read_at, size)
+        except DamagedCluster as error:
+            raise InputError(path, str(error), error.hint) from None
+
+
+def _open(path: str, files: ExitStack) -> tuple[ReadAt, int]:
+    """`read_at` of a file and its size; a size of 0 if it is unknown."""
+    if not is_remote(path):
+        found = status(path)
+        if found is None:
+            raise AbsentError(path, "cannot be read (No such file or directory)", "check the path")
+        return files.enter_context(open_ranges(path)), found.size
+    from cdxmill.storage.cache import open_cached  # slow to import, and only remote files need it
+
+    ranges = files.enter_context(open_cached(path))
+    return ranges.read_at, ranges.size or 0
+
+
+def _is_searchable(path: str, read_at: ReadAt, size: int) -> bool:
+    """Whether the file can be searched in place. Raises InputError if it is no CDX file."""
+    head = read_at(0, _HEAD)
+    if not size or head.startswith(MAGIC):
+        return False
+    lines = head.split(b"\n")
+    for line in lines:
+        _check_header(path, line)
+    first = next(filter(is_capture_line, lines), None)
+    if first is None or (b"\n" in head and fields_of(first) is None):
+        return False  # read_pieces reports what is wrong
+    if read_at(size - 1, 1) != b"\n":
+        return False
+    return is_remote(path) or size > _CHECKED or _is_sorted(read_at)
+
+
+def _check_header(path: str, line: bytes) -> None:
+    """Raise InputError if a header gives the fields another order than the one in which they are read."""
+    if line.startswith(b" CDX ") and line[5:].strip() not in _ORDERS:
+        raise InputError(path, f"its header {line[:80].strip()!r} has fields in an unknown order", REBUILD)
+
+
+def _is_sorted(read_at: ReadAt) -> bool:
+    last = b""
+    for lines in split_lines(pieces(read_at)):
+        if lines[0] < last or lines != sorted(lines):
+            return False
+        last = lines[-1]
+    return True
+
+
+def _sorted_copy(path: str, scratch: Scratch, keys: KeyRange | None) -> Path:
+    """A sorted file in `scratch` with the lines of a file: all of them, or those in the range of `keys`."""
+    name = "sorted.cdx"
+    lists = sort_lists(_wanted(path, keys), "lines", scratch.create, scratch.reader)
+    with scratch.create(name) as file:
+        _write(lists, file)
+    return scratch.folder / name
+
+
+def _write(lists: Iterator[list[bytes]], file: IO[bytes]) -> None:
+    for lines in lists:
+        file.write(text_of(lines))
+
+
+def _wanted(path: str, keys: KeyRange | None) -> Iterator[list[bytes]]:
+    seen = 0
+    for lines in split_lines(read_pieces(path)):
+        if not seen:
+            for line in lines[:_SAMPLE]:
+                _check_header(path, line)
+        is_wanted = _any if keys is None else _between(keys.low, keys.high)
+        few = lines[: max(_SAMPLE - seen, 0)]
+        yield [*few, *filter(is_wanted, lines[len(few) :])]
+        seen += len(lines)
+
+
+def _any(line: bytes) -> bool:
+    return True
+
+
+def _between(low: bytes, high: bytes) -> Callable[[bytes], bool]:
+    return lambda line: low <= line < high

@@ -1,0 +1,51 @@
+"""What a user searches, opened: a cluster, or one CDX file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cdxmill.cluster.find import is_index_file
+from cdxmill.cluster.locations import Rule
+from cdxmill.cluster.reader import open_cluster
+from cdxmill.errors import UsageError
+from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.search.query import OpenCluster
+from cdxmill.storage.choose import PathOrUrl, is_remote, status
+
+_CDX = re.compile(r"\.cdxj?(\.gz)?$", re.I)
+
+
+def is_cdx_file(path: str) -> bool:
+    """Whether `path` is a CDX file and not a cluster: by the ending of a URL; for a path, if it is no directory.
+
+    Raises InputError if the storage gives no answer.
+    """
+    if is_remote(path):
+        return _CDX.search(path) is not None
+    found = status(path)
+    if found is None:
+        return _CDX.search(path) is not None
+    return not found.is_folder and not is_index_file(path)
+
+
+@contextmanager
+def open_searched(
+    path: PathOrUrl, rule: Rule | None = None, keys: KeyRange | None = None
+) -> Iterator[OpenCluster]:
+    """Open the cluster or CDX file at a path or URL. If all questions are about the range `keys`, give it.
+
+    Raises UsageError if there is no cluster, InputError if it cannot be read or is corrupt, also inside the `with`.
+    """
+    path = str(path)
+    if not is_cdx_file(path):
+        with open_cluster(path, rule) as reader:
+            yield OpenCluster.of(reader)
+        return
+    if rule is not None:
+        raise UsageError(f"{path}: --shard-index-loc needs a cluster, and this is a CDX file")
+    from cdxmill.search.cdx_file import open_cdx_file  # most questions are about clusters
+
+    with open_cdx_file(path, keys) as file:
+        yield OpenCluster.of(file)

@@ -1,0 +1,86 @@
+"""A sorted plain CDX file, searched as a cluster is: each page of it is a block, without an index and without gzip.
+
+    pages    |         |         |         |      of the file, 64 KiB each
+    blocks   [.......][..........][.......][..]   the lines that begin after the first line end in a page
+
+The order of the lines is checked in all that is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.stages.lines.line_lists import distinct, is_capture_line
+from cdxmill.stages.window import ReadAt
+from cdxmill.stages.zipnum.block_text import BlockText, ReadShard
+from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex, Start
+
+PAGE = 1 << 16
+"""Bytes. Over a network, a request for 64 KiB takes as long as one for less."""
+_BEGUN = 1 << 12
+"""Bytes of the line after a block that are compared with the last line of the block."""
+
+
+class TextIndex(SecondaryIndex):
+    """The blocks of a sorted text of `size` bytes. Its last line has an LF."""
+
+    def __init__(self, read_at: ReadAt, size: int) -> None:
+        super().__init__(read_at, size, PAGE, key=lambda line: line)
+
+    def blocks(self, low: bytes) -> Iterator[BlockRef]:
+        """All blocks from the one that may contain `low`. Raises DamagedCluster if their first lines are not sorted."""
+        pages = max(1, -(-self._size // PAGE))
+        number = self._find_page(low).number
+        begin = self._start(number, 0, pages)
+        while begin.offset < self._size:
+            number += 1
+            end = self._start(number, number - 1, pages)
+            if end.key < begin.key:
+                raise out_of_order(end.offset)
+            if end.offset > begin.offset:
+                key = begin.key if begin.offset else b""  # the file may begin with a header
+                yield BlockRef(key, b"", begin.offset, end.offset - begin.offset)
+            begin = end
+
+    def _start(self, page: int, left: int, right: int) -> Start:
+        try:
+            return super()._start(page, left, right)
+        except DamagedCluster:
+            raise out_of_order(page * PAGE) from None
+
+
+class SortedText(BlockText):
+    """The lines of one block of a sorted text. `read` reads its file."""
+
+    def _inflated(self) -> Iterator[bytes]:
+        _, shard, offset, length = self.block
+        data = self._read(shard, offset, length + _BEGUN)
+        if len(data) < length:
+            raise NotSorted("the file became shorter while it was read")
+        lines, following = data[:length].split(b"\n")[:-1], data[length:].partition(b"\n")[0]
+        if offset == 0:
+            lines = list(filter(is_capture_line, lines))
+        if lines != sorted(lines) or (following and lines and lines[-1][:_BEGUN] > following):
+            raise out_of_order(offset)
+        lines = distinct(lines)
+        if lines and lines[-1] == following:
+            lines.pop()  # the next block has it
+        self._is_whole = True
+        yield b"".join(line + b"\n" for line in lines)
+
+
+def text_reader(block: BlockRef, read: ReadShard) -> BlockText:
+    """The text of a block, for `BlockReader`."""
+    return SortedText(block, read)
+
+
+class NotSorted(DamagedCluster):
+    """The lines of a CDX file are not sorted, or change while they are read."""
+
+    hint = "sort it with LC_ALL=C sort, or build a cluster with cdxmill zipnum"
+
+
+def out_of_order(offset: int) -> NotSorted:
+    """The error for lines that are not sorted, near an offset."""
+    return NotSorted(f"the lines are not sorted near byte {offset}")

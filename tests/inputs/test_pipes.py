@@ -1,0 +1,110 @@
+"""Pipes as inputs: standard input, named pipes and those of a shell give the output of the file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunCdxmill
+
+COMMAND = Path(sys.executable).with_name("cdxmill")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> Path:
+    (tmp_path / "a.warc.gz").write_bytes((pywb_warcs / "example.warc.gz").read_bytes())
+    (tmp_path / "temporary").mkdir()
+    for name in ("a.cdxj", "a.cdxj.gz"):
+        assert run_cdxmill("index", "-o", tmp_path / name, tmp_path / "a.warc.gz").returncode == 0
+    assert run_cdxmill("zipnum", "-o", tmp_path / "wanted", tmp_path / "a.cdxj").returncode == 0
+    return tmp_path
+
+
+def run(folder: Path, line: str) -> subprocess.CompletedProcess[bytes]:
+    env = {**os.environ, "TMPDIR": str(folder / "temporary")}
+    line = line.replace("cdxmill", str(COMMAND))
+    done = subprocess.run(["bash", "-c", line], cwd=folder, env=env, capture_output=True, check=False)
+    assert list((folder / "temporary").iterdir()) == [], "copies are deleted"
+    return done
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat a.cdxj | cdxmill zipnum -o made -",
+        "cat a.cdxj.gz | cdxmill zipnum -o made /dev/stdin",
+        "cdxmill zipnum -o made - < a.cdxj",
+        "cdxmill zipnum -o made <(head -n 2 a.cdxj) <(tail -n +2 a.cdxj)",
+    ],
+)
+def test_a_cluster_from_pipes_has_the_bytes_of_one_from_files(line: str, folder: Path) -> None:
+    done = run(folder, line)
+    assert done.returncode == 0, done.stderr
+    assert b"a pipe;" in done.stderr
+    assert (folder / "made/cdx-00000.gz").read_bytes() == (folder / "wanted/cdx-00000.gz").read_bytes()
+    again = run(folder, line)
+    assert again.returncode == 2, "nobody knows whether it has the same lines"
+    assert b"already has a cluster" in again.stderr
+
+
+def test_quiet_hides_the_note_about_the_copy(folder: Path) -> None:
+    assert run(folder, "cat a.cdxj | cdxmill zipnum -q -o made -").stderr == b""
+
+
+def test_split_points_from_a_pipe_are_those_of_the_file(folder: Path) -> None:
+    assert run(folder, "cdxmill sample -s 2 -o one.txt a.cdxj").returncode == 0
+    assert run(folder, "cdxmill sample -s 2 -o two.txt - < a.cdxj").returncode == 0
+    assert (folder / "one.txt").read_bytes() == (folder / "two.txt").read_bytes()
+
+
+def test_an_archive_on_standard_input_is_indexed_without_a_name(folder: Path) -> None:
+    done = run(folder, "cat a.warc.gz | cdxmill index -o - -")
+    assert done.stdout == (folder / "a.cdxj").read_bytes().replace(b"a.warc.gz", b"-")
+    done = run(folder, "cat a.warc.gz | cdxmill index -o made -")
+    assert done.returncode == 2
+    assert b"has no name for its output" in done.stderr
+    assert not (folder / "made").exists()
+
+
+def test_a_truncated_archive_on_standard_input_is_a_failure_of_it(folder: Path) -> None:
+    done = run(folder, "head -c 1000 a.warc.gz | cdxmill index -q -o - -")
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"-@"), done.stderr
+
+
+def test_a_named_pipe_is_read_and_keeps_its_name(folder: Path) -> None:
+    (folder / "pipes").mkdir()
+    os.mkfifo(folder / "pipes/a.warc.gz")
+    data = (folder / "a.warc.gz").read_bytes()
+    writer = threading.Thread(target=(folder / "pipes/a.warc.gz").write_bytes, args=(data,))
+    writer.start()
+    done = run(folder, "cdxmill index -o - pipes/a.warc.gz")
+    writer.join()
+    assert done.stdout == (folder / "a.cdxj").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("cdxmill zipnum -o made - - < a.cdxj", b"given twice"),
+        ("cdxmill index -o - --manifest - - < a.warc.gz", b"not both"),
+        ("cdxmill build -o made - < a.warc.gz", b"cannot read an archive from a pipe"),
+    ],
+)
+def test_what_a_pipe_cannot_be_is_refused(line: str, reason: bytes, folder: Path) -> None:
+    done = run(folder, line)
+    assert done.returncode == 2
+    assert reason in done.stderr
+    assert not (folder / "made").exists()
+
+
+def test_an_empty_standard_input_is_reported(folder: Path) -> None:
+    done = run(folder, "cdxmill zipnum -o made - < /dev/null")
+    assert done.returncode == 1
+    assert b"the file is empty" in done.stderr
+    assert not (folder / "made/cluster.json").exists()

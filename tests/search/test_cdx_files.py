@@ -1,0 +1,193 @@
+"""A lookup in a CDX file gives the answer of the cluster of its lines, or an error; never a part of it."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cdxmill.commands.lookup import lookup, lookup_many
+from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.search import cdx_file
+from cdxmill.search.open import open_searched
+from cdxmill.search.query import Page, PreparedQuery, Query
+from cdxmill.stages.zipnum.sorted_text import PAGE
+from tests.conftest import RunCdxmill
+
+from ..storage.range_server import serving
+
+HEADER = b" CDX N b a m s k r M S V g\n"
+QUERIES = [
+    Query(),
+    Query(limit=3),
+    Query(sort="reverse", limit=5),
+    Query(closest="2015", limit=2),
+    Query(first="2013", last="2014", filters=("=status:200",)),
+    Query(collapse="urlkey", output="json", fields=("url", "timestamp")),
+    Query(resolve_revisits=True),
+]
+URLS = ["http://h7.com/", "*.com", "h3.com/*", "http://absent.org/", "h1.com/ h2.com/"]
+
+
+def cdxj(host: int, page: int) -> bytes:
+    time = f"20{10 + page % 8}0101000000"
+    fields = f'"url": "http://h{host}.com/{page}", "status": "{200 + page % 2}", "offset": "{page}", "filename": "w"'
+    return f"com,h{host})/{page or ''} {time} {{{fields}}}\n".encode()
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[bytes]:
+    return sorted(cdxj(host, page) for host in range(20) for page in range(150))
+
+
+@pytest.fixture(scope="module")
+def cluster(lines: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from cdxmill import zipnum
+
+    folder = tmp_path_factory.mktemp("cluster")
+    (folder / "in.cdxj").write_bytes(b"".join(lines))
+    zipnum(folder / "in.cdxj", output=folder / "c", shards=2)
+    return folder / "c"
+
+
+def forms(lines: list[bytes], folder: Path) -> Iterator[Path]:
+    """The same lines as files of different forms."""
+    mixed = random.Random(1).sample(lines, len(lines))
+    for name, data in {
+        "sorted.cdxj": b"".join(lines),
+        "twice.cdxj": b"".join(line * 2 for line in lines),
+        "unsorted.cdxj": b"".join(mixed),
+        "headers.cdx": b" CDX N b a S V g\n" + b"".join(lines),
+        "no-end.cdxj": b"".join(lines)[:-1],
+        "sorted.cdxj.gz": gzip.compress(b"".join(lines)),
+        "unsorted.cdx.gz": gzip.compress(b"".join(mixed[:500])) + gzip.compress(b"".join(mixed[500:])),
+        "without ending": b"".join(lines),
+    }.items():
+        (folder / name).write_bytes(data)
+        yield folder / name
+
+
+def test_every_form_of_file_gives_the_answers_of_the_cluster(
+    lines: list[bytes], cluster: Path, tmp_path: Path
+) -> None:
+    assert len(b"".join(lines)) > 4 * PAGE
+    for path in forms(lines, tmp_path):
+        for query in QUERIES:
+            for url in URLS:
+                kind = Query(**{**vars(query), "match_type": "range"}) if " " in url else query
+                assert list(lookup(path, url, kind)) == list(lookup(cluster, url, kind)), (path, url, query)
+
+
+def test_many_urls_are_looked_up(lines: list[bytes], cluster: Path, tmp_path: Path) -> None:
+    urls = [f"http://h{host}.com/{page}" for host in (3, 1, 25) for page in (7, 3)]
+    wanted = [list(answer.lists) for answer in lookup_many(cluster, urls)]
+    for path in forms(lines, tmp_path):
+        assert [list(answer.lists) for answer in lookup_many(path, urls)] == wanted, path
+
+
+def test_pages_give_all_lines_once(lines: list[bytes], tmp_path: Path) -> None:
+    path = next(forms(lines, tmp_path))
+    found: list[bytes] = []
+    for page in range(10):
+        try:
+            found += lookup(path, "*.com", Query(page=Page(page, 1)))
+        except UsageError:
+            break
+    assert found == [line[:-1] for line in lines]
+
+
+def test_a_count_and_an_estimate_are_exact(
+    lines: list[bytes], tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    for path in forms(lines, tmp_path):
+        assert run_cdxmill("lookup", "-q", path, "h3.com/*", "--count").stdout == b"150\n"
+    assert (
+        b'"lines": 150, "least": 150, "most": 150'
+        in run_cdxmill("lookup", path, "h3.com/*", "--estimate").stdout
+    )
+
+
+@pytest.mark.parametrize("place", [0, 1, 700, 1500, 2998])
+def test_lines_out_of_order_in_a_large_file_are_an_error_or_are_not_needed(
+    place: int, lines: list[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cdx_file, "_CHECKED", 0)
+    changed = [*lines]
+    changed[place], changed[place + 1] = changed[place + 1], changed[place]
+    path = tmp_path / "a.cdxj"
+    path.write_bytes(b"".join(changed))
+    with pytest.raises(InputError, match=r"not sorted near byte.*sort it"):
+        list(lookup(path, "*.com"))
+    for host in range(20):
+        wanted = [line[:-1] for line in lines if line.startswith(b"com,h%d)" % host)]
+        try:
+            assert list(lookup(path, f"h{host}.com/*")) == wanted
+        except InputError as error:
+            assert "not sorted" in str(error)
+
+
+def test_a_header_with_other_fields_is_refused(tmp_path: Path) -> None:
+    for name, pack in (("a.cdx", bytes), ("a.cdx.gz", gzip.compress)):
+        (tmp_path / name).write_bytes(
+            pack(b" CDX A b e a m s c k r V v D d g M n\n" + b"com,a)/ 2020 " + b"a " * 13 + b"b\n")
+        )
+        with pytest.raises(InputError, match="unknown order"):
+            list(lookup(tmp_path / name, "a.com"))
+
+
+def test_lines_of_eleven_fields_are_found_after_their_header(tmp_path: Path) -> None:
+    line = b"com,a)/ 2020 http://a.com/ text/html 200 X - - 1 2 w"
+    (tmp_path / "a.cdx").write_bytes(HEADER + line + b"\n")
+    assert list(lookup(tmp_path / "a.cdx", "a.com")) == [line]
+    assert list(lookup(tmp_path / "a.cdx", "*.com")) == [line]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "is empty"),
+        (b"<html>\n", "not a CDX"),
+        (gzip.compress(cdxj(1, 1) * 9999)[:-9], "truncated"),
+        (cdxj(1, 1) + cdxj(1, 2)[:-20], "truncated"),
+    ],
+)
+def test_what_is_no_whole_cdx_file_is_an_error(data: bytes, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "a.cdxj").write_bytes(data)
+    with pytest.raises(InputError, match=reason):
+        list(lookup(tmp_path / "a.cdxj", "h1.com/*"))
+
+
+def test_an_absent_file_and_a_folder_are_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        list(lookup(tmp_path / "a.cdxj", "h1.com"))
+    (tmp_path / "b.cdxj").mkdir()
+    with pytest.raises(CdxmillError, match="not a ZipNum cluster"):
+        list(lookup(tmp_path / "b.cdxj", "h1.com"))
+
+
+def test_a_misspelt_field_is_told_also_without_a_line_in_the_answer(
+    lines: list[bytes], tmp_path: Path
+) -> None:
+    for path in forms(lines, tmp_path):
+        query = PreparedQuery(Query(fields=("staus",)))
+        keys = query.keys("http://absent.org/")
+        with open_searched(path, None, keys) as opened, pytest.raises(UsageError, match="unknown field"):
+            list(query.answer(opened, keys))
+
+
+def test_a_remote_plain_file_is_searched_by_ranges() -> None:
+    lines = sorted(cdxj(host, page) for host in range(20) for page in range(1500))
+    body = b"".join(lines)
+    with serving() as server:
+        server.add("/a.cdxj", body)
+        server.add("/a.cdxj.gz", gzip.compress(body))
+        wanted = [line[:-1] for line in lines if line.startswith(b"com,h7)")]
+        assert list(lookup(f"{server.url}/a.cdxj", "h7.com/*")) == wanted
+        assert len(server.seen) < len(body) // PAGE // 2, "not the whole file"
+        assert list(lookup(f"{server.url}/a.cdxj.gz", "h7.com/*")) == wanted
+        server.files["/a.cdxj"].body = body[::-1]
+        with pytest.raises(CdxmillError):
+            list(lookup(f"{server.url}/a.cdxj", "*.com"))
