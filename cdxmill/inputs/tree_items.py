@@ -29,6 +29,7 @@ _NO_TABS = _OTHER + b" "
 _COMMAS = bytes.maketrans(b" \t\n", b",,,")
 _DIGITS = b"0123456789,"
 _NUMBER = re.compile(rb"\d{1,20}")
+_LONGEST = 20
 _STATUS_MOST = 65535
 _SHOWN = 80
 _ABSENT = b"", b"-"
@@ -196,8 +197,9 @@ def _integers(text: bytes, count: int) -> list[int] | None:
         return None
     try:
         found: list[int] = orjson.loads(b"[%b]" % text)
-    except orjson.JSONDecodeError:  # leading zeros, or nothing
-        return None
+    except orjson.JSONDecodeError:  # leading zeros, or nothing between two commas
+        values = text.split(b",")
+        found = list(map(int, values)) if all(values) and max(map(len, values)) <= _LONGEST else []
     return found if len(found) == count else None
 
 
