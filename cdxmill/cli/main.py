@@ -29,9 +29,13 @@ COMMANDS = (
     "serve",
     "lookup",
     "get",
+    "copy",
+    "cat",
     "verify",
-    "split-points",
+    "recompress",
+    "train-dictionary",
     "prefix-index",
+    "split-points",
 )
 """In the order of the help text. A command is the function of its own name in the module of its name."""
 
