@@ -16,7 +16,7 @@ from cdxmill.search.prefix_index import PrefixIndex, key_ranges, open_prefix_ind
 from cdxmill.stages.lines import choose_lines
 
 _STORED = ("urlkey", "timestamp", "length", "offset", "filename")
-_FIELDS = {"capture": (*_STORED, "status"), "classic": (*_STORED, "url")}
+_FIELDS = {"capture": (*_STORED, "url", "status"), "classic": (*_STORED, "url")}
 """The fields that captures have, for each layout that has captures."""
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import struct
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from cdxmill.commands.lookup import lookup
 from cdxmill.commands.prefix_index import TreeOptions, build_tree
 from cdxmill.errors import CorruptError, InputError, UsageError
 from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.record_location import record_location
+from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import find_captures, open_prefix_index
 
@@ -338,7 +341,7 @@ def test_an_input_is_never_the_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--filter", "=mime:text/html"], ["--fl", "url"], ["--filter", "~digest:A"]]
+    "words", [["--filter", "=mime:text/html"], ["--fl", "url,digest"], ["--filter", "~digest:A"]]
 )
 def test_a_field_that_is_not_stored_is_an_error(
     tmp_path: Path, words: list[str], capfd: pytest.CaptureFixture[str]
@@ -410,6 +413,19 @@ def test_a_changed_byte_of_a_tree_of_captures_is_noticed_or_changes_nothing(tmp_
             else:
                 assert found == [short(urls[url])], (offset, url)
     assert errors > 100
+
+
+@pytest.mark.parametrize("name", ["iana.warc.gz", "post-test.warc.gz", "example-url-agnostic-orig.warc.gz"])
+def test_get_finds_the_records_of_what_is_printed(tmp_path: Path, pywb_warcs: Path, name: str) -> None:
+    archive = str(pywb_warcs / name)
+    assert main(["index", "-q", "-o", str(tmp_path / "a.cdxj"), archive]) == 0
+    lines = (tmp_path / "a.cdxj").read_bytes().splitlines()
+    found = all_of(build(tmp_path, tmp_path / "a.cdxj"))
+    assert len(found) == len(lines)
+    with closing(ArchiveStore(str(pywb_warcs))) as store:
+        for one in found[:: max(1, len(found) // 20)]:
+            location = record_location(one)
+            assert store.fetch_line(location)[1] is None
 
 
 def test_what_is_printed_is_read_by_other_commands(
