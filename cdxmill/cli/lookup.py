@@ -173,7 +173,7 @@ class LookupArguments:
 
     def urls(self) -> Iterable[str]:
         """The URL, or the URLs of --input."""
-        return [self.url] if self.url is not None else _read_urls(self.input or "-")
+        return [self.url] if self.url is not None else read_urls(self.input or "-")
 
 
 @command
@@ -297,7 +297,7 @@ def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenClust
     return str(prepared.count(opened, keys))
 
 
-def _read_urls(path: str) -> Iterator[str]:
+def read_urls(path: str) -> Iterator[str]:
     """The lines of a file, of a URL, or of standard input (-). Empty lines are skipped."""
     from cdxmill.stages.lines.line_lists import split_lines
     from cdxmill.storage.choose import open_ranges, pieces

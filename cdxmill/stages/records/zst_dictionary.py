@@ -11,7 +11,8 @@ from cdxmill.formats.zstd_frame import MAGIC
 
 MAX_DICTIONARY = 16 << 20
 """Bytes. zstd trains dictionaries of 110 KiB; the limit bounds the memory for a wrong length."""
-_MAX_WINDOW = 128 << 20
+MAX_WINDOW = 128 << 20
+"""Bytes. The limit of the program zstd, too. The specification of WARC-Zstd asks readers for 8 MiB."""
 _HEADER = 8
 
 
@@ -21,22 +22,28 @@ def dictionary_of(frame: bytes) -> zstandard.ZstdCompressionDict:
 
 
 class Inflater:
-    """Decompressors with one dictionary, which is prepared once. Raises ZstdError if it is corrupt."""
+    """Decompressors with one dictionary, which is prepared once. Raises ZstdError if it is corrupt.
 
-    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
-        self._dictionary = dictionary
+    Frames that need a window of more than `max_window` bytes are refused. `dictionary_id` is 0 without a dictionary.
+    """
+
+    def __init__(
+        self, dictionary: zstandard.ZstdCompressionDict | None = None, max_window: int = MAX_WINDOW
+    ) -> None:
+        self._dictionary, self.max_window = dictionary, max_window
+        self.dictionary_id = dictionary.dict_id() if dictionary is not None else 0
         self.whole = self.new()
         """The one for whole frames. Only one thread may use it."""
 
     def new(self) -> zstandard.ZstdDecompressor:
         """Return one more decompressor."""
-        return zstandard.ZstdDecompressor(dict_data=self._dictionary, max_window_size=_MAX_WINDOW)
+        return zstandard.ZstdDecompressor(dict_data=self._dictionary, max_window_size=self.max_window)
 
 
 def _unpacked(data: bytes) -> bytes:
     if data[:4] != MAGIC:
         return data
-    inflater = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+    inflater = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
     with inflater.stream_reader(data, read_across_frames=False) as reader:
         content = reader.read(MAX_DICTIONARY + 1)
     if len(content) > MAX_DICTIONARY:
