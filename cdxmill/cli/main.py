@@ -29,6 +29,7 @@ COMMANDS = (
     "serve",
     "lookup",
     "get",
+    "copy",
     "cat",
     "verify",
     "recompress",
