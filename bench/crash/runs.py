@@ -55,6 +55,9 @@ class CrashBench:
             shutil.copy(archives / name, self.base / "in" / name)
         whole = (archives / "example2.warc.gz").read_bytes()
         (self.base / "in/cut.warc.gz").write_bytes(whole[: len(whole) * 2 // 3])
+        (self.base / "odd").mkdir()
+        records = gzip.decompress((archives / "iana.warc.gz").read_bytes())
+        (self.base / "odd/one-piece.warc.gz").write_bytes(gzip.compress(records))
         sources = [str(archives / name) for name in ("iana.warc.gz", "dupes.warc.gz", *_SMALL)]
         cdx = self.base / "cdx"
         self.plain("index", "-q", "-p", "1", "-o", str(cdx), *sources)
@@ -71,6 +74,7 @@ class CrashBench:
                 *("zipnum", "-q", "-p", "1", "-s", shards, "--numlines", "20"),
                 *("-o", str(self.base / name), str(source)),
             )
+        self.plain("build", "-q", "-p", "1", "-s", "1", "-o", str(self.base / "real"), *sources)
 
     def plain(self, *arguments: str) -> None:
         """Run a command without a fault."""
@@ -96,6 +100,7 @@ class CrashBench:
     def run(self, command: list[str], **fault: str) -> Done:
         """Run a command; with settings of faultshim.c, under a fault. -999 is the status of a run that hangs."""
         environment = {**os.environ, "TMPDIR": str(self._tmp), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment["SOURCE_DATE_EPOCH"] = "1700000000"
         if fault:
             self._counter.unlink(missing_ok=True)
             self._log.unlink(missing_ok=True)

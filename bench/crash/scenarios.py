@@ -27,9 +27,11 @@ def all_scenarios(bench: CrashBench) -> list[Scenario]:
     """Those of all commands."""
     return [
         *_of_index(bench),
+        *_of_recompress(bench),
         *_of_splits(bench),
         *_of_clusters(bench),
         *_of_publish(bench),
+        *_of_copy(bench),
         *_of_readers(bench),
     ]
 
@@ -42,6 +44,16 @@ def _of_index(bench: CrashBench) -> list[Scenario]:
         Scenario("index", index + _ONE, reruns=[index + _ONE + more for more in again]),
         Scenario("index-2", index + _TWO, reruns=[index + _TWO + more for more in again]),
         Scenario("index-stdout", stream, has_stdout=True),
+    ]
+
+
+def _of_recompress(bench: CrashBench) -> list[Scenario]:
+    """One archive is a single gzip member, which goes through a scratch file."""
+    call = ["recompress", "-q", "-o", str(bench.out / "zst"), str(bench.base / "in"), str(bench.base / "odd")]
+    again: list[list[str]] = [["--skip-existing"], []]
+    return [
+        Scenario("recompress", call + _ONE, reruns=[call + _ONE + more for more in again]),
+        Scenario("recompress-2", call + _TWO, reruns=[call + _TWO + more for more in again]),
     ]
 
 
@@ -81,6 +93,12 @@ def _of_publish(bench: CrashBench) -> list[Scenario]:
         Scenario("publish-over", publish + _ONE + _REPLACE, old),
         Scenario("publish-same", same, _copied(bench, "cluster", "c")),
     ]
+
+
+def _of_copy(bench: CrashBench) -> list[Scenario]:
+    source, queries = str(bench.base / "real"), ["*.com", "*.org"]
+    copy = ["copy", "-q", "--size", "64K", "-o", str(bench.out / "w"), source, *queries]
+    return [Scenario("copy", copy + _ONE), Scenario("copy-2", copy + _TWO)]
 
 
 def _of_readers(bench: CrashBench) -> list[Scenario]:

@@ -109,7 +109,7 @@ class _Reads(io.RawIOBase):
         self._sock, self._reads = sock, reads
         self.end: float | None = (
             time.monotonic() + patience() + _SOON
-        )  # a timeout, which is told, comes first
+        )  # later than a timeout: that says what happened
 
     def readinto(self, buffer: Any) -> int | None:
         if self.end is None:
