@@ -337,6 +337,25 @@ def test_get_finds_the_records_of_what_is_printed(tmp_path: Path, pywb_warcs: Pa
             assert store.fetch_line(location)[1] is None
 
 
+def test_a_tree_is_a_source_of_lookup_and_copy(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
+    for words in (["*.example.com", "--filter", "=status:200", "--limit", "9"], ["http://example.org/"]):
+        assert main(["prefix-index", "search", tree, *words]) == 0
+        wanted = capfdbinary.readouterr().out
+        assert main(["lookup", tree, *words]) == 0
+        assert capfdbinary.readouterr().out == wanted != b""
+    assert main(["lookup", tree, "*.com", "--filter", "=mime:text/html"]) == 2
+    assert b"is not stored" in capfdbinary.readouterr().err
+    for other in (["lookup", tree, "*.com", "--count"], ["get", tree, "http://example.org/"]):
+        assert main(other) == 2
+        assert len(capfdbinary.readouterr().err.splitlines()) == 1
+    words = ["--dry-run", tree, "*.example.com"]
+    assert main(["copy", *words]) == 0
+    assert b"601" in capfdbinary.readouterr().out
+
+
 def test_what_is_printed_is_read_by_other_commands(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
