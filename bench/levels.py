@@ -138,8 +138,8 @@ def make_rows(measured: dict[str, list[Run]]) -> list[list[str]]:
     rows = [HEADER]
     for name, runs in measured.items():
         run = middle(runs)
-        rows.append([name, f"{run.size / base.size:.3f}", f"{run.packing / base.packing:.2f}", f"{run.packing:.2f}",
-                     f"{run.unpacking / base.unpacking:.2f}", f"{run.unpacking:.2f}", f"{run.random * 1e6:.0f}"])  # fmt: skip
+        rows.append([name, f"{run.size / base.size:.3f}", f"{run.packing / base.packing:.2f}", f"{run.packing:.3f}",
+                     f"{run.unpacking / base.unpacking:.2f}", f"{run.unpacking:.3f}", f"{run.random * 1e6:.0f}"])  # fmt: skip
     return rows
 
 

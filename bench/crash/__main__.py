@@ -97,6 +97,8 @@ def findings(bench: CrashBench, scenario: Scenario, point: Point, wanted: Wanted
     ):
         yield f"{what} {where}: {last}"
     for command in scenario.reruns or [scenario.command]:
+        if done.status == 1 and command[0] == "copy":
+            continue  # a capture that could not be read is copied to a new file
         is_built_without = done.status == 1 and command[0] in (
             "build",
             "zipnum",

@@ -74,6 +74,7 @@ class CrashBench:
                 *("zipnum", "-q", "-p", "1", "-s", shards, "--numlines", "20"),
                 *("-o", str(self.base / name), str(source)),
             )
+        self.plain("build", "-q", "-p", "1", "-s", "1", "-o", str(self.base / "real"), *sources)
 
     def plain(self, *arguments: str) -> None:
         """Run a command without a fault."""
@@ -99,6 +100,7 @@ class CrashBench:
     def run(self, command: list[str], **fault: str) -> Done:
         """Run a command; with settings of faultshim.c, under a fault. -999 is the status of a run that hangs."""
         environment = {**os.environ, "TMPDIR": str(self._tmp), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment["SOURCE_DATE_EPOCH"] = "1700000000"
         if fault:
             self._counter.unlink(missing_ok=True)
             self._log.unlink(missing_ok=True)

@@ -31,6 +31,7 @@ def all_scenarios(bench: CrashBench) -> list[Scenario]:
         *_of_splits(bench),
         *_of_clusters(bench),
         *_of_publish(bench),
+        *_of_copy(bench),
         *_of_readers(bench),
     ]
 
@@ -92,6 +93,12 @@ def _of_publish(bench: CrashBench) -> list[Scenario]:
         Scenario("publish-over", publish + _ONE + _REPLACE, old),
         Scenario("publish-same", same, _copied(bench, "cluster", "c")),
     ]
+
+
+def _of_copy(bench: CrashBench) -> list[Scenario]:
+    source, queries = str(bench.base / "real"), ["*.com", "*.org"]
+    copy = ["copy", "-q", "--size", "64K", "-o", str(bench.out / "w"), source, *queries]
+    return [Scenario("copy", copy + _ONE), Scenario("copy-2", copy + _TWO)]
 
 
 def _of_readers(bench: CrashBench) -> list[Scenario]:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import OK, standard_output
 from cdxmill.errors import UsageError
+from cdxmill.messages import say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,8 @@ class GetArguments:
         str,
         Argument(
             metavar="SOURCE",
-            help="ZipNum cluster: directory or URL. With --offset an archive: path, URL, or name in --archives.",
+            help="ZipNum cluster (directory or URL) or crawl by name, such as CC-MAIN-2024-22 or CC-MAIN-2024-*. With"
+            " --offset an archive: path, URL, or name in --archives.",
         ),
     ]
     url: Annotated[str | None, Argument(metavar="URL", help="URL of the capture.")] = None
@@ -93,7 +95,9 @@ def get(arguments: GetArguments) -> int:
 def _record(arguments: GetArguments) -> Iterator[bytes]:
     from cdxmill.commands.get import GetOptions, Wanted, get_capture, get_record
 
-    options = GetOptions(archives=arguments.archives, form=arguments.form(), decode=arguments.decode)
+    options = GetOptions(
+        archives=arguments.archives, form=arguments.form(), decode=arguments.decode, note=say
+    )
     if arguments.offset is None:
         return get_capture(arguments.source, arguments.url or "", arguments.timestamp, options)
     return get_record(Wanted(arguments.source, arguments.offset, arguments.length), options)

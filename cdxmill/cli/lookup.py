@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from cdxmill.cli.arguments import ShardRule
 from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_error, standard_output
+from cdxmill.cli.query_arguments import QueryArguments
 from cdxmill.errors import CorruptError, InputError, UsageError
 
 if TYPE_CHECKING:
     from cdxmill.formats.lookup_query import KeyRange
+    from cdxmill.search.many import Answer
     from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 
 _MOST_REPORTED = 10
@@ -21,14 +23,15 @@ _MOST_REPORTED = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookupArguments:
+class LookupArguments(QueryArguments):
     """The command line of `lookup`."""
 
     cluster: Annotated[
         str,
         Argument(
             metavar="CLUSTER",
-            help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Also a CDX or CDXJ file.",
+            help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Also a CDX or CDXJ file, or a"
+            " crawl by name, such as CC-MAIN-2024-22 or CC-MAIN-2024-*. Several are separated by commas.",
         ),
     ]
     url: Annotated[
@@ -48,44 +51,6 @@ class LookupArguments:
             help="Look up the URLs in this file, one per line; - reads standard input.",
         ),
     ] = None
-    match_type: Annotated[
-        str | None,
-        Option(
-            "--match-type",
-            "--matchType",
-            metavar="TYPE",
-            help="exact, prefix, host, domain or range. For range, URL is two URLs with a space between them: the"
-            " first URL, and the URL to stop before. Default: exact, unless URL contains a *.",
-        ),
-    ] = None
-    first: Annotated[
-        str | None,
-        Option("--from", metavar="TIME", help="First timestamp, 1 to 14 digits, such as 2014."),
-    ] = None
-    last: Annotated[
-        str | None,
-        Option("--to", metavar="TIME", help="Last timestamp. 2014 includes all of that year."),
-    ] = None
-    filters: Annotated[
-        list[str] | None,
-        Option(
-            "--filter",
-            metavar="FILTER",
-            help="FIELD:TEXT (the field contains the text), =FIELD:TEXT (equals it) or ~FIELD:REGEX (matches from"
-            " its start). A ! in front negates the filter. May be repeated.",
-        ),
-    ] = None
-    collapse: Annotated[
-        str | None,
-        Option(
-            "--collapse",
-            "--collapseTime",
-            metavar="RULE",
-            help="Keep the first of consecutive captures. N: with the same status and the same first N digits of"
-            " the timestamp. FIELD or FIELD:N: with the same field, or the same first N characters of it.",
-        ),
-    ] = None
-    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Print at most N lines.")] = None
     sort: Annotated[
         str,
         Option("--sort", metavar="ORDER", help="Order of lines: default, reverse (or newest) or closest."),
@@ -173,7 +138,7 @@ class LookupArguments:
 
     def urls(self) -> Iterable[str]:
         """The URL, or the URLs of --input."""
-        return [self.url] if self.url is not None else _read_urls(self.input or "-")
+        return [self.url] if self.url is not None else read_urls(self.input or "-")
 
 
 @command
@@ -208,7 +173,7 @@ def _print_lines(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
     header = PreparedQuery(query).header
     if header is not None:
         out.write(header + b"\n")
-    if arguments.url is None:
+    if arguments.url is None or not _is_one_cluster(arguments):
         return _print_lines_of_many(arguments, query, out)
     from cdxmill.commands.lookup import lookup
 
@@ -219,13 +184,14 @@ def _print_lines(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
 
 
 def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
-    from cdxmill.commands.lookup import lookup_many
     from cdxmill.stages.lines.line_lists import text_of
 
     all_valid = True
     skipped = _Skipped()
-    for answer in lookup_many(arguments.cluster, arguments.urls(), query, skipped):
+    for answer in _answers(arguments, query, skipped):
         if answer.error is not None:
+            if arguments.url is not None:
+                raise answer.error
             print_error(str(answer.error))
             all_valid = False
         try:
@@ -234,6 +200,22 @@ def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO
         except CorruptError as error:
             skipped(error, f"{answer.url}: the answer is not complete")
     return skipped.told() == 0 and all_valid
+
+
+def _is_one_cluster(arguments: LookupArguments) -> bool:
+    from cdxmill.search.sources import is_one_cluster
+
+    return is_one_cluster(arguments.cluster)
+
+
+def _answers(arguments: LookupArguments, query: Query, skipped: _Skipped) -> Iterator[Answer]:
+    from cdxmill.commands.lookup import lookup_in_sources, lookup_many
+    from cdxmill.search.sources import find_sources
+
+    if _is_one_cluster(arguments):
+        return lookup_many(arguments.cluster, arguments.urls(), query, skipped)
+    sources = find_sources(arguments.cluster, None)
+    return lookup_in_sources(sources, list(arguments.urls()), query, skipped)
 
 
 class _Skipped:
@@ -258,7 +240,13 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
     """Print one size per URL; with --input, followed by a tab and the URL. Return False if some URLs are invalid."""
     from cdxmill.search.open import open_searched
     from cdxmill.search.query import PreparedQuery
+    from cdxmill.search.sources import find_sources
 
+    if not _is_one_cluster(arguments):
+        (source, *more) = find_sources(arguments.cluster, None)
+        if more or source.has_lines:
+            raise UsageError("--count, --estimate and --show-num-pages need a single cluster or crawl")
+        arguments = replace(arguments, cluster=source.cluster)
     skipped = _Skipped()
     prepared = PreparedQuery(query, skipped)
     all_valid = True
@@ -297,7 +285,7 @@ def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenClust
     return str(prepared.count(opened, keys))
 
 
-def _read_urls(path: str) -> Iterator[str]:
+def read_urls(path: str) -> Iterator[str]:
     """The lines of a file, of a URL, or of standard input (-). Empty lines are skipped."""
     from cdxmill.stages.lines.line_lists import split_lines
     from cdxmill.storage.choose import open_ranges, pieces

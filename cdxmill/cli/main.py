@@ -29,11 +29,13 @@ COMMANDS = (
     "serve",
     "lookup",
     "get",
-    "recompress",
-    "verify",
-    "split-points",
+    "copy",
     "cat",
+    "verify",
+    "recompress",
     "train-dictionary",
+    "prefix-index",
+    "split-points",
 )
 """In the order of the help text. A command is the function of its own name in the module of its name."""
 
@@ -80,7 +82,8 @@ class CommandGroup(click.Group):
             return None
         module = cmd_name.replace("-", "_")
         command: click.Command = getattr(import_module(f"cdxmill.cli.{module}"), module)
-        command.epilog = EXIT_STATUS
+        for one in (command, *getattr(command, "commands", {}).values()):
+            one.epilog = EXIT_STATUS
         return command
 
     def resolve_command(

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from cdxmill.capture import Headers
-from cdxmill.cluster.archive_index import archives_of
+from cdxmill.cluster.archive_index import ArchivePlaces, archives_of
 from cdxmill.commands.lookup import lookup
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.capture_fields import timestamp_of_line
 from cdxmill.formats.record_location import RecordLocation, record_location
 from cdxmill.formats.timestamp import timestamp_of, warc_timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.query import Query
+from cdxmill.search.sources import Source, find_sources, is_one_cluster
+from cdxmill.stages.lines.choose_lines import seconds
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
 from cdxmill.stages.records.record_parts import record_parts
@@ -36,6 +38,8 @@ class GetOptions:
     archives: str | None = None
     form: Form = "record"
     decode: bool = False
+    note: Callable[[str], None] | None = None
+    """Called with the crawl of the capture, if crawls are searched by name."""
 
 
 class Wanted(NamedTuple):
@@ -76,12 +80,44 @@ def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptio
     A revisit has no payload of its own; its payload is that of the capture it refers to. Raises InputError if there
     is no capture, if the record cannot be read, or if it does not match the index line. Raises UsageError as `lookup`.
     """
-    location = find_capture(cluster, url, timestamp)
-    with closing(archives_of(cluster, options.archives).open()) as archives:
+    location, cluster, places = _found(cluster, url, timestamp, options)
+    with closing(places.open()) as archives:
         found = fetch_capture(location, archives)
         if options.form == "payload":
             found = capture_with_payload(cluster, found, archives)
         yield from _contents(found.wanted, found.fetched, options)
+
+
+def _found(
+    cluster: str, url: str, timestamp: str | None, options: GetOptions
+) -> tuple[RecordLocation, str, ArchivePlaces]:
+    """The index line of a capture, the cluster that has it, and the places of its archives."""
+    if is_one_cluster(cluster):
+        return find_capture(cluster, url, timestamp), cluster, archives_of(cluster, options.archives)
+    sources = find_sources(cluster, options.archives)
+    if any(source.has_lines for source in sources):
+        raise UsageError(f"{cluster}: get needs clusters or crawls; to use index lines, copy their captures")
+    found = [
+        (find_capture(source.cluster, url, timestamp), source) for source in sources if _has(source, url)
+    ]
+    if not found:
+        raise InputError(cluster, f"has no capture of {url}")
+    location, source = min(found, key=lambda one: _distance(one[0].timestamp, timestamp))
+    if source.crawl and options.note is not None:
+        options.note(f"{source.crawl}: {location.url} {location.timestamp}")
+    return location, source.cluster, source.places
+
+
+def _has(source: Source, url: str) -> bool:
+    return next(lookup(source.cluster, url, Query(match_type="exact", limit=1)), None) is not None
+
+
+def _distance(found: str, wanted: str | None) -> float:
+    """How far a timestamp is from the wanted one, in seconds; without one, newer ones are nearer."""
+    date = timestamp_of(found[:14].encode("utf-8", "replace"))
+    if date is None:
+        return float("inf")
+    return -seconds(date.decode()) if wanted is None else abs(seconds(date.decode()) - seconds(wanted))
 
 
 def find_capture(cluster: str, url: str, timestamp: str | None) -> RecordLocation:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from cdxmill.errors import InputError
-from cdxmill.search.many import Answer, answer_many
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.answer_line import Format, line_format
+from cdxmill.search.many import Answer, Lists, answer_many
 from cdxmill.search.open import open_searched
 from cdxmill.search.query import PreparedQuery, Query
+from cdxmill.search.sources import Source, answers_of
 from cdxmill.storage.choose import PathOrUrl
 
 Skip = Callable[[InputError], None]
@@ -45,3 +48,24 @@ def lookup_many(
     prepared = PreparedQuery(query, skip)
     with open_searched(cluster, query.shard_rule) as opened:
         yield from answer_many(opened, prepared, urls)
+
+
+def lookup_in_sources(
+    sources: Sequence[Source], urls: Sequence[str], query: Query, skip: Skip | None = None
+) -> Iterator[Answer]:
+    """The answers for `urls` in several clusters, crawls and files at once, merged. Lines of a crawl say its name.
+
+    Raises UsageError and InputError like `lookup`.
+    """
+    prepared = PreparedQuery(replace(query, output=None, fields=None), skip)
+    if query.page is not None:
+        raise UsageError("--page needs a single cluster; name its directory or URL")
+    checked = PreparedQuery(query)
+    make = line_format(query.output, checked.fields, query.resolve_revisits)
+    for answer in answers_of(sources, prepared, urls):
+        yield answer if make is None else answer._replace(lists=_made(answer.lists, make))
+
+
+def _made(lists: Lists, make: Format) -> Iterator[list[bytes]]:
+    for lines in lists:
+        yield [make(line) for line in lines]

@@ -37,13 +37,17 @@ class Searched(Protocol):
         """Lines of a full block; None if that is not known, 0 if there is no such number."""
 
 
+CRAWL = "crawl"
+"""The field that says from which crawl a line is."""
+
+
 def unknown_fields(names: Iterable[str]) -> tuple[str, ...]:
     """The names that no line of cdxmill or pywb has.
 
     >>> unknown_fields(["status", "statuscode", "staus"])
     ('staus',)
     """
-    return tuple(name for name in names if name not in FIELDS and name not in ALSO)
+    return tuple(name for name in names if name not in (*FIELDS, CRAWL) and name not in ALSO)
 
 
 def check_fields(names: Iterable[str], reader: Searched, low: bytes, high: bytes) -> None:

@@ -109,9 +109,9 @@ class PreparedQuery:
         if query.closest is not None:
             _checked(choose_lines.seconds, query.closest)
         self._is_reversed = query.sort in ("reverse", "newest") and query.closest is None
-        fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
-        self._format = line_format(query.output, fields, query.resolve_revisits)
-        self.header = header(query.output, fields, query.resolve_revisits)
+        self.fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
+        self._format = line_format(query.output, self.fields, query.resolve_revisits)
+        self.header = header(query.output, self.fields, query.resolve_revisits)
 
     def keys(self, url: str) -> KeyRange:
         """The key range of a URL. Raises UsageError."""
@@ -133,7 +133,7 @@ class PreparedQuery:
             if make is None:
                 yield from chosen
                 return
-            invalid = self._invalid_of(cluster)
+            invalid = self._invalid_of(cluster.reader.cluster)
             for lines in chosen:
                 yield [line for line in choose_lines.each(make, lines, invalid) if line is not None]
 
@@ -150,12 +150,21 @@ class PreparedQuery:
             check_fields(self._unchecked, cluster.reader, low, high)
             self._unchecked = ()
 
-    def _invalid_of(self, cluster: OpenCluster) -> choose_lines.Invalid:
+    def choose(self, lists: Iterator[list[bytes]], place: str) -> Iterator[list[bytes]]:
+        """The chosen lines of sorted `lists`, which are from the file `place`, in the order that was asked for."""
+        found = self._chosen(lists, self._invalid_of(place))
+        if self.query.closest is not None:
+            return choose_lines.sort_closest(found, self.query.closest, self.query.limit)
+        if self._is_reversed:
+            return choose_lines.reverse_lines(found, self.query.limit)
+        return found if self.query.limit is None else choose_lines.take_first(found, self.query.limit)
+
+    def _invalid_of(self, place: str) -> choose_lines.Invalid:
         """What is done with a line that cannot be parsed."""
 
         def invalid(line: bytes, error: Exception) -> None:
             reason = str(error) if isinstance(error, ValueError) else f"too many nested values: {line[:80]!r}"
-            wrong = InputError(cluster.reader.cluster, reason)
+            wrong = InputError(place, reason)
             if self._skip is None:
                 raise wrong from None
             self._skip(wrong)
@@ -197,21 +206,16 @@ class PreparedQuery:
         query, limit = self.query, self.query.limit
         low, high, _ = self.narrowed(keys)
         blocks = self._blocks(cluster, low, high)
+        place = cluster.reader.cluster
         if self._is_reversed and not (query.resolve_revisits or self._token):
             backwards = find_backwards(list(blocks), cluster.blocks, low, high, cluster.join)
-            latest_first = (lines[::-1] for lines in self._chosen(backwards, cluster))
+            latest_first = (lines[::-1] for lines in self._chosen(backwards, self._invalid_of(place)))
             return latest_first if limit is None else choose_lines.take_first(latest_first, limit)
         few = limit is not None and not self._is_reversed and query.closest is None
-        found = self._chosen(find_lines(blocks, cluster.blocks, low, high, cluster.join, few), cluster)
-        if query.closest is not None:
-            return choose_lines.sort_closest(found, query.closest, limit)
-        if self._is_reversed:
-            return choose_lines.reverse_lines(found, limit)
-        return found if limit is None else choose_lines.take_first(found, limit)
+        return self.choose(find_lines(blocks, cluster.blocks, low, high, cluster.join, few), place)
 
-    def _chosen(self, lists: Iterator[list[bytes]], cluster: OpenCluster) -> Iterator[list[bytes]]:
+    def _chosen(self, lists: Iterator[list[bytes]], invalid: choose_lines.Invalid) -> Iterator[list[bytes]]:
         """The lines that pass all filters, in the order of pywb's steps."""
-        invalid = self._invalid_of(cluster)
         if self.query.resolve_revisits:
             lists = choose_lines.resolve_revisits(lists, invalid)
         if self._filters:

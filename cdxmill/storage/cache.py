@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -24,7 +25,7 @@ from typing import NamedTuple
 from cachetools import LRUCache
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import CdxmillError
+from cdxmill.errors import CdxmillError, InputError
 from cdxmill.storage import choose
 from cdxmill.storage.connections import give_back
 from cdxmill.storage.http import HttpRanges, first_answer
@@ -53,6 +54,32 @@ def open_cached(url: str) -> Iterator[Ranges]:
             yield ranges
         else:
             yield Ranges(_Pages(ranges.read_at, ranges.size, _folder(url, version)).read_at, ranges.size)
+
+
+def read_recent(url: str, seconds: float) -> bytes:
+    """The content of a small file. It is read again if the copy in the cache is older than `seconds`.
+
+    If it cannot be read, an older copy is used. Raises InputError if there is none.
+    """
+    top = _top()
+    path = None if top is None else top / _name(url) / "whole"
+    known: bytes | None = None
+    with suppress(OSError):
+        if path is not None:
+            known = path.read_bytes()
+            if 0 <= time.time() - path.stat().st_mtime < seconds:
+                return known
+    try:
+        data = choose.read_bytes(url)
+    except InputError:
+        if known is None:
+            raise
+        return known
+    with suppress(CdxmillError, OSError):
+        if path is not None:
+            with write_atomic(path, sync_file=False) as file:
+                file.write(data)
+    return data
 
 
 @contextmanager

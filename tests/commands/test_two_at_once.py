@@ -41,7 +41,7 @@ def held(tmp_path: Path) -> Iterator[Path]:
         holder.kill()
 
 
-@pytest.mark.parametrize("name", ["index", "recompress", "zipnum", "build", "publish", "job"])
+@pytest.mark.parametrize("name", ["index", "recompress", "zipnum", "build", "publish", "copy", "job"])
 def test_the_second_run_is_refused(name: str, held: Path, cluster: Path, pywb_warcs: Path) -> None:
     archive = pywb_warcs / "iana.warc.gz"
     calls: dict[str, list[str | Path]] = {
@@ -50,6 +50,7 @@ def test_the_second_run_is_refused(name: str, held: Path, cluster: Path, pywb_wa
         "zipnum": [COMMAND, "zipnum", "-s", "2", "-o", held, cluster / "cdx-00000.gz"],
         "build": [COMMAND, "build", "-s", "2", "-o", held, archive],
         "publish": [COMMAND, "publish", cluster, held],
+        "copy": [COMMAND, "copy", "-o", held, cluster, "*.iana.org"],
         "job": [
             *(sys.executable, ROOT / "jobs/indexwarcsjob.py", "--no-conf", "-r", "inline"),
             *("--cdx_bucket", held, held.parent / "manifest"),

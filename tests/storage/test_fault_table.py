@@ -6,6 +6,7 @@ python -m pytest tests/storage/test_fault_table.py --fault-requests 99      each
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -73,6 +74,7 @@ COMMANDS = {
     "index": "index -q -p 1 -o - URL/big.warc",
     "zipnum": "zipnum -q -p 1 -s 2 --location . -o OUT/c URL/lines.cdxj",
     "lookup": "lookup URL/c host150/* --match-type prefix",
+    "copy": "copy -q -p 1 -o OUT/copy URL/real *.iana.org --archives URL",
     "get": "get URL/real http://www.iana.org/domains/root --archives URL",
 }
 
@@ -94,8 +96,10 @@ def run(
         capfdbinary.readouterr()
         status = main(words)
         stdout, stderr = capfdbinary.readouterr()
-        shards = {path.name: path.read_bytes() for path in out.rglob("cdx-*.gz")}
-        return Outcome(status, stdout, stderr.decode(), shards)
+        files = {path.name: path.read_bytes() for path in out.rglob("cdx-*.gz")}
+        for path in out.rglob("*.cdxj"):  # the first record of a copy has the port of this server
+            files[path.name] = re.sub(rb'"offset": "\d+"', b"", path.read_bytes())
+        return Outcome(status, stdout, stderr.decode(), files)
 
     return call
 

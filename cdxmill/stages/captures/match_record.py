@@ -16,9 +16,19 @@ _SHA1 = re.compile(r"[A-Z2-7]{32}")
 
 def mismatch(record: Record, location: RecordLocation) -> str | None:
     """How the record differs from its index line: another URL, timestamp or SHA-1. None if it matches."""
+    return difference(capture_of_record(record), location)
+
+
+def capture_of_record(record: Record) -> Capture | None:
+    """The capture of a record of any type; None if it has no URL."""
     captures = list(make_captures(iter((record,)), b"", CaptureOptions(records=None)))
     capture = captures[-1] if captures else None
-    if not isinstance(capture, Capture):
+    return capture if isinstance(capture, Capture) else None
+
+
+def difference(capture: Capture | None, location: RecordLocation) -> str | None:
+    """As `mismatch`, for the capture of a record."""
+    if capture is None:
         return f"the record has no URL, the index line has {location.url}"
     url, timestamp = capture.url.decode("utf-8", "replace"), capture.timestamp.decode()
     if timestamp != _moment(location.timestamp):

@@ -78,6 +78,20 @@ class FetchedRecord:
         self.record = record
         self._part, self._frames = part, frames
 
+    @property
+    def is_gzip(self) -> bool:
+        """Whether the stored bytes are a gzip member."""
+        return self._part.read_at(0, 4).startswith(gzip_member.MAGIC)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the stored bytes are not compressed."""
+        return not self.is_gzip and self._part.read_at(0, 4) != MAGIC
+
+    def stored(self) -> Iterator[bytes]:
+        """The bytes of the record as they are in the archive, in pieces."""
+        return self._part.pieces()
+
     def content(self) -> Iterator[bytes]:
         """The bytes of the record, including the closing line ends, in pieces. Raises NoRecord."""
         start = self._part.read_at(0, 4)

@@ -1,0 +1,223 @@
+"""The files of a copy. Each is complete when it appears, and then it is never changed.
+
+    NAME-00000.warc.gz     warcinfo, then one record per gzip member
+    NAME-00000.cdxj        its sorted index lines
+    NAME-00000.tsv         where its records are from
+
+The two files beside an archive are written first. So an archive with a list beside it is finished, and the lists
+of all archives tell which captures the copy has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from cdxmill.commands.copy_plan import Identity
+from cdxmill.commands.copy_unit import ARC, Part
+from cdxmill.errors import InputError
+from cdxmill.formats.cdxj import quote
+from cdxmill.formats.tsv_row import format_row, parse_row
+from cdxmill.formats.warc_record import filedesc, warcinfo
+from cdxmill.stages.lines.line_lists import distinct, text_of
+from cdxmill.stages.records.as_member import packed
+from cdxmill.storage.choose import absolute, join, list_folder, read_bytes, write_atomic
+from cdxmill.storage.local import stopping
+
+ROW = ["filename", "offset", "length", "timestamp", "url", "copied_offset", "copied_length"]
+"""The first row of a list: the names of its columns."""
+_FILE = re.compile(r"(.+)-(\d{5,})\.(?:warc|arc)\.gz")
+_PIECE = 1 << 20
+
+
+class FileHead(NamedTuple):
+    """What the first record of each file says: when the copy was begun (14 digits), and fields of its warcinfo."""
+
+    timestamp: str
+    about: list[tuple[str, str]]
+
+
+class Finished:
+    """The files that earlier runs have written to the folder `target`. Raises InputError if they cannot be read."""
+
+    def __init__(self, target: str) -> None:
+        self.names = set(list_folder(target))
+        self.captures: set[Identity] = set()
+        for name in sorted(self.names):
+            beside = _list_of(name)
+            if beside in self.names:
+                self.captures.update(_identities(join(target, beside)))
+
+    def __contains__(self, identity: object) -> bool:
+        return identity in self.captures
+
+
+def _list_of(name: str) -> str:
+    """The name of the list beside an archive of a copy; "" for other files."""
+    return name.removesuffix(".gz").rpartition(".")[0] + ".tsv" if _FILE.fullmatch(name) else ""
+
+
+def _identities(path: str) -> Iterator[Identity]:
+    names, *rows = read_bytes(path).split(b"\n")[:-1] or [b""]
+    if parse_row(names) != ROW:
+        return  # of another tool
+    for row in rows:
+        filename, offset, _, timestamp, *_ = parse_row(row)
+        yield filename, int(offset), timestamp
+
+
+class CopyOutput:
+    """Writes the records of units to files of at most `most` bytes, unless a single record is larger.
+
+    Use it as a context manager: with an error, an unfinished file is deleted.
+    """
+
+    def __init__(self, target: str, finished: Finished, most: int, head: FileHead) -> None:
+        self._target, self._finished, self._most, self._head = target, finished, most, head
+        self._stem = re.sub(r"[^\w.+-]+", "_", absolute(target).rpartition("/")[2]).strip("_.") or "copy"
+        self._used = {int(found[2]) for name in finished.names if (found := _FILE.fullmatch(name))}
+        self._used |= {int(found[1]) for name in finished.names if (found := self._foreign(name, finished))}
+        self._open: dict[str, _OpenFile] = {}
+        self.files = self.bytes = 0
+
+    def _foreign(self, name: str, finished: Finished) -> re.Match[str] | None:
+        """An index with the name of one of our files, which has no list: somebody else's."""
+        found = re.fullmatch(re.escape(self._stem) + r"-(\d{5,})\.(?:cdxj|tsv)", name)
+        beside = name.removesuffix(".cdxj").removesuffix(".tsv") + ".tsv"
+        if found is None or (beside in finished.names and _is_own(join(self._target, beside))):
+            return None
+        return found
+
+    def __enter__(self) -> CopyOutput:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        for file in self._open.values():
+            file.abort()
+        self._open.clear()
+
+    def add(self, kind: str, data: Path, part: Part) -> int:
+        """Append a unit's records of a kind, which are in the file `data`; not those that are finished.
+
+        Returns their number. Raises StoppedError.
+        """
+        added = 0
+        with stopping(data), data.open("rb") as source:
+            for row, line in zip(part.rows, part.lines, strict=True):
+                filename, offset, _, timestamp, _, start, size = row
+                if (filename, offset, timestamp) in self._finished:
+                    continue
+                source.seek(start)
+                self._file_for(kind, size).append(row, line, _pieces(source, size))
+                added += 1
+        if kind in self._open:
+            self._open[kind].units.append(data)
+        return added
+
+    def _file_for(self, kind: str, size: int) -> _OpenFile:
+        """The file to which a record of `size` bytes is written."""
+        file = self._open.get(kind)
+        if file is not None and file.rows and file.size + size > self._most:
+            self._finish(kind)
+            file = None
+        if file is None:
+            file = self._open[kind] = _OpenFile(self._target, self._next_name(kind), self._head)
+        return file
+
+    def finish(self) -> None:
+        """Finish the open files."""
+        for kind in list(self._open):
+            self._finish(kind)
+
+    def _finish(self, kind: str) -> None:
+        file = self._open.pop(kind)
+        file.finish()
+        self.files += 1
+        self.bytes += file.size
+
+    def _next_name(self, kind: str) -> str:
+        number = next(number for number in range(len(self._used) + 1) if number not in self._used)
+        self._used.add(number)
+        return f"{self._stem}-{number:05d}.{kind}.gz"
+
+
+def _is_own(path: str) -> bool:
+    try:
+        return read_bytes(path).startswith(format_row(ROW))
+    except InputError:
+        return False
+
+
+class _OpenFile:
+    """One file that is being written."""
+
+    def __init__(self, target: str, name: str, head: FileHead) -> None:
+        self._target, self._name = target, name
+        self._lines: list[bytes] = []
+        self._filename = quote(name.encode())
+        self.rows: list[list[str]] = []
+        self.units: list[Path] = []
+        """The scratch files whose last record is here. Until the end, a killed run can continue with them."""
+        self._stack = ExitStack()
+        self._file: IO[bytes] = self._stack.enter_context(write_atomic(join(target, name)))
+        self.size = 0
+        timestamp = head.timestamp.encode()
+        if name.endswith(f".{ARC}.gz"):
+            first = filedesc(name, timestamp)
+        else:
+            first = warcinfo(name, timestamp, head.about)
+        self._write(packed([first]))
+
+    def _write(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            with stopping(Path(self._name)):
+                self._file.write(piece)
+            self.size += len(piece)
+
+    def append(self, row: list[Any], line: str, member: Iterable[bytes]) -> None:
+        """Append a record, its row and its line."""
+        *place, _, size = row
+        self.rows.append(["-" if value is None else str(value) for value in (*place, self.size, size)])
+        if line:
+            self._lines.append(_completed(line.encode("latin-1"), self.size, self._filename))
+        self._write(member)
+
+    def finish(self) -> None:
+        """Write the files beside it, then give it its name."""
+        stem = _list_of(self._name).removesuffix(".tsv")
+        with write_atomic(join(self._target, f"{stem}.tsv")) as file:
+            file.writelines(map(format_row, [ROW, *self.rows]))
+        self._lines.sort()
+        with write_atomic(join(self._target, f"{stem}.cdxj")) as file:
+            file.write(text_of(distinct(self._lines)))
+        self._stack.close()
+        for unit in self.units:
+            unit.unlink(missing_ok=True)
+
+    def abort(self) -> None:
+        """Delete what was written."""
+        with suppress(_Aborted), self._stack:
+            raise _Aborted
+
+
+class _Aborted(Exception):
+    pass
+
+
+_PLACE = re.compile(rb'", "offset": "\d+", "filename": ""')
+
+
+def _completed(line: bytes, offset: int, filename: bytes) -> bytes:
+    """A line of a unit with its offset in the file, and the name of this file as a JSON string."""
+    place = b'", "offset": "%d", "filename": %b' % (offset, filename)
+    return _PLACE.sub(lambda found: place, line, count=1)
+
+
+def _pieces(source: IO[bytes], size: int) -> Iterator[bytes]:
+    """The next `size` bytes of a file."""
+    while size and (piece := source.read(min(_PIECE, size))):
+        size -= len(piece)
+        yield piece

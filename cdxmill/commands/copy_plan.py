@@ -1,0 +1,185 @@
+"""What a copy consists of: the chosen index lines, in the order of their archives, without duplicates.
+
+    row    filename NUL offset NUL timestamp NUL query NUL source NUL index line
+
+Rows are sorted as bytes, so neighbors in an archive are neighbors in the plan, and few requests fetch them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import IO, NamedTuple
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.record_location import RecordLocation, record_location
+from cdxmill.search.query import PreparedQuery, Query
+from cdxmill.search.sources import Source, open_source
+from cdxmill.stages.lines.merge_runs import sort_lists
+from cdxmill.storage.scratch import Scratch
+
+JOINED = 8 << 20
+"""Maximum bytes of neighboring records in one request, unless one record is larger."""
+GAP = 16 << 10
+"""Bytes between two records that are read along: a new request takes as long as reading them."""
+_REQUESTS = 24
+"""Requests of a unit at most: enough that its overhead is small, few enough that little is lost by a kill."""
+_SHARE = 48
+"""A small copy is divided into this many units, so that every process gets some."""
+_LONGEST = 1 << 20
+"""Bytes that are assumed for a record whose length is unknown."""
+
+Identity = tuple[str, int, str]
+"""File name, offset and timestamp of a record."""
+
+
+class Planned(NamedTuple):
+    """A capture to copy. `query` and `source` are positions in the lists that the user gave."""
+
+    location: RecordLocation
+    query: int
+    source: int
+
+    @property
+    def identity(self) -> Identity:
+        """What tells the record from others, in this copy and in later ones."""
+        return identity_of(self.location)
+
+    @property
+    def end(self) -> int:
+        """The offset after the record."""
+        return self.location.offset + (self.location.length or _LONGEST)
+
+
+Run = list[Planned]
+"""Neighbors in an archive that one request fetches."""
+
+
+def identity_of(location: RecordLocation) -> Identity:
+    """The identity of a record."""
+    return location.filename, location.offset, location.timestamp
+
+
+class Asked(NamedTuple):
+    """What the user asked for."""
+
+    sources: Sequence[Source]
+    urls: Sequence[str]
+    query: Query
+
+
+def find_rows(asked: Asked, scratch: Scratch, skip: Callable[[InputError], None]) -> Iterator[bytes]:
+    """The rows of all lines that the sources have for the queries, sorted. `skip` takes lines that are invalid."""
+    for lines in sort_lists(_rows(asked, skip), "plan", scratch.create, scratch.reader):
+        yield from lines
+
+
+def _rows(asked: Asked, skip: Callable[[InputError], None]) -> Iterator[list[bytes]]:
+    prepared = PreparedQuery(asked.query, skip)
+    for number, source in enumerate(asked.sources):
+        with open_source(source) as searched:
+            for query, answer in enumerate(searched.answers(prepared, asked.urls)):
+                if answer.error is not None:
+                    raise UsageError(str(answer.error))
+                for lines in answer.lists:
+                    yield [row for line in lines if (row := row_of(line, query, number, source, skip))]
+
+
+def row_of(
+    line: bytes, query: int, number: int, source: Source, skip: Callable[[InputError], None]
+) -> bytes | None:
+    """The row of an index line; None if it is invalid, and `skip` takes the error."""
+    try:
+        found = record_location(line)
+    except ValueError as error:
+        skip(InputError(source.name, str(error)))
+        return None
+    name, time = (text.encode("utf-8", "surrogateescape") for text in (found.filename, found.timestamp))
+    return b"%b\0%020d\0%b\0%05d\0%05d\0%b" % (
+        name.replace(b"\n", b" "),
+        found.offset,
+        time,
+        query,
+        number,
+        line,
+    )
+
+
+def read_rows(rows: Iterable[bytes], have: Container[Identity] = ()) -> Iterator[tuple[bytes, Planned]]:
+    """Sorted rows and their captures, each capture once, without those in `have`."""
+    last: Identity | None = None
+    for row in rows:
+        *_, query, source, line = row.split(b"\0", 5)
+        found = Planned(record_location(line), int(query), int(source))
+        if found.identity != last and found.identity not in have:
+            yield row, found
+        last = found.identity
+
+
+def runs_of(captures: Iterable[Planned]) -> Iterator[Run]:
+    """Neighbors in the same archive, to be fetched in one request."""
+    run: Run = []
+    for one in captures:
+        if run and not is_near(run[0], run[-1], one):
+            yield run
+            run = []
+        run.append(one)
+    if run:
+        yield run
+
+
+def is_near(first: Planned, last: Planned, following: Planned) -> bool:
+    """Whether a capture can be fetched together with those from `first` to `last`."""
+    is_same = (last.location.filename, last.source) == (following.location.filename, following.source)
+    start = first.location.offset
+    return is_same and following.location.offset <= last.end + GAP and following.end - start <= JOINED
+
+
+class Unit(NamedTuple):
+    """A unit of work: a range of the file with the rows."""
+
+    number: int
+    start: int
+    size: int
+
+
+class PlanSize(NamedTuple):
+    """The number of captures of a plan, of their bytes as far as they are known, and of requests."""
+
+    captures: int = 0
+    bytes: int = 0
+    requests: int = 0
+
+
+def write_plan(rows: Iterable[tuple[bytes, Planned]], file: IO[bytes]) -> PlanSize:
+    """Write rows to a file, each with its LF."""
+    captures = size = requests = 0
+    first = last = None
+    for row, one in rows:
+        file.write(row + b"\n")
+        captures, size = captures + 1, size + (one.location.length or 0)
+        if first is None or last is None or not is_near(first, last, one):
+            requests, first = requests + 1, one
+        last = one
+    return PlanSize(captures, size, requests)
+
+
+def units_of(file: IO[bytes], plan: PlanSize) -> Iterator[Unit]:
+    """The units of a plan in a file. They depend on the plan only, not on the number of processes."""
+    most = max(1, min(_REQUESTS, plan.requests // _SHARE))
+    number = start = position = requests = size = 0
+    first = last = None
+    for row in file:
+        ((_, one),) = read_rows([row.removesuffix(b"\n")])
+        if first is None or last is None or not is_near(first, last, one):
+            length = one.end - one.location.offset
+            if position > start and (requests >= most or size + length > JOINED):
+                yield Unit(number, start, position - start)
+                number, start, requests, size = number + 1, position, 0, 0
+            requests, first = requests + 1, one
+            size += length
+        else:
+            size += one.end - last.end
+        last = one
+        position += len(row)
+    if position > start:
+        yield Unit(number, start, position - start)

@@ -1,0 +1,276 @@
+"""Copy one unit of captures: fetch their ranges, check the records, and write them to a scratch file.
+
+    run of neighbors -> one request -> records, each compared with its index line -> gzip members
+
+The unit's WARC and ARC records are in two files. Offsets in a result are those in these files; the parent process
+joins the files and completes the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from cdxmill.capture import Capture, Record
+from cdxmill.cluster.archive_index import ArchivePlaces
+from cdxmill.commands.copy_plan import Identity, Planned, Run, Unit, read_rows, runs_of
+from cdxmill.errors import InputError
+from cdxmill.formats.cdxj import format_cdxj
+from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.inputs.joined_ranges import JoinedRanges, OpenRanges
+from cdxmill.running.failures import Failure
+from cdxmill.running.processes import count_bytes
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.check_digest import wrong_digest
+from cdxmill.stages.captures.make_captures import make_captures
+from cdxmill.stages.captures.match_record import capture_of_record, difference
+from cdxmill.stages.records.as_member import Member, stored_member, warc_member_of_arc
+from cdxmill.stages.records.fetch_record import NoRecord
+from cdxmill.stages.records.related_records import AROUND, Placed, records_after, records_before
+from cdxmill.storage.local import stopping
+from cdxmill.storage.scratch import Scratch
+
+PLAN = "plan.rows"
+WARC, ARC = "warc", "arc"
+"""The kinds of files that a copy consists of."""
+_DEFAULT = CaptureOptions()
+_HAS_RELATED = (b"response", b"revisit", b"resource")
+_ADDS_TO_LINE = (b"metadata", b"request")
+"""Types of records whose content may be part of the line of the record before them."""
+_MISMATCH = "index the archive again, or use --archives with the indexed archives"
+
+
+@dataclass
+class Part:
+    """The records of one kind: the size of their file, and for each record a row and its index line or ""."""
+
+    size: int = 0
+    rows: list[list[Any]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+
+@dataclass
+class UnitResult:
+    """What came of a unit."""
+
+    captures: int = 0
+    parts: dict[str, Part] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    revisits: list[list[Any]] = field(default_factory=list)
+    """Of each revisit: its source, URL, timestamp and digest, and the URL and date that it refers to."""
+    requests: int = 0
+    fetched: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The form in which a result is kept."""
+        parts = {kind: vars(part) for kind, part in self.parts.items()}
+        return {**vars(self), "parts": parts, "failures": [list(one) for one in self.failures]}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> UnitResult:
+        """The result again. Raises TypeError, KeyError or ValueError if it has another form."""
+        parts = {kind: Part(**part) for kind, part in found["parts"].items()}
+        return cls(**{**found, "parts": parts, "failures": [Failure(*one) for one in found["failures"]]})
+
+
+class CopyForm(NamedTuple):
+    """What is copied besides the captures, and how; `plan` is the scratch file with the rows."""
+
+    plan: str = PLAN
+    keep_arc: bool = False
+    related: bool = False
+
+
+def unit_file(folder: Path, number: int, kind: str) -> Path:
+    """The scratch file with a unit's records of one kind."""
+    return folder / f"unit-{number:06d}.{kind}"
+
+
+class UnitCopier:
+    """Copies units. A process opens archives when it first needs them, and keeps some of them open.
+
+    `places` are those of the archives of each source. The scratch folder has the rows of the plan in the file PLAN.
+    Captures in `have` are skipped: an earlier run has copied them. `before` is called before each request.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[ArchivePlaces],
+        scratch: Scratch,
+        have: Container[Identity],
+        before: Callable[[], None],
+        form: CopyForm,
+    ) -> None:
+        self._places, self._folder, self._form = places, scratch.folder, form
+        self._have = have
+        self._read_plan = scratch.reader(form.plan)
+        self._stores: dict[int, ArchiveStore] = {}
+        self._open = OpenRanges(before)
+
+    def __call__(self, unit: Unit) -> dict[str, Any]:
+        """Copy a unit. Returns a UnitResult as JSON. Raises StoppedError if the scratch files cannot be written."""
+        result = UnitResult()
+        rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
+        with closing(_Files(self._folder, unit.number, result)) as files:
+            for run in runs_of(one for _, one in read_rows(rows, self._have)):
+                result.captures += len(run)
+                self._copy_run(run, files, result)
+        return result.as_json()
+
+    def _copy_run(self, run: Run, files: _Files, result: UnitResult) -> None:
+        """Copy the captures of a run. What cannot be read in one place of the archive is read in the next."""
+        reasons: dict[Planned, InputError] = {}
+        for path in self._locations(run, reasons):
+            left = [one for one in run if one in reasons] or run
+            found = self._copy_from(path, left, files, result)
+            reasons = {one: reasons.get(one, error) for one, error in found.items()}
+            if not reasons:
+                break
+        for one, error in reasons.items():
+            what = f"{error.reason} ({one.location.url} {one.location.timestamp})"
+            result.failures.append(Failure(error.path, one.location.offset, what, error.hint))
+        for one in run:
+            count_bytes(one.location.length or 0)
+
+    def _locations(self, run: Run, reasons: dict[Planned, InputError]) -> list[str]:
+        one = run[0]
+        try:
+            if one.source not in self._stores:
+                self._stores[one.source] = self._places[one.source].open()
+            return self._stores[one.source].locations(one.location.filename)
+        except InputError as error:
+            reasons.update(dict.fromkeys(run, error))
+            return []
+
+    def _copy_from(self, path: str, run: Run, files: _Files, result: UnitResult) -> dict[Planned, InputError]:
+        """Copy captures from the archive at `path`, in one request. Returns those that cannot be copied, and why."""
+        around = AROUND if self._form.related else 0
+        first, last = max(0, run[0].location.offset - around), run[-1].end + around
+        try:
+            archive = self._open.opened(path)
+        except InputError as error:
+            return dict.fromkeys(run, error)
+        before = archive.requests, archive.bytes
+        failed: dict[Planned, InputError] = {}
+        try:
+            archive.fetch(first, last - first, self._folder)
+        except InputError as error:
+            failed = dict.fromkeys(run, error)
+        else:
+            for one in run:
+                try:
+                    self._copy_record(one, archive, files, result)
+                except NoRecord as error:
+                    failed[one] = InputError(path, str(error), _MISMATCH)
+                except InputError as error:
+                    failed[one] = error
+        result.requests += archive.requests - before[0]
+        result.fetched += archive.bytes - before[1]
+        return failed
+
+    def _copy_record(self, one: Planned, archive: JoinedRanges, files: _Files, result: UnitResult) -> None:
+        """Check a record and write it. Raises NoRecord, with the reason, if it is not that of the index line."""
+        place = one.location
+        if (place.filename, place.offset) in files.written:  # beside a response
+            return
+        fetched = archive.archive.record(place.offset, place.length)
+        record = fetched.record
+        capture = capture_of_record(record)
+        reason = difference(capture, place)
+        reason = reason or wrong_digest(record, fetched.content(), place.digest)
+        if reason is not None or capture is None:
+            raise NoRecord(reason or "the record has no URL")
+        row = [place.filename, place.offset, place.length, place.timestamp, place.url]
+        if not record.is_arc:
+            self._write_group(row, Placed(place.offset, fetched), archive, files)
+        elif self._form.keep_arc:
+            files.write(ARC, row, stored_member(fetched))
+        else:
+            try:
+                member = warc_member_of_arc(fetched, one.identity, capture.digest or b"")
+            except ValueError as error:
+                raise NoRecord(str(error)) from None
+            files.write(WARC, row, member)
+        if record.headers.get(b"warc-type") == b"revisit":
+            names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
+            refers = [record.headers.get(name, b"").decode("utf-8", "replace") for name in names]
+            result.revisits.append([one.source, place.url, place.timestamp, place.digest, *refers])
+
+    def _write_group(self, row: list[Any], response: Placed, archive: JoinedRanges, files: _Files) -> None:
+        """Write a record; if asked for, with the request and metadata records beside it."""
+        before: list[Placed] = []
+        after: list[Placed] = []
+        if self._form.related and response.fetched.record.headers.get(b"warc-type") in _HAS_RELATED:
+            inside, low, high = archive.inside()
+            before = records_before(inside, archive.read_at, response, low)
+            after = records_after(inside, response, high)
+        filename, _, _, *capture = row
+        for one in (*before, response, *after):
+            if one is response:
+                files.write(WARC, row, stored_member(response.fetched))
+            elif (filename, one.offset) not in files.written:
+                place = [filename, one.offset, one.fetched.record.length, *capture]
+                files.write(WARC, place, stored_member(one.fetched))
+
+
+class _Files:
+    """The scratch files of a unit, one per kind, opened when a record is written."""
+
+    def __init__(self, folder: Path, number: int, result: UnitResult) -> None:
+        self._folder, self._number, self._parts = folder, number, result.parts
+        self._open: dict[str, IO[bytes]] = {}
+        self._group: dict[int, Record] = {}
+        self._kind = WARC
+        self.written: set[tuple[str, int]] = set()
+
+    def close(self) -> None:
+        """Close all files. Raises StoppedError."""
+        self._add_lines()
+        for file in self._open.values():
+            with stopping(self._folder):
+                file.close()
+
+    def write(self, kind: str, row: list[Any], member: Member) -> None:
+        """Append a member and its row. Raises NoRecord, and nothing is appended then."""
+        part = self._parts.setdefault(kind, Part())
+        start = part.size
+        size = self._append(kind, start, member.pieces)
+        part.size += size
+        part.rows.append([*row, start, size])
+        part.lines.append("")
+        self.written.add((row[0], row[1]))
+        if member.record.headers.get(b"warc-type") not in _ADDS_TO_LINE or self._kind != kind:
+            self._add_lines()
+        self._kind = kind
+        self._group[len(part.rows) - 1] = member.record._replace(offset=start, length=size)
+
+    def _add_lines(self) -> None:
+        """Make the index lines of the group of records that ends here: a record, and those that say more about it."""
+        part = self._parts.get(self._kind, Part())
+        numbers = {record.offset: number for number, record in self._group.items()}
+        for found in make_captures(iter(self._group.values()), b"", _DEFAULT):
+            if isinstance(found, Capture):
+                part.lines[numbers[found.offset]] = format_cdxj(found).decode("latin-1")
+        self._group.clear()
+
+    def _append(self, kind: str, start: int, pieces: Iterator[bytes]) -> int:
+        """Append a member to the file that has `start` bytes. Returns its size."""
+        path = unit_file(self._folder, self._number, kind)
+        with stopping(path):
+            if kind not in self._open:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._open[kind] = path.open("wb")
+            file = self._open[kind]
+            size = 0
+            try:
+                for piece in pieces:
+                    file.write(piece)
+                    size += len(piece)
+            except BaseException:
+                file.seek(start)
+                file.truncate()
+                raise
+            return size

@@ -1,0 +1,105 @@
+"""Archives that are read in ranges of neighboring records: one request per range."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from cachetools import LRUCache
+
+from cdxmill.stages.records.fetch_record import Archive
+from cdxmill.stages.window import ReadAt
+from cdxmill.storage.cache import open_known
+from cdxmill.storage.choose import is_remote, open_ranges
+from cdxmill.storage.local import stopping
+
+_HELD = 16 << 20
+"""Bytes of the largest range that is kept in memory. A larger one, which is a single record, goes to a file."""
+_PIECE = 4 << 20
+_OPEN = 32
+"""Archives that stay open."""
+
+
+class JoinedRanges:
+    """One archive. Reads inside the range that was fetched last are answered from memory, or from a file."""
+
+    def __init__(self, read_at: ReadAt, before: Callable[[], None]) -> None:
+        self._read, self._before = read_at, before
+        self._start, self._size = 0, 0
+        self._fetched: ReadAt = lambda offset, size: b""
+        self.archive = Archive(self.read_at)
+        self.requests = self.bytes = 0
+
+    def fetch(self, start: int, size: int, folder: Path) -> None:
+        """Fetch a range; one that is too large for memory goes to a temporary file in `folder`. Raises InputError."""
+        self._size = 0
+        if size <= _HELD:
+            data = self._ask(start, size)
+            self._fetched = lambda offset, size: data[offset : offset + size]
+            self._start, self._size = start, len(data)
+            return
+        with stopping(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the last reference to it
+            done = 0
+            while piece := self._ask(start + done, min(_PIECE, size - done)):
+                file.write(piece)
+                done += len(piece)
+
+        def read_file(offset: int, size: int) -> bytes:
+            file.seek(offset)
+            return file.read(size)
+
+        self._fetched, self._start, self._size = read_file, start, done
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """The `size` bytes at `offset`; fewer only at the end of the archive."""
+        index = offset - self._start
+        if index >= 0 and index + size <= self._size:
+            return self._fetched(index, size)
+        return self._ask(offset, size)
+
+    def inside(self) -> tuple[Archive, int, int]:
+        """The fetched range as an archive that has nothing else, with the first offset and the one after the last."""
+
+        def read_at(offset: int, size: int) -> bytes:
+            index = offset - self._start
+            return self._fetched(index, min(size, self._size - index)) if 0 <= index < self._size else b""
+
+        return Archive(read_at), self._start, self._start + self._size
+
+    def _ask(self, offset: int, size: int) -> bytes:
+        if size <= 0:
+            return b""
+        self._before()
+        data = self._read(offset, size)
+        self.requests += 1
+        self.bytes += len(data)
+        return data
+
+
+class OpenRanges(LRUCache[str, tuple[JoinedRanges, ExitStack]]):
+    """Open archives by path or URL. If there are too many, the least recently used one is closed.
+
+    `before` is called before each request. A web server is not asked first whether a file exists.
+    """
+
+    def __init__(self, before: Callable[[], None]) -> None:
+        super().__init__(_OPEN)
+        self._before = before
+
+    def opened(self, path: str) -> JoinedRanges:
+        """The archive at `path`, opened if it is not open yet. Raises InputError."""
+        if path not in self:
+            files = ExitStack()
+            opener = open_known if is_remote(path) else open_ranges
+            self[path] = JoinedRanges(files.enter_context(opener(path)), self._before), files
+        return self[path][0]
+
+    def popitem(self) -> tuple[str, tuple[JoinedRanges, ExitStack]]:
+        """Close the least recently used archive."""
+        path, found = super().popitem()
+        found[1].close()
+        return path, found

@@ -1,0 +1,200 @@
+"""What captures are searched in: clusters, files with CDX lines, and standard input, one or several at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from heapq import merge
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_folder
+from cdxmill.cluster.crawls import archives_of_crawls, crawls_like, index_of_crawl, is_crawl
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.search.many import Answer, answer_many
+from cdxmill.search.open import is_cdx_file, open_searched
+from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
+from cdxmill.stages.lines.read_content import read_content
+from cdxmill.stages.window import ReadAt, Window
+from cdxmill.storage.choose import exists, is_remote, open_ranges, status
+from cdxmill.storage.entry import Entry
+from cdxmill.storage.local import spooled
+
+STDIN = "-"
+EVERYTHING = "*"
+"""The query for all lines of a file or of standard input."""
+_BATCH = 1000
+_ALL = KeyRange(b"", b"\xff")
+
+
+class Searched(Protocol):
+    """An open source of index lines."""
+
+    def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
+        """The answers for `urls`, in their order. Raises InputError, UsageError."""
+
+
+class Source(NamedTuple):
+    """What the user named, the path or URL of its cluster or file, and where the archives of its lines are.
+
+    `crawl` is its name if it is a crawl that was given by name; else "".
+    """
+
+    name: str
+    places: ArchivePlaces
+    crawl: str = ""
+
+    @property
+    def cluster(self) -> str:
+        """The path or URL of the cluster."""
+        return index_of_crawl(self.crawl) if self.crawl else self.name
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether it is a file with lines, or standard input, and not a cluster."""
+        return not self.crawl and (self.name == STDIN or is_cdx_file(self.name))
+
+
+def is_one_cluster(text: str) -> bool:
+    """Whether `text` is the path or URL of one cluster or file: no name of a crawl, not several, not -."""
+    return _names(text) == [text] and not (_is_crawl(text) or text == STDIN)
+
+
+def _names(text: str) -> list[str]:
+    is_one = not is_remote(text) and exists(text)
+    return [text] if is_one else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _is_crawl(name: str) -> bool:
+    return is_crawl(name) and not exists(name)
+
+
+def find_sources(text: str, archives: str | None) -> list[Source]:
+    """The sources that `text` names, separated by commas. Raises UsageError, InputError."""
+    found: dict[Source, None] = {}
+    for name in _names(text):
+        if _is_crawl(name):
+            places = ArchivePlaces(archives or archives_of_crawls())
+            found.update(dict.fromkeys(Source(one, places, one) for one in crawls_like(name)))
+        else:
+            found[_source(name, archives)] = None
+    if not found:
+        raise UsageError("no source given; name a cluster, a crawl, a .cdxj file or -")
+    return list(found)
+
+
+def _source(name: str, archives: str | None) -> Source:
+    if name == STDIN:
+        return Source(name, ArchivePlaces(archives))
+    if is_cdx_file(name):
+        if not exists(name):
+            raise UsageError(f"{name}: does not exist; name a cluster, a .cdxj file or -")
+        return Source(name, ArchivePlaces(archives))
+    cluster_folder(name)
+    return Source(name, archives_of(name, archives))
+
+
+def state_of(source: Source) -> Entry | None:
+    """The size and time of a local file or cluster index; None if they are not known."""
+    if source.name == STDIN or is_remote(source.cluster):
+        return None
+    index = Path(source.name) / "cluster.idx"
+    return status(index) or status(source.name)
+
+
+@contextmanager
+def open_source(source: Source) -> Iterator[Searched]:
+    """Open a source. Raises UsageError and InputError as `open_cluster`, also inside the `with`."""
+    with ExitStack() as files:
+        if source.name == STDIN:
+            file = files.enter_context(spooled())  # several queries read it several times
+            while piece := sys.stdin.buffer.read(1 << 20):
+                file.write(piece)
+            file.flush()
+            yield _LineFile("stdin", lambda offset, size: os.pread(file.fileno(), size, offset))
+        else:
+            yield _Cluster(source, files.enter_context(open_searched(source.cluster)))
+
+
+def answers_of(sources: Sequence[Source], prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
+    """The answers for `urls` of several sources, merged in the order of the query. Lines of a crawl have its name.
+
+    Requires: the query prints lines as they are. Raises UsageError, InputError.
+    """
+    query = prepared.query
+    if query.closest is not None and len(sources) > 1:
+        raise UsageError("--closest needs a single source")
+    with ExitStack() as files:
+        opened = [files.enter_context(open_source(source)) for source in sources]
+        streams = [one.answers(prepared, urls) for one in opened]
+        for answers in zip(*streams, strict=True):
+            lines = [
+                _named(answer.lists, source.crawl) for answer, source in zip(answers, sources, strict=True)
+            ]
+            merged = (
+                merge(*lines, reverse=query.sort in ("reverse", "newest")) if len(lines) > 1 else lines[0]
+            )
+            chosen = islice(merged, query.limit)
+            yield Answer(answers[0].url, _batched(chosen), answers[0].error)
+
+
+def _named(lists: Iterable[list[bytes]], crawl: str) -> Iterator[bytes]:
+    """The lines of an answer; those of a crawl with the field `crawl`."""
+    ending = b', "crawl": "%b"}' % crawl.encode()
+    for lines in lists:
+        for line in lines:
+            yield line[:-1] + ending if crawl and line.endswith(b"}") else line
+
+
+def _batched(lines: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Lines in lists."""
+    while some := list(islice(lines, _BATCH)):
+        yield some
+
+
+class _Cluster:
+    """A cluster or a CDX file. All lines of a file can be asked for."""
+
+    def __init__(self, source: Source, opened: OpenCluster) -> None:
+        self._source, self._opened = source, opened
+
+    def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
+        """The answers of the cluster or file."""
+        if EVERYTHING not in urls:
+            yield from answer_many(self._opened, prepared, urls)
+            return
+        if not self._source.has_lines:
+            raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
+        with open_ranges(self._source.name) as read_at:
+            yield from _LineFile(self._source.name, read_at).answers(prepared, urls)
+
+
+class _LineFile:
+    """A file of CDX or CDXJ lines in any order. It is read once for each query."""
+
+    def __init__(self, name: str, read_at: ReadAt) -> None:
+        self._name, self._read_at = name, read_at
+
+    def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
+        """The answers of the file."""
+        for url in urls:
+            try:
+                keys = _ALL if url == EVERYTHING else prepared.narrowed(prepared.keys(url))
+            except UsageError as error:
+                yield Answer(url, (), error)
+                continue
+            yield Answer(url, prepared.choose(self._within(keys), self._name))
+
+    def _within(self, keys: KeyRange) -> Iterator[list[bytes]]:
+        try:
+            for lines in split_lines(read_content(Window(self._read_at))):
+                found = [line.rstrip(b"\r") for line in lines if keys.low <= line < keys.high]
+                yield [line for line in found if is_capture_line(line)]
+        except MemberError as error:
+            raise InputError(self._name, str(error), "fetch the file again") from None

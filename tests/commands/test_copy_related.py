@@ -1,0 +1,110 @@
+"""`copy --related` and `--originals`: the records that belong to a capture."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+from warcio.archiveiterator import ArchiveIterator
+
+from ..material.crawls import capture
+from .test_copy import check_files, copied
+
+if TYPE_CHECKING:
+    from tests.conftest import BuildCluster, RunCdxmill
+
+URLS = [f"http://example.com/{number}" for number in range(5)]
+MEMBERS = [one for url in URLS for one in capture(url, "2024-05-17")]
+PLAIN = [gzip.decompress(one) for one in MEMBERS]
+REQUEST_LAST = [PLAIN[start + place] for start in range(0, len(PLAIN), 3) for place in (1, 0, 2)]
+ARCHIVES = {
+    "a.warc.gz": b"".join(MEMBERS),
+    "last.warc.gz": b"".join(map(gzip.compress, REQUEST_LAST)),
+    "plain.warc": b"".join(PLAIN),
+    "packed.warc.zst": b"".join(zstandard.ZstdCompressor(write_checksum=True).compress(one) for one in PLAIN),
+}
+
+
+def kinds(folder: Path) -> list[tuple[str, str]]:
+    return [(one.kind, one.url) for one in copied(folder)]
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_the_request_and_the_notes_of_a_response_are_copied_with_it(
+    name: str, tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / name).write_bytes(ARCHIVES[name])
+    build_cluster(tmp_path / "C", [tmp_path / name], 1, "-q")
+    done = run_cdxmill("copy", "-q", "--related", "-o", tmp_path / "out", tmp_path / "C", URLS[1], URLS[3])
+    assert (done.returncode, done.stderr) == (0, b"")
+    check_files(tmp_path / "out", run_cdxmill)
+    order = (
+        ("response", "request", "metadata") if name == "last.warc.gz" else ("request", "response", "metadata")
+    )
+    assert kinds(tmp_path / "out") == [(kind, url) for url in (URLS[1], URLS[3]) for kind in order]
+    assert b'"charset": "UTF-8"' in next((tmp_path / "out").glob("*.cdxj")).read_bytes()
+    again = run_cdxmill("copy", "--related", "-o", tmp_path / "out", tmp_path / "C", URLS[1], URLS[3])
+    assert b"2 captures already there" in again.stderr
+    without = run_cdxmill("copy", "-q", "-o", tmp_path / "one", tmp_path / "C", URLS[1])
+    assert without.returncode == 0
+    assert kinds(tmp_path / "one") == [("response", URLS[1])]
+
+
+def test_records_of_other_captures_are_not_related(
+    tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(MEMBERS[1:]))
+    build_cluster(tmp_path / "C", [tmp_path / "a.warc.gz"], 1, "-q")
+    run_cdxmill("copy", "-q", "--related", "-o", tmp_path / "out", tmp_path / "C", URLS[0])
+    assert kinds(tmp_path / "out") == [("response", URLS[0]), ("metadata", URLS[0])]
+
+
+def test_every_request_of_a_real_archive_is_found(
+    pywb_warcs: Path, tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
+) -> None:
+    names = ["example-wget-1-14.warc.gz", "post-test.warc.gz", "iana.warc.gz"]
+    build_cluster(tmp_path / "C", [pywb_warcs / name for name in names], 1, "-q")
+    run_cdxmill("copy", "-q", "--related", "-o", tmp_path / "out", tmp_path / "C", "*.com", "*.org")
+    check_files(tmp_path / "out", run_cdxmill)
+    wanted = 0
+    for name in names:
+        records = list(ArchiveIterator(io.BytesIO((pywb_warcs / name).read_bytes())))
+        ids = {
+            one.rec_headers.get_header("WARC-Record-ID")
+            for one in records
+            if one.rec_type in ("response", "revisit")
+        }
+        asked = {
+            one.rec_headers.get_header("WARC-Concurrent-To")
+            for one in records
+            if one.rec_type in ("response", "revisit")
+        }
+        wanted += sum(
+            one.rec_headers.get_header("WARC-Concurrent-To") in ids
+            or one.rec_headers.get_header("WARC-Record-ID") in asked
+            for one in records
+            if one.rec_type == "request"
+        )
+    assert sum(kind == "request" for kind, _ in kinds(tmp_path / "out")) == wanted > 10
+
+
+def test_the_original_of_a_revisit_is_copied_once(
+    pywb_warcs: Path, tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
+) -> None:
+    build_cluster(tmp_path / "C", [pywb_warcs / "dupes.warc.gz"], 1, "-q")
+    call = ("copy", "-q", "-o", tmp_path / "out", tmp_path / "C", "*.iana.org", "*.example.com")
+    only = ("--filter", "=mime:warc/revisit")
+    assert run_cdxmill(*call, *only).returncode == 0
+    revisits = kinds(tmp_path / "out")
+    assert {kind for kind, _ in revisits} == {"revisit"}
+    done = run_cdxmill(*call[:2], "-o", tmp_path / "both", *call[4:], *only, "--originals")
+    assert (done.returncode, done.stderr) == (0, b"")
+    check_files(tmp_path / "both", run_cdxmill)
+    found = kinds(tmp_path / "both")
+    assert [one for one in found if one[0] == "revisit"] == revisits
+    originals = [url for kind, url in found if kind == "response"]
+    assert 0 < len(originals) == len(set(originals))

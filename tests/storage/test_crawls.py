@@ -1,0 +1,174 @@
+"""Crawls of Common Crawl by name, over HTTP: `lookup`, `get` and `copy`, with every request counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cdxmill.cli.main import main
+from cdxmill.storage import http_file, patience
+
+from ..material.crawls import CRAWLS, DATES, HOSTS, PAGES, make_crawls, serve_crawls
+from .range_server import RangeServer, serving
+
+Run = Callable[..., tuple[int, bytes, str]]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return make_crawls(tmp_path_factory.mktemp("crawls"))
+
+
+@pytest.fixture
+def web(files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RangeServer]:
+    """The stand-in on loopback."""
+    with serving() as server:
+        serve_crawls(server, files)
+        monkeypatch.setenv("CDXMILL_COMMONCRAWL", server.url)
+        monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
+        monkeypatch.setattr(patience, "LONGEST_WAIT", 0.01)
+        monkeypatch.setattr(http_file, "READ_SECONDS", 0.3)
+        yield server
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    def call(*arguments: str | Path) -> tuple[int, bytes, str]:
+        capfdbinary.readouterr()
+        status = main([str(one) for one in arguments])
+        stdout, stderr = capfdbinary.readouterr()
+        return status, stdout, stderr.decode()
+
+    return call
+
+
+def rows_of(stdout: bytes) -> list[dict[str, str]]:
+    return [json.loads(line.split(b" ", 2)[2]) for line in stdout.splitlines()]
+
+
+def payloads(folder: Path) -> list[str]:
+    """What the records of a copy contain, without the first record of each file."""
+    data = b"".join(gzip.decompress(path.read_bytes()) for path in sorted(folder.glob("*.warc.gz")))
+    return sorted(part.split(b"\r\n")[0].decode() for part in data.split(b"<p>")[1:])
+
+
+def test_a_crawl_is_named_and_its_lines_say_so(web: RangeServer, run: Run) -> None:
+    status, stdout, stderr = run("lookup", "CC-MAIN-2024-22", "*.example.com")
+    assert (status, stderr) == (0, "")
+    rows = rows_of(stdout)
+    assert len(rows) == 2 * PAGES
+    assert {row["crawl"] for row in rows} == {"CC-MAIN-2024-22"}
+    assert not web.ranges("/collinfo.json")
+    assert run("lookup", "CC-MAIN-2024-22", "*.example.com", "--count")[1] == b"12\n"
+
+
+def test_several_crawls_are_searched_at_once_in_one_order(web: RangeServer, run: Run) -> None:
+    status, stdout, _ = run("lookup", "CC-MAIN-2023-50,CC-MAIN-2024-*", "*.example.com")
+    assert status == 0
+    lines = [line.split(b', "crawl"')[0] for line in stdout.splitlines()]
+    assert lines == sorted(lines)
+    assert Counter(row["crawl"] for row in rows_of(stdout)) == dict.fromkeys(CRAWLS, 2 * PAGES)
+    status, stdout, _ = run(
+        "lookup", "CC-MAIN-*", "http://example.com/1", "--fl", "timestamp,crawl", "--output", "csv"
+    )
+    dates = sorted((date.replace("-", "") + "010203", name) for name, date in DATES.items())
+    assert stdout.decode().splitlines() == ["timestamp,crawl", *(",".join(one) for one in dates)]
+    status, stdout, _ = run("lookup", "CC-MAIN-*", "example.com/*", "--sort", "reverse", "--limit", "2")
+    assert [row["crawl"] for row in rows_of(stdout)] == ["CC-MAIN-2024-22", "CC-MAIN-2024-10"]
+
+
+def test_the_list_of_crawls_is_fetched_once_a_day(web: RangeServer, run: Run) -> None:
+    for _ in range(2):
+        assert run("lookup", "CC-MAIN-2024-*", "http://example.com/1")[0] == 0
+    first = len(web.ranges("/collinfo.json"))
+    assert 0 < first <= 2
+    assert run("lookup", "CC-MAIN-2023-*", "http://example.com/1")[0] == 0
+    assert len(web.ranges("/collinfo.json")) == first
+
+
+def test_an_unknown_crawl_is_an_error(web: RangeServer, run: Run) -> None:
+    status, _, stderr = run("lookup", "CC-MAIN-1999-*", "http://example.com/")
+    assert status == 2
+    assert "CC-MAIN-1999-*: no such crawl in " in stderr
+    assert "the newest are CC-MAIN-2024-22, CC-MAIN-2024-10, CC-MAIN-2023-50" in stderr
+    status, _, stderr = run("lookup", "CC-MAIN-1999-01", "http://example.com/")
+    assert status in (1, 2)
+    assert "CC-MAIN-1999-01/indexes: not a ZipNum cluster" in stderr
+
+
+def test_get_finds_the_archives_of_a_crawl(web: RangeServer, run: Run) -> None:
+    status, stdout, stderr = run("get", "CC-MAIN-*", "http://example.com/1", "--payload")
+    assert (status, stdout) == (
+        0,
+        b"<p>http://example.com/1 of 2024-05-17" + b"." * (len("http://example.com/1") % 7) * 100,
+    )
+    assert stderr == "CC-MAIN-2024-22: http://example.com/1 20240517010203\n"
+    _, stdout, stderr = run("get", "CC-MAIN-*", "http://example.com/1", "20231101", "--payload")
+    assert stdout.startswith(b"<p>http://example.com/1 of 2023-12-01")
+
+
+def test_a_copy_of_crawls_takes_one_request_per_archive(web: RangeServer, run: Run, tmp_path: Path) -> None:
+    web.seen.clear()
+    status, _, stderr = run("copy", "-p", "1", "-o", tmp_path / "out", "CC-MAIN-2024-*", "*.example.com")
+    assert status == 0
+    archives = [path for _, path, _ in web.seen if path.endswith(".warc.gz")]
+    assert Counter(archives) == {
+        f"/crawl-data/{name}/segments/1/warc/{host}.warc.gz": 1 for name in CRAWLS[:2] for host in HOSTS[:2]
+    }
+    assert f"{4 * PAGES} captures" in stderr
+    assert "; 4 requests, " in stderr
+    wanted = [
+        f"http://{host}/{page} of {DATES[name]}"
+        for name in CRAWLS[:2]
+        for host in HOSTS[:2]
+        for page in range(PAGES)
+    ]
+    assert [one.rstrip(".") for one in payloads(tmp_path / "out")] == sorted(wanted)
+    web.seen.clear()
+    status, _, stderr = run("copy", "-o", tmp_path / "out", "CC-MAIN-2024-*", "*.example.com")
+    assert (status, "24 captures already there; 0 requests" in stderr) == (0, True)
+    assert not [path for _, path, _ in web.seen if path.endswith(".warc.gz")]
+
+
+def test_a_busy_server_is_asked_again_and_a_copy_is_complete(
+    web: RangeServer, run: Run, tmp_path: Path
+) -> None:
+    for path, file in web.files.items():
+        if path.endswith(".warc.gz"):
+            file.statuses, file.retry_after, file.drops, file.cuts = [503, 429, 503], "0", 1, [100]
+    status, _, _ = run("copy", "-p", "1", "-o", tmp_path / "out", "CC-MAIN-2024-22", "*.example.com")
+    assert (status, len(payloads(tmp_path / "out"))) == (0, 2 * PAGES)
+
+
+def test_requests_per_second_are_limited(web: RangeServer, run: Run, tmp_path: Path) -> None:
+    import time
+
+    start = time.monotonic()
+    run("copy", "-q", "-p", "2", "--rate", "10", "-o", tmp_path / "out", "CC-MAIN-*", "*.com", "*.org")
+    assert time.monotonic() - start >= 0.8  # nine requests
+    assert len(payloads(tmp_path / "out")) == 3 * 3 * PAGES
+
+
+def test_a_server_without_ranges_is_read_whole_once(web: RangeServer, run: Run, tmp_path: Path) -> None:
+    for path, file in web.files.items():
+        file.knows_ranges = not path.endswith("/example.com.warc.gz")
+    status, _, _ = run("copy", "-p", "1", "-o", tmp_path / "out", "CC-MAIN-2024-22", "*.example.com")
+    assert (status, len(payloads(tmp_path / "out"))) == (0, 2 * PAGES)
+
+
+def test_a_missing_archive_costs_only_its_own_captures(web: RangeServer, run: Run, tmp_path: Path) -> None:
+    (path,) = [path for path in web.files if "2024-22" in path and "/blog.example.com" in path]
+    served = web.files.pop(path)
+    status, _, _ = run("copy", "-o", tmp_path / "out", "CC-MAIN-2024-22", "*.example.com")
+    assert (status, len(payloads(tmp_path / "out"))) == (1, PAGES)
+    assert len((tmp_path / "out/copy-failures.tsv").read_text().splitlines()) == PAGES
+    web.files[path] = served
+    status, _, _ = run("copy", "-o", tmp_path / "out", "CC-MAIN-2024-22", "*.example.com")
+    assert (status, len(payloads(tmp_path / "out"))) == (0, 2 * PAGES)
+    assert not (tmp_path / "out/copy-failures.tsv").exists()
