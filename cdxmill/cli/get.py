@@ -47,8 +47,8 @@ class GetArguments:
             "--archives",
             metavar="LOCATION",
             help="Where the archives are: a directory, a URL prefix, a WACZ, or a path index (a text file; each line:"
-            " file name, tab, path or URL)."
-            " Default: the archives.tsv that build wrote to the cluster, or else the current directory. Absolute paths and URLs in index lines must be below LOCATION.",
+            " file name, tab, path or URL). Default: the archives.tsv that build wrote to the cluster, or else the"
+            " current directory. Absolute paths and URLs in index lines must be below LOCATION.",
         ),
     ] = None
     headers: Annotated[
@@ -84,7 +84,7 @@ def get(arguments: GetArguments) -> int:
     checked to contain exactly one record.
 
     Examples:
-        cdxmill get cluster http://example.com/ --payload --decode
+        cdxmill get crawl http://example.com/ --payload --decode
         cdxmill get all.cdxj http://example.com/ --archives warcs
     """
     with standard_output() as out:
