@@ -28,6 +28,7 @@ from typing import Any
 
 import own_network
 from maven_jars import Failure, checked_jars, java_home, locked, say
+from shared_classes import SharedClasses, shared_classes
 
 ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf/hadoop-dev"
@@ -49,7 +50,7 @@ S3_VARIABLES = {
 # What is on disk
 
 
-def lay_out(java: Path, jars: Path) -> None:
+def lay_out(java: Path, jars: Path, shared: SharedClasses) -> None:
     """Create a new HADOOP_HOME, and empty directories for all data."""
     remove_data()
     shutil.rmtree(HOME, ignore_errors=True)
@@ -61,18 +62,27 @@ def lay_out(java: Path, jars: Path) -> None:
         (HOME / "share/hadoop" / kind / "lib" / jar.name).symlink_to(jar)
     for name in ("hadoop", "hdfs", "yarn", "mapred"):
         shutil.copy(CONF / "hadoop", HOME / "bin" / name)
-    configure()
+    configure(shared)
     JAVA_HOME.write_text(str(java))
 
 
-def configure() -> None:
+def configure(shared: SharedClasses) -> None:
     """Write the settings, with the paths and the memory of this machine."""
     cores = os.cpu_count() or 1
     memory = 1024 * (cores + 1) + 512  # MB: one task of 1 GB per core and one more, and the job's master
     settings = HOME / "etc/hadoop"
-    for path in (*CONF.glob("*-site.xml"), CONF / "log4j.properties"):
-        text = path.read_text().replace("@STATE@", str(STATE)).replace("@HOME@", str(HOME))
-        (settings / path.name).write_text(text.replace("@MEMORY@", str(memory)))
+    values = {
+        "STATE": STATE,
+        "HOME": HOME,
+        "MEMORY": memory,
+        "JARS": shared.all_jars,
+        "CLASSES": shared.archive,
+    }
+    for path in (*CONF.glob("*-site.xml"), CONF / "log4j.properties", CONF / "classes.sh"):
+        text = path.read_text()
+        for name, value in values.items():
+            text = text.replace(f"@{name}@", str(value))
+        (settings / path.name).write_text(text)
     for name in (
         "hdfs",
         "datanode",
@@ -250,8 +260,9 @@ def renewed() -> list[str]:
     """End what is left of a cluster and lay out a new one. Returns the prefix of its first command."""
     prefix, java = own_network.new(), java_home()
     jars = checked_jars(CONF)
+    shared = shared_classes(CONF, jars, java)
     destroy()
-    lay_out(java, jars)
+    lay_out(java, jars, shared)
     return prefix
 
 

@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index
     from cdxmill.api.arguments import urlkey
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
-    from cdxmill.api.results import CapturedRecord, ClusterResult, IndexResult, SampleResult, VerifyResult
+    from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
+    from cdxmill.api.results import (
+        CapturedRecord,
+        ClusterResult,
+        IndexResult,
+        PrefixIndexResult,
+        SampleResult,
+        VerifyResult,
+    )
     from cdxmill.api.searches import Cluster, get, lookup, lookup_many
     from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
     from cdxmill.running.failures import Failure
@@ -31,7 +39,10 @@ _HOMES = {
     "lookup_many": "api.searches",
     "get": "api.searches",
     "Cluster": "api.searches",
+    "build_prefix_index": "api.prefix_indexes",
+    "PrefixIndex": "api.prefix_indexes",
     "IndexResult": "api.results",
+    "PrefixIndexResult": "api.results",
     "ClusterResult": "api.results",
     "SampleResult": "api.results",
     "VerifyResult": "api.results",
@@ -55,12 +66,15 @@ __all__ = [
     "Failure",
     "IndexResult",
     "InputError",
+    "PrefixIndex",
+    "PrefixIndexResult",
     "RefusedError",
     "SampleResult",
     "StoppedError",
     "UsageError",
     "VerifyResult",
     "build",
+    "build_prefix_index",
     "captures",
     "get",
     "index",

@@ -9,11 +9,15 @@ Headers = dict[bytes, bytes]
 
 
 class Damage(NamedTuple):
-    """A part of an archive that gets no index line: its offset, the reason, and what the user can do."""
+    """A part of an archive that gets no index line: its offset, the reason, and what the user can do.
+
+    `is_miscut`: there are records, but not exactly one per member or frame. `recompress` takes them apart.
+    """
 
     offset: int
     reason: str
     hint: str = ""
+    is_miscut: bool = False
 
 
 class Note(NamedTuple):

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import hypothesis
 import pytest
 
+from .material.command_server import CommandServer
+
 ROOT = Path(__file__).resolve().parents[1]
 ARCHIVE_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".wat.gz", ".wet.gz")
 # The first two are damaged on purpose. In the third, the Content-Length of a request is too small.
@@ -104,16 +106,10 @@ def pywb_archives(pywb_warcs: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def run_cdxmill() -> RunCdxmill:
-    """A function that runs the installed `cdxmill` with the given arguments. It accepts any exit status."""
-    command = Path(sys.executable).parent / "cdxmill"
-
-    def run(*args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            [command, *args], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
-
-    return run
+def run_cdxmill() -> Iterator[RunCdxmill]:
+    """A function that runs `cdxmill` with the given arguments in a process of its own. It accepts any exit status."""
+    with CommandServer() as server:
+        yield server.run
 
 
 @pytest.fixture(scope="session")

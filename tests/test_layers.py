@@ -34,7 +34,7 @@ BELOW = {
     for number, rooms in enumerate(FLOORS)
     for room in rooms
 }
-STAGES = (("native", "window"), ("inflate",), ("records", "lines"), ("captures", "zipnum"))
+STAGES = (("native", "window"), ("inflate",), ("records", "lines"), ("captures", "zipnum", "prefix_tree"))
 """The same for the folders and modules of stages/."""
 FORBIDDEN_CALLS = {"open", "print", "input", "exit", "quit", "breakpoint"}
 FORBIDDEN_MODULES = {

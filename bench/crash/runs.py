@@ -55,6 +55,9 @@ class CrashBench:
             shutil.copy(archives / name, self.base / "in" / name)
         whole = (archives / "example2.warc.gz").read_bytes()
         (self.base / "in/cut.warc.gz").write_bytes(whole[: len(whole) * 2 // 3])
+        (self.base / "odd").mkdir()
+        records = gzip.decompress((archives / "iana.warc.gz").read_bytes())
+        (self.base / "odd/one-piece.warc.gz").write_bytes(gzip.compress(records))
         sources = [str(archives / name) for name in ("iana.warc.gz", "dupes.warc.gz", *_SMALL)]
         cdx = self.base / "cdx"
         self.plain("index", "-q", "-p", "1", "-o", str(cdx), *sources)

@@ -27,6 +27,7 @@ def all_scenarios(bench: CrashBench) -> list[Scenario]:
     """Those of all commands."""
     return [
         *_of_index(bench),
+        *_of_recompress(bench),
         *_of_splits(bench),
         *_of_clusters(bench),
         *_of_publish(bench),
@@ -43,6 +44,16 @@ def _of_index(bench: CrashBench) -> list[Scenario]:
         Scenario("index", index + _ONE, reruns=[index + _ONE + more for more in again]),
         Scenario("index-2", index + _TWO, reruns=[index + _TWO + more for more in again]),
         Scenario("index-stdout", stream, has_stdout=True),
+    ]
+
+
+def _of_recompress(bench: CrashBench) -> list[Scenario]:
+    """One archive is a single gzip member, which goes through a scratch file."""
+    call = ["recompress", "-q", "-o", str(bench.out / "zst"), str(bench.base / "in"), str(bench.base / "odd")]
+    again: list[list[str]] = [["--skip-existing"], []]
+    return [
+        Scenario("recompress", call + _ONE, reruns=[call + _ONE + more for more in again]),
+        Scenario("recompress-2", call + _TWO, reruns=[call + _TWO + more for more in again]),
     ]
 
 

@@ -56,6 +56,19 @@ class VerifyResult:
 
 
 @dataclass(frozen=True)
+class PrefixIndexResult:
+    """A finished prefix B-tree. `reads` are the blocks from its root to an item, `blocks` those with items."""
+
+    items: int
+    archives: int
+    blocks: int
+    index_blocks: int
+    reads: int
+    bytes: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
 class CapturedRecord:
     """One record of an archive.
 

@@ -69,7 +69,7 @@ class RunArguments:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArchiveArguments:
+class ArchiveInputs:
     """Which archives are read."""
 
     inputs: Annotated[
@@ -89,6 +89,30 @@ class ArchiveArguments:
         str | None,
         Option(metavar="DIR", help="Directory or URL that relative paths in the manifest start from."),
     ] = None
+
+    def archives(
+        self, failures: Failures, pipes: Pipes | None = None, dir_root: str | None = None
+    ) -> list[Input]:
+        """The archives that the arguments name. File names in index lines are relative to `dir_root`.
+
+        Raises UsageError, InputError.
+        """
+        from cdxmill.inputs.archives import Manifest, find_archives
+
+        if not self.inputs and self.manifest is None:
+            raise UsageError("no input; give archives, directories, or --manifest FILE")
+        if self.root is not None and self.manifest is None:
+            raise UsageError("--root needs --manifest")
+        if pipes is not None and self.manifest == "-" and "-" in (self.inputs or []):
+            raise UsageError("- can be an archive or the manifest, not both")
+        manifest = None if self.manifest is None else Manifest(self.manifest, self.root or "")
+        return find_archives(self.inputs or [], manifest, dir_root, failures, pipes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveArguments(ArchiveInputs):
+    """Which archives are indexed, and their names in index lines."""
+
     dir_root: Annotated[
         str | None,
         Option(
@@ -99,18 +123,11 @@ class ArchiveArguments:
         ),
     ] = None
 
-    def archives(self, failures: Failures, pipes: Pipes | None = None) -> list[Input]:
+    def archives(
+        self, failures: Failures, pipes: Pipes | None = None, dir_root: str | None = None
+    ) -> list[Input]:
         """The archives that the arguments name. Raises UsageError, InputError."""
-        from cdxmill.inputs.archives import Manifest, find_archives
-
-        if not self.inputs and self.manifest is None:
-            raise UsageError("no input; give archives, directories, or --manifest FILE")
-        if self.root is not None and self.manifest is None:
-            raise UsageError("--root needs --manifest")
-        if pipes is not None and self.manifest == "-" and "-" in (self.inputs or []):
-            raise UsageError("- can be an archive or the manifest, not both")
-        manifest = None if self.manifest is None else Manifest(self.manifest, self.root or "")
-        return find_archives(self.inputs or [], manifest, self.dir_root, failures, pipes)
+        return super().archives(failures, pipes, self.dir_root)
 
 
 @dataclass(frozen=True, kw_only=True)

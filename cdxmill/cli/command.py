@@ -30,7 +30,19 @@ METAVARS = {
     *_PATHS,
     *_METAVARS.values(),
     *("URL", "TIME", "TIMESTAMP", "BASE", "SHELL", "TYPE", "TYPES", "FORMAT", "ORDER"),
-    *("FILTER", "RULE", "NAMES", "TEXT", "ADDRESS", "MATCH REPLACE", "QUERY...", "SIZE"),
+    *(
+        "QUERY",
+        "QUERY...",
+        "KEY",
+        "LAYOUT",
+        "SIZE",
+        "FILTER",
+        "RULE",
+        "NAMES",
+        "TEXT",
+        "ADDRESS",
+        "MATCH REPLACE",
+    ),
 }
 """All metavars. The same kind of value has the same one in all commands."""
 

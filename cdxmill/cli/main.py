@@ -30,7 +30,11 @@ COMMANDS = (
     "lookup",
     "get",
     "copy",
+    "cat",
     "verify",
+    "recompress",
+    "train-dictionary",
+    "prefix-index",
     "split-points",
 )
 """In the order of the help text. A command is the function of its own name in the module of its name."""
@@ -78,7 +82,8 @@ class CommandGroup(click.Group):
             return None
         module = cmd_name.replace("-", "_")
         command: click.Command = getattr(import_module(f"cdxmill.cli.{module}"), module)
-        command.epilog = EXIT_STATUS
+        for one in (command, *getattr(command, "commands", {}).values()):
+            one.epilog = EXIT_STATUS
         return command
 
     def resolve_command(

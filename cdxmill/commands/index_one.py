@@ -14,7 +14,8 @@ from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.failure_list import failures_beside, list_beside, list_in
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
-from cdxmill.inputs.output_record import Fingerprinted, Made, Settings, append_made
+from cdxmill.inputs.output_record import Fingerprinted, Made, append_made
+from cdxmill.inputs.output_settings import LineSettings
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.capture_options import CaptureOptions
@@ -40,9 +41,9 @@ class IndexOptions:
     existing: Rule = Rule.REFUSE
     quiet: bool = False
 
-    def settings(self) -> Settings:
+    def settings(self) -> LineSettings:
         """The options that decide how lines look."""
-        return Settings(self.captures, self.line_format)
+        return LineSettings(self.captures, self.line_format)
 
 
 class IndexTask(NamedTuple):
@@ -117,7 +118,7 @@ def _write(task: IndexTask, output: str, sorter: LineSorter, scratch: Scratch, r
     failed = result.failures(task.archive.path)
     with write_atomic(output, sync_name=False) as raw:
         file = Fingerprinted(raw)
-        lists = with_header(task.options.line_format, _sorted(sorter, scratch))
+        lists = with_header(task.options.line_format, sorted_lists(sorter, scratch))
         write_gzip_lines(lists, cast("IO[bytes]", file), Compressor())
         _list_failures(task, output, failed)
         if task.folder is not None:
@@ -140,7 +141,8 @@ def _list_failures(task: IndexTask, output: str, failed: Sequence[Failure]) -> N
         list_beside(output, failed)
 
 
-def _sorted(sorter: LineSorter, scratch: Scratch) -> Iterator[list[bytes]]:
+def sorted_lists(sorter: LineSorter, scratch: Scratch) -> Iterator[list[bytes]]:
+    """The lines of a sorter, sorted and distinct."""
     if sorter.runs:
         return merge_runs(sorter.finish(), scratch.create, scratch.reader)
     lines = distinct(sort_captures(sorter.take()))

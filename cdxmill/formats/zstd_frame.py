@@ -53,10 +53,48 @@ def frame_end(get: Callable[[int, int], bytes], offset: int) -> int:
     return _blocks_end(get, offset + _header_size(head[4]), bool(head[4] & 4))
 
 
+def frame_within(buffer: bytes, start: int, limit: int) -> int:
+    """The end of the frame at `start` of `buffer`. -1 if another way is needed to read it.
+
+    That is: it does not end in the buffer, it is invalid, or its header states no size from 1 to `limit` bytes.
+
+    >>> import zstandard
+    >>> frame = zstandard.compress(b"abc")
+    >>> frame_within(b"x" + frame + b"x", 1, 100) == 1 + len(frame), frame_within(frame[:-1], 0, 100)
+    (True, -1)
+    """
+    if buffer[start : start + 4] != MAGIC or start + 18 > len(buffer):
+        return -1
+    descriptor = buffer[start + 4]
+    pos = start + _HEADER_SIZES[descriptor]
+    wide = _CONTENT_SIZES[descriptor]
+    size = int.from_bytes(buffer[pos - wide : pos], "little") + (256 if wide == 2 else 0)
+    if not 0 < size <= limit:
+        return -1
+    end, last = len(buffer) - 3, 0
+    while not last:
+        if pos > end:
+            return -1
+        head = buffer[pos] | buffer[pos + 1] << 8 | buffer[pos + 2] << 16
+        last, kind = head & 1, head >> 1 & 3
+        if kind == _RESERVED or head >> 3 > _MAX_BLOCK:
+            return -1
+        pos += 4 if kind == _RLE else 3 + (head >> 3)
+    pos += descriptor & 4
+    return pos if pos <= len(buffer) else -1
+
+
 def _header_size(descriptor: int) -> int:
-    single = bool(descriptor & 0x20)
-    content = _CONTENT_SIZE[descriptor >> 6] or (1 if single else 0)
-    return 5 + (0 if single else 1) + _DICTIONARY_ID[descriptor & 3] + content
+    window = 0 if descriptor & 0x20 else 1
+    return 5 + window + _DICTIONARY_ID[descriptor & 3] + _content_size_bytes(descriptor)
+
+
+def _content_size_bytes(descriptor: int) -> int:
+    return _CONTENT_SIZE[descriptor >> 6] or (1 if descriptor & 0x20 else 0)
+
+
+_HEADER_SIZES = [_header_size(descriptor) for descriptor in range(256)]
+_CONTENT_SIZES = [_content_size_bytes(descriptor) for descriptor in range(256)]
 
 
 def _blocks_end(get: Callable[[int, int], bytes], pos: int, has_checksum: bool) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -17,6 +18,7 @@ from cdxmill.formats.record_location import RecordLocation
 from cdxmill.inputs.wacz import locator_in_wacz
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
+from cdxmill.stages.window import ReadAt
 from cdxmill.storage.choose import (
     absolute,
     exists,
@@ -126,7 +128,8 @@ class ArchiveStore:
         opened = self._open.get(path)
         if opened is None:
             files = ExitStack()
-            opened = _OpenArchive(Archive(files.enter_context(open_ranges(path))), files)
+            open_start = partial(_cached, path) if is_remote(path) else None
+            opened = _OpenArchive(Archive(files.enter_context(open_ranges(path)), open_start), files)
             self._open[path] = opened
         return opened.archive
 
@@ -134,6 +137,15 @@ class ArchiveStore:
         """Close all archives."""
         while self._open:
             self._open.popitem()
+
+
+@contextmanager
+def _cached(url: str) -> Iterator[ReadAt]:
+    """Open a remote archive to read its dictionary, which other runs read, too."""
+    from cdxmill.storage.cache import open_cached
+
+    with open_cached(url) as ranges:
+        yield ranges.read_at
 
 
 def _all_allowed(locations: list[str], allowed: Allowed) -> list[str]:

@@ -1,26 +1,20 @@
-"""Which outputs exist, what they were made from, and so which archives have to be indexed."""
+"""Which outputs exist, what they were made from, and so which archives have to be read."""
 
 from __future__ import annotations
 
-import posixpath
-import zlib
 from collections.abc import Mapping, Set
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.capture_fields import parse_fields
 from cdxmill.inputs.failure_list import failed_in, failures_beside
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
-from cdxmill.inputs.output_record import Made, OutputRecord, Settings
+from cdxmill.inputs.output_record import Made, OutputRecord
+from cdxmill.inputs.output_settings import OutputSettings
 from cdxmill.inputs.own_records import OUTPUTS
-from cdxmill.stages.lines.line_lists import is_capture_line
-from cdxmill.storage.choose import ask_all, exists, file_size, is_newer, is_remote, open_ranges, status
-
-_HEAD = 1 << 16
-"""Bytes of an output that are read for its first line."""
+from cdxmill.storage.choose import ask_all, exists, file_size, is_newer, is_remote, status
 
 
 class Rule(Enum):
@@ -69,11 +63,11 @@ class Plan(NamedTuple):
 
 
 def plan_outputs(
-    outputs: Mapping[Input, str], settings: Settings, rule: Rule, folder: Path | None = None
+    outputs: Mapping[Input, str], settings: OutputSettings, rule: Rule, folder: Path | None = None
 ) -> Plan:
-    """Decide which archives have to be indexed to `outputs`, which are paths or URLs.
+    """Decide which archives have to be read again to write `outputs`, which are paths or URLs.
 
-    Local outputs are in `folder`, which has a record of them and a list of failures. Without it, the first line of each
+    Local outputs are in `folder`, which has a record of them and a list of failures. Without it, the start of each
     output is compared, and failures are listed beside it. Raises UsageError if `rule` neither keeps nor replaces an output
     that exists, InputError if a storage does not answer.
     """
@@ -87,7 +81,7 @@ def plan_outputs(
     return Plan([archive for archive, state in states.items() if state not in _KEPT[rule]], kept)
 
 
-def up_to_date(names: Mapping[Input, str], folder: Path, settings: Settings) -> list[Input]:
+def up_to_date(names: Mapping[Input, str], folder: Path, settings: OutputSettings) -> list[Input]:
     """The archives whose outputs in a local folder are complete, and made from them as they are, with these settings."""
     outputs = {archive: str(folder / name) for archive, name in names.items()}
     return plan_outputs(outputs, settings, Rule.RENEW, folder).kept
@@ -100,14 +94,16 @@ def _refusal(output: str, archive: Input, state: _State, number: int, rule: Rule
         keep = ""
     return (
         f"{output}: {state.value.format(archive=archive.path)}{more};"
-        f" use {keep}--replace to index again, or another output directory"
+        f" use {keep}--replace to write it again, or another output directory"
     )
 
 
-def _states(outputs: Mapping[Input, str], settings: Settings, folder: Path | None) -> dict[Input, _State]:
+def _states(
+    outputs: Mapping[Input, str], settings: OutputSettings, folder: Path | None
+) -> dict[Input, _State]:
     archives = {output: archive for archive, output in outputs.items()}
     if folder is None:
-        found = ask_all(lambda output: _by_first_line(output, archives[output], settings), archives)
+        found = ask_all(lambda output: _by_start(output, archives[output], settings), archives)
         return dict(zip(archives.values(), found, strict=True))
     record, failed = OutputRecord(folder), failed_in(folder)
     return {
@@ -117,11 +113,11 @@ def _states(outputs: Mapping[Input, str], settings: Settings, folder: Path | Non
 
 
 def _by_record(
-    output: str, archive: Input, made: Made | None, settings: Settings, failed: Set[str]
+    output: str, archive: Input, made: Made | None, settings: OutputSettings, failed: Set[str]
 ) -> _State:
     own = identity(archive.path)
     if made is None:
-        state = _by_first_line(output, archive, settings)
+        state = _by_start(output, archive, settings)
         if state in (_State.ABSENT, _State.OTHER_ARCHIVE):
             return state
         return _State.FAILED if own in failed else _UNRECORDED.get(state, state)
@@ -137,22 +133,18 @@ def _by_record(
     return state
 
 
-def _by_first_line(output: str, archive: Input, settings: Settings) -> _State:
+def _by_start(output: str, archive: Input, settings: OutputSettings) -> _State:
     """The state of an output of which no record exists. Raises InputError if the storage does not answer."""
     entry = status(output)
     if entry is None or not entry.size:
         return _State.ABSENT
-    line = _first_line(output)
-    filename = _filename(line)
-    if filename is not None and posixpath.basename(filename) != posixpath.basename(archive.filename):
+    seen = settings.look(output, archive)
+    if not seen.is_of_archive:
         return _State.OTHER_ARCHIVE
     if exists(failures_beside(output)):
         return _State.FAILED
     state = _by_time(output, archive)
-    found = (filename, _line_format(line))
-    if state is _State.CURRENT and line and found != (archive.filename, settings.line_format):
-        return _State.OTHER_SETTINGS
-    return state
+    return _State.OTHER_SETTINGS if state is _State.CURRENT and not seen.has_settings else state
 
 
 def _by_time(output: str, archive: Input) -> _State:
@@ -162,26 +154,3 @@ def _by_time(output: str, archive: Input) -> _State:
         return _State.OLDER if exists(archive.path) else _State.GONE
     except InputError:
         return _State.GONE
-
-
-def _first_line(output: str) -> bytes:
-    """The first line that is no header; b"" if there is none. Raises InputError if the output cannot be read."""
-    with open_ranges(output) as read_at:
-        head = read_at(0, _HEAD)
-    try:
-        text = zlib.decompressobj(31).decompress(head, _HEAD)
-    except zlib.error:
-        return b""
-    return next(filter(is_capture_line, text.split(b"\n")), b"")
-
-
-def _filename(line: bytes) -> str | None:
-    try:
-        return str(parse_fields(line)["filename"])
-    except (ValueError, KeyError):
-        return None
-
-
-def _line_format(line: bytes) -> str:
-    fields = line.split(b" ")
-    return "cdxj" if fields[2:] and fields[2].startswith(b"{") else f"cdx{len(fields)}"

@@ -6,7 +6,7 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, without_host
@@ -18,6 +18,7 @@ _OUTPUT_NAMES = (
     (re.compile(r"(\.w?arc)?\.gz$"), ".cdx.gz"),
     (re.compile(r"$"), ".cdx.gz"),
 )
+_COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _ONE_FILE = re.compile(r"[^/]\.cdxj?(\.gz)?$", re.I)
 _READABLE = 150
 """Bytes of an archive's base name that are kept in a name of `unique_names`. A name has at most 255 bytes."""
@@ -58,7 +59,16 @@ def below(path: str) -> str:
     return path
 
 
-def output_names(archives: Sequence[Input]) -> dict[Input, str]:
+def recompressed_name(path: str, to: str) -> str:
+    """The path, below the output folder, of the archive at `path` when it is compressed as `to`: gz or zst.
+
+    >>> recompressed_name("/dir1/a.warc.gz", "zst"), recompressed_name("a.arc.zst", "gz"), recompressed_name("a.warc", "gz")
+    ('dir1/a.warc.zst', 'a.arc.gz', 'a.warc.gz')
+    """
+    return f"{_COMPRESSED.sub('', below(path))}.{to}"
+
+
+def output_names(archives: Sequence[Input], name_of: Callable[[str], str] = output_name) -> dict[Input, str]:
     """The name of the output of each archive. Raises UsageError if two have the same name.
 
     An archive that the user named has its base name, one of a folder its path below the folder, and one of a manifest
@@ -67,25 +77,25 @@ def output_names(archives: Sequence[Input]) -> dict[Input, str]:
     """
     if any(archive.name == NO_NAME for archive in archives):
         raise UsageError("an archive from a pipe has no name for its output; use -o NAME.cdxj.gz, or -o -")
-    names = {archive: output_name(archive.name or archive.path) for archive in archives}
+    names = {archive: name_of(archive.name or archive.path) for archive in archives}
     paths = {identity(archive.path) for archive in archives}
     if len(paths) < len(archives) or len(set(names.values())) < len(archives):
-        names |= _longer_names([archive for archive in names if not archive.is_listed])
+        names |= _longer_names([archive for archive in names if not archive.is_listed], name_of)
     owners: dict[str, Input] = {}
     for archive in archives:
         owner = owners.setdefault(names[archive], archive)
         if owner is not archive:
             raise UsageError(
                 f"{owner.path} and {archive.path} would get the same output name {names[archive]};"
-                " use two output directories, or one output file (-o NAME.cdxj.gz)"
+                f" use two output directories{', or one output file (-o NAME.cdxj.gz)' if name_of is output_name else ''}"
             )
     return names
 
 
-def _longer_names(archives: Sequence[Input]) -> dict[Input, str]:
+def _longer_names(archives: Sequence[Input], name_of: Callable[[str], str]) -> dict[Input, str]:
     paths = {archive: below(identity(archive.path)) for archive in archives}
     parent = os.path.commonpath([posixpath.dirname(path) for path in paths.values()]) if paths else ""
-    return {archive: output_name(posixpath.relpath(path, parent or ".")) for archive, path in paths.items()}
+    return {archive: name_of(posixpath.relpath(path, parent or ".")) for archive, path in paths.items()}
 
 
 def identity(path: str) -> str:

@@ -8,19 +8,15 @@ fingerprint matches the output counts. So a row of a run that was killed before 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import defaultdict
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.formats.tsv_row import parse_row
 from cdxmill.inputs.own_records import OUTPUTS
-from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.storage.local import append_rows, make_folder, stopping
-from cdxmill.version import __version__
 
 _TAIL = 8
 """Bytes at the end of a gzip file: the CRC32 and the length of its last member."""
@@ -40,20 +36,6 @@ class Made(NamedTuple):
         return [self.output, self.archive, self.settings, str(self.size), self.fingerprint]
 
 
-class Settings(NamedTuple):
-    """What decides how the lines of an archive look: the captures, and the name of the format of lines."""
-
-    captures: CaptureOptions
-    line_format: str
-
-    def digest(self, filename: str) -> str:
-        """A hash of the settings, the version of cdxmill, and the name of the archive in lines."""
-        captures = asdict(self.captures)
-        captures["records"] = captures["records"] and sorted(captures["records"])  # a set has no order
-        text = repr((__version__, captures, self.line_format, filename))
-        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-
 class Fingerprinted:
     """A file to write to that knows the fingerprint of what was written: the size and the last bytes."""
 
@@ -65,6 +47,11 @@ class Fingerprinted:
         self._size += len(data)
         self._tail = (self._tail + data[-_TAIL:])[-_TAIL:]
         return self._file.write(data)
+
+    @property
+    def size(self) -> int:
+        """Bytes that were written."""
+        return self._size
 
     def fingerprint(self) -> str:
         """The fingerprint of all that was written."""

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "common_line.h"
+#include "frame.h"
 #include "merger.h"
 
 #ifndef SOURCES /* CRC-32 of all files of this folder; setup.py defines it */
@@ -15,9 +16,12 @@ PyDoc_STRVAR(read_doc, "read(archive, content, offset, length): see common_line.
 
 PyDoc_STRVAR(odd_line_doc, "odd_line(text, start, end, fields): see check_lines.py");
 
+PyDoc_STRVAR(frame_within_doc, "frame_within(buffer, start, limit): see zstd_frame.py");
+
 static PyMethodDef METHODS[] = {
     {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
     {"odd_line", (PyCFunction)(void (*)(void))odd_line, METH_FASTCALL, odd_line_doc},
+    {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
     {0}};
 
 static struct PyModuleDef MODULE = {

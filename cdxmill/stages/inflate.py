@@ -18,11 +18,14 @@ class MemberError(ValueError):
 
     `reached` is the offset up to which it was read. `truncated`: the file ends inside the member.
     `ended`: the member was read to its end, which is at `reached`, and only then found corrupt.
+    `hint` is what the user can do, if it is not to fetch the file again.
     """
 
-    def __init__(self, reason: str, reached: int, truncated: bool = False, ended: bool = False) -> None:
+    def __init__(
+        self, reason: str, reached: int, truncated: bool = False, ended: bool = False, hint: str = ""
+    ) -> None:
         super().__init__(reason)
-        self.reached, self.truncated, self.ended = reached, truncated, ended
+        self.reached, self.truncated, self.ended, self.hint = reached, truncated, ended, hint
 
 
 class Pieces:

@@ -6,12 +6,13 @@ is that of the open connection: a name that resolves to another address each tim
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import time
 from contextlib import suppress
 from functools import lru_cache
-from threading import Thread
+from http.client import HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -101,61 +102,65 @@ def _checked(connection: HTTPConnection, reach: Reach, opened: socket.socket) ->
     return opened
 
 
+class _Reads(io.RawIOBase):
+    """The reads of a socket until a time, if there is one. No thread watches them: forks and threads do not mix."""
+
+    def __init__(self, sock: socket.socket, reads: io.RawIOBase) -> None:
+        self._sock, self._reads = sock, reads
+        self.end: float | None = (
+            time.monotonic() + patience() + _SOON
+        )  # later than a timeout: that says what happened
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self.end is None:
+            return self._reads.readinto(buffer)
+        timeout, left = self._sock.gettimeout(), self.end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left if timeout is None else min(left, timeout))
+        try:
+            return self._reads.readinto(buffer)
+        finally:
+            self._sock.settimeout(timeout)
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._reads.fileno()
+
+    def close(self) -> None:
+        self._reads.close()
+        super().close()
+
+
+class _Answer(HTTPResponse):
+    """An answer whose headers must arrive within patience: the timeout is for each byte of them."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self._reads = _Reads(sock, self.fp.detach())
+        self.fp = io.BufferedReader(self._reads)
+
+    def begin(self) -> None:
+        super().begin()
+        self._reads.end = None
+
+
 class _Http(HTTPConnection):
     reach = Reach.ANYWHERE
+    response_class = _Answer
 
     def _new_conn(self) -> socket.socket:
         return _checked(self, self.reach, super()._new_conn())
-
-    def getresponse(self) -> Any:
-        with _hurried(self.sock):
-            return super().getresponse()
 
 
 class _Https(HTTPSConnection):
     reach = Reach.ANYWHERE
+    response_class = _Answer
 
     def _new_conn(self) -> socket.socket:
         return _checked(self, self.reach, super()._new_conn())
-
-    def getresponse(self) -> Any:
-        with _hurried(self.sock):
-            return super().getresponse()
-
-
-class _hurried:  # noqa: N801 - used like a function
-    """End a connection whose headers take longer than patience: each byte of them may come within the timeout."""
-
-    def __init__(self, sock: Any) -> None:
-        self.sock, self.is_late = sock, False
-        self.end = time.monotonic() + patience() + _SOON  # later than a timeout, which says what happened
-        self._watched = _watched(os.getpid())
-
-    def __enter__(self) -> None:
-        self._watched[id(self)] = self
-
-    def __exit__(self, *error: object) -> None:
-        self._watched.pop(id(self), None)
-        if self.is_late:
-            raise TimeoutError
-
-
-@lru_cache(maxsize=1)
-def _watched(process: int) -> dict[int, _hurried]:
-    """The requests of one process whose headers are awaited. A thread looks at them: one for each would cost time."""
-    found: dict[int, _hurried] = {}
-    Thread(target=_watch, args=(found,), daemon=True).start()
-    return found
-
-
-def _watch(watched: dict[int, _hurried]) -> None:
-    while True:
-        time.sleep(_SOON / 4)
-        for one in list(watched.values()):
-            if time.monotonic() > one.end:
-                one.is_late = True
-                with suppress(OSError):
-                    socket.socket.shutdown(one.sock, socket.SHUT_RDWR)  # that of TLS waits for the other side
 
 
 def give_back(answer: BaseHTTPResponse) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
 from cdxmill.errors import StoppedError
-from cdxmill.storage.local import stopping
+from cdxmill.storage.choose import is_remote, local_path
+from cdxmill.storage.local import create_folder, stopping
 
 
 class Scratch:
@@ -53,3 +55,16 @@ class Scratch:
     def remove(self) -> None:
         """Delete the folder and its content."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def scratch_files(output: str) -> Iterator[Callable[[], IO[bytes]]]:
+    """A function that creates temporary files without a name, on the disk of a local output. They are closed at the end.
+
+    Raises StoppedError if one cannot be written.
+    """
+    folder = None if is_remote(output) else Path(local_path(output)).parent
+    with stopping(folder or Path(tempfile.gettempdir())), ExitStack() as files:
+        if folder is not None:
+            create_folder(folder)
+        yield lambda: files.enter_context(tempfile.TemporaryFile(dir=folder))

@@ -64,7 +64,7 @@ def test_the_examples_of_all_commands_run_in_their_order(tmp_path: Path, pywb_wa
     for name in ("dupes.warc.gz", "iana.warc.gz"):
         (tmp_path / "warcs" / name).symlink_to(pywb_warcs / name)
     for name, command in commands().items():
-        if name == "cdxmill":
+        if isinstance(command, click.Group):
             continue
         assert isinstance(command, HelpCommand)
         assert command.examples, f"{name} has no example"

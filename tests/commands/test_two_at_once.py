@@ -41,11 +41,12 @@ def held(tmp_path: Path) -> Iterator[Path]:
         holder.kill()
 
 
-@pytest.mark.parametrize("name", ["index", "zipnum", "build", "publish", "copy", "job"])
+@pytest.mark.parametrize("name", ["index", "recompress", "zipnum", "build", "publish", "copy", "job"])
 def test_the_second_run_is_refused(name: str, held: Path, cluster: Path, pywb_warcs: Path) -> None:
     archive = pywb_warcs / "iana.warc.gz"
     calls: dict[str, list[str | Path]] = {
         "index": [COMMAND, "index", "-o", held, archive],
+        "recompress": [COMMAND, "recompress", "-o", held, archive],
         "zipnum": [COMMAND, "zipnum", "-s", "2", "-o", held, cluster / "cdx-00000.gz"],
         "build": [COMMAND, "build", "-s", "2", "-o", held, archive],
         "publish": [COMMAND, "publish", cluster, held],

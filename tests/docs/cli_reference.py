@@ -25,7 +25,14 @@ def commands() -> dict[str, click.Command]:
     """All commands by their command line, with `cdxmill` itself."""
     context = click.Context(APP)
     found = {f"cdxmill {name}": APP.get_command(context, name) for name in APP.list_commands(context)}
-    return {"cdxmill": APP, **{name: command for name, command in found.items() if command is not None}}
+    present = {name: command for name, command in found.items() if command is not None}
+    inner = {
+        f"{name} {part}": command
+        for name, group in present.items()
+        if isinstance(group, click.Group)
+        for part, command in group.commands.items()
+    }
+    return {"cdxmill": APP, **present, **inner}
 
 
 def options() -> Iterator[tuple[str, click.Parameter]]:

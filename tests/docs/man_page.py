@@ -46,8 +46,10 @@ def man_page() -> str:
     ]
     for name in COMMANDS:
         command = APP.get_command(_context(APP), name)
-        assert isinstance(command, HelpCommand)
-        lines += _command(f"cdxmill {name}", command)
+        parts = {f" {part}": one for part, one in getattr(command, "commands", {"": command}).items()}
+        for part, one in parts.items():
+            assert isinstance(one, HelpCommand)
+            lines += _command(f"cdxmill {name}{part.rstrip()}", one)
     lines += [".SH EXIT STATUS", escaped(EXIT_STATUS.removeprefix("Exit status: "))]
     return "\n".join(lines) + "\n"
 

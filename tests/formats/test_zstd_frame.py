@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.zstd_frame import FrameError, frame_end, is_skippable
+from cdxmill.formats.zstd_frame import FrameError, frame_end, frame_within, is_skippable
+from cdxmill.stages import native
+from tests.material.sanitizers import run_sanitized
 
 contents = st.binary(max_size=200) | st.builds(lambda part: part * 50_000, st.binary(min_size=1, max_size=9))
 
@@ -53,3 +56,45 @@ def test_any_bytes_have_an_end_or_a_reason(data: bytes) -> None:
         assert frame_end(reader(data), 0) <= len(data)
     except FrameError as error:
         assert str(error)
+
+
+@given(st.binary(max_size=20), frames(), st.binary(min_size=18, max_size=30), st.integers(0, 500_000))
+def test_a_frame_in_a_buffer_ends_where_it_ends_in_a_file(
+    before: bytes, frame: bytes, behind: bytes, limit: int
+) -> None:
+    end = frame_within(before + frame + behind, len(before), limit)
+    size = -1 if is_skippable(frame[:4]) else zstandard.frame_content_size(frame)
+    assert end == (len(before) + len(frame) if 0 < size <= limit else -1)
+
+
+@given(frames() | st.binary(max_size=60).map(lambda data: zstandard.FRAME_HEADER + data), st.data())
+def test_both_ways_find_the_same_end(frame: bytes, data: st.DataObject) -> None:
+    changed = bytearray(frame[: data.draw(st.integers(0, len(frame)))])
+    for place in data.draw(st.lists(st.integers(4, 30), max_size=2)):
+        if place < len(changed):
+            changed[place] ^= data.draw(st.integers(1, 255))
+    text = bytes(changed)
+    assert native.frame_within is not None
+    assert native.frame_within(text, 0, 1 << 20) == frame_within(text, 0, 1 << 20)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    assert native.frame_within is not None
+    with pytest.raises(TypeError):
+        native.frame_within(bytearray(20), 0, 1)  # type: ignore[arg-type]
+    for start, limit in ((-1, 1), (3, 1), (0, -1)):
+        with pytest.raises(ValueError, match="position"):
+            native.frame_within(b"ab", start, limit)
+
+
+SANITIZED = """
+import random, _native
+rng = random.Random(1)
+for _ in range(50_000):
+    data = b"\\x28\\xb5\\x2f\\xfd" + bytes(rng.choices((0, 1, 2, 8, 32, 255, rng.randrange(256)), k=rng.randrange(40)))
+    assert -1 <= _native.frame_within(data, 0, 1 << 60) <= len(data)
+"""
+
+
+def test_c_reads_only_the_buffer(tmp_path: Path) -> None:
+    run_sanitized(SANITIZED, tmp_path)

@@ -210,8 +210,15 @@ def test_a_daemon_that_ends_is_one_line(other: Hadoop, tmp_path: Path) -> None:
     done = other.dev("up", env={"JAVA_HOME": str(java)}, check=False)
     log = other.home / "logs/format.log"
     assert (done.returncode, log.read_text()) == (1, "its reason\n")
-    assert done.stderr.decode() == f"hadoop-dev: HDFS could not be formatted; see {log}\n"
+    assert last_line(done) == f"hadoop-dev: HDFS could not be formatted; see {log}"
     assert processes_in(other.folder) == []
+
+
+def test_daemons_start_with_the_archive_of_classes(hadoop: Hadoop) -> None:
+    (jars, archive) = (hadoop.home / "etc/hadoop/classes.sh").read_text().splitlines()[-2:]
+    mapped = Path(f"/proc/{pids(hadoop)['namenode']}/maps").read_text()
+    assert archive.removeprefix("archive=") in mapped
+    assert Path(jars.removeprefix("jars=")).is_file()
 
 
 def test_a_cluster_that_is_not_up_says_how_it_is_started(other: Hadoop) -> None:

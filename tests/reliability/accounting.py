@@ -57,7 +57,9 @@ def _indexed(read: Iterator[Found]) -> Findings:
     return found
 
 
-def _read(data: bytes, lineless: frozenset[bytes], common: ReadCommon | None = None) -> Iterator[Found]:
+def _read(
+    data: bytes, lineless: frozenset[bytes], common: ReadCommon[CommonLine] | None = None
+) -> Iterator[Found]:
     return read_records(lambda offset, size: data[offset : offset + size], lineless, read_common=common)
 
 

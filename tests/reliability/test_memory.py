@@ -93,9 +93,14 @@ def write_zst(path: Path, records: list[Iterator[bytes]]) -> None:
 
 def index_with_peak(path: Path, out: Path) -> tuple[int, float]:
     """Exit status of `cdxmill index`, and its peak memory in MB."""
+    return with_peak("index", path, out)
+
+
+def with_peak(name: str, path: Path, out: Path) -> tuple[int, float]:
+    """Exit status of a command that reads an archive, and its peak memory in MB."""
     command = [
         str(Path(sys.executable).parent / "cdxmill"),
-        "index",
+        name,
         "-p",
         "1",
         "-q",
@@ -126,6 +131,22 @@ def test_memory_is_flat(name: str, write: Packer, size: int, tmp_path: Path) -> 
     path.unlink()
     assert status == 0
     assert len(lines(tmp_path / "out")) == 2
+    assert peak < LIMIT
+
+
+@pytest.mark.parametrize(("name", "write"), [("a.warc", write_plain), ("a.warc.gz", write_tight_gzip)])
+def test_memory_is_flat_if_a_large_record_is_written_again(name: str, write: Packer, tmp_path: Path) -> None:
+    path, size = tmp_path / name, 200 * MB
+    write(path, [large(size), iter([SMALL])])
+    status, peak = with_peak("recompress", path, tmp_path / "out")
+    (output,) = (tmp_path / "out").rglob("*.zst")
+    assert status == 0
+    assert zstandard.get_frame_parameters(output.read_bytes()).content_size == sum(map(len, large(size)))
+    with (
+        output.open("rb") as file,
+        zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as reader,
+    ):
+        assert sum(map(len, iter(lambda: reader.read(MB), b""))) == sum(map(len, large(size))) + len(SMALL)
     assert peak < LIMIT
 
 

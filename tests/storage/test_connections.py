@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
 from multiprocessing import get_context
@@ -13,6 +14,7 @@ from cdxmill.commands.lookup import lookup_many
 from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures
+from cdxmill.storage import choose
 from cdxmill.storage.choose import exists, file_size, open_ranges
 
 from ..conftest import RunCdxmill
@@ -117,6 +119,14 @@ def test_a_forked_process_has_connections_of_its_own(server: RangeServer, file: 
             assert read(server.url + A, at) == BODY[at : at + 100]
     assert read(server.url + A) == BODY[:100]
     assert server.connections == 2
+
+
+def test_requests_leave_no_thread_in_a_process_that_may_fork(server: RangeServer, file: Served) -> None:
+    before = set(threading.enumerate())
+    urls = [server.url + A] * 20
+    assert choose.ask_all(read, urls) == [BODY[:100]] * 20
+    theirs = {thread for thread in threading.enumerate() if "process_request_thread" in thread.name}
+    assert set(threading.enumerate()) - theirs == before
 
 
 @pytest.fixture

@@ -69,6 +69,29 @@ def test_outputs_are_the_same_bytes_as_on_disk(
     assert content_of(elsewhere) == expected
 
 
+def test_archives_that_are_written_again_are_the_same_bytes_as_on_disk(
+    archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out, call = tmp_path / "out", ["recompress", "-p", "1", "-o"]
+    for place in (str(out), elsewhere):
+        assert main([*call, place, str(archives)]) == 0
+    expected = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*.zst")}
+    assert len(expected) == len(NAMES)
+    assert content_of(elsewhere) == expected
+
+    capfd.readouterr()
+    assert main([*call, elsewhere, str(archives)]) == 0
+    assert f"{len(NAMES)} up to date" in capfd.readouterr().err
+    other = next(path for path in archives.rglob("iana.warc.gz"))
+    other.write_bytes((archives / "example.warc.gz").read_bytes())
+    os.utime(other, (5, 5))
+    assert main([*call, elsewhere, str(archives)]) == 2
+    assert "was made from another archive" in capfd.readouterr().err
+    back = tmp_path / "back"
+    assert main([*call, str(back), "--to", "gz", elsewhere]) == 0
+    assert len(list(back.rglob("*.gz"))) == len(NAMES)
+
+
 def test_a_damaged_archive_has_its_failures_beside_its_output_until_it_is_whole(
     archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from cdxmill.capture import CommonLine
 from cdxmill.formats.cdxj import quote
 from cdxmill.formats.surt import origin_keys
 from cdxmill.stages import native
@@ -17,7 +18,7 @@ from cdxmill.stages.records.payload_digest import base32, sha1
 from cdxmill.stages.records.take_record import ReadCommon
 
 
-def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon | None:
+def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon[CommonLine] | None:
     """A reader for the archive whose lines have the field `filename`.
 
     None if nothing was compiled, or if `options` ask for lines that it does not make.
@@ -28,5 +29,5 @@ def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon | None
     return partial(native.read, (origin_keys(options.keep_www), quote(filename)[1:-1], _digest))
 
 
-def _digest(content: bytearray, start: int, end: int) -> bytes:
+def _digest(content: bytearray | bytes, start: int, end: int) -> bytes:
     return base32(sha1(memoryview(content)[start:end]))

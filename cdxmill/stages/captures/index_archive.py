@@ -51,26 +51,16 @@ class Findings:
         self.damage.append(Damage(first, f"{more}, the last one: {found.reason}", found.hint))
 
 
-class ArchiveIndexer:
-    """The CDX lines of one archive: iterate to get lists of lines in the order of records.
+class CaptureLines:
+    """The CDX lines of captures: iterate to get lists of lines in the order of records.
 
     `findings` has the findings of what was read so far; after the iteration they are complete.
-    `filename` is a field of each line. The archive is read in chunks of `chunk` bytes.
     """
 
-    def __init__(
-        self,
-        read_at: ReadAt,
-        filename: bytes,
-        options: CaptureOptions,
-        line_format: str = "cdxj",
-        chunk: int = CHUNK,
-    ) -> None:
+    def __init__(self, items: Iterator[Capture | bytes | Damage | Note], line_format: str) -> None:
         self.findings = Findings()
         self._format_line, _ = LINE_FORMATS[line_format]
-        read_common = common_reader(filename, options) if line_format == "cdxj" else None
-        records = read_records(read_at, options.lineless, chunk, read_common)
-        self._items = make_captures(records, filename, options)
+        self._items = items
 
     def __iter__(self) -> Iterator[list[bytes]]:
         format_line = self._format_line
@@ -90,3 +80,22 @@ class ArchiveIndexer:
         if lines:
             self.findings.captures += len(lines)
             yield lines
+
+
+class ArchiveIndexer(CaptureLines):
+    """The CDX lines of one archive.
+
+    `filename` is a field of each line. The archive is read in chunks of `chunk` bytes.
+    """
+
+    def __init__(
+        self,
+        read_at: ReadAt,
+        filename: bytes,
+        options: CaptureOptions,
+        line_format: str = "cdxj",
+        chunk: int = CHUNK,
+    ) -> None:
+        read_common = common_reader(filename, options) if line_format == "cdxj" else None
+        records = read_records(read_at, options.lineless, chunk, read_common)
+        super().__init__(make_captures(records, filename, options), line_format)

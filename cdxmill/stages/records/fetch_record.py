@@ -8,24 +8,23 @@ No other bytes are read. So a range with more or less than one record is detecte
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
-import zstandard
-
-from cdxmill.capture import Damage, Note, Record
+from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
 from cdxmill.formats import gzip_member
-from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC, MAGIC, FrameError, frame_end
+from cdxmill.formats.zstd_frame import MAGIC
 from cdxmill.stages.inflate import MemberError, inflate
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, inflater_with
+from cdxmill.stages.records.read_zst import Frames
+from cdxmill.stages.records.zst_dictionary import Inflater
 from cdxmill.stages.window import ReadAt, Window
 
 _HELD = 16 << 20
 """Maximum bytes of a range that is kept in memory, because it is read twice."""
-_HEAD = 1 << 17
-"""Bytes of the first read of a dictionary. zstd trains dictionaries of 110 KiB."""
+_DICTIONARY_READ = 1 << 17
+"""Bytes per read of a dictionary. zstd trains dictionaries of 110 KiB."""
 _PIECE = 1 << 18
 
 
@@ -34,10 +33,16 @@ class NoRecord(ValueError):
 
 
 class Archive:
-    """An archive, read by `read_at(offset, size)`, from which single records are fetched."""
+    """An archive, read by `read_at(offset, size)`, from which single records are fetched.
 
-    def __init__(self, read_at: ReadAt) -> None:
+    `open_start` opens the same file to read its dictionary. Without it, `read_at` reads that, too.
+    """
+
+    def __init__(
+        self, read_at: ReadAt, open_start: Callable[[], AbstractContextManager[ReadAt]] | None = None
+    ) -> None:
         self._read_at = read_at
+        self._open_start = open_start or (lambda: nullcontext(read_at))
 
     def record(self, offset: int, length: int | None) -> FetchedRecord:
         """The record at `offset`, exactly `length` bytes long. Without a length, the record that begins there.
@@ -48,32 +53,30 @@ class Archive:
         start = part.read_at(0, 4)
         if not start:
             raise NoRecord("the file ends before this offset")
-        before = self._dictionary if start == MAGIC else b""
-        record = _only_record(before, part, length is None)
+        frames = Frames(Window(part.read_at), self._inflater) if start == MAGIC else None
+        items = read_records(part.read_at) if frames is None else frames.records(0)
+        record = _only_record(items, length is None)
         part.limit(record.length)
-        return FetchedRecord(record, part, before)
+        return FetchedRecord(record, part, frames)
 
     @cached_property
-    def _dictionary(self) -> bytes:
-        """The skippable frame with the dictionary, at the start of the file. b"" if there is none."""
-        window = Window(self._read_at, _HEAD)
-        if window.get(0, 4) != DICTIONARY_MAGIC:
-            return b""
-        try:
-            end = frame_end(window.get, 0)
-        except FrameError as error:
-            raise NoRecord(f"the dictionary cannot be read: {error}") from None
-        if end > MAX_DICTIONARY:
-            raise NoRecord(f"the dictionary is larger than {MAX_DICTIONARY >> 20} MiB")
-        return window.get(0, end)
+    def _inflater(self) -> Inflater:
+        """With the dictionary at the start of the file, if there is one."""
+        with self._open_start() as read_at:
+            frames = Frames(Window(read_at, _DICTIONARY_READ))
+            try:
+                frames.read_dictionary()
+            except MemberError as error:
+                raise NoRecord(f"cannot read the zstd dictionary ({error})") from None
+        return frames.inflater
 
 
 class FetchedRecord:
     """One whole record. `record` is its parsed form, `content()` all of its bytes, decompressed."""
 
-    def __init__(self, record: Record, part: _Range, dictionary: bytes) -> None:
+    def __init__(self, record: Record, part: _Range, frames: Frames | None) -> None:
         self.record = record
-        self._part, self._dictionary = part, dictionary
+        self._part, self._frames = part, frames
 
     @property
     def is_gzip(self) -> bool:
@@ -95,18 +98,12 @@ class FetchedRecord:
         try:
             if start.startswith(gzip_member.MAGIC):
                 yield from inflate(Window(self._part.read_at), 0)
-            elif start == MAGIC:
-                with inflater_with(self._dictionary).stream_reader(
-                    _File(self._part),  # type: ignore[arg-type]
-                    read_size=_PIECE,
-                    read_across_frames=True,
-                ) as reader:
-                    while piece := reader.read(_PIECE):
-                        yield piece
+            elif self._frames is not None:
+                yield from self._frames.contents(0, self.record.length)
             else:  # in a plain file, the range ends before the closing line ends
                 yield from self._part.pieces()
                 yield b"\n" if self.record.is_arc else b"\r\n\r\n"
-        except (MemberError, zstandard.ZstdError) as error:
+        except MemberError as error:
             raise NoRecord(str(error)) from None
 
 
@@ -141,33 +138,13 @@ class _Range:
             pos += len(piece)
 
 
-class _File(io.RawIOBase):
-    """A range as a file object."""
-
-    def __init__(self, part: _Range) -> None:
-        self._part, self._pos = part, 0
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._part.read_at(self._pos, size if size >= 0 else 1 << 62)
-        self._pos += len(data)
-        return data
-
-
-def _only_record(before: bytes, part: _Range, may_be_followed: bool) -> Record:
-    """The record at the start of the range. Nothing may follow it, unless it `may_be_followed` by other records."""
-
-    def read_at(offset: int, size: int) -> bytes:
-        if offset >= len(before):
-            return part.read_at(offset - len(before), size)
-        data = before[offset : offset + size]
-        return data + part.read_at(0, size - len(data)) if len(data) < size else data
-
-    items = read_records(read_at)
+def _only_record(items: Iterator[Record | CommonLine | CrawlNotes | Damage], may_be_followed: bool) -> Record:
+    """The record at the start of a range. Nothing may follow it, unless it `may_be_followed` by other records."""
     first = next(items, None)
     if not isinstance(first, Record):
         reason = first.reason if isinstance(first, Damage | Note) else "no record found"
         raise NoRecord(reason)
-    if first.offset != len(before):
+    if first.offset:
         raise NoRecord("no record starts at this offset")
     if not may_be_followed and (more := next(items, None)) is not None:
         reason = more.reason if isinstance(more, Damage) else "another record follows"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
-from cdxmill.capture import CommonLine, CrawlNotes, Damage, Outcome, Record
+from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
 from cdxmill.formats.gzip_member import MAGIC, inflate_members
 from cdxmill.formats.header_shape import HeaderShapes
 from cdxmill.stages.inflate import MemberError, inflate, inflate_start
@@ -22,11 +22,14 @@ from cdxmill.stages.records.record_errors import (
     BlankContent,
     NotARecord,
     RecordError,
+    SeveralRecords,
     TooLong,
 )
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
 from cdxmill.stages.records.take_record import ReadCommon, take_stream, take_whole
 from cdxmill.stages.window import Window
+
+Common = TypeVar("Common")
 
 AHEAD = 1 << 17
 """Bytes from the start of a member that are in the window. Nearly all members are shorter."""
@@ -44,8 +47,8 @@ class Found(NamedTuple):
 
 
 def read_gzip(
-    window: Window, lineless: frozenset[bytes] = frozenset(), read_common: ReadCommon | None = None
-) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
+    window: Window, lineless: frozenset[bytes] = frozenset(), read_common: ReadCommon[Common] | None = None
+) -> Iterator[Record | Common | CrawlNotes | Damage]:
     """Every record of the file in `window`. What cannot be read as a record is reported as Damage.
 
     Records whose type is in `lineless` are checked, but may be returned as CrawlNotes or skipped.
@@ -56,7 +59,7 @@ def read_gzip(
     pos, ahead = 0, AHEAD
     no_line: Final = Outcome.NO_LINE
     not_common: Final = Outcome.NOT_COMMON
-    found: Record | CommonLine | CrawlNotes | Damage | Outcome | None
+    found: Record | Common | CrawlNotes | Damage | Outcome | None
     while True:
         buffer, index = window.at(pos, ahead)
         if index == len(buffer):
@@ -98,45 +101,48 @@ class _CarefulReader:
     def read(self, pos: int) -> Found:
         """The member at `pos`, of any size, valid or not."""
         member = inflate(self._window, pos)
+        is_miscut = False
         try:
             try:
                 record = take_stream(pos, member)
             except RecordError as error:
+                is_miscut = isinstance(error, SeveralRecords)
                 for _ in member:
                     pass
                 return self.refused(pos, member.end, error)
         except MemberError as error:
-            return self._corrupt(pos, error)
+            return self._corrupt(pos, error, is_miscut)
         return Found(record._replace(length=member.end - pos), member.end)
 
     def refused(self, pos: int, end: int, error: RecordError) -> Found:
         """A valid member that is not exactly one record."""
         if isinstance(error, BlankContent):
             return Found(None, end)
-        reason, hint = error.reason, error.hint
-        if isinstance(error, TooLong) and self._continues(end):
+        reason, hint, is_miscut = error.reason, error.hint, isinstance(error, SeveralRecords)
+        if (isinstance(error, TooLong) or error.unfinished) and self._continues(end):
             reason, hint = "the record continues in the next gzip member", RECOMPRESS_MEMBERS
+            is_miscut = True
         elif not isinstance(error, NotARecord):
-            return Found(Damage(pos, reason, hint), end)
+            return Found(Damage(pos, reason, hint, is_miscut), end)
         elif not pos:
             hint = NOT_AN_ARCHIVE
         end = self._resync.first(end)
-        return Found(Damage(pos, f"{reason}; {end - pos} bytes skipped", hint), end)
+        return Found(Damage(pos, f"{reason}; {end - pos} bytes skipped", hint, is_miscut), end)
 
     def _continues(self, pos: int) -> bool:
         """Whether the member at `pos` has content that starts no record."""
         content = inflate_start(self._window, pos, len(MAGIC))
         return bool(content.strip(b"\r\n")) and not probe_member(self._window, pos).is_start
 
-    def _corrupt(self, pos: int, error: MemberError) -> Found:
+    def _corrupt(self, pos: int, error: MemberError, is_miscut: bool) -> Found:
         end = error.reached
         if error.ended and self._ends_well(end):
             end = self._resync.inside(pos, end, self._end_of_member)
         else:
             end = self._resync.after(pos, end - pos)
         if error.truncated and not self._window.get(end, 1):
-            return Found(Damage(pos, str(error), FETCH_AGAIN), end)
-        return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", FETCH_AGAIN), end)
+            return Found(Damage(pos, str(error), FETCH_AGAIN, is_miscut), end)
+        return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", FETCH_AGAIN, is_miscut), end)
 
     def _ends_well(self, end: int) -> bool:
         """Whether a record, or the end of the file, follows at `end`."""

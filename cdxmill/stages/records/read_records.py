@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import Enum
+from typing import TypeVar
 
-from cdxmill.capture import CommonLine, CrawlNotes, Damage, Record
+from cdxmill.capture import CrawlNotes, Damage, Record
 from cdxmill.formats import gzip_member, zstd_frame
 from cdxmill.stages.records.parse_header import starts_record
 from cdxmill.stages.records.read_gzip import GZIP_START, probe_member, read_gzip
@@ -14,6 +16,17 @@ from cdxmill.stages.records.record_errors import NOT_AN_ARCHIVE
 from cdxmill.stages.records.resync import Probe, Resync
 from cdxmill.stages.records.take_record import ReadCommon
 from cdxmill.stages.window import CHUNK, ReadAt, Window
+
+Common = TypeVar("Common")
+
+
+class Container(Enum):
+    """How the records of an archive are compressed."""
+
+    GZIP = "gz"
+    ZST = "zst"
+    PLAIN = "plain"
+
 
 _UNPACK = "decompress it and index the result"
 _FOREIGN = {
@@ -28,15 +41,16 @@ def read_records(
     read_at: ReadAt,
     lineless: frozenset[bytes] = frozenset(),
     chunk: int = CHUNK,
-    read_common: ReadCommon | None = None,
-) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
+    read_common: ReadCommon[Common] | None = None,
+    max_window: int | None = None,
+) -> Iterator[Record | Common | CrawlNotes | Damage]:
     """Every complete record of the archive that `read_at(offset, size)` reads, after all checks.
 
     Everything else is reported: Damage where a record may be lost (truncated, corrupt, empty, not an
     archive). Memory does not grow with the size of records.
     Records whose type is in `lineless` are checked as all others are, but may be skipped.
     The file is read in chunks of `chunk` bytes. Content is first given to `read_common`,
-    and what that returns is passed on.
+    and what that returns is passed on. Zstandard frames may need a window of `max_window` bytes.
     """
     window = Window(read_at, chunk)
     head = window.get(0, 16)
@@ -45,22 +59,36 @@ def read_records(
     for magic, (name, hint) in _FOREIGN.items():
         if head.startswith(magic):
             return iter((Damage(0, f"{name} files cannot be indexed", hint),))
-    return _reader(window, lineless, read_common)
+    return _reader(window, lineless, read_common, max_window)
 
 
 def _reader(
-    window: Window, lineless: frozenset[bytes], read_common: ReadCommon | None
-) -> Iterator[Record | CommonLine | CrawlNotes | Damage]:
-    head = window.get(_start(window), 4)
-    if head.startswith(gzip_member.MAGIC):
+    window: Window,
+    lineless: frozenset[bytes],
+    read_common: ReadCommon[Common] | None,
+    max_window: int | None,
+) -> Iterator[Record | Common | CrawlNotes | Damage]:
+    container = container_of(window)
+    if container is Container.GZIP:
         return read_gzip(window, lineless, read_common)
-    if head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
+    if container is Container.ZST:
         from cdxmill.stages.records.read_zst import read_zst  # the library is slow to import
+        from cdxmill.stages.records.zst_dictionary import MAX_WINDOW
 
-        return read_zst(window)
-    if head:
+        return read_zst(window, lineless, read_common, max_window or MAX_WINDOW)
+    if container is Container.PLAIN:
         return read_plain(window)
     return iter((Damage(0, "no WARC or ARC record found", NOT_AN_ARCHIVE),))
+
+
+def container_of(window: Window) -> Container | None:
+    """How the records of an archive are compressed; None if the file has no record."""
+    head = window.get(_start(window), 4)
+    if head.startswith(gzip_member.MAGIC):
+        return Container.GZIP
+    if head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
+        return Container.ZST
+    return Container.PLAIN if head else None
 
 
 def _start(window: Window) -> int:

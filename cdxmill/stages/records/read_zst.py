@@ -8,31 +8,55 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from typing import NamedTuple
+from functools import cached_property
+from typing import Final, NamedTuple, TypeVar
 
 import zstandard
 
-from cdxmill.capture import Damage, Record
-from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC, MAGIC, FrameError, frame_end, is_skippable
+from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
+from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.formats.zstd_frame import (
+    DICTIONARY_MAGIC,
+    MAGIC,
+    FrameError,
+    frame_end,
+    is_skippable,
+)
+from cdxmill.formats.zstd_frame import frame_within as _frame_within
+from cdxmill.stages import native
 from cdxmill.stages.inflate import MemberError, Pieces
 from cdxmill.stages.records.record_errors import (
     FETCH_AGAIN,
+    LARGE_WINDOW,
     NOT_AN_ARCHIVE,
     RECOMPRESS_FRAMES,
+    WITH_DICTIONARY,
     BlankContent,
     NotARecord,
     RecordError,
     SeveralRecords,
 )
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
-from cdxmill.stages.records.take_record import check_rest, take_block
+from cdxmill.stages.records.take_record import ReadCommon, check_rest, take_block, take_whole
 from cdxmill.stages.records.window_file import WindowFile
-from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, inflater_with
+from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, MAX_WINDOW, Inflater, dictionary_of
 from cdxmill.stages.window import Window
+
+Common = TypeVar("Common")
 
 ZSTD_START = re.compile(re.escape(MAGIC))
 
+frame_within = native.frame_within or _frame_within
+
+AHEAD = 1 << 17
+"""Bytes from the start of a frame that are in the window. Nearly all frames are shorter."""
+QUICK_FRAME = 1 << 20
+"""Compressed bytes of the largest frame that the quick way is tried on a second time. Larger ones are streamed."""
+QUICK_CONTENT = 16 << 20
+
 _SKIPPABLE_HEADER = 8
+_FRAME_HEADER = 18
+"""Bytes of the longest header of a frame."""
 _MOST_PROBES = 1000
 """Of one skippable frame. Frames that start by chance are far fewer."""
 _PIECE = 1 << 18
@@ -46,9 +70,17 @@ class Found(NamedTuple):
     next: int
 
 
-def read_zst(window: Window) -> Iterator[Record | Damage]:
-    """Every record of the file in `window`. What cannot be read as a record is reported as Damage."""
-    frames = Frames(window)
+def read_zst(
+    window: Window,
+    lineless: frozenset[bytes] = frozenset(),
+    read_common: ReadCommon[Common] | None = None,
+    max_window: int = MAX_WINDOW,
+) -> Iterator[Record | Common | CrawlNotes | Damage]:
+    """Every record of the file in `window`. What cannot be read as a record is reported as Damage.
+
+    `lineless` and `read_common` are used as in `read_gzip`.
+    """
+    frames = Frames(window, Inflater(max_window=max_window))
     try:
         end = frames.read_dictionary()
     except MemberError as error:
@@ -58,18 +90,15 @@ def read_zst(window: Window) -> Iterator[Record | Damage]:
     if end and not frames.follows(end):  # nothing follows, or the dictionary's length is wrong
         pos = frames.first(end)
         yield Damage(0, f"no zstd frame follows the dictionary; {pos} bytes skipped", FETCH_AGAIN)
-    while window.get(pos, 1):
-        found, pos = frames.take(pos)
-        if found is not None:
-            yield found
+    yield from frames.records(pos, HeaderShapes(), lineless, read_common)
 
 
 class Frames:
-    """The frames of a file, decompressed with the dictionary of that file."""
+    """The frames of a file, decompressed with the dictionary of that file: that of `inflater`, or the one in the file."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: Window, inflater: Inflater | None = None) -> None:
         self._window = window
-        self._inflater = inflater_with(b"")
+        self.inflater = inflater or Inflater()
         self._resync = Resync(window, ZSTD_START, self.probe)
 
     def read_dictionary(self) -> int:
@@ -80,7 +109,7 @@ class Frames:
         if end > MAX_DICTIONARY:
             raise MemberError(f"larger than {MAX_DICTIONARY >> 20} MiB", end)
         try:
-            self._inflater = inflater_with(self._window.get(0, end))
+            self.inflater = Inflater(dictionary_of(self._window.get(0, end)), self.inflater.max_window)
         except (zstandard.ZstdError, ValueError) as error:
             raise MemberError(_reason(error), end) from None
         if self._has_frames_up_to(end):
@@ -100,6 +129,67 @@ class Frames:
                 if pos == end:
                     return True
         return False
+
+    def records(
+        self,
+        pos: int,
+        shapes: HeaderShapes | None = None,
+        lineless: frozenset[bytes] = frozenset(),
+        read_common: ReadCommon[Common] | None = None,
+    ) -> Iterator[Record | Common | CrawlNotes | Damage]:
+        """The records from `pos` on, in the quick way if their frames allow it, else by `take`."""
+        ahead = AHEAD
+        no_line: Final = Outcome.NO_LINE
+        not_common: Final = Outcome.NOT_COMMON
+        found: Record | Common | CrawlNotes | Damage | Outcome | None
+        while True:
+            buffer, index = self._window.at(pos, ahead)
+            if index == len(buffer):
+                return
+            start = index
+            for data, end in self._whole_frames(buffer, index):
+                found = not_common if read_common is None else read_common(data, pos, end - index)
+                if found is not_common:
+                    try:
+                        found = take_whole(pos, end - index, data, shapes, lineless)
+                    except RecordError:
+                        break
+                if found is not no_line:
+                    yield found
+                pos, index = pos + end - index, end
+            else:
+                if index == start and ahead < QUICK_FRAME:
+                    ahead = QUICK_FRAME
+                    continue
+                ahead = AHEAD
+                if index > start:
+                    continue
+            found, pos = self.take(pos)
+            if found is not None:
+                yield found
+
+    def contents(self, pos: int, end: int) -> Iterator[bytes]:
+        """The content of the frames from `pos` to `end`, in pieces. Raises MemberError."""
+        while pos < end:
+            buffer, index = self._window.at(pos, AHEAD)
+            start = index
+            for data, stop in self._whole_frames(buffer[: index + end - pos], index):
+                yield data
+                pos, index = pos + stop - index, stop
+            if index == start:
+                content = self.content(pos)
+                yield from content
+                pos = content.end
+
+    def _whole_frames(self, buffer: bytes, start: int) -> Iterator[tuple[bytes, int]]:
+        """The frames of `buffer` from `start` on: the content of each and its end, up to the first that needs care."""
+        inflate = self.inflater.whole.decompress
+        while (end := frame_within(buffer, start, QUICK_CONTENT)) >= 0:
+            try:
+                yield inflate(buffer[start:end]), end
+            except zstandard.ZstdError:
+                return
+            start = end
 
     def follows(self, pos: int) -> bool:
         """Whether a frame starts at `pos`."""
@@ -125,8 +215,11 @@ class Frames:
             record, tail = take_block(pos, content)
             check_rest(tail, content.rest_of_frame(), record.is_arc)
         except RecordError as error:
-            for _ in content:
-                pass
+            try:
+                for _ in content:
+                    pass
+            except MemberError as broken:
+                return self._corrupt(pos, broken, isinstance(error, SeveralRecords))
             return self._refused(pos, content.end, error)
         return Found(record._replace(length=content.end - pos), content.end)
 
@@ -137,6 +230,14 @@ class Frames:
     def content(self, pos: int) -> Pieces:
         """The content of the frame at `pos`. Iterating raises MemberError."""
         return Pieces(self._inflate(pos))
+
+    def content_or_nothing(self, pos: int) -> Pieces:
+        """As `content`, but a skippable frame has none."""
+        return Pieces(self._skip(pos)) if is_skippable(self._window.get(pos, 4)) else self.content(pos)
+
+    def _skip(self, pos: int) -> Generator[bytes, None, int]:
+        yield from ()
+        return self._end(pos)
 
     def continues(self, pos: int) -> bool:
         """Whether a frame starts at `pos` whose content starts no record: it continues the one before."""
@@ -159,11 +260,35 @@ class Frames:
                 while piece := reader.read(_PIECE):
                     yield piece
         except zstandard.ZstdError as error:
-            raise MemberError(f"corrupt zstd data ({_reason(error)})", end, ended=True) from None
+            raise self._error(pos, end, _reason(error)) from None
         return end
 
+    def _error(self, pos: int, end: int, reason: str) -> MemberError:
+        """Why the frame from `pos` to `end` cannot be decompressed."""
+        try:
+            frame = zstandard.get_frame_parameters(self._window.get(pos, _FRAME_HEADER))
+        except zstandard.ZstdError:
+            return MemberError(f"corrupt zstd data ({reason})", end, ended=True)
+        own = self.inflater.dictionary_id
+        if frame.dict_id not in (0, own):
+            reason = f"the frame needs the zstd dictionary {frame.dict_id}, and the file has "
+            return MemberError(f"{reason}{own or 'none'}", end, ended=True, hint=WITH_DICTIONARY)
+        limit = self.inflater.max_window
+        if frame.window_size > limit:
+            reason = (
+                f"the frame needs a window of {_mib(frame.window_size)} MiB; the limit is {_mib(limit)} MiB"
+            )
+            hint = LARGE_WINDOW if frame.window_size <= 1 << zstandard.WINDOWLOG_MAX else ""
+            return MemberError(reason, end, ended=True, hint=hint)
+        return MemberError(f"corrupt zstd data ({reason})", end, ended=True)
+
     def _reader(self, source: WindowFile, size: int) -> zstandard.ZstdDecompressionReader:
-        return self._inflater.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
+        return self._streams.stream_reader(source, read_size=size, read_across_frames=False)  # type: ignore[arg-type]
+
+    @cached_property
+    def _streams(self) -> zstandard.ZstdDecompressor:
+        """For streams. While one is read, the decompressor can do nothing else."""
+        return self.inflater.new()
 
     def _skippable_end(self, pos: int) -> int:
         """The end of a skippable frame, where another frame or the end of the file has to follow.
@@ -200,19 +325,20 @@ class Frames:
             return Found(None, end)
         if isinstance(error, SeveralRecords):
             reason = "the zstd frame contains more than one record"
-            return Found(Damage(pos, reason, RECOMPRESS_FRAMES), end)
+            return Found(Damage(pos, reason, RECOMPRESS_FRAMES, is_miscut=True), end)
         hint = NOT_AN_ARCHIVE if isinstance(error, NotARecord) and not pos else error.hint
         return Found(Damage(pos, error.reason, hint), end)
 
-    def _corrupt(self, pos: int, error: MemberError) -> Found:
+    def _corrupt(self, pos: int, error: MemberError, is_miscut: bool = False) -> Found:
         end = error.reached
         if error.ended and (not self._window.get(end, 1) or self.probe(end).is_start):
             end = self._resync.inside(pos, end, self._end_of_frame)
         else:
             end = self._resync.after(pos, end - pos)
         if error.truncated and not self._window.get(end, 1):
-            return Found(Damage(pos, str(error), FETCH_AGAIN), end)
-        return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", FETCH_AGAIN), end)
+            return Found(Damage(pos, str(error), FETCH_AGAIN, is_miscut), end)
+        hint = error.hint or FETCH_AGAIN
+        return Found(Damage(pos, f"{error}; {end - pos} bytes skipped", hint, is_miscut), end)
 
     def _end_of_frame(self, pos: int) -> int:
         content = self.content(pos)
@@ -248,6 +374,11 @@ class _RecordContent:
         """The pieces of the current frame that were not read yet."""
         yield from self._frame
         self.end = self._frame.end
+
+
+def _mib(size: int) -> int:
+    """A size in MiB, rounded up."""
+    return -(-size >> 20)
 
 
 def _reason(error: Exception) -> str:

@@ -8,9 +8,11 @@ FETCH_IF_MISSING = "fetch the file again if a record is missing"
 TO_WARC = "convert the file to WARC and index that"
 REPAIR = "repair the record or fetch the file again"
 RECOMPRESS_MEMBERS = (
-    "recompress the file with one record per member (warcio recompress IN OUT) and index that"
+    "write it with one record per member (cdxmill recompress --to gz -o DIR FILE) and index that"
 )
-RECOMPRESS_FRAMES = "recompress the file with one frame per record and index that"
+WITH_DICTIONARY = "fetch the file again; its dictionary has to be in its first frame"
+LARGE_WINDOW = "write it with smaller windows (cdxmill recompress --max-window N -o DIR FILE) and index that"
+RECOMPRESS_FRAMES = "write it with one record per frame (cdxmill recompress -o DIR FILE) and index that"
 
 
 class RecordError(ValueError):

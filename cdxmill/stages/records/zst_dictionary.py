@@ -11,25 +11,39 @@ from cdxmill.formats.zstd_frame import MAGIC
 
 MAX_DICTIONARY = 16 << 20
 """Bytes. zstd trains dictionaries of 110 KiB; the limit bounds the memory for a wrong length."""
-_MAX_WINDOW = 128 << 20
+MAX_WINDOW = 128 << 20
+"""Bytes. The limit of the program zstd, too. The specification of WARC-Zstd asks readers for 8 MiB."""
 _HEADER = 8
 
 
-def inflater_with(frame: bytes) -> zstandard.ZstdDecompressor:
-    """A decompressor with the dictionary in the skippable `frame`; without a dictionary if `frame` is b"".
+def dictionary_of(frame: bytes) -> zstandard.ZstdCompressionDict:
+    """The dictionary in the skippable `frame`. Raises ZstdError or ValueError if it contains none."""
+    return zstandard.ZstdCompressionDict(_unpacked(frame[_HEADER:]))
 
-    Raises ZstdError or ValueError if the frame contains no dictionary.
+
+class Inflater:
+    """Decompressors with one dictionary, which is prepared once. Raises ZstdError if it is corrupt.
+
+    Frames that need a window of more than `max_window` bytes are refused. `dictionary_id` is 0 without a dictionary.
     """
-    if not frame:
-        return zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
-    dictionary = zstandard.ZstdCompressionDict(_unpacked(frame[_HEADER:]))
-    return zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_WINDOW)
+
+    def __init__(
+        self, dictionary: zstandard.ZstdCompressionDict | None = None, max_window: int = MAX_WINDOW
+    ) -> None:
+        self._dictionary, self.max_window = dictionary, max_window
+        self.dictionary_id = dictionary.dict_id() if dictionary is not None else 0
+        self.whole = self.new()
+        """The one for whole frames. Only one thread may use it."""
+
+    def new(self) -> zstandard.ZstdDecompressor:
+        """Return one more decompressor."""
+        return zstandard.ZstdDecompressor(dict_data=self._dictionary, max_window_size=self.max_window)
 
 
 def _unpacked(data: bytes) -> bytes:
     if data[:4] != MAGIC:
         return data
-    inflater = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+    inflater = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
     with inflater.stream_reader(data, read_across_frames=False) as reader:
         content = reader.read(MAX_DICTIONARY + 1)
     if len(content) > MAX_DICTIONARY:

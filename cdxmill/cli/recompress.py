@@ -1,0 +1,140 @@
+"""`cdxmill recompress`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from cdxmill.cli.arguments import ArchiveInputs, Replace, RunArguments
+from cdxmill.cli.command import Option, command
+from cdxmill.cli.output import FAILED, OK, print_summary
+from cdxmill.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from cdxmill.commands.recompress_one import RecompressOptions
+
+HIGHEST_LEVELS = {"zst": 22, "gz": 12}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecompressArguments(ArchiveInputs, RunArguments):
+    """The command line of `recompress`."""
+
+    output: Annotated[
+        str,
+        Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the new archives."),
+    ]
+    to: Annotated[str, Option("--to", metavar="FORMAT", help="Format to write: zst or gz.")] = "zst"
+    dictionary: Annotated[
+        str | None,
+        Option(
+            "--dictionary",
+            metavar="FILE",
+            help="zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive.",
+        ),
+    ] = None
+    level: Annotated[int, Option(min=1, max=22, help="Compression level. gz: 12 at most.")] = 6
+    max_window: Annotated[
+        int,
+        Option(
+            "--max-window",
+            min=8,
+            max=2048,
+            metavar="N",
+            help="Read Zstandard frames that need a window of at most N MiB. Each process may need that much memory.",
+        ),
+    ] = 128
+    group: Annotated[
+        bool,
+        Option(
+            "--group",
+            help="Compress the request, the response and the metadata of a capture together. The archive is smaller, but"
+            " breaks the specification: no reader can get a single one of these records, and cdxmill cannot index it.",
+        ),
+    ] = False
+    index: Annotated[
+        bool, Option("--index", help="Write the CDXJ index of each new archive, too, beside it.")
+    ] = False
+    skip_existing: Annotated[
+        bool,
+        Option(
+            "--skip-existing",
+            help="Skip an archive if its output exists, is not older than the archive, and has no recorded failure,"
+            " whatever options it was written with.",
+        ),
+    ] = False
+    replace: Replace = False
+
+    def options(self) -> RecompressOptions:
+        """How archives are written again. Raises UsageError."""
+        from cdxmill.commands.recompress_one import RecompressOptions
+        from cdxmill.inputs.existing_outputs import Rule
+
+        if self.skip_existing and self.replace:
+            raise UsageError("--skip-existing and --replace cannot be used together")
+        if self.group and self.index:
+            raise UsageError("--group and --index cannot be used together")
+        if self.to not in HIGHEST_LEVELS:
+            raise UsageError(f"--to: invalid format {self.to!r}; expected {' or '.join(HIGHEST_LEVELS)}")
+        if self.level > HIGHEST_LEVELS[self.to]:
+            raise UsageError(f"--level: {self.to} has levels 1 to {HIGHEST_LEVELS[self.to]}")
+        return RecompressOptions(
+            to=self.to,
+            level=self.level,
+            dictionary=self._dictionary(),
+            group=self.group,
+            max_window=self.max_window << 20,
+            index=self.index,
+            processes=self.process_count(),
+            existing=Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE,
+            quiet=self.quiet,
+        )
+
+    def _dictionary(self) -> bytes:
+        if self.dictionary is None:
+            return b""
+        if self.to != "zst":
+            raise UsageError("--dictionary needs --to zst")
+        from cdxmill.stages.records.pack_contents import check_dictionary
+        from cdxmill.storage.choose import read_bytes
+
+        try:
+            data = read_bytes(self.dictionary)
+            check_dictionary(data)
+        except InputError as error:
+            raise UsageError(f"--dictionary: {error}") from None
+        except ValueError as error:
+            hint = "make one with cdxmill train-dictionary"
+            raise UsageError(f"--dictionary: {self.dictionary}: {error}; {hint}") from None
+        return data
+
+
+@command
+def recompress(arguments: RecompressArguments) -> int:
+    """Write archives again, compressed as Zstandard or as gzip.
+
+    INPUT is an archive, directory, glob or URL (http, https, s3, hdfs). cdxmill writes one archive per input, with
+    the same relative path; .gz in the name becomes .zst, and the other way round. Its records have the same bytes and the
+    same order. Each record is in a member or frame of its own, whatever it was in before. So cdxmill also repairs
+    archives that are compressed in one piece, or in blocks.
+
+    A corrupt or truncated record is skipped, and reported on stderr and in DIR/failures.tsv, or, if DIR is a URL, in
+    a file beside the output, _NAME.failures. Each record that is written is decompressed again and compared.
+
+    If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output unless
+    you say --skip-existing (write archives that are newer or failed) or --replace (write all again).
+
+    Examples:
+        cdxmill recompress -o zst warcs/
+        cdxmill recompress --to gz -o gz zst/
+    """
+    from cdxmill.commands.recompress import recompress
+    from cdxmill.inputs.output_names import output_names, recompressed_name
+    from cdxmill.running.failures import Failures
+
+    failures = Failures()
+    options = arguments.options()
+    names = output_names(arguments.archives(failures), lambda path: recompressed_name(path, arguments.to))
+    summary = recompress(names, arguments.output, options, failures)
+    print_summary(summary, quiet=arguments.quiet)
+    return FAILED if failures.count else OK

@@ -1,0 +1,87 @@
+"""`cdxmill train-dictionary`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cdxmill.cli.arguments import Replace, RunArguments
+from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.output import FAILED, OK, print_summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainDictionaryArguments(RunArguments):
+    """The command line of `train-dictionary`."""
+
+    inputs: Annotated[
+        list[str],
+        Argument(metavar="INPUT...", help="Archives, directories (searched recursively), globs or URLs."),
+    ]
+    output: Annotated[
+        str,
+        Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Dictionary to write: path, s3 or hdfs URL. FILE.json is written beside it.",
+        ),
+    ]
+    size: Annotated[
+        int,
+        Option(
+            min=1,
+            max=16384,
+            metavar="N",
+            help="Largest size of the dictionary, in KiB. It never gets larger than an eighth of the sample.",
+        ),
+    ] = 1024
+    id: Annotated[
+        int | None,
+        Option(
+            min=32768,
+            max=2**31 - 1,
+            metavar="N",
+            help="Id of the dictionary. Default: computed from its content.",
+        ),
+    ] = None
+    level: Annotated[
+        int,
+        Option(min=1, max=22, metavar="N", help="Level of the frames that will be written with it."),
+    ] = 6
+    seed: Annotated[int, Option(metavar="N", help="Seed of the random sample.")] = 0
+    replace: Replace = False
+
+
+@command
+def train_dictionary(arguments: TrainDictionaryArguments) -> int:
+    """Train a Zstandard dictionary for archives.
+
+    INPUT is a WARC or ARC file, directory, glob or URL. Give archives of one crawl and of one kind, such as WARC
+    or WAT, and at least two of them. cdxmill reads all of them and takes a uniform sample of their records: 128 MiB at
+    most, the first 128 KiB of each record. Some archives are held out, so the dictionary is not trained on
+    them. cdxmill prints what it saves there.
+
+    FILE is a dictionary that zstd and its libraries can read. FILE.json has its statistics.
+
+    Examples:
+        cdxmill train-dictionary -o crawl.dict warcs/
+    """
+    from cdxmill.commands.train_dictionary import TrainOptions
+    from cdxmill.commands.train_dictionary import train_dictionary as train
+    from cdxmill.inputs.archives import find_archives
+    from cdxmill.running.failures import Failures
+
+    failures = Failures()
+    options = TrainOptions(
+        size=arguments.size << 10,
+        number=arguments.id,
+        level=arguments.level,
+        seed=arguments.seed,
+        processes=arguments.process_count(),
+        replace=arguments.replace,
+        quiet=arguments.quiet,
+    )
+    archives = find_archives(arguments.inputs, None, None, failures)
+    print_summary(train(archives, arguments.output, options, failures), quiet=arguments.quiet)
+    return FAILED if failures.count else OK

@@ -1,0 +1,48 @@
+"""cat: a table of the records of an archive, so that each can be printed by its offset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cdxmill.capture import Damage, Record
+from cdxmill.formats.tsv_row import format_row
+from cdxmill.running.failures import Failures
+from cdxmill.running.quantities import count
+from cdxmill.stages.records.read_records import read_records
+from cdxmill.storage.choose import check_absent, check_writable, write_atomic
+from cdxmill.storage.unchanged import open_unchanged
+
+COLUMNS = ["url", "kind", "offset", "length"]
+
+
+def write_table(archive: str, output: str, failures: Failures, *, replace: bool) -> str:
+    """Write a row for each whole record of the archive at a path or URL, tab-separated, after a row of COLUMNS.
+
+    Returns the closing line. Damage is reported. Raises InputError if the archive cannot be read, UsageError if `output` exists and may not be
+    replaced.
+    """
+    check_writable(output)
+    if not replace:
+        check_absent(output)
+    with write_atomic(output) as file:
+        file.write(format_row(COLUMNS))
+        rows = 0
+        for row in _rows(archive, failures):
+            file.write(row)
+            rows += 1
+    return f"{output}: {count(rows, 'record')}"
+
+
+def _rows(path: str, failures: Failures) -> Iterator[bytes]:
+    with open_unchanged(path) as read_at:
+        for item in read_records(read_at):
+            if isinstance(item, Record):
+                yield _row(item)
+            elif isinstance(item, Damage):
+                failures.add(path, item.offset, item.reason, item.hint)
+
+
+def _row(record: Record) -> bytes:
+    url = record.headers.get(b"warc-target-uri", b"").decode("utf-8", "surrogateescape")
+    kind = record.headers.get(b"warc-type", b"").decode("utf-8", "surrogateescape")
+    return format_row([url, kind, str(record.offset), str(record.length)])

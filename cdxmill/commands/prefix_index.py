@@ -1,0 +1,222 @@
+"""prefix-index build: sorted lines, or a cluster -> a prefix B-tree, and the file with the names of its archives."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cdxmill.cluster.find import find_index
+from cdxmill.cluster.reader import open_cluster
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.pointer_layout import Layout
+from cdxmill.formats.prefix_btree import BLOCK_SIZE
+from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.inputs.tree_items import Archives, CaptureItems, Items, LineError, pointer_items
+from cdxmill.inputs.tree_sources import STDIN, TreeSource, in_order, not_sorted, open_source
+from cdxmill.running.failures import Failures
+from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count, human_bytes
+from cdxmill.search.prefix_index import ARCHIVES, parse_layout
+from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+from cdxmill.stages.lines.line_lists import distinct_captures
+from cdxmill.stages.lines.merge_lines import merge_lines
+from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
+from cdxmill.storage.choose import (
+    check_absent,
+    check_writable,
+    is_remote,
+    remove,
+    same_location,
+    total_size,
+    write_atomic,
+)
+from cdxmill.storage.scratch import scratch_files
+
+_ALL = KeyRange(b"", b"\xff" * 16)
+_FILE = re.compile(r"\.(cdxj?|tsv|txt)(\.gz)?$", re.I)
+"""Names that are not those of a cluster."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeOptions:
+    """How a prefix B-tree is built. Without a layout it is `capture` for CDX lines, `classic` for pointers."""
+
+    layout: str | None = None
+    block_size: int = BLOCK_SIZE
+    replace: bool = False
+    quiet: bool = False
+
+
+class TreeSummary(NamedTuple):
+    """A finished prefix B-tree. `reads` are the blocks from the root to an item."""
+
+    items: int
+    archives: int
+    blocks: int
+    index_blocks: int
+    reads: int
+    bytes: int
+
+    def __str__(self) -> str:
+        """Return one line."""
+        archives = f" of {count(self.archives, 'archive')}" if self.archives else ""
+        blocks = f"{count(self.blocks, 'data block')} and {count(self.index_blocks, 'index block')}"
+        return f"{count(self.items, 'item')}{archives} in {blocks}, {human_bytes(self.bytes)}, {count(self.reads, 'read')} per search"
+
+
+def build_tree(named: Sequence[str], output: str, options: TreeOptions, failures: Failures) -> TreeSummary:
+    """Build the prefix B-tree of sorted inputs at a path or URL.
+
+    Inputs are CDX or CDXJ files, clusters, or files of keys and pointers; several are merged. Nothing is written if
+    one of them is corrupt, not sorted or has something that cannot be stored. Raises InputError, UsageError, StoppedError.
+    """
+    check_writable(output)
+    if output == STDIN:
+        raise UsageError("-o needs a file: the start of a prefix B-tree is written last")
+    if not options.replace:
+        check_absent(output)
+        check_absent(f"{output}{ARCHIVES}")
+    sources, paths = _open_all(named, failures)
+    if any(same_location(output, path) for path in paths):
+        raise UsageError(f"{output}: is an input; choose another output file")
+    with (
+        Progress("prefix-index", 1, total_size(paths), options.quiet) as progress,
+        scratch_files(output) as scratch,
+    ):
+        failures.show_on(progress)
+        work = _Work(sources, options)
+        try:
+            writer = TreeWriter(options.block_size, work.layout.size, scratch)
+        except ValueError as error:
+            raise UsageError(f"--block-size: {error}") from None
+        with _input_errors(work.label):
+            for keys, tails in work.items():
+                writer.add(keys, tails)
+                progress.tick()
+        if not writer.items:
+            raise InputError(work.label, "has no lines for the index", "check the inputs")
+        return _write(writer, work, output)
+
+
+def _write(writer: TreeWriter, work: _Work, output: str) -> TreeSummary:
+    names = work.archives.text()
+    if work.is_capture:
+        with write_atomic(f"{output}{ARCHIVES}") as file:
+            file.write(gzip.compress(names, 6, mtime=0))
+    with write_atomic(output) as file:
+        size = writer.finish(file)
+    if not work.is_capture:
+        remove(f"{output}{ARCHIVES}")  # of a tree that was replaced
+    archives = len(work.archives)
+    return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)
+
+
+@contextmanager
+def _input_errors(label: str) -> Iterator[None]:
+    """Turn errors of items into InputError."""
+    try:
+        yield
+    except NotSortedError as error:
+        raise not_sorted(label, error.before, error.key) from None
+    except (ItemError, LineError, ValueError) as error:
+        raise InputError(label, str(error)) from None
+
+
+class _Source(NamedTuple):
+    """A file, or a cluster, which has lists of lines."""
+
+    label: str
+    file: TreeSource | None
+    cluster: str = ""
+
+    def lists(self) -> Iterator[list[bytes]]:
+        """The lines, sorted."""
+        if self.file is not None:
+            return self.file.lists()
+        return in_order(self.label, filter(None, _lines_of(self.cluster)))
+
+
+class _Work:
+    """The sources of a build, and the items of all of them."""
+
+    def __init__(self, sources: Sequence[_Source], options: TreeOptions) -> None:
+        self._sources = sources
+        has_pointers = {source.file is not None and source.file.has_pointers for source in sources}
+        if len(has_pointers) > 1:
+            raise UsageError("some inputs are CDX lines, others keys and pointers: build one index of each")
+        self._has_pointers = has_pointers == {True}
+        self.layout: Layout = parse_layout(options.layout or ("classic" if self._has_pointers else "capture"))
+        self.is_capture = self.layout.name == "capture"
+        if not self._has_pointers and not self.is_capture:
+            raise UsageError(
+                "--layout: CDX lines have captures; other layouts need lines of keys and pointers"
+            )
+        self.label = sources[0].label if len(sources) == 1 else f"{len(sources)} inputs"
+        self.archives = Archives()
+        self.captures = CaptureItems(self.archives)
+
+    def items(self) -> Iterator[Items]:
+        """The items in order."""
+        if not self._has_pointers:
+            return self.captures.of_lines(self._lists())
+        texts = self._texts()
+        return self.captures.of_rows(texts) if self.is_capture else pointer_items(texts, self.layout)
+
+    def _lists(self) -> Iterator[list[bytes]]:
+        lists = [source.lists() for source in self._sources]
+        return distinct_captures(lists[0]) if len(lists) == 1 else merge_lines(map(distinct_captures, lists))
+
+    def _texts(self) -> Iterator[bytes]:
+        (source, *others) = self._sources
+        if source.file is not None and not others:
+            return source.file.texts()
+        return (b"\n".join(lines) for lines in self._lists())
+
+
+def _open_all(named: Sequence[str], failures: Failures) -> tuple[list[_Source], list[str]]:
+    """The sources, and the paths of those that are files. Raises UsageError, InputError."""
+    if not named:
+        raise UsageError("no input; give sorted CDX files, a cluster, or - for standard input")
+    sources, files = [], []
+    for name in named:
+        if name != STDIN and _is_cluster(name):
+            sources.append(_Source(name, None, name))
+        elif name == STDIN:
+            sources.append(_Source(name, open_source(name)))
+        else:
+            files.append(name)
+    paths = find_cdx_files(files, failures) if files else []
+    for path in paths:
+        found = open_source(path)
+        if found.first:
+            sources.append(_Source(path, found))
+    if not sources:
+        raise InputError(paths[0], "has no lines for the index", "check the inputs")
+    return sources, paths
+
+
+def _is_cluster(name: str) -> bool:
+    """Whether an input is a ZipNum cluster, and not a file or a folder of CDX files."""
+    if _FILE.search(name):
+        return False
+    try:
+        find_index(name)
+    except UsageError:
+        return False
+    except InputError:
+        if is_remote(name):
+            return False
+        raise
+    return True
+
+
+def _lines_of(cluster: str) -> Iterable[list[bytes]]:
+    """All lines of a cluster, in lists."""
+    prepared = PreparedQuery(Query())
+    with open_cluster(cluster) as reader:
+        yield from prepared.answer(OpenCluster.of(reader), _ALL)

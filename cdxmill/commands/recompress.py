@@ -1,0 +1,173 @@
+"""recompress: archives -> the same records, compressed in another way."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.commands.index import check_archives, forgetting
+from cdxmill.commands.recompress_one import (
+    RecompressOptions,
+    RecompressResult,
+    RecompressTask,
+    packer_of,
+    recompress_one,
+)
+from cdxmill.errors import UsageError
+from cdxmill.inputs.existing_outputs import Rule, plan_outputs
+from cdxmill.inputs.named import Input
+from cdxmill.inputs.output_names import identity, output_name
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.lock import hold
+from cdxmill.running.processes import run_tasks
+from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count, human_bytes
+from cdxmill.storage.choose import (
+    PathOrUrl,
+    check_libraries,
+    check_writable,
+    exists,
+    is_remote,
+    join,
+    local_path,
+    total_size,
+)
+from cdxmill.storage.local import sync_folders
+
+
+class RecompressSummary(NamedTuple):
+    """What `recompress` did. The sizes, in bytes, are those of the archives that were written."""
+
+    files: int
+    written: int
+    kept: int
+    records: int
+    before: int
+    after: int
+    captures: int = 0
+    kept_as: str = "up to date"
+
+    def __str__(self) -> str:
+        """Return the closing line: records, files, and the saving."""
+        kept = f", {self.kept} {self.kept_as}" if self.kept else ""
+        none = self.files - self.written
+        without = f", {none} without a record that can be read" if none else ""
+        captures = f", {count(self.captures, 'capture')} indexed" if self.captures else ""
+        text = f"{count(self.records, 'record')} of {count(self.files, 'archive')}{captures}{without}{kept}"
+        if not self.before or not self.after:
+            return text
+        change = 100 * (self.after - self.before) / self.before
+        how = f"{abs(change):.1f} % {'larger' if change > 0 else 'smaller'}"
+        return f"{text}: {human_bytes(self.before)} before, {human_bytes(self.after)} after ({how})"
+
+
+def recompress(
+    names: Mapping[Input, str], folder: PathOrUrl, options: RecompressOptions, failures: Failures
+) -> RecompressSummary:
+    """Write each archive again to the file of its name below `folder`, a path or URL.
+
+    Raises UsageError if there are no archives, if such URLs cannot be written to, or if an output exists that may not
+    be replaced. Nothing is changed then.
+    """
+    check_archives(names)
+    check_writable(folder)
+    packer_of(options)  # for all processes
+    is_local = not is_remote(str(folder))
+    base = local_path(str(folder)) if is_local else str(folder)
+    _check_inputs_stay(names, base)
+    if not is_local:
+        with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
+            return _run(names, base, Path(scratch), options, failures)
+    path = Path(base)
+    with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
+        return _run(names, base, Path(scratch), options, failures)
+
+
+def _check_inputs_stay(names: Mapping[Input, str], base: str) -> None:
+    """Raise UsageError if an output would replace an archive that is read."""
+    read = {_real(archive.path) for archive in names}
+    for output in (join(base, name) for name in names.values()):
+        if _real(output) in read:
+            raise UsageError(f"{output}: is an input; choose another output directory")
+
+
+def _real(path: str) -> str:
+    return identity(path) if is_remote(path) else str(Path(local_path(path)).resolve())
+
+
+def _run(
+    names: Mapping[Input, str],
+    base: str,
+    scratch: Path,
+    options: RecompressOptions,
+    failures: Failures,
+) -> RecompressSummary:
+    folder = None if is_remote(base) else Path(base)
+    outputs = {archive: join(base, name) for archive, name in names.items()}
+    archives, kept = plan_outputs(outputs, options.settings(), options.existing, folder)
+    indexes = {archive: _index_of(output) if options.index else "" for archive, output in outputs.items()}
+    archives += [archive for archive in kept if indexes[archive] and not exists(indexes[archive])]
+    tasks = [
+        RecompressTask(
+            archive,
+            outputs[archive],
+            indexes[archive],
+            names[archive],
+            folder,
+            scratch / str(number),
+            options,
+        )
+        for number, archive in enumerate(archives)
+    ]
+    new = [archive._replace(path=outputs[archive]) for archive in archives]
+    with forgetting(folder, [*archives, *new]):
+        summary = _run_tasks(tasks, options, failures)
+        if folder is not None:
+            sync_folders(outputs[archive] for archive in archives)
+    kept_as = "skipped" if options.existing is Rule.SKIP else "up to date"
+    return summary._replace(kept=len(outputs) - len(archives), kept_as=kept_as)
+
+
+def _index_of(output: str) -> str:
+    """The place of the index of a new archive: beside it, with the name that `index` gives."""
+    folder, slash, name = output.rpartition("/")
+    return f"{folder}{slash}{output_name(name)}"
+
+
+def _run_tasks(
+    tasks: Sequence[RecompressTask], options: RecompressOptions, failures: Failures
+) -> RecompressSummary:
+    check_libraries(task.archive.path for task in tasks)
+    total = total_size(task.archive.path for task in tasks)
+    results: list[RecompressResult] = []
+    with Progress("recompressing", len(tasks), total, options.quiet) as progress:
+        failures.show_on(progress)
+        for index, result in run_tasks(recompress_one, tasks, options.processes, progress.tick):
+            label = tasks[index].archive.label
+            failures.report_listed(label, [_labelled(one, tasks[index]) for one in result.failures])
+            for note in result.notes:
+                failures.note_one(f"{tasks[index].output}@{note.offset}", note.reason)
+            results.append(result._replace(failures=[], notes=[]))
+            progress.advance()
+        failures.close_notes()
+    return _summary(results)
+
+
+def _labelled(failure: Failure, task: RecompressTask) -> Failure:
+    """A failure with the name of the archive in messages."""
+    return failure._replace(path=task.archive.label) if failure.path == task.archive.path else failure
+
+
+def _summary(results: Sequence[RecompressResult]) -> RecompressSummary:
+    written = [result for result in results if result.after]
+    return RecompressSummary(
+        files=len(results),
+        written=len(written),
+        kept=0,
+        records=sum(result.records for result in results),
+        before=sum(result.before for result in written),
+        after=sum(result.after for result in written),
+        captures=sum(result.captures for result in results),
+    )

@@ -1,0 +1,157 @@
+"""train-dictionary: archives -> a zstd dictionary for archives like these, and what it saves."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from cdxmill.errors import UsageError
+from cdxmill.formats.zstd_dictionary import (
+    MIN_SIZE,
+    Savings,
+    TooFewSamples,
+    dictionary_id,
+    savings,
+    train,
+    with_own_id,
+)
+from cdxmill.inputs.named import Input
+from cdxmill.inputs.record_sampling import Sample, choose_records, read_chosen
+from cdxmill.running.failures import Failures
+from cdxmill.running.quantities import count, human_bytes
+from cdxmill.storage.choose import check_absent, check_writable, write_atomic
+from cdxmill.version import __version__
+
+SAMPLE = 128 << 20
+"""Bytes of the sample, held-out records included. About three times as much memory is needed."""
+_LEAST_SAMPLES = 20
+_SHARE = 8
+"""Bytes of samples that a byte of the dictionary needs at least. zstd advises 10 to 100."""
+_KINDS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """How a dictionary is trained. `size` and `sample` are in bytes; without `number`, the id depends on the content."""
+
+    size: int = 1 << 20
+    number: int | None = None
+    level: int = 6
+    seed: int = 0
+    sample: int = SAMPLE
+    processes: int = 1
+    replace: bool = False
+    quiet: bool = False
+
+
+class Trained(NamedTuple):
+    """A new dictionary. `held_out` is the number of records that `saved` was measured with."""
+
+    output: str
+    number: int
+    size: int
+    trained_on: int
+    held_out: int
+    level: int
+    by_file: bool
+    saved: Savings
+
+    def __str__(self) -> str:
+        """Return the closing lines."""
+        saved = self.saved
+        where = "records of other files" if self.by_file else "other records of the file"
+        return "\n".join(
+            (
+                f"{self.output}: {human_bytes(self.size)}, id {self.number}, trained on {count(self.trained_on, 'record')}",
+                f"on {self.held_out} {where} ({human_bytes(saved.plain)}), zstd level {self.level}: {_share(saved.compressed, saved.gzip)}"
+                f" of gzip -6; without a dictionary {_share(saved.without, saved.gzip)}",
+            )
+        )
+
+
+def _share(size: int, whole: int) -> str:
+    return f"{size / whole:.1%}" if whole else "-"
+
+
+def train_dictionary(
+    archives: Sequence[Input], output: str, options: TrainOptions, failures: Failures
+) -> Trained:
+    """Train a dictionary and write it to the path or URL `output`, with its statistics beside it, in `output`.json.
+
+    Failures are reported. Raises UsageError if the outputs exist, or if the records are too few.
+    """
+    statistics = f"{output}.json"
+    check_writable(output)
+    for path in () if options.replace else (output, statistics):
+        check_absent(path)
+    sample = choose_records(
+        archives, options.sample, options.seed, options.processes, options.quiet, failures
+    )
+    training = read_chosen(archives, sample.training, failures)
+    dictionary = _train(training, options)
+    trained_on, total = len(training), sum(map(len, training))
+    del training
+    held_out = read_chosen(archives, sample.held_out, failures)
+    trained = Trained(
+        output,
+        dictionary_id(dictionary),
+        len(dictionary),
+        trained_on,
+        len(held_out),
+        options.level,
+        sample.by_file,
+        savings(held_out, dictionary, options.level),
+    )
+    with write_atomic(statistics) as file:
+        file.write(json.dumps(_statistics(archives, sample, trained, total, options), indent=1).encode())
+    with write_atomic(output) as file:
+        file.write(dictionary)
+    return trained
+
+
+def _train(samples: list[bytes], options: TrainOptions) -> bytes:
+    total = sum(map(len, samples))
+    size = min(options.size, total // _SHARE)
+    found = f"{count(len(samples), 'record')} with {human_bytes(total)}"
+    if len(samples) < _LEAST_SAMPLES or size < MIN_SIZE:
+        raise UsageError(f"too few records to train on ({found}); give more archives")
+    try:
+        dictionary = train(samples, size, options.level)
+    except TooFewSamples as error:
+        raise UsageError(f"no dictionary can be made of {found} ({error}); give more archives") from None
+    return with_own_id(dictionary, options.number)
+
+
+def _statistics(
+    archives: Sequence[Input], sample: Sample, trained: Trained, total: int, options: TrainOptions
+) -> dict[str, Any]:
+    """What the file beside a dictionary says."""
+    held = {one.archive for one in sample.held_out}
+    kinds: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for one in sample.training:
+        kinds[one.found.kind] += 1
+        sizes[one.found.kind] += one.found.size
+    return {
+        "id": trained.number,
+        "size": trained.size,
+        "level": options.level,
+        "seed": options.seed,
+        "cdxmill": __version__,
+        "archives": len(archives),
+        "training": {
+            "records": trained.trained_on,
+            "bytes": total,
+            "kinds": {
+                kind: {"records": kinds[kind], "bytes": size} for kind, size in sizes.most_common(_KINDS)
+            },
+        },
+        "held_out": {
+            "archives": [archives[number].filename for number in sorted(held)] if trained.by_file else [],
+            "records": trained.held_out,
+            **trained.saved._asdict(),
+        },
+    }

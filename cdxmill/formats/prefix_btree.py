@@ -1,0 +1,167 @@
+"""A prefix B-tree: sorted keys with pointers of a fixed size, in blocks. docs/formats/prefix-btree.md is the specification.
+
+header   block size, number of index blocks       4 bytes each, little endian; block n starts at 8 + n * block size
+index    number (prefix NUL number)...  NUL...    numbers of blocks; the root is block 0
+data     (key NUL pointer)...           NUL...
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import islice
+from operator import le
+from typing import NamedTuple
+
+HEADER = 8
+"""Bytes of the header."""
+NUMBER = 4
+"""Bytes of a block number."""
+BLOCK_SIZE = 1 << 16
+LEAST_BLOCK, MOST_BLOCK = 10, 1 << 24
+"""Bytes of a block: two numbers and a prefix of one byte; and a limit for what a corrupt header can ask for."""
+MOST_BLOCKS = 1 << 32
+
+_HEADER = struct.Struct("<II")
+_NUMBER = struct.Struct("<I")
+_ENTRIES = re.compile(rb"(?:[^\0]++\0.{4})*+", re.S)
+_ENTRY = re.compile(rb"([^\0]++)\0(.{4})", re.S)
+
+Item = tuple[bytes, bytes]
+"""A key and its pointer."""
+
+
+class Header(NamedTuple):
+    """Bytes of a block, and the number of index blocks."""
+
+    block_size: int
+    index_blocks: int
+
+    def offset(self, block: int) -> int:
+        """The offset of a block."""
+        return HEADER + block * self.block_size
+
+
+class IndexBlock(NamedTuple):
+    """The numbers of a block's children, and the prefixes that separate them: one less."""
+
+    prefixes: list[bytes]
+    first: int
+
+    @property
+    def last(self) -> int:
+        """The number of the last child. Children are neighbors."""
+        return self.first + len(self.prefixes)
+
+
+def format_header(header: Header) -> bytes:
+    r"""The 8 bytes at the start of a file.
+
+    >>> format_header(Header(65536, 3))
+    b'\x00\x00\x01\x00\x03\x00\x00\x00'
+    """
+    return _HEADER.pack(*header)
+
+
+def parse_header(data: bytes) -> Header:
+    """The header. Raises ValueError if it is impossible."""
+    if len(data) < HEADER:
+        raise ValueError(f"it has {len(data)} bytes, less than a header")
+    header = Header(*_HEADER.unpack_from(data))
+    if not LEAST_BLOCK <= header.block_size <= MOST_BLOCK:
+        raise ValueError(f"not a prefix B-tree, or corrupt (blocks of {header.block_size} bytes)")
+    if not header.index_blocks:
+        raise ValueError("not a prefix B-tree, or corrupt (no index block)")
+    return header
+
+
+def separator(left: bytes, right: bytes) -> bytes:
+    """The shortest start of `right` that is greater than `left`; `right` itself if the two are equal.
+
+    Requires: left <= right.
+
+    >>> separator(b"com,a)/x", b"com,b)/y"), separator(b"a", b"ab"), separator(b"a", b"a")
+    (b'com,b', b'ab', b'a')
+    """
+    size = next(
+        (pos for pos, (one, other) in enumerate(zip(left, right, strict=False)) if one != other), len(left)
+    )
+    return right[: size + 1]
+
+
+def format_index_block(block: IndexBlock, block_size: int) -> bytes:
+    r"""One index block, padded. Requires: it fits.
+
+    >>> format_index_block(IndexBlock([b"b"], 3), 12)
+    b'\x03\x00\x00\x00b\x00\x04\x00\x00\x00\x00\x00'
+    """
+    parts = [_NUMBER.pack(block.first)]
+    for number, prefix in enumerate(block.prefixes, block.first + 1):
+        parts += prefix, b"\0", _NUMBER.pack(number)
+    return b"".join(parts).ljust(block_size, b"\0")
+
+
+def parse_index_block(data: bytes) -> IndexBlock:
+    r"""The content of one index block. Raises ValueError if it is corrupt.
+
+    >>> parse_index_block(b"\x03\0\0\0b\0\x04\0\0\0\0\0")
+    IndexBlock(prefixes=[b'b'], first=3)
+    """
+    matched = _ENTRIES.match(data, NUMBER)
+    if len(data) < NUMBER or matched is None or data.count(b"\0", matched.end()) != len(data) - matched.end():
+        raise ValueError("the index block is corrupt")
+    found = _ENTRY.findall(data, NUMBER, matched.end())
+    prefixes = [prefix for prefix, _ in found]
+    first: int = _NUMBER.unpack_from(data)[0]
+    numbers = struct.unpack(f"<{len(found)}I", b"".join(number for _, number in found))
+    if numbers != tuple(range(first + 1, first + 1 + len(found))):
+        raise ValueError("the index block is corrupt (its block numbers do not follow each other)")
+    if not are_sorted(prefixes):
+        raise ValueError("the index block is corrupt (its prefixes are not sorted)")
+    return IndexBlock(prefixes, first)
+
+
+def are_sorted(keys: Sequence[bytes]) -> bool:
+    """Whether no key is less than the one before."""
+    return all(map(le, keys, islice(keys, 1, None)))
+
+
+class DataBlocks:
+    """Parses data blocks whose pointers have `size` bytes."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._whole, self._item = _patterns(size)
+
+    def parse(self, data: bytes) -> list[Item]:
+        r"""All items of a block. Raises ValueError if it is corrupt or not sorted.
+
+        >>> DataBlocks(2).parse(b"a\0\0\1b\0\2\0\0\0")
+        [(b'a', b'\x00\x01'), (b'b', b'\x02\x00')]
+        """
+        if not self._whole.fullmatch(data):  # else a search for items would skip bytes
+            raise ValueError("the data block is corrupt")
+        items: list[Item] = self._item.findall(data)
+        if not items:
+            raise ValueError("the data block is corrupt (it has no item)")
+        if not are_sorted([key for key, _ in items]):
+            raise ValueError("the data block is corrupt (its keys are not sorted)")
+        return items
+
+    def parse_part(self, data: bytes) -> list[Item]:
+        """The items of a part of a block that `parse` has accepted. The part starts and ends with an item."""
+        return self._item.findall(data)
+
+    def offsets(self, items: Iterable[Item], start: int = 0) -> Iterable[int]:
+        """The offsets at which items start that follow each other from `start`."""
+        for key, _ in items:
+            yield start
+            start += len(key) + 1 + self.size
+
+
+@lru_cache(maxsize=8)
+def _patterns(size: int) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    item = rb"([^\0]++)\0(.{%d})" % size
+    return re.compile(rb"(?:%b)*+\0*+" % item.replace(b"(", b"(?:"), re.S), re.compile(item, re.S)

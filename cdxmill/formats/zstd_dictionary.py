@@ -1,0 +1,81 @@
+"""A zstd dictionary (RFC 8878, 5): trained from samples, and what it saves.
+
+magic 37 A4 30 EC | id, 4 bytes | tables of probabilities | content
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import zstandard
+
+DICTIONARY = (0xEC30A437).to_bytes(4, "little")
+MIN_ID, MAX_ID = 32768, 2**31 - 1
+"""Ids that a private dictionary may have."""
+MIN_SIZE, MAX_SIZE = 256, 16 << 20
+"""Bytes. zstd's trainer refuses less; readers (`zst_dictionary.MAX_DICTIONARY`) refuse more."""
+
+_SEGMENT, _PIECE = 1000, 8
+_TABLE = 22
+
+
+class TooFewSamples(ValueError):
+    """No dictionary can be made from these samples."""
+
+
+def train(samples: Sequence[bytes], size: int, level: int) -> bytes:
+    """A dictionary of at most `size` bytes for frames of this level. Raises TooFewSamples."""
+    try:
+        trained = zstandard.train_dictionary(
+            size, list(samples), k=_SEGMENT, d=_PIECE, f=_TABLE, level=level, dict_id=MIN_ID
+        )
+    except zstandard.ZstdError as error:
+        raise TooFewSamples(str(error).rpartition(": ")[2].lower()) from None
+    return trained.as_bytes()
+
+
+def with_own_id(data: bytes, number: int | None) -> bytes:
+    """The dictionary with another id; by default with one that depends on its content alone.
+
+    >>> with_own_id(DICTIONARY + bytes(4) + b"x", 40000).hex()
+    '37a430ec409c000078'
+    """
+    if number is None:
+        number = MIN_ID + zlib.crc32(data[8:]) % (MAX_ID - MIN_ID + 1)
+    return data[:4] + number.to_bytes(4, "little") + data[8:]
+
+
+def dictionary_id(data: bytes) -> int:
+    """The id of a dictionary. Raises ValueError if `data` is not a trained dictionary."""
+    if data[:4] != DICTIONARY or len(data) < 8:
+        raise ValueError("is not a zstd dictionary (it does not start with 37 A4 30 EC)")
+    try:
+        zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_FULLDICT).precompute_compress(1)
+    except zstandard.ZstdError:
+        raise ValueError("is a corrupt zstd dictionary") from None
+    return int.from_bytes(data[4:8], "little")
+
+
+class Savings(NamedTuple):
+    """The bytes of records, and of their gzip members (zlib, level 6) and frames without and with a dictionary."""
+
+    plain: int
+    gzip: int
+    without: int
+    compressed: int
+
+
+def savings(records: Sequence[bytes], dictionary: bytes, level: int) -> Savings:
+    """What a dictionary saves on `records`, each as a member or frame of its own."""
+    held = zstandard.ZstdCompressionDict(dictionary)
+    held.precompute_compress(level)
+    without = zstandard.ZstdCompressor(level, write_checksum=True)
+    packer = zstandard.ZstdCompressor(level, dict_data=held, write_checksum=True)
+    return Savings(
+        sum(map(len, records)),
+        sum(len(zlib.compress(record, 6, 31)) for record in records),
+        sum(len(without.compress(record)) for record in records),
+        sum(len(packer.compress(record)) for record in records),
+    )

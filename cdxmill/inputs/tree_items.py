@@ -1,0 +1,283 @@
+"""Sorted CDX or CDXJ lines, or lines of keys and pointers -> items for a prefix B-tree.
+
+Lines are taken apart in columns, many lines at once: a step of Python per line would take most of the time of a build.
+Lines of an unusual form are parsed one by one.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import unhexlify
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+from zlib import crc32
+
+import orjson
+
+from cdxmill.formats.capture_fields import is_cdxj, stored_fields
+from cdxmill.formats.convert import FIELDS, convert_line
+from cdxmill.formats.pointer_layout import Layout, capture_tails
+from cdxmill.stages.lines.check_lines import MAX_LINE
+
+Items = tuple[Sequence[bytes], Sequence[bytes]]
+"""Keys, and their pointers, each after a NUL."""
+
+_SEPARATORS = b"\t\n "
+_OTHER = bytes(byte for byte in range(256) if byte not in _SEPARATORS)
+_NO_TABS = _OTHER + b" "
+_COMMAS = bytes.maketrans(b" \t\n", b",,,")
+_DIGITS = b"0123456789,"
+_NUMBER = re.compile(rb"\d{1,20}")
+_STATUS_MOST = 65535
+_SHOWN = 80
+_ABSENT = b"", b"-"
+_CDX11 = 11
+_CAPTURE_COLUMNS = 6
+_STATUS, _LENGTH = b'"status": "', b'"length": "'
+_BETWEEN = (b", ", b"offset", b": "), (b", ", b"filename", b": ")
+"""What stands between the values of length, offset and filename, without the quotation marks."""
+
+
+class LineError(ValueError):
+    """A line has no item. The text names the line."""
+
+
+class Archives:
+    """The names of archives, numbered in the order in which they first appear."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._checks: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._checks)
+
+    def numbers(self, names: Iterable[bytes]) -> tuple[list[int], list[int]]:
+        """The numbers of names, and their CRC-32s. Raises LineError if a name cannot be in the side file."""
+        known, checks = self._numbers, self._checks
+        numbers = [known[name] if name in known else self._add(name) for name in names]
+        return numbers, [checks[number] for number in numbers]
+
+    def _add(self, name: bytes) -> int:
+        if name in _ABSENT or b"\n" in name or b"\0" in name:
+            raise LineError(f"the file name {name[:_SHOWN]!r} cannot be stored")
+        self._checks.append(crc32(name))
+        self._numbers[name] = len(self._checks) - 1
+        return len(self._checks) - 1
+
+    def text(self) -> bytes:
+        """The content of the side file: one name per line."""
+        return b"".join(b"%b\n" % name for name in self._numbers)
+
+
+class _Columns(NamedTuple):
+    """The values of captures, in text. A status or timestamp of `-` or "" is absent."""
+
+    keys: Sequence[bytes]
+    names: Sequence[bytes]
+    offsets: Sequence[bytes]
+    lengths: Sequence[bytes]
+    timestamps: Sequence[bytes]
+    statuses: Sequence[bytes]
+
+
+class CaptureItems:
+    """CDX and CDXJ lines -> items of the layout `capture`. `odd_statuses` counts statuses that are no number, and not stored."""
+
+    def __init__(self, archives: Archives) -> None:
+        self._archives = archives
+        self.odd_statuses = 0
+
+    def of_lines(self, lists: Iterable[list[bytes]]) -> Iterator[Items]:
+        """The items of CDX or CDXJ lines. Raises LineError."""
+        for lines in lists:
+            yield self._items(_cdxj_columns(lines) or _cdx_columns(lines) or _any_columns(lines))
+
+    def of_rows(self, texts: Iterable[bytes]) -> Iterator[Items]:
+        """The items of lines `key TAB file name TAB offset TAB length TAB timestamp TAB status`. Raises LineError."""
+        for text in texts:
+            parts = text.replace(b"\n", b"\t").split(b"\t")
+            if len(parts) % _CAPTURE_COLUMNS or not _are_rows(text, _CAPTURE_COLUMNS):
+                raise LineError(_odd_row(text))
+            key, *values = (parts[place::_CAPTURE_COLUMNS] for place in range(_CAPTURE_COLUMNS))
+            yield self._items(_Columns(key, *values))
+
+    def _items(self, columns: _Columns) -> Items:
+        numbers, checks = self._archives.numbers(columns.names)
+        ranges = [_numbers_of(column) for column in columns[2:4]]
+        times = _numbers_of(columns.timestamps, _ABSENT)
+        statuses = _integers(b",".join(columns.statuses), len(columns.keys))
+        if statuses is None or max(statuses) > _STATUS_MOST:
+            statuses = [self._status(status) for status in columns.statuses]
+        return columns.keys, capture_tails(columns.keys, [numbers, *ranges, times, statuses], checks)
+
+    def _status(self, status: bytes) -> int:
+        if status in _ABSENT:
+            return 0
+        if status.isdigit() and len(status) <= 5 and int(status) <= _STATUS_MOST:
+            return int(status)
+        self.odd_statuses += 1
+        return 0
+
+
+def _cdxj_columns(lines: list[bytes]) -> _Columns | None:
+    """The columns if all lines are CDXJ lines as most tools write them: length, offset and filename follow each other."""
+    text = b"\n".join(lines)
+    if text.count(b"{") != len(lines) or text.count(_LENGTH) != len(lines):
+        return None
+    parts = [line.rpartition(_LENGTH)[2].split(b'"', 9) for line in lines]
+    if set(map(len, parts)) != {10}:
+        return None
+    lengths, *first, offsets, a, b, c, names, _ = zip(*parts, strict=True)
+    if (*map(set, first), set(a), set(b), set(c)) != tuple({text} for text in chain(*_BETWEEN)):
+        return None
+    found = [line.rpartition(_STATUS) for line in lines]
+    statuses = [tail.partition(b'"')[0] if mark else b"" for _, mark, tail in found]
+    if text.count(_STATUS[:-2]) != len(lines) - statuses.count(b"") or b"\\" in b"".join(names):
+        return None
+    starts = [line.split(b" ", 2) for line in lines]
+    return _Columns(
+        [start[0] for start in starts], names, offsets, lengths, [start[1] for start in starts], statuses
+    )
+
+
+def _cdx_columns(lines: list[bytes]) -> _Columns | None:
+    """The columns if all lines are CDX lines with 11 fields."""
+    if lines[0].count(b" ") != _CDX11 - 1:
+        return None
+    text = b"\n".join(lines)
+    parts = text.replace(b"\n", b" ").split(b" ")
+    is_cdx = len(parts) == _CDX11 * len(lines) and {line.count(b" ") for line in lines} == {_CDX11 - 1}
+    if not is_cdx or b"{" in text:
+        return None
+    key, timestamp, _, _, status, *_, length, offset, name = (parts[place::_CDX11] for place in range(_CDX11))
+    return _Columns(key, name, offset, length, timestamp, status)
+
+
+def _any_columns(lines: Iterable[bytes]) -> _Columns:
+    return _Columns(*zip(*map(_careful_row, lines), strict=True))
+
+
+def _careful_row(line: bytes) -> tuple[bytes, ...]:
+    """Key, file name, offset, length, timestamp, status. Raises LineError."""
+    whole = line
+    if line.count(b" ") == FIELDS - 1 and not is_cdxj(line):
+        line = convert_line(line)
+    try:
+        fields = {name: str(value) for name, value in stored_fields(line).items()}
+        values = [
+            fields.get(name, "").encode("utf-8", "surrogateescape")
+            for name in ("filename", "offset", "length")
+        ]
+        status = fields.get("status", "").encode("utf-8", "surrogateescape")
+    except (ValueError, RecursionError) as error:
+        raise LineError(str(error)) from None
+    if values[0] in _ABSENT or not all(map(_NUMBER.fullmatch, values[1:])):
+        raise LineError(f"the line has no valid filename, offset and length: {whole[:_SHOWN]!r}")
+    key, _, rest = line.partition(b" ")
+    return key, *values, rest.partition(b" ")[0], status
+
+
+def _numbers_of(column: Sequence[bytes], absent: Container[bytes] = ()) -> list[int]:
+    """Numbers of up to 20 digits; values in `absent` are 0. Raises LineError."""
+    found = _integers(b",".join(column), len(column))
+    if found is not None:
+        return found
+    for value in column:
+        if value not in absent and not _NUMBER.fullmatch(value):
+            raise LineError(f"expected a number: {value[:_SHOWN]!r}")
+    return [0 if value in absent else int(value) for value in column]
+
+
+def _integers(text: bytes, count: int) -> list[int] | None:
+    """Numbers with commas between them; None if there is anything else. orjson is several times as fast as `int`."""
+    if text.translate(None, _DIGITS):
+        return None
+    try:
+        found: list[int] = orjson.loads(b"[%b]" % text)
+    except orjson.JSONDecodeError:  # leading zeros, or nothing
+        return None
+    return found if len(found) == count else None
+
+
+def pointer_items(texts: Iterable[bytes], layout: Layout) -> Iterator[Items]:
+    """Lines `key TAB pointer` -> items. A pointer is its bytes in hexadecimal digits, or a number per field of `layout`.
+
+    The numbers have tabs or spaces between them. Raises LineError, ValueError.
+    """
+    for text in texts:
+        key_size = text.find(b"\t")
+        is_hex = len(layout.fields) > 1 and text[key_size + 2 * layout.size + 1 :][:1] in (b"", b"\n")
+        yield (_hex_items(text, layout) if is_hex else None) or _number_items(text, layout)
+
+
+def _hex_items(text: bytes, layout: Layout) -> Items | None:
+    """The items if all pointers are hexadecimal; None if some are not."""
+    parts = text.replace(b"\t", b"\n").split(b"\n")
+    keys, pointers = parts[::2], parts[1::2]
+    if set(map(len, pointers)) != {2 * layout.size} or not _are_rows(text, 2):
+        return None
+    try:
+        data = unhexlify(b"00" + b"00".join(pointers))
+    except ValueError:
+        return None
+    step = layout.size + 1
+    return keys, [data[start : start + step] for start in range(0, len(data), step)]
+
+
+def _are_rows(text: bytes, columns: int) -> bool:
+    """Whether each line has this number of columns, with tabs between them."""
+    found = text.translate(None, _NO_TABS) + b"\n"
+    return found == (b"\t" * (columns - 1) + b"\n") * (len(found) // columns)
+
+
+def _number_items(text: bytes, layout: Layout) -> Items:
+    """The items if each pointer is a number per field of the layout. Raises LineError."""
+    width = len(layout.fields)
+    found = text.translate(None, _OTHER) + b"\n"
+    line = found[: found.index(b"\n") + 1]
+    if len(line) == width + 1 and line.startswith(b"\t") and found == line * (len(found) // len(line)):
+        parts = text.replace(b"\n", b"\t").split(b"\t")
+        step = line.count(b"\t") + 1
+        keys, rests = parts[::step], parts
+        if step == 2:
+            rests = parts[1::2]
+        else:
+            del rests[::step]
+        values = _integers(b",".join(rests).translate(_COMMAS), width * len(keys))
+        if values is not None and len(rests) == (step - 1) * len(keys):
+            return keys, layout.tails_of(values)
+    rows = [_row(line, width) for line in text.split(b"\n")]
+    return [key for key, _ in rows], layout.tails([*zip(*(numbers for _, numbers in rows), strict=True)])
+
+
+def _row(line: bytes, width: int) -> tuple[bytes, list[int]]:
+    """The key and the numbers of one line. Raises LineError."""
+    key, _, rest = line.partition(b"\t")
+    values = rest.translate(_COMMAS).split(b",")
+    if b"," in rest or len(values) != width or not all(map(_NUMBER.fullmatch, values)):
+        raise LineError(f"expected key, tab and {width} numbers or hexadecimal digits: {line[:_SHOWN]!r}")
+    return key, [int(value) for value in values]
+
+
+def _odd_row(text: bytes) -> str:
+    odd = next(line for line in text.split(b"\n") if line.count(b"\t") != _CAPTURE_COLUMNS - 1)
+    return f"expected key, file name, offset, length, timestamp and status, with tabs between them: {odd[:_SHOWN]!r}"
+
+
+def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """A text in pieces -> the same text in pieces that end with a line, without the last line end. Raises LineError."""
+    begun: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        end = piece.rfind(b"\n")
+        if end >= 0:
+            yield b"".join((*begun, piece[:end]))
+            begun, size = [], 0
+        begun.append(piece[end + 1 :])
+        size += len(begun[-1])
+        if size > MAX_LINE:
+            raise LineError(f"a line is longer than {MAX_LINE >> 20} MiB")
+    if rest := b"".join(begun):
+        yield rest

@@ -1,0 +1,265 @@
+"""A prefix B-tree at a path or URL, opened for searches: query -> key ranges -> items -> lines.
+
+from cdxmill.search.prefix_index import Search, find_captures
+for lines in find_captures("index.tree", ["*.example.com"]):    # lists of CDXJ lines with filename, offset, length
+    ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+
+from cdxmill.errors import AbsentError, CorruptError, InputError, UsageError
+from cdxmill.formats.lookup_query import KeyRange, key_range
+from cdxmill.formats.pointer_layout import (
+    CAPTURE,
+    Layout,
+    Pointer,
+    capture_line,
+    classic_key,
+    classic_key_of_url,
+    classic_line,
+    is_intact,
+    name_check,
+)
+from cdxmill.formats.prefix_btree import Item
+from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.lines.read_content import read_content
+from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
+from cdxmill.stages.window import CHUNK, Window
+from cdxmill.storage.cache import open_known
+from cdxmill.storage.choose import exists, is_remote, local_path, open_ranges
+from cdxmill.storage.mapped import open_mapped
+
+ARCHIVES = ".archives.gz"
+"""Ending of the side file: the names of the archives, one per line, gzipped."""
+MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
+KEYS = ("surt", "reversed", "plain")
+"""Kinds of keys: `com,example)/a`, `com.example/a:http`, and any other."""
+_KEYS_OF = {"capture": "surt", "classic": "reversed"}
+_MOST_NAMES = 1 << 30
+"""Bytes of the side file, decompressed."""
+_REBUILD = "build it again with cdxmill prefix-index build"
+
+
+class PrefixIndex:
+    """An open prefix B-tree. Made by `open_prefix_index`."""
+
+    def __init__(self, path: str, layout: Layout, files: ExitStack) -> None:
+        self.path, self.layout = path, layout
+        self._read_at, size = _open(path, files)
+        check = self._check_neighbor if layout.name == "capture" else None
+        with self._damage():
+            self.tree = TreeReader(self._read_at, layout.size, size, check)
+        self._is_remote = size is None
+
+    def items(self, ranges: Iterable[KeyRange]) -> Iterator[list[Item]]:
+        """The items in key ranges: keys and pointers, in non-empty lists. Captures are checked. Raises InputError."""
+        is_capture = self.layout.name == "capture"
+        for low, high, _ in ranges:
+            with self._damage():
+                for items in self.tree.scan(low, high):
+                    if is_capture:
+                        for item in items:
+                            self._check_item(item)
+                    yield items
+
+    def pointers(self, key: bytes) -> list[bytes]:
+        """The pointers of one key, as it is stored. Captures are checked. Raises InputError."""
+        found = self.items([KeyRange(key, key + b"\0", True)])
+        return [pointer for items in found for _, pointer in items]
+
+    def captures(self, ranges: Iterable[KeyRange]) -> Iterator[list[bytes]]:
+        """The items in key ranges as CDXJ lines, in lists. Raises UsageError if the layout has no captures."""
+        make = self._line_maker()
+        for items in self.items(ranges):
+            yield [make(item) for item in items]
+
+    def _line_maker(self) -> Callable[[Item], bytes]:
+        unpack = self.layout.unpack
+        if self.layout.name == "classic":
+            return lambda item: classic_line(item[0], unpack(item[1]))
+        if self.layout.name != "capture":
+            raise UsageError(f"{self.path}: the layout {self.layout.text!r} has no captures")
+
+        def make(item: Item) -> bytes:
+            pointer = Pointer(*unpack(item[1]))
+            return capture_line(item[0], pointer, self.archive(pointer.archive))
+
+        return make
+
+    def archive(self, number: int) -> str:
+        """The name of an archive. Raises InputError."""
+        return self._archive(number)[0]
+
+    def _archive(self, number: int) -> tuple[str, int]:
+        """The name of an archive, and its check."""
+        known = self._named.get(number)
+        if known is None:
+            if number >= len(self._names):
+                raise CorruptError(
+                    self.path,
+                    f"archive {number} is not in {self._side}, which has {len(self._names)}",
+                    _REBUILD,
+                )
+            name = self._names[number].decode("utf-8", "surrogateescape")
+            known = self._named[number] = name, name_check(name)
+        return known
+
+    @cached_property
+    def _named(self) -> dict[int, tuple[str, int]]:
+        return {}
+
+    @property
+    def _side(self) -> str:
+        return f"{self.path}{ARCHIVES}"
+
+    @cached_property
+    def _names(self) -> list[bytes]:
+        """The names in the side file. Raises InputError if it is missing or corrupt."""
+        data = bytearray()
+        try:
+            with open_known(self._side) if self._is_remote else open_ranges(self._side) as read_at:
+                for piece in read_content(Window(read_at, CHUNK)):
+                    data += piece
+                    if len(data) > _MOST_NAMES:
+                        raise CorruptError(self._side, "has more than 1 GiB of names", _REBUILD)
+        except AbsentError:
+            raise _without_side_file(self.path) from None
+        except MemberError as error:
+            raise CorruptError(self._side, str(error), _REBUILD) from None
+        return bytes(data).split(b"\n")[:-1]
+
+    def _check_neighbor(self, item: Item) -> None:
+        """Check an item beside a range: if its key was changed, the range may miss it."""
+        if not self._is_remote or "_names" in self.__dict__:  # an empty answer needs no further request
+            self._check_item(item)
+
+    def _check_item(self, item: Item) -> None:
+        key, pointer = item
+        _, check = self._archive(int.from_bytes(pointer[:4], "little"))
+        if not is_intact(key, pointer, check):
+            reason = f"the item of {key[:80]!r} is corrupt, or {self._side} belongs to another file"
+            raise CorruptError(self.path, reason, _REBUILD)
+
+    @contextmanager
+    def _damage(self) -> Iterator[None]:
+        try:
+            yield
+        except DamagedTreeError as error:
+            hint = f"{_REBUILD}; if its pointers are others than {self.layout.text}, name them with --layout"
+            raise CorruptError(f"{self.path}@{error.offset}", str(error), hint) from None
+
+
+def _open(path: str, files: ExitStack) -> tuple[Callable[[int, int], bytes], int | None]:
+    """`read_at` of the file, and its size if it is local."""
+    if is_remote(path):
+        return files.enter_context(open_known(path)), None
+    return files.enter_context(open_mapped(local_path(path)))
+
+
+@contextmanager
+def open_prefix_index(path: str, layout: str | None = None) -> Iterator[PrefixIndex]:
+    """Open the prefix B-tree at a path or URL. The layout of its pointers is `capture`, unless it is named.
+
+    Raises UsageError for an invalid layout, InputError if the file or its side file is missing or corrupt.
+    """
+    fields = parse_layout(layout) if layout is not None else CAPTURE
+    if fields.name == "capture" and not is_remote(path) and exists(path) and not exists(f"{path}{ARCHIVES}"):
+        raise _without_side_file(path)
+    with ExitStack() as files:
+        yield PrefixIndex(path, fields, files)
+
+
+def _without_side_file(path: str) -> InputError:
+    reason = f"{path}{ARCHIVES}, which has the names of its archives, is missing"
+    return AbsentError(path, reason, "copy it, too; if the pointers are no captures, name them with --layout")
+
+
+def parse_layout(text: str) -> Layout:
+    """The layout of pointers. Raises UsageError."""
+    try:
+        return Layout(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def key_ranges(
+    query: str, layout: Layout, match_type: str | None = None, keys: str | None = None
+) -> list[KeyRange]:
+    """The ranges of keys that contain the answer to a query, in order. Raises UsageError.
+
+    `keys` is the kind of the keys, by default that of the layout. For `surt`, queries are those of `lookup`. For `reversed`, hosts,
+    domains and URLs with a scheme are written as usual, anything else as the keys are. For `plain`, only exact and prefix are possible.
+    """
+    kind = keys or _KEYS_OF.get(layout.name or "", "plain")
+    if kind not in KEYS:
+        raise UsageError(f"invalid kind of keys {kind!r}: expected one of {', '.join(KEYS)}")
+    try:
+        if kind == "surt":
+            low, high, is_one = key_range(query, match_type)
+            return [KeyRange(low, low + b"\0" if is_one else high, is_one)]
+        return _ranges(query, match_type, kind)
+    except ValueError as error:
+        raise UsageError(f"{query[:200]}: cannot be searched ({error})") from None
+
+
+def _ranges(query: str, match_type: str | None, kind: str) -> list[KeyRange]:
+    if match_type is None:
+        is_domain = kind == "reversed" and query.startswith("*.")
+        match_type = "domain" if is_domain else "prefix" if query.endswith("*") else "exact"
+        query = query[2:] if is_domain else query.removesuffix("*") if match_type == "prefix" else query
+    key = query.encode("utf-8", "surrogateescape")
+    if kind == "reversed" and "://" in query and match_type in ("exact", "prefix"):
+        key = classic_key_of_url(query, with_scheme=match_type == "exact")
+    if match_type == "exact":
+        return [KeyRange(key, key + b"\0", True)]
+    if match_type == "prefix":
+        return [prefix_range(key)]
+    if kind == "plain" or match_type not in ("host", "domain"):
+        raise ValueError(f"the match type {match_type} needs other keys; use exact or prefix")
+    host = classic_key(query)
+    return [
+        prefix_range(host + end) for end in ((b".", b"/", b":") if match_type == "domain" else (b"/", b":"))
+    ]
+
+
+def prefix_range(prefix: bytes) -> KeyRange:
+    """All keys that start with `prefix`.
+
+    >>> prefix_range(b"com,a"), prefix_range(b"a\\xff")[:2]
+    (KeyRange(low=b'com,a', high=b'com,b', is_one_url=False), (b'a\\xff', b'b'))
+    """
+    start = prefix.rstrip(b"\xff")
+    high = start[:-1] + bytes((start[-1] + 1,)) if start else b"\xff" * (1 << 16)
+    return KeyRange(prefix, high)
+
+
+def resumed(ranges: Sequence[KeyRange], key: bytes) -> list[KeyRange]:
+    """The parts of ranges that start at `key`.
+
+    >>> resumed([KeyRange(b"a", b"c"), KeyRange(b"d", b"f")], b"e")
+    [KeyRange(low=b'e', high=b'f', is_one_url=False)]
+    """
+    later = (KeyRange(max(low, key), high) for low, high, _ in ranges)
+    return [found for found in later if found.low < found.high]
+
+
+def find_captures(
+    path: str, queries: Iterable[str], *, layout: str | None = None, match_type: str | None = None
+) -> Iterator[list[bytes]]:
+    """The captures of queries in the prefix B-tree at a path or URL: CDXJ lines with filename, offset and length, in lists.
+
+    The order is that of the queries, and by key within each. Queries are as in `lookup`: a URL, URL* or *.HOST.
+    Raises UsageError, InputError.
+    """
+    with open_prefix_index(path, layout) as index:
+        for query in queries:
+            yield from index.captures(key_ranges(query, index.layout, match_type))
+
+
+def is_prefix_index(path: str) -> bool:
+    """Whether a path or URL names a prefix B-tree of captures: its side file stands beside it. Costs one request."""
+    return exists(f"{path}{ARCHIVES}")

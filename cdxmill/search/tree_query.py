@@ -1,0 +1,129 @@
+"""One query to a prefix B-tree -> the lines to print, with the options of `lookup` that need no further file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cdxmill.errors import CorruptError, UsageError
+from cdxmill.formats.answer_line import OUTPUTS, header, line_format
+from cdxmill.formats.capture_fields import ALSO
+from cdxmill.formats.line_filter import parse_filter
+from cdxmill.formats.lookup_query import KeyRange, time_range
+from cdxmill.formats.pointer_layout import Layout
+from cdxmill.formats.prefix_btree import Item
+from cdxmill.search.prefix_index import PrefixIndex, key_ranges, open_prefix_index, parse_layout, resumed
+from cdxmill.stages.lines import choose_lines
+
+_STORED = ("urlkey", "timestamp", "length", "offset", "filename")
+_FIELDS = {"capture": (*_STORED, "status"), "classic": (*_STORED, "url")}
+"""The fields that captures have, for each layout that has captures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeQuery:
+    """Everything that is asked besides the URL, with the names of `lookup`. `resume` is the key to start at."""
+
+    match_type: str | None = None
+    first: str | None = None
+    last: str | None = None
+    filters: tuple[str, ...] = ()
+    limit: int | None = None
+    resume: str | None = None
+    fields: tuple[str, ...] | None = None
+    output: str | None = None
+    layout: str | None = None
+    keys: str | None = None
+
+
+class PreparedTreeQuery:
+    """A query that was checked, with its filters compiled. Raises UsageError."""
+
+    def __init__(self, query: TreeQuery) -> None:
+        self.query = query
+        self.layout: Layout = parse_layout(query.layout or "capture")
+        if query.output is not None and query.output not in OUTPUTS:
+            raise UsageError(f"invalid --output {query.output!r}: expected one of {', '.join(OUTPUTS)}")
+        try:
+            self._times = time_range(query.first, query.last)
+            filters = [parse_filter(text) for text in query.filters]
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        self._filters = [found.passes for found in filters]
+        self._check_fields([found.field for found in filters if found.field is not None])
+        fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
+        self._format = line_format(query.output, fields)
+        self.header = header(query.output, fields)
+
+    def _check_fields(self, filtered: Sequence[str]) -> None:
+        """Raise UsageError if a field is asked for that is not stored: the answer would be empty."""
+        known = _FIELDS.get(self.layout.name or "")
+        if known is None:
+            if any(self._times) or self.query.filters or self.query.fields or self.query.output:
+                raise UsageError(
+                    f"the layout {self.layout.text!r} has no captures: no fields, times and filters"
+                )
+            return
+        for name in (*filtered, *(self.query.fields or ())):
+            if ALSO.get(name, name) not in known:
+                raise UsageError(f"the field {name!r} is not stored; the fields are {', '.join(known)}")
+
+    def ranges(self, text: str) -> list[KeyRange]:
+        """The key ranges of one query. Raises UsageError."""
+        query = self.query
+        found = key_ranges(text, self.layout, query.match_type, query.keys)
+        return (
+            found if query.resume is None else resumed(found, query.resume.encode("utf-8", "surrogateescape"))
+        )
+
+    def lines(self, index: PrefixIndex, ranges: Iterable[KeyRange]) -> Iterator[list[bytes]]:
+        """The lines to print, in lists. Raises InputError."""
+        if self.layout.name not in _FIELDS:
+            yield from ([self._values(item) for item in items] for items in index.items(ranges))
+            return
+        lists = index.captures(ranges)
+        if self._filters:
+            lists = choose_lines.keep_passing(lists, self._filters, _invalid_of(index.path))
+        if any(self._times):
+            lists = choose_lines.keep_within(lists, self._times)
+        make: Callable[[bytes], bytes] | None = self._format
+        yield from lists if make is None else ([make(line) for line in lines] for lines in lists)
+
+    def _values(self, item: Item) -> bytes:
+        key, pointer = item
+        return b"\t".join((key, *(b"%d" % value for value in self.layout.unpack(pointer))))
+
+
+def _invalid_of(path: str) -> choose_lines.Invalid:
+    def invalid(line: bytes, error: Exception) -> None:
+        raise CorruptError(path, str(error)) from None
+
+    return invalid
+
+
+def search_tree(
+    path: str,
+    queries: Iterable[str],
+    prepared: PreparedTreeQuery,
+    invalid: Callable[[UsageError], None] | None = None,
+) -> Iterator[list[bytes]]:
+    """The lines of queries in the prefix B-tree at a path or URL, in the order of the queries.
+
+    With `invalid`, it is called for each invalid query, and the others are searched. Raises UsageError, InputError.
+    """
+    left = prepared.query.limit
+    with open_prefix_index(path, prepared.query.layout) as index:
+        for query in queries:
+            try:
+                ranges = prepared.ranges(query)
+            except UsageError as error:
+                if invalid is None:
+                    raise
+                invalid(error)
+                continue
+            for lines in prepared.lines(index, ranges):
+                chosen = lines if left is None else lines[:left]
+                if chosen:
+                    yield chosen
+                if left is not None and (left := left - len(chosen)) <= 0:
+                    return

@@ -1,0 +1,307 @@
+"""A range of keys -> the items of a prefix B-tree in it.
+
+    root -> index block -> ... -> first data block -> the data blocks behind it, until a key is beyond the range
+
+A block is checked when it is first read. What follows from a prefix of the index alone, without a key that shows it,
+is checked against the key behind that prefix: so a changed prefix hides nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterator
+from typing import NamedTuple
+
+from cachetools import LRUCache
+
+from cdxmill.formats.prefix_btree import (
+    HEADER,
+    DataBlocks,
+    IndexBlock,
+    Item,
+    parse_header,
+    parse_index_block,
+)
+from cdxmill.stages.window import ReadAt
+
+_HEAD = HEADER + (1 << 16)
+"""Bytes of the first read over a network: the header, and the root if it has the usual size."""
+_EDGE = 1 << 10
+"""Bytes that are read behind data blocks, for the first key of the next one."""
+_MOST_AHEAD = 8 << 20
+"""Most bytes that are read at once over a network."""
+_INDEX_BLOCKS = 128
+"""Index blocks that stay in memory."""
+_OUTLINES = 1 << 14
+"""Data blocks whose outline stays in memory, about 2 KiB each."""
+_APART = 32
+"""Items from one key of an outline to the next."""
+
+
+class DamagedTreeError(Exception):
+    """The file is corrupt or truncated, seen at `offset`."""
+
+    def __init__(self, reason: str, offset: int) -> None:
+        super().__init__(reason)
+        self.offset = offset
+
+
+class _Outline(NamedTuple):
+    """Each 32nd key of a data block with its offset, the end of the items, and the last key."""
+
+    keys: list[bytes]
+    offsets: list[int]
+    last: bytes
+
+
+class _Place(NamedTuple):
+    """Where a range starts: a data block, and the prefixes on both sides of it; b"" and None at the ends of the tree.
+
+    `last` is the last data block that may have a key of the range, None if only the blocks show it.
+    """
+
+    block: int
+    lower: bytes
+    upper: bytes | None
+    last: int | None
+    end: bytes | None
+    """The prefix behind `last`."""
+
+
+class TreeReader:
+    """An open tree. `size` is that of the file, None if it is remote: then blocks are read together.
+
+    `check` is called for the items beside a range. Raises DamagedTreeError, here and from all methods.
+    """
+
+    def __init__(
+        self,
+        read_at: ReadAt,
+        pointer_size: int,
+        size: int | None,
+        check: Callable[[Item], None] | None = None,
+    ) -> None:
+        self._is_remote = size is None
+        self._read_at, self._check = read_at, check
+        self._held, self._held_at = b"", 0
+        self._indexes: LRUCache[int, IndexBlock] = LRUCache(_INDEX_BLOCKS)
+        self._outlines: LRUCache[int, _Outline] = LRUCache(_OUTLINES)
+        self._data = DataBlocks(pointer_size)
+        if self._is_remote:
+            self._hold(0, _HEAD)
+        try:
+            self.header = parse_header(self._part(0, HEADER))
+        except ValueError as error:
+            raise DamagedTreeError(str(error), 0) from None
+        if size is not None:
+            self._check_size(size)
+
+    def _check_size(self, size: int) -> None:
+        """Check that a file has as many blocks as its index says."""
+        blocks, rest = divmod(size - HEADER, self.header.block_size)
+        if rest or blocks <= self.header.index_blocks:
+            raise DamagedTreeError(
+                f"{size} bytes are not whole blocks: the file is truncated or corrupt", size
+            )
+        first, last = self._path(0)[-1], self.last_block()
+        if first != self.header.index_blocks or last != blocks - 1:
+            ends = f"its index has the data blocks {first} to {last}"
+            raise DamagedTreeError(
+                f"{ends}, but the file those from {self.header.index_blocks} to {blocks - 1}", size
+            )
+
+    def last_block(self) -> int:
+        """The number of the last data block by the index."""
+        return self._path(-1)[-1]
+
+    def count_reads(self) -> int:
+        """The blocks from the root to a data block."""
+        return len(self._path(0))
+
+    def _path(self, side: int) -> list[int]:
+        """The numbers of the blocks from the root to the first data block, or with -1 to the last one."""
+        path = [0]
+        while path[-1] < self.header.index_blocks:
+            block = self._index(path[-1])
+            child = block.last if side else block.first
+            if child <= path[-1]:
+                raise self._damaged(
+                    "the index block is corrupt (its children are no blocks below it)", path[-1]
+                )
+            path.append(child)
+        return path
+
+    def scan(self, low: bytes, high: bytes) -> Iterator[list[Item]]:
+        """The items with keys >= `low` and < `high`, in order, in non-empty lists."""
+        if high <= low:
+            return
+        place = self._find(low, high)
+        number, held, ahead = place.block, place.block, 1
+        while True:
+            if self._is_remote and number == held:
+                ahead = self._read_ahead(number, min(2 * ahead, self._most_ahead()), place.last)
+                held = number + ahead
+            if number > place.block and self._is_end(number):
+                return
+            is_beyond = yield from self._scan_block(number, low, high, place)
+            if is_beyond:
+                return
+            if number == place.last:
+                self._check_beyond(number + 1, place.end)
+                return
+            number += 1
+
+    def _scan_block(
+        self, number: int, low: bytes, high: bytes, place: _Place
+    ) -> Generator[list[Item], None, bool]:
+        """The items of one block that are in the range. Returns whether it has a key beyond it."""
+        is_first = number == place.block
+        for items in self._lists(number, low if is_first else b"", place):
+            start = bisect_left(items, (low,)) if is_first else 0
+            end = bisect_left(items, (high,), start)
+            if self._check is not None and start and items[start - 1][0] < low:
+                self._check(items[start - 1])
+            if end > start:
+                yield items[start:end]
+            if end < len(items):
+                if self._check is not None:
+                    self._check(items[end])
+                return True
+        return False
+
+    def _lists(self, number: int, low: bytes, place: _Place) -> Iterator[list[Item]]:
+        """The items of a data block in lists. The first one has items < `low`, unless the block has none."""
+        outline = self._outlines.get(number)
+        if outline is None:
+            items = self._parse(number)
+            outline = self._outlines[number]
+            self._check_place(number, outline, low, place)
+            yield items
+            return
+        self._check_place(number, outline, low, place)
+        start = max(bisect_left(outline.keys, low) - 1, 0)
+        at = self.header.offset(number)
+        for index in range(start, len(outline.keys)):
+            first, stop = outline.offsets[index : index + 2]
+            yield self._data.parse_part(self._part(at + first, stop - first))
+
+    def _check_place(self, number: int, outline: _Outline, low: bytes, place: _Place) -> None:
+        """Compare a block with the one before; the first of a range with the prefixes that have led to it."""
+        before = self._outlines.get(number - 1)
+        if before is not None and before.last > outline.keys[0]:
+            raise self._damaged("the data block is corrupt (its keys are not behind those before)", number)
+        if number != place.block:
+            return
+        first = outline.keys[0]
+        if first < place.lower or (place.upper is not None and outline.last > place.upper):
+            raise self._damaged("the keys of the data block are outside its prefixes in the index", number)
+        if low <= first and place.lower and not first.startswith(place.lower):
+            items = self._parse(number - 1)  # the prefix starts no key: only the block before shows the truth
+            if items[-1][0] >= low:
+                raise self._damaged("the index does not match the data block", number - 1)
+
+    def _check_beyond(self, number: int, prefix: bytes | None) -> None:
+        """Check that the first key of a block, which is not read, is not less than the prefix before it."""
+        if prefix is None or len(prefix) >= _EDGE:
+            return
+        data = self._part(self.header.offset(number), len(prefix) + 1)
+        if data.partition(b"\0")[0] < prefix:
+            reason = (
+                "the index does not match the data block"
+                if data
+                else "the file is truncated before the block"
+            )
+            raise self._damaged(reason, number)
+
+    def _parse(self, number: int) -> list[Item]:
+        """All items of a data block, checked; its outline is kept."""
+        data = self._block(number)
+        try:
+            items = self._data.parse(data)
+        except ValueError as error:
+            raise self._damaged(str(error), number) from None
+        offsets = [*self._data.offsets(items)]
+        end = offsets[-1] + len(items[-1][0]) + 1 + self._data.size
+        keys = [key for key, _ in items[::_APART]]
+        self._outlines[number] = _Outline(keys, [*offsets[::_APART], end], items[-1][0])
+        return items
+
+    def _find(self, low: bytes, high: bytes) -> _Place:
+        number, lower = 0, b""
+        upper: bytes | None = None
+        while True:
+            block = self._index(number)
+            prefixes = block.prefixes
+            if prefixes and (prefixes[0] < lower or (upper is not None and prefixes[-1] > upper)):
+                raise self._damaged("the prefixes of the index block are outside those of its parent", number)
+            place = bisect_left(prefixes, low)
+            is_leaf = block.first >= self.header.index_blocks
+            if is_leaf or block.last >= self.header.index_blocks or block.first <= number:
+                if not is_leaf:
+                    raise self._damaged(
+                        "the index block is corrupt (its children are no blocks below it)", number
+                    )
+                return self._place(block, (lower, upper), place, high)
+            lower = prefixes[place - 1] if place else lower
+            upper = prefixes[place] if place < len(prefixes) else upper
+            number = block.first + place
+
+    def _place(self, leaf: IndexBlock, bounds: tuple[bytes, bytes | None], place: int, high: bytes) -> _Place:
+        prefixes, (lower, upper) = leaf.prefixes, bounds
+        last = bisect_left(prefixes, high, place)
+        end = prefixes[last] if last < len(prefixes) else upper
+        is_known = end is not None and end >= high
+        return _Place(
+            leaf.first + place,
+            prefixes[place - 1] if place else lower,
+            prefixes[place] if place < len(prefixes) else upper,
+            leaf.first + last if is_known else None,
+            end if is_known else None,
+        )
+
+    def _index(self, number: int) -> IndexBlock:
+        known = self._indexes.get(number)
+        if known is None:
+            try:
+                known = parse_index_block(self._block(number))
+            except ValueError as error:
+                raise self._damaged(str(error), number) from None
+            self._indexes[number] = known
+        return known
+
+    def _block(self, number: int) -> bytes:
+        data = self._part(self.header.offset(number), self.header.block_size)
+        if len(data) < self.header.block_size:
+            raise self._damaged("the file is truncated in or before the block", number)
+        return data
+
+    def _is_end(self, number: int) -> bool:
+        """Whether the file ends before a block. Raises DamagedTreeError if it should not."""
+        if self._part(self.header.offset(number), 1):
+            return False
+        if self.last_block() != number - 1:
+            raise self._damaged("the file is truncated before the block", number)
+        return True
+
+    def _most_ahead(self) -> int:
+        return max(2, _MOST_AHEAD // self.header.block_size)
+
+    def _read_ahead(self, number: int, blocks: int, last: int | None) -> int:
+        """Hold that many blocks, but none behind `last`. Returns how many."""
+        if last is not None:
+            blocks = max(1, min(blocks, last + 1 - number))
+        self._hold(self.header.offset(number), blocks * self.header.block_size + _EDGE)
+        return blocks
+
+    def _hold(self, offset: int, size: int) -> None:
+        self._held, self._held_at = self._read_at(offset, size), offset
+
+    def _part(self, offset: int, size: int) -> bytes:
+        """Bytes of the file; fewer at its end."""
+        start = offset - self._held_at
+        if self._is_remote and start >= 0 and start + size <= len(self._held):
+            return self._held[start : start + size]
+        return self._read_at(offset, size)
+
+    def _damaged(self, reason: str, number: int) -> DamagedTreeError:
+        return DamagedTreeError(reason, self.header.offset(number))

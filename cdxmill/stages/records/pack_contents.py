@@ -1,0 +1,175 @@
+"""The content of a record -> one gzip member or one Zstandard frame. Each is decompressed again and compared.
+
+A frame is as IIPC's WARC-Zstd 1.0 requires: with content size, checksum and, if it needs one, the id of its dictionary,
+which is in the first frame of the file. Readers need a window of at most 8 MiB.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+import zstandard
+
+from cdxmill.capture import Damage
+from cdxmill.errors import StoppedError
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.zstd_dictionary import dictionary_id
+from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC
+from cdxmill.stages.records.read_contents import Content
+from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY
+
+_WINDOW_LOG = 23
+"""Of the largest window that every reader has."""
+_DICTIONARY_LEVEL = 19
+_HIGHEST_ZLIB = 9
+Write = Callable[[bytes], object]
+
+
+class Packer(Protocol):
+    """Packs contents into members or frames."""
+
+    head: bytes
+    """The bytes that a file starts with."""
+
+    def pack(self, data: bytes | bytearray) -> bytes:
+        """The member or frame with the content `data`. Raises StoppedError if it does not give that content again."""
+
+    def pack_large(self, content: Content, write: Write) -> int:
+        """As `pack`, piece by piece with `write`. Returns the length."""
+
+
+class GzipPacker:
+    """Packs by libdeflate, and large contents by zlib, which needs no memory for all of it."""
+
+    head = b""
+
+    def __init__(self, level: int) -> None:
+        self._compressor = Compressor("libdeflate", level)
+        self._level = min(level, _HIGHEST_ZLIB)
+
+    def pack(self, data: bytes | bytearray) -> bytes:
+        """See Packer."""
+        member = self._compressor.compress(data)
+        if self._compressor.decompress(member) != data:
+            raise _differs()
+        return member
+
+    def pack_large(self, content: Content, write: Write) -> int:
+        """See Packer."""
+        deflater = zlib.compressobj(self._level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+        inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        return _pack_pieces(content, deflater, inflater.decompress, write)
+
+
+class ZstPacker:
+    """Packs with a `dictionary`, if it is not empty. Requires: it passes `check_dictionary`."""
+
+    def __init__(self, level: int, dictionary: bytes = b"") -> None:
+        given = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
+        self.head = _dictionary_frame(dictionary) if dictionary else b""
+        self._small = zstandard.ZstdCompressor(
+            level, given, write_checksum=True, write_content_size=True, write_dict_id=True
+        )
+        settings = zstandard.ZstdCompressionParameters.from_level(level)
+        settings = zstandard.ZstdCompressionParameters.from_level(
+            level,
+            window_log=min(settings.window_log, _WINDOW_LOG),
+            write_checksum=True,
+            write_content_size=True,
+            write_dict_id=True,
+        )
+        self._large = zstandard.ZstdCompressor(dict_data=given, compression_params=settings)
+        self._inflater = zstandard.ZstdDecompressor(given, max_window_size=1 << _WINDOW_LOG)
+
+    def pack(self, data: bytes | bytearray) -> bytes:
+        """See Packer."""
+        frame = self._small.compress(data)
+        if self._inflater.decompress(frame) != data:
+            raise _differs()
+        return frame
+
+    def pack_large(self, content: Content, write: Write) -> int:
+        """See Packer."""
+        packer = self._large.compressobj(size=content.size)
+        return _pack_pieces(content, packer, self._inflater.decompressobj().decompress, write)
+
+
+def check_dictionary(data: bytes) -> None:
+    """Raise ValueError if `data` is no dictionary that an archive can have."""
+    if len(data) > MAX_DICTIONARY:
+        raise ValueError(f"is larger than {MAX_DICTIONARY >> 20} MiB")
+    dictionary_id(data)
+
+
+class _Stream(Protocol):
+    def compress(self, data: bytes, /) -> bytes: ...
+    def flush(self) -> bytes: ...
+
+
+def _pack_pieces(content: Content, packer: _Stream, unpack: Callable[[bytes], bytes], write: Write) -> int:
+    length, given, got = 0, (0, 0), (0, 0)
+
+    def copy(packed: bytes) -> None:
+        nonlocal length, got
+        if packed:
+            write(packed)
+            length += len(packed)
+            got = _counted(got, unpack(packed))
+
+    for piece in content.pieces():
+        given = _counted(given, piece)
+        copy(packer.compress(piece))
+    copy(packer.flush())
+    if given != got or given[0] != content.size:
+        raise _differs()
+    return length
+
+
+def _counted(before: tuple[int, int], data: bytes) -> tuple[int, int]:
+    size, checksum = before
+    return size + len(data), zlib.crc32(data, checksum)
+
+
+def _differs() -> StoppedError:
+    return StoppedError(
+        "a record that was compressed does not decompress to the same bytes; check the memory of this machine"
+    )
+
+
+def _dictionary_frame(dictionary: bytes) -> bytes:
+    """The skippable frame that makes a dictionary part of a file. The dictionary is compressed in it."""
+    packer = zstandard.ZstdCompressor(_DICTIONARY_LEVEL, write_checksum=True, write_content_size=True)
+    packed = packer.compress(dictionary)
+    return DICTIONARY_MAGIC + len(packed).to_bytes(4, "little") + packed
+
+
+class Packed(NamedTuple):
+    """A content that was written, and its byte range in the new archive."""
+
+    content: Content
+    offset: int
+    length: int
+
+
+def write_contents(
+    contents: Iterable[Content | Damage], packer: Packer, write: Write
+) -> Iterator[Packed | Damage]:
+    """Write each content as a member or frame of its own. Damage passes through."""
+    offset = 0
+    for item in contents:
+        if isinstance(item, Damage):
+            yield item
+            continue
+        if not offset and packer.head:
+            write(packer.head)
+            offset = len(packer.head)
+        if item.data is None:
+            length = packer.pack_large(item, write)
+        else:
+            packed = packer.pack(item.data)
+            write(packed)
+            length = len(packed)
+        yield Packed(item, offset, length)
+        offset += length

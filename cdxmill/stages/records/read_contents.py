@@ -1,0 +1,204 @@
+"""Every record of an archive with all its bytes, in order, so that it can be written again.
+
+    gzip, zst    the content of a record's member or frames, and of blank ones that follow it
+    plain        the bytes up to the next record
+
+Joined, the contents are the decompressed archive, without what is reported as Damage. Members and frames that do not
+have exactly one record are decompressed to a scratch file, which is read like a plain archive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from itertools import chain
+from typing import IO, NamedTuple
+
+from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
+from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.stages.inflate import MemberError, Pieces, inflate
+from cdxmill.stages.records.read_gzip import GZIP_START
+from cdxmill.stages.records.read_plain import read_plain
+from cdxmill.stages.records.read_records import Container, container_of, read_records
+from cdxmill.stages.records.record_errors import FETCH_AGAIN
+from cdxmill.stages.records.resync import RECORD_START, Probe, Resync
+from cdxmill.stages.records.take_record import is_one_record
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
+
+HELD = 8 << 20
+"""Bytes of the largest content that is held in memory."""
+_PIECE = 1 << 18
+_BLANK = b"\r\n \t\0"
+_SCRATCH = "content"
+
+
+class Content(NamedTuple):
+    """All bytes of one record: `size` bytes. They are in `data` if they are few (HELD), else `stream` reads them.
+
+    `offset` and `length` are its byte range in the archive. It has one record; or none, if it is blank; or a group.
+    """
+
+    offset: int
+    length: int
+    size: int
+    data: bytes | bytearray | None
+    stream: Callable[[], Iterator[bytes]] = lambda: iter(())
+    records: int = 1
+
+    def pieces(self) -> Iterator[bytes]:
+        """The bytes."""
+        return self.stream() if self.data is None else iter((bytes(self.data),))
+
+
+class ScratchFiles(NamedTuple):
+    """Functions that create a scratch file to write, and that open it to read."""
+
+    create: Callable[[str], AbstractContextManager[IO[bytes]]]
+    reader: Callable[[str], ReadAt]
+
+
+def read_contents(
+    read_at: ReadAt, scratch: ScratchFiles, chunk: int = CHUNK, max_window: int | None = None
+) -> Iterator[Content | Damage]:
+    """The contents of the archive that `read_at(offset, size)` reads. Everything that is skipped is Damage.
+
+    Zstandard frames may need a window of `max_window` bytes. A content is valid until the next one is asked for.
+    """
+    window, shapes = Window(read_at, chunk), HeaderShapes()
+
+    def take(data: bytearray | bytes, offset: int, length: int) -> Content | Outcome:
+        if len(data) > HELD or not is_one_record(data, shapes):
+            return Outcome.NOT_COMMON
+        return Content(offset, length, len(data), data)
+
+    items = read_records(read_at, chunk=chunk, read_common=take, max_window=max_window)
+    return _contents(items, _Units(window, container_of(window), max_window), scratch)
+
+
+def _contents(
+    items: Iterator[Content | Record | CrawlNotes | Damage], units: _Units, scratch: ScratchFiles
+) -> Iterator[Content | Damage]:
+    start, last, miscut = 0, None, False  # of what was read, but not returned yet
+    for item in chain(items, (None,)):
+        if miscut and isinstance(item, Damage):
+            continue
+        assert not isinstance(item, CrawlNotes)  # they stand only for records of types that are not asked for
+        end = units.end() if item is None else item.offset
+        if miscut:
+            yield from _contents_of_miscut(units, start, end, scratch)
+        elif start >= 0:
+            yield from units.contents(start, end, last)
+        last, miscut = None, False
+        if isinstance(item, Damage):
+            miscut = item.is_miscut
+            start = item.offset if miscut else -1
+            if not miscut:
+                yield item
+        elif item is not None:
+            start, last = item.offset, item if isinstance(item, Content) else None
+
+
+class _Units:
+    """The members or frames of an archive, or its bytes, if it is not compressed."""
+
+    def __init__(self, window: Window, container: Container | None, max_window: int | None = None) -> None:
+        self._window, self._container = window, container
+        self.end = window.end
+        if self._container is Container.ZST:
+            from cdxmill.stages.records.read_zst import ZSTD_START, Frames  # the library is slow to import
+            from cdxmill.stages.records.zst_dictionary import MAX_WINDOW, Inflater
+
+            self._frames = Frames(window, Inflater(max_window=max_window or MAX_WINDOW))
+            pattern = ZSTD_START
+            try:
+                self._frames.read_dictionary()
+            except MemberError:  # reported by read_records
+                self._container = None
+        else:
+            pattern = GZIP_START
+        self._resync = Resync(window, pattern, self._probe)
+
+    def contents(self, start: int, end: int, known: Content | None) -> Iterator[Content]:
+        """The content between two offsets; none if it is empty. `known` is what was read at `start` already."""
+        if known is not None and start + known.length == end:
+            yield known
+            return
+        data, size, pieces = bytearray(), 0, self._pieces(start, end)
+        for piece in pieces:
+            size += len(piece)
+            data += piece
+            if size > HELD:
+                break
+        else:
+            if data:
+                records = 1 if data.strip(_BLANK) else 0
+                yield Content(start, end - start, size, data, records=records)
+            return
+        size += sum(map(len, pieces))
+        yield Content(start, end - start, size, None, lambda: self._pieces(start, end))
+
+    def _pieces(self, pos: int, end: int) -> Iterator[bytes]:
+        if self._container is Container.PLAIN:
+            while pos < end and (piece := self._window.get(pos, min(_PIECE, end - pos))):
+                yield piece
+                pos += len(piece)
+        elif self._container is not None:
+            while pos < end:
+                unit = self.unit(pos)
+                yield from unit
+                pos = unit.end
+
+    def unit(self, pos: int) -> Pieces:
+        """The content of the member or frame at `pos`; nothing if it is a skippable frame. Iterating raises MemberError."""
+        if self._container is Container.ZST:
+            return self._frames.content_or_nothing(pos)
+        return inflate(self._window, pos)
+
+    def next_whole(self, pos: int) -> int:
+        """The offset of the first complete member or frame after the damage at `pos`, or the file's size."""
+        return self._resync.after(pos, 1)
+
+    def _probe(self, pos: int) -> Probe:
+        size = 0
+        try:
+            for piece in self.unit(pos):
+                size += len(piece)
+        except MemberError as error:
+            return Probe(False, max(error.reached - pos, size, 1))
+        return RECORD_START
+
+
+def _contents_of_miscut(
+    units: _Units, start: int, end: int, scratch: ScratchFiles
+) -> Iterator[Content | Damage]:
+    """The contents of members or frames that do not have exactly one record each."""
+    while start < end:
+        with scratch.create(_SCRATCH) as file:
+            after, damage = _decompress(units, start, end, file)
+        window = Window(scratch.reader(_SCRATCH), LOCAL_CHUNK)
+        for item in _contents(read_plain(window), _Units(window, Container.PLAIN), scratch):
+            if isinstance(item, Damage):
+                reason = f"{item.reason}, at byte {item.offset} of the decompressed content"
+                yield Damage(start, reason, item.hint)
+            else:
+                yield item._replace(offset=start)
+        if damage is not None:
+            yield damage
+        start = after
+
+
+def _decompress(units: _Units, pos: int, end: int, file: IO[bytes]) -> tuple[int, Damage | None]:
+    """Decompress to `file` up to `end` or to damage. Returns the offset where more follows, and the damage."""
+    while pos < end:
+        size, unit = file.tell(), units.unit(pos)
+        try:
+            for piece in unit:
+                file.write(piece)
+        except MemberError as error:
+            if not error.truncated:  # then no byte of it is certain
+                file.seek(size)
+                file.truncate()
+            following = min(units.next_whole(pos), end)
+            return following, Damage(pos, f"{error}; {following - pos} bytes skipped", FETCH_AGAIN)
+        pos = unit.end
+    return end, None

@@ -1,0 +1,136 @@
+"""`cdxmill cat`: a record by its offset, and the table that has the offsets."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+from warcio.archiveiterator import ArchiveIterator
+
+from cdxmill.commands.get import GetOptions, Wanted, get_record
+from cdxmill.formats.tsv_row import parse_row
+from tests.storage.range_server import serving
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+HEADER = b"url\tkind\toffset\tlength\n"
+
+
+def record(url: str, kind: str, block: bytes) -> bytes:
+    head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\nWARC-Date: 2024-05-17T23:41:22Z\r\n"
+    return (
+        f"{head}Content-Type: text/plain\r\nContent-Length: {len(block)}\r\n\r\n".encode()
+        + block
+        + b"\r\n\r\n"
+    )
+
+
+RECORDS = [record(f"http://example.com/{n}\t", "resource", b"page %d " % n * (n * n * n)) for n in range(60)]
+
+
+def frames(records: list[bytes]) -> bytes:
+    data = zstandard.train_dictionary(1024, [*RECORDS], k=64, d=8).as_bytes()
+    packer = zstandard.ZstdCompressor(dict_data=zstandard.ZstdCompressionDict(data), write_checksum=True)
+    first = b"\x5d\x2a\x4d\x18" + len(data).to_bytes(4, "little") + data
+    return first + b"".join(map(packer.compress, records))
+
+
+WRITERS: dict[str, Callable[[list[bytes]], bytes]] = {
+    "a.warc": b"".join,
+    "a.warc.gz": lambda records: b"".join(map(gzip.compress, records)),
+    "a.warc.zst": frames,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_each_row_of_the_table_leads_to_its_record(
+    name: str, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / name).write_bytes(WRITERS[name](RECORDS))
+    done = run_cdxmill("cat", name, "--table", "t.tsv", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"t.tsv: 60 records\n")
+    table = (tmp_path / "t.tsv").read_bytes().splitlines(keepends=True)
+    assert table[0] == HEADER
+    rows = [parse_row(row) for row in table[1:]]
+    assert [row[:2] for row in rows] == [[f"http://example.com/{n}", "resource"] for n in range(60)]
+    for number in (0, 1, 30, 59):
+        *_, offset, length = rows[number]
+        for more in ([], ["--length", length]):
+            done = run_cdxmill("cat", tmp_path / name, "--offset", offset, *more)
+            assert (done.returncode, done.stdout, done.stderr) == (0, RECORDS[number], b"")
+
+
+def test_the_table_of_a_real_archive_has_what_warcio_finds(
+    pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    archive = pywb_warcs / "iana.warc.gz"
+    assert run_cdxmill("cat", archive, "--table", tmp_path / "t", "-q").stderr == b""
+    rows = [parse_row(row) for row in (tmp_path / "t").read_bytes().splitlines(keepends=True)[1:]]
+    with archive.open("rb") as file:
+        found = ArchiveIterator(file)
+        seen = []
+        for one in found:
+            one.content_stream().read()
+            seen.append([one.rec_headers.get_header("WARC-Target-URI") or "", one.rec_type,
+                         str(found.get_record_offset()), str(found.get_record_length())])  # fmt: skip
+    assert rows == seen
+
+
+def test_damage_is_reported_and_the_rest_is_listed(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    data = [bytearray(gzip.compress(one)) for one in RECORDS[30:34]]
+    data[1][-9] ^= 255
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(data))
+    done = run_cdxmill("cat", "a.warc.gz", "--table", "t", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"a.warc.gz@%d: " % len(data[0]))
+    assert done.stderr.endswith(b"t: 3 records\n")
+    assert (tmp_path / "t").read_bytes().count(b"\n") == 4
+    done = run_cdxmill("cat", "a.warc.gz", "--offset", str(len(data[0])), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (1, b"", 1)
+
+
+def test_nothing_is_overwritten_without_replace(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(gzip.compress(RECORDS[1]))
+    (tmp_path / "t").write_text("mine")
+    assert run_cdxmill("cat", "a.warc.gz", "--table", "t", cwd=tmp_path).returncode == 2
+    assert (tmp_path / "t").read_text() == "mine"
+    assert run_cdxmill("cat", "a.warc.gz", "--table", "t", "--replace", cwd=tmp_path).returncode == 0
+    assert run_cdxmill("cat", "missing.warc", "--table", "t", "--replace", cwd=tmp_path).returncode == 1
+    assert (tmp_path / "t").read_bytes().startswith(HEADER)
+
+
+def test_the_dictionary_of_a_remote_archive_is_fetched_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+    data, first = frames(RECORDS), len(frames([]))
+    with serving() as server:
+        server.add("/w/a.warc.zst", data)
+        asked = []
+        for _ in range(3):
+            before = len(server.ranges("/w/a.warc.zst"))
+            assert (
+                b"".join(get_record(Wanted(f"{server.url}/w/a.warc.zst", first, None), GetOptions()))
+                == RECORDS[0]
+            )
+            asked.append(server.ranges("/w/a.warc.zst")[before:])
+
+    def of_dictionary(ranges: list[str | None]) -> int:
+        return sum(one is not None and one.startswith("bytes=0-") and one != "bytes=0-0" for one in ranges)
+
+    assert [of_dictionary(ranges) for ranges in asked] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--offset", "0", "--table", "t"], ["--table", "t", "--length", "5"], ["--offset", "-1"]]
+)
+def test_options_that_contradict_each_other_are_refused(
+    options: list[str], tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "a.warc").write_bytes(RECORDS[1])
+    assert run_cdxmill("cat", "a.warc", *options, cwd=tmp_path).returncode == 2

@@ -1,0 +1,142 @@
+"""`recompress` and outputs that exist: the same command changes nothing, and nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from cdxmill.cli.main import main
+
+OUTPUT = "out/a.warc.zst"
+
+
+@pytest.fixture
+def folder(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`a.warc.gz` and `b.warc.gz` in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    for name, source in (("a.warc.gz", "iana.warc.gz"), ("b.warc.gz", "example.warc.gz")):
+        shutil.copyfile(pywb_warcs / source, name)
+        os.utime(name, (5, 5))
+    return tmp_path
+
+
+def recompress(*args: str) -> int:
+    return main(["recompress", "-p", "1", "-o", "out", *args])
+
+
+def state() -> dict[str, tuple[bytes, int]]:
+    return {
+        str(path): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in Path("out").rglob("*")
+        if path.is_file()
+    }
+
+
+def errors(capfd: pytest.CaptureFixture[str]) -> str:
+    return capfd.readouterr().err
+
+
+def test_the_same_command_changes_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert recompress("a.warc.gz") == 0
+    assert recompress("a.warc.gz", "b.warc.gz") == 0
+    assert "of 1 archive, 1 up to date" in errors(capfd)
+    before = state()
+    assert recompress("./a.warc.gz", "b.warc.gz") == 0
+    assert "0 records of 0 archives, 2 up to date" in errors(capfd)
+    assert state() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "reason"),
+    [
+        (lambda: os.utime("a.warc.gz", (1 << 32, 1 << 32)), (), "an earlier state of a.warc.gz"),
+        (lambda: None, ("--level", "1"), "was made with other options"),
+        (lambda: Path("out/.outputs.tsv").unlink(), (), "is not listed in .outputs.tsv"),
+        (lambda: shutil.copyfile("out/b.warc.zst", OUTPUT), (), "was made from another archive"),
+    ],
+    ids=["touched", "other level", "no record", "of another archive"],
+)
+def test_other_outputs_are_not_overwritten(
+    change: object, options: tuple[str, ...], reason: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert recompress("a.warc.gz", "b.warc.gz") == 0
+    assert callable(change)
+    change()
+    before = state()
+    errors(capfd)
+    assert recompress("a.warc.gz", *options) == 2
+    (line,) = errors(capfd).splitlines()
+    assert line.startswith(f"cdxmill: {OUTPUT}: ")
+    assert reason in line
+    assert state() == before
+    assert recompress("a.warc.gz", *options, "--replace") == 0
+    assert state()[OUTPUT] != before[OUTPUT]
+
+
+def test_skip_existing_keeps_what_was_written_with_other_options(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert recompress("a.warc.gz", "b.warc.gz") == 0
+    before = state()
+    assert recompress("a.warc.gz", "b.warc.gz", "--level", "1", "--skip-existing") == 0
+    assert "2 skipped" in errors(capfd)
+    assert state() == before
+
+
+@pytest.mark.parametrize("options", [(), ("--replace",)])
+def test_an_input_is_never_an_output(
+    options: tuple[str, ...], folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = Path("a.warc.gz").read_bytes()
+    Path("here").symlink_to(".")
+    for place in (".", "here"):
+        call = ["recompress", "--to", "gz", "-o", place, "a.warc.gz", *options]
+        assert main(call) == 2
+        assert "is an input; choose another output directory" in errors(capfd)
+    assert Path("a.warc.gz").read_bytes() == before
+
+
+def test_an_archive_without_a_whole_record_gives_no_output(folder: Path) -> None:
+    assert recompress("a.warc.gz") == 0
+    before = Path(OUTPUT).read_bytes()
+    Path("a.warc.gz").write_bytes(Path("a.warc.gz").read_bytes()[:200])
+    assert recompress("a.warc.gz", "--replace") == 1
+    assert Path(OUTPUT).read_bytes() == before, "the output of earlier stays"
+    assert "truncated" in Path("out/failures.tsv").read_text()
+    assert recompress("b.warc.gz") == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--to", "xz"), "--to: invalid format 'xz'"),
+        (("--to", "gz", "--level", "13"), "--level: gz has levels 1 to 12"),
+        (("--dictionary", "a.warc.gz"), "--dictionary: a.warc.gz: is not a zstd dictionary"),
+        (("--dictionary", "absent"), "--dictionary: absent: cannot be read"),
+        (("--to", "gz", "--dictionary", "a.warc.gz"), "--dictionary needs --to zst"),
+        (("--skip-existing", "--replace"), "cannot be used together"),
+    ],
+)
+def test_wrong_options_change_nothing(
+    options: tuple[str, ...], message: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert recompress("b.warc.gz", *options) == 2
+    assert message in errors(capfd)
+    assert not Path("out").exists()
+
+
+def test_a_dictionary_becomes_a_part_of_the_archive(folder: Path) -> None:
+    records: list[bytes | bytearray | memoryview] = [b"number %d of many" % (n * n) * 9 for n in range(3000)]
+    Path("d").write_bytes(zstandard.train_dictionary(4096, records, dict_id=40000).as_bytes())
+    assert recompress("a.warc.gz", "--dictionary", "d") == 0
+    data = Path(OUTPUT).read_bytes()
+    assert data.startswith(b"\x5d\x2a\x4d\x18")
+    first = 8 + int.from_bytes(data[4:8], "little")
+    assert zstandard.ZstdDecompressor().decompress(data[8:first]) == Path("d").read_bytes()
+    assert zstandard.get_frame_parameters(data[first:]).dict_id == 40000
+    assert main(["recompress", "--to", "gz", "-o", "back", OUTPUT]) == 0
+    assert recompress("a.warc.gz") == 2, "without a dictionary it is another archive"

@@ -1,0 +1,154 @@
+"""`cdxmill train-dictionary`: the dictionary is one that zstd takes, and saves on files that it has not seen."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import zstandard
+
+from bench.warc_corpus import WarcRecipe, make_records
+from cdxmill.stages.records.sample_records import Candidate, Candidates
+
+from ..stages.records.test_read_zst import frames, members
+
+if TYPE_CHECKING:
+    from tests.conftest import RunCdxmill
+
+PAGES = 120
+
+
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five archives of one crawl; the last one is for measuring."""
+    folder = tmp_path_factory.mktemp("crawl")
+    for number in range(4):
+        path = folder / f"{number}.warc.gz"
+        path.write_bytes(b"".join(make_records(WarcRecipe(number, PAGES, 4000), path.name)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(crawl: Path, run_cdxmill: RunCdxmill) -> Path:
+    done = run_cdxmill("train-dictionary", "-o", crawl / "d", "--size", "64", *sorted(crawl.glob("[0-2].*")))
+    assert done.returncode == 0, done.stderr
+    first, second = done.stderr.decode().splitlines()
+    assert first.startswith(f"{crawl}/d: 64.0 KiB, id ")
+    assert "records of other files" in second
+    return crawl / "d"
+
+
+def test_its_id_may_be_used_by_anyone(trained: Path, crawl: Path, run_cdxmill: RunCdxmill) -> None:
+    found = json.loads(Path(f"{trained}.json").read_bytes())
+    data = trained.read_bytes()
+    assert data[:8] == (0xEC30A437).to_bytes(4, "little") + found["id"].to_bytes(4, "little")
+    assert 32768 <= found["id"] < 2**31
+    assert len(data) == found["size"] <= 64 << 10
+    assert zstandard.ZstdCompressionDict(data).dict_id() == found["id"]
+    for number in ("32768", str(2**31 - 1)):
+        again = run_cdxmill(
+            "train-dictionary", "-o", crawl / "i", "--id", number, "--replace", crawl / "0.warc.gz"
+        )
+        assert again.returncode == 0
+        assert zstandard.ZstdCompressionDict((crawl / "i").read_bytes()).dict_id() == int(number)
+    for number in ("32767", str(2**31)):
+        assert run_cdxmill("train-dictionary", "-o", crawl / "x", "--id", number, crawl).returncode == 2
+
+
+def test_it_saves_on_a_file_that_it_has_not_seen(trained: Path, crawl: Path, tmp_path: Path) -> None:
+    records = members(crawl / "3.warc.gz")
+    plain, packed = len(frames(records)), len(frames(records, trained.read_bytes())) - (64 << 10)
+    assert packed < 0.8 * plain
+
+
+def test_its_statistics_are_those_of_the_files(trained: Path) -> None:
+    found = json.loads(Path(f"{trained}.json").read_bytes())
+    training, held = found["training"], found["held_out"]
+    assert len(held["archives"]) == 1
+    assert training["records"] == 2 * (3 * PAGES + 1)
+    assert held["records"] == 3 * PAGES + 1
+    assert training["kinds"]["request application/http"]["records"] == 2 * PAGES
+    assert sum(kind["records"] for kind in training["kinds"].values()) == training["records"]
+    assert held["compressed"] < held["without"] < held["plain"]
+
+
+def test_the_zstd_program_reads_it(trained: Path, crawl: Path, tmp_path: Path) -> None:
+    zstd = shutil.which("zstd")
+    if zstd is None:
+        pytest.fail("install the zstd program")
+    (record,) = members(crawl / "3.warc.gz")[2:3]
+    (tmp_path / "r").write_bytes(record)
+    subprocess.run([zstd, "-q", "-D", trained, tmp_path / "r"], check=True)
+    whole = zstandard.ZstdDecompressor(dict_data=zstandard.ZstdCompressionDict(trained.read_bytes()))
+    assert whole.decompress((tmp_path / "r.zst").read_bytes()) == record
+    (tmp_path / "f.zst").write_bytes(frames([record], trained.read_bytes())[8 + (64 << 10) :])
+    done = subprocess.run([zstd, "-qdc", "-D", trained, tmp_path / "f.zst"], check=True, capture_output=True)
+    assert done.stdout == record
+
+
+def test_the_number_of_processes_changes_nothing(
+    trained: Path, crawl: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    archives = sorted(crawl.glob("[0-2].*"))
+    done = run_cdxmill("train-dictionary", "-o", tmp_path / "d", "--size", "64", "-p", "1", "-q", *archives)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "d").read_bytes() == trained.read_bytes()
+
+
+@pytest.mark.parametrize("limit", [1, 5_000, 1 << 20])
+def test_a_sample_is_the_records_of_lowest_priority_that_the_limit_allows(limit: int) -> None:
+    rng = random.Random(limit)
+    drawn = [Candidate(rng.random(), n, 1, rng.randrange(1, 900), "") for n in range(2_000)]
+    kept = Candidates(limit)
+    for one in drawn:
+        if kept.wants(one.priority):
+            kept.add(one)
+    sizes = accumulate(one.size for one in sorted(drawn))
+    assert kept.sorted() == sorted(drawn)[: sum(size <= limit for size in sizes)]
+
+
+def test_one_file_is_measured_with_other_records(
+    crawl: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    done = run_cdxmill("train-dictionary", "-o", tmp_path / "d", crawl / "0.warc.gz")
+    assert done.returncode == 0
+    assert b"other records of the file" in done.stderr
+
+
+@pytest.mark.parametrize("kept", [0, 1, 5])
+def test_too_few_records_are_an_error(
+    kept: int, crawl: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "few.warc").write_bytes(b"".join(members(crawl / "0.warc.gz")[:kept]))
+    done = run_cdxmill("train-dictionary", "-o", tmp_path / "d", tmp_path / "few.warc")
+    assert done.returncode == 2
+    assert b"too few records to train on" in done.stderr
+    assert not (tmp_path / "d").exists()
+    assert not (tmp_path / "d.json").exists()
+
+
+def test_damage_is_reported_and_the_rest_is_used(
+    crawl: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    data = (crawl / "0.warc.gz").read_bytes()
+    (tmp_path / "cut.warc.gz").write_bytes(data[: len(data) // 2])
+    done = run_cdxmill(
+        "train-dictionary", "-o", tmp_path / "d", tmp_path / "cut.warc.gz", crawl / "1.warc.gz"
+    )
+    assert done.returncode == 1
+    assert b"cut.warc.gz@" in done.stderr
+    assert (tmp_path / "d").exists()
+
+
+def test_what_exists_is_kept(trained: Path, crawl: Path, run_cdxmill: RunCdxmill) -> None:
+    before = trained.read_bytes()
+    done = run_cdxmill("train-dictionary", "-o", trained, crawl / "0.warc.gz")
+    assert done.returncode == 2
+    assert b"already exists; use --replace" in done.stderr
+    assert trained.read_bytes() == before

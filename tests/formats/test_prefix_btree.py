@@ -1,0 +1,110 @@
+"""Prefix B-trees of docs/formats/prefix-btree.md, written by hand and read, and read and written."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from cdxmill.formats.pointer_layout import CAPTURE, CLASSIC, Layout
+from cdxmill.formats.prefix_btree import (
+    DataBlocks,
+    Header,
+    IndexBlock,
+    format_index_block,
+    parse_header,
+    parse_index_block,
+    separator,
+)
+
+
+def test_the_classic_pointer_has_32_bytes() -> None:
+    assert CLASSIC.size == struct.calcsize("<QQIQI") == 32
+    assert CLASSIC.tails([[1], [2], [3], [4], [5]]) == [b"\0" + struct.pack("<QQIQI", 1, 2, 3, 4, 5)]
+    assert CAPTURE.size == 34
+
+
+def test_a_header_is_two_little_endian_numbers() -> None:
+    assert parse_header(b"\x00\x00\x01\x00\x03\x00\x00\x00") == Header(65536, 3)
+    assert Header(65536, 3).offset(2) == 131080  # the example of the original description
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0\0\1\0\1\0\0", bytes(8), b"\x09\0\0\0\1\0\0\0", b"\xff" * 8, b"\0\0\1\0\0\0\0\0"]
+)
+def test_an_impossible_header_is_an_error(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"corrupt|less than"):
+        parse_header(data)
+
+
+def test_an_index_block_may_be_filled_to_its_last_byte() -> None:
+    data = b"\x01\0\0\0c\0\x02\0\0\0"
+    assert parse_index_block(data) == IndexBlock([b"c"], 1)
+    assert format_index_block(IndexBlock([b"c"], 1), 10) == data
+    assert parse_index_block(b"\x01\0\0\0" + bytes(6)) == IndexBlock([], 1)
+
+
+def test_numbers_with_nul_bytes_and_prefixes_with_any_other_byte_are_read() -> None:
+    block = IndexBlock([b"\x01", b"a\xff", b"b"], 0x00FF00FF)
+    assert parse_index_block(format_index_block(block, 64)) == block
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x01\0\0",
+        b"\x01\0\0\0c\0\x02\0\0",  # truncated
+        b"\x01\0\0\0c\0\x03\0\0\0",  # not the next number
+        b"\x01\0\0\0c\0\x02\0\0\0b\0\x03\0\0\0",  # not sorted
+        b"\x01\0\0\0c\0\x02\0\0\0\0\0x",  # no padding
+        b"\x01\0\0\0cccccccccccc",
+        b"\xff\xff\xff\xffc\0\0\0\0\0",
+    ],
+)
+def test_a_corrupt_index_block_is_an_error(data: bytes) -> None:
+    with pytest.raises(ValueError, match="corrupt"):
+        parse_index_block(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", bytes(9), b"a\0\1\2b\0\1", b"a\0\1\2\0\0b\0\1\2", b"b\0\1\2a\0\1\2", b"a" * 9, b"a\0\1\2b\0"],
+)
+def test_a_corrupt_data_block_is_an_error(data: bytes) -> None:
+    with pytest.raises(ValueError, match="corrupt"):
+        DataBlocks(2).parse(data)
+
+
+def test_a_block_without_nul_is_refused_in_a_moment() -> None:
+    with pytest.raises(ValueError, match="corrupt"):
+        DataBlocks(32).parse(b"a" * (1 << 22))
+    with pytest.raises(ValueError, match="corrupt"):
+        parse_index_block(b"a" * (1 << 22))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "between"),
+    [
+        (b"hi", b"hip", b"hip"),
+        (b"ab", b"b", b"b"),
+        (b"abc", b"abdef", b"abd"),
+        (b"a", b"a", b"a"),
+        (b"", b"xy", b"x"),
+    ],
+)
+def test_a_separator_is_as_short_as_can_be(left: bytes, right: bytes, between: bytes) -> None:
+    assert separator(left, right) == between
+
+
+@pytest.mark.parametrize("text", ["", "offset", "offset:u7", "a:u8,a:u8", "a:u8,,b:u8", "a b:u8", "x" * 9999])
+def test_an_invalid_layout_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid layout"):
+        Layout(text)
+
+
+def test_a_value_that_is_too_large_is_named() -> None:
+    with pytest.raises(ValueError, match="b 65536 needs more than 16 bits"):
+        Layout("a:u8,b:u16").tails([[1, 2], [3, 65536]])
+    with pytest.raises(ValueError, match="a -1"):
+        Layout("a:u8,b:u16").tails([[-1], [3]])

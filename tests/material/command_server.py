@@ -1,0 +1,128 @@
+"""Run `cdxmill` in processes of its own that begin with all modules imported: the start of Python takes most of a short run.
+
+A server without threads forks a child for each call. Arguments, folder, variables, outputs and exit status are those
+of a process that is started; tests of the start itself start one.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import pkgutil
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn, Self
+
+_SIZE = struct.Struct("!I")
+_LIBRARIES = ("boto3", "s3transfer.manager", "urllib3", "zstandard", "multiprocessing.context")
+"""What commands import when they need it."""
+
+
+class CommandServer:
+    """The side of the tests. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = socket.socketpair()
+        words = [sys.executable, "-P", __file__, str(theirs.fileno())]
+        self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ours.close()
+        self._process.wait()
+
+    def run(self, *args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+        """What `subprocess.run(["cdxmill", *args], capture_output=True)` gives."""
+        words = [os.fspath(word) for word in args]
+        call = json.dumps([words, os.fspath(cwd or Path.cwd()), dict(os.environ)]).encode()
+        reads, writes = zip(os.pipe(), os.pipe(), strict=True)
+        socket.send_fds(self._ours, [_SIZE.pack(len(call))], writes)
+        for number in writes:
+            os.close(number)
+        self._ours.sendall(call)
+        stdout, stderr = _contents(reads)
+        status = _SIZE.unpack(_received(self._ours, _SIZE.size))[0]
+        return subprocess.CompletedProcess(args, os.waitstatus_to_exitcode(status), stdout, stderr)
+
+
+def _contents(pipes: tuple[int, ...]) -> list[bytes]:
+    """All that comes from the pipes, which are closed."""
+    found = {number: bytearray() for number in pipes}
+    with selectors.DefaultSelector() as selector:
+        for number in pipes:
+            selector.register(number, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                if data := os.read(key.fd, 1 << 16):
+                    found[key.fd] += data
+                else:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    return [bytes(data) for data in found.values()]
+
+
+def _received(connection: socket.socket, size: int) -> bytes:
+    data = connection.recv(size, socket.MSG_WAITALL)
+    if len(data) < size:
+        raise EOFError("the server of commands ended")
+    return data
+
+
+def serve(connection: socket.socket) -> NoReturn:
+    """The side of the commands: fork for each call, until the tests close the connection."""
+    _import_all()
+    gc.freeze()
+    while True:
+        head, outputs, _, _ = socket.recv_fds(connection, _SIZE.size, 2)
+        if not head:
+            sys.exit()
+        args, cwd, environ = json.loads(_received(connection, _SIZE.unpack(head)[0]))
+        child = os.fork()
+        if not child:
+            connection.close()
+            _become_command(args, cwd, environ, outputs)
+        for number in outputs:
+            os.close(number)
+        connection.sendall(_SIZE.pack(os.waitpid(child, 0)[1]))
+
+
+def _import_all() -> None:
+    import cdxmill
+
+    for module in pkgutil.walk_packages(cdxmill.__path__, "cdxmill."):
+        if not module.name.startswith(("cdxmill.jobs", "cdxmill.__main__")):
+            import_module(module.name)
+    for name in _LIBRARIES:
+        with suppress(ImportError):
+            import_module(name)
+
+
+def _become_command(args: list[str], cwd: str, environ: dict[str, str], outputs: list[int]) -> NoReturn:
+    from cdxmill.cli.main import main
+
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environ)
+    for number, opened in zip((1, 2), outputs, strict=True):
+        os.dup2(opened, number)
+        os.close(opened)
+    sys.argv = ["cdxmill", *args]
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)  # the end of Python takes as long as its start
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    serve(socket.socket(fileno=int(sys.argv[1])))
