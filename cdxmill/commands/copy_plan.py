@@ -38,6 +38,8 @@ class Planned(NamedTuple):
     location: RecordLocation
     query: int
     source: int
+    key: bytes = b""
+    """The key of the index line."""
 
     @property
     def identity(self) -> Identity:
@@ -128,7 +130,8 @@ def read_rows(rows: Iterable[bytes], have: Container[Identity] = ()) -> Iterator
 
 def with_line(row: bytes, one: Planned) -> Planned:
     """The capture of a row with the URL and the digest of its index line."""
-    return one._replace(location=record_location(row.split(b"\0", 6)[6]))
+    line = row.split(b"\0", 6)[6]
+    return one._replace(location=record_location(line), key=line.split(b" ", 1)[0])
 
 
 def runs_of(captures: Iterable[Planned]) -> Iterator[Run]:

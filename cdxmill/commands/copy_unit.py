@@ -183,6 +183,8 @@ class UnitCopier:
         reason = reason or wrong_digest(record, fetched.content(), place.digest)
         if reason is not None or capture is None:
             raise NoRecord(reason or "the record has no URL")
+        if not place.url and capture.urlkey != one.key:  # lines of a prefix B-tree have no URL
+            raise NoRecord(f"the record has the key {capture.urlkey!r}, the index line has {one.key!r}")
         if not record.headers.get(b"warc-payload-digest"):  # else its line would need the SHA-1 again
             fetched.record = record = record._replace(payload_digest=capture.digest)
         row = [place.filename, place.offset, place.length, place.timestamp, place.url]

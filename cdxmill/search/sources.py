@@ -17,6 +17,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.open import is_cdx_file, open_searched
+from cdxmill.search.prefix_index import PrefixIndex, is_prefix_index, key_ranges, open_prefix_index
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
@@ -49,6 +50,7 @@ class Source(NamedTuple):
     name: str
     places: ArchivePlaces
     crawl: str = ""
+    is_tree: bool = False
 
     @property
     def cluster(self) -> str:
@@ -58,11 +60,11 @@ class Source(NamedTuple):
     @property
     def has_lines(self) -> bool:
         """Whether it is a file with lines, or standard input, and not a cluster."""
-        return not self.crawl and (self.name == STDIN or is_cdx_file(self.name))
+        return not self.crawl and not self.is_tree and (self.name == STDIN or is_cdx_file(self.name))
 
 
 def is_one_cluster(text: str) -> bool:
-    """Whether `text` is the path or URL of one cluster or file: no name of a crawl, not several, not -."""
+    """Whether `text` is the path or URL of one cluster or CDX file: no name of a crawl, not several, not -."""
     return _names(text) == [text] and not (_is_crawl(text) or text == STDIN)
 
 
@@ -92,6 +94,8 @@ def find_sources(text: str, archives: str | None) -> list[Source]:
 def _source(name: str, archives: str | None) -> Source:
     if name == STDIN:
         return Source(name, ArchivePlaces(archives))
+    if is_prefix_index(name):
+        return Source(name, ArchivePlaces(archives), is_tree=True)
     if is_cdx_file(name):
         if not exists(name):
             raise UsageError(f"{name}: does not exist; name a cluster, a .cdxj file or -")
@@ -118,6 +122,8 @@ def open_source(source: Source) -> Iterator[Searched]:
                 file.write(piece)
             file.flush()
             yield _LineFile("stdin", lambda offset, size: os.pread(file.fileno(), size, offset))
+        elif source.is_tree:
+            yield _Tree(files.enter_context(open_prefix_index(source.name)))
         else:
             yield _Cluster(source, files.enter_context(open_searched(source.cluster)))
 
@@ -173,6 +179,22 @@ class _Cluster:
             raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
         with open_ranges(self._source.name) as read_at:
             yield from _LineFile(self._source.name, read_at).answers(prepared, urls)
+
+
+class _Tree:
+    """A prefix B-tree of captures."""
+
+    def __init__(self, index: PrefixIndex) -> None:
+        self._index = index
+
+    def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
+        """The answers of the tree."""
+        match_type = prepared.query.match_type
+        for url in urls:
+            if url == EVERYTHING:
+                raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
+            ranges = key_ranges(url, self._index.layout, match_type)
+            yield Answer(url, prepared.choose(self._index.captures(ranges), self._index.path))
 
 
 class _LineFile:
