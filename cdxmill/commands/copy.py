@@ -134,15 +134,21 @@ def _form(options: CopyOptions, plan: str = PLAN) -> CopyForm:
 
 def _plan(asked: Asked, work: WorkFolder, finished: Finished) -> dict[str, Any]:
     """Make the plan, unless the run that was killed has made it. Raises InputError."""
-    known = work.load("begun")
+    known = _planned("begun", PLAN, work)
     if known is not None:
-        return dict(known)
+        return known
     invalid: list[InputError] = []
     begun = _write_rows(find_rows(asked, work.scratch, invalid.append), PLAN, work, finished)
     begun["timestamp"] = _now()
     begun["invalid"] = [(error.path, error.reason) for error in invalid]
     work.save("begun", begun)
     return begun
+
+
+def _planned(name: str, plan: str, work: WorkFolder) -> dict[str, Any] | None:
+    """What a killed run has saved about a plan; None if the plan is missing: the run may have been killed at its end."""
+    known = work.load(name)
+    return dict(known) if known is not None and (work.scratch.folder / plan).exists() else None
 
 
 def _write_rows(
@@ -202,7 +208,7 @@ class _Run:
 
     def _plan_originals(self, work: WorkFolder, finished: Finished) -> PlanSize:
         """Plan the copy of the records that revisits refer to, without those that are copied anyway."""
-        known = work.load("originals")
+        known = _planned("originals", ORIGINALS, work)
         if known is None:
             with (work.scratch.folder / PLAN).open("rb") as file:
                 have = {one.identity for _, one in read_rows(row.removesuffix(b"\n") for row in file)}

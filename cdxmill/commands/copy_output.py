@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple
 
 from cdxmill.commands.copy_plan import Identity
 from cdxmill.commands.copy_unit import ARC, Part
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.cdxj import quote
 from cdxmill.formats.tsv_row import format_row, parse_row
 from cdxmill.formats.warc_record import filedesc, warcinfo
@@ -133,8 +133,9 @@ class CopyOutput:
             self._finish(kind)
 
     def _finish(self, kind: str) -> None:
-        file = self._open.pop(kind)
+        file = self._open[kind]
         file.finish()
+        del self._open[kind]
         self.files += 1
         self.bytes += file.size
 
@@ -199,7 +200,7 @@ class _OpenFile:
 
     def abort(self) -> None:
         """Delete what was written."""
-        with suppress(_Aborted), self._stack:
+        with suppress(_Aborted, StoppedError), self._stack:
             raise _Aborted
 
 

@@ -1,6 +1,6 @@
 """What a copy consists of: the chosen index lines, in the order of their archives, without duplicates.
 
-    row    filename NUL offset NUL timestamp NUL query NUL source NUL index line
+    row    filename NUL offset NUL timestamp NUL length NUL query NUL source NUL index line
 
 Rows are sorted as bytes, so neighbors in an archive are neighbors in the plan, and few requests fetch them.
 """
@@ -38,6 +38,8 @@ class Planned(NamedTuple):
     location: RecordLocation
     query: int
     source: int
+    key: bytes = b""
+    """The key of the index line."""
 
     @property
     def identity(self) -> Identity:
@@ -94,10 +96,16 @@ def row_of(
         skip(InputError(source.name, str(error)))
         return None
     name, time = (text.encode("utf-8", "surrogateescape") for text in (found.filename, found.timestamp))
-    return b"%b\0%020d\0%b\0%05d\0%05d\0%b" % (
-        name.replace(b"\n", b" "),
+    if {0, 10} & {*name, *time}:
+        skip(
+            InputError(source.name, f"the file name or the timestamp has a line end or a NUL: {line[:80]!r}")
+        )
+        return None
+    return b"%b\0%020d\0%b\0%d\0%05d\0%05d\0%b" % (
+        name,
         found.offset,
         time,
+        found.length or 0,
         query,
         number,
         line,
@@ -105,14 +113,25 @@ def row_of(
 
 
 def read_rows(rows: Iterable[bytes], have: Container[Identity] = ()) -> Iterator[tuple[bytes, Planned]]:
-    """Sorted rows and their captures, each capture once, without those in `have`."""
+    """Sorted rows and their captures, each capture once, without those in `have`.
+
+    The locations lack what `with_line` adds: parsing the line takes most of the time.
+    """
     last: Identity | None = None
     for row in rows:
-        *_, query, source, line = row.split(b"\0", 5)
-        found = Planned(record_location(line), int(query), int(source))
+        name, offset, time, length, query, source, _ = row.split(b"\0", 6)
+        filename, timestamp = (text.decode("utf-8", "surrogateescape") for text in (name, time))
+        place = RecordLocation(filename, int(offset), int(length) or None, "", timestamp, "", "")
+        found = Planned(place, int(query), int(source))
         if found.identity != last and found.identity not in have:
             yield row, found
         last = found.identity
+
+
+def with_line(row: bytes, one: Planned) -> Planned:
+    """The capture of a row with the URL and the digest of its index line."""
+    line = row.split(b"\0", 6)[6]
+    return one._replace(location=record_location(line), key=line.split(b" ", 1)[0])
 
 
 def runs_of(captures: Iterable[Planned]) -> Iterator[Run]:

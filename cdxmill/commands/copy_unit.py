@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from cdxmill.capture import Capture, Record
 from cdxmill.cluster.archive_index import ArchivePlaces
-from cdxmill.commands.copy_plan import Identity, Planned, Run, Unit, read_rows, runs_of
+from cdxmill.commands.copy_plan import Identity, Planned, Run, Unit, read_rows, runs_of, with_line
 from cdxmill.errors import InputError
 from cdxmill.formats.cdxj import format_cdxj
 from cdxmill.inputs.archive_store import ArchiveStore
@@ -115,7 +115,7 @@ class UnitCopier:
         result = UnitResult()
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
         with closing(_Files(self._folder, unit.number, result)) as files:
-            for run in runs_of(one for _, one in read_rows(rows, self._have)):
+            for run in runs_of(with_line(*found) for found in read_rows(rows, self._have)):
                 result.captures += len(run)
                 self._copy_run(run, files, result)
         return result.as_json()
@@ -183,6 +183,10 @@ class UnitCopier:
         reason = reason or wrong_digest(record, fetched.content(), place.digest)
         if reason is not None or capture is None:
             raise NoRecord(reason or "the record has no URL")
+        if not place.url and capture.urlkey != one.key:  # lines of a prefix B-tree have no URL
+            raise NoRecord(f"the record has the key {capture.urlkey!r}, the index line has {one.key!r}")
+        if not record.headers.get(b"warc-payload-digest"):  # else its line would need the SHA-1 again
+            fetched.record = record = record._replace(payload_digest=capture.digest)
         row = [place.filename, place.offset, place.length, place.timestamp, place.url]
         if not record.is_arc:
             self._write_group(row, Placed(place.offset, fetched), archive, files)

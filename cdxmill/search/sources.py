@@ -186,7 +186,7 @@ class _Cluster:
 
 
 class _Tree:
-    """A prefix B-tree."""
+    """A prefix B-tree of captures."""
 
     def __init__(self, index: PrefixIndex) -> None:
         self._index = index
@@ -195,6 +195,8 @@ class _Tree:
         """The answers of the tree."""
         check_stored(prepared.query.filters, prepared.query.fields or ())
         for url in urls:
+            if url == EVERYTHING:
+                raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
             try:
                 ranges = key_ranges(url, self._index.layout, prepared.query.match_type)
             except UsageError as error:

@@ -116,3 +116,17 @@ def test_the_original_of_a_revisit_is_copied_once(
     assert [one for one in found if one[0] == "revisit"] == revisits
     originals = [url for kind, url in found if kind == "response"]
     assert 0 < len(originals) == len(set(originals))
+
+
+def test_captures_are_copied_by_a_prefix_b_tree(
+    pywb_warcs: Path, tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
+) -> None:
+    build_cluster(tmp_path / "C", [pywb_warcs / "iana.warc.gz"], 1, "-q")
+    made = run_cdxmill("prefix-index", "build", "-q", "-o", tmp_path / "iana.tree", tmp_path / "C")
+    assert made.returncode == 0, made.stderr
+    query = ("www.iana.org/domains/*", "--filter", "=status:200")
+    warcs = ("--archives", pywb_warcs)
+    for name, source in (("a", tmp_path / "iana.tree"), ("b", tmp_path / "C")):
+        done = run_cdxmill("copy", "-q", "-o", tmp_path / name, *warcs, source, *query)
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert copied(tmp_path / "a") == copied(tmp_path / "b") != []

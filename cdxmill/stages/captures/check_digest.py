@@ -24,6 +24,8 @@ def wrong_digest(record: Record, content: Iterator[bytes], digest: str) -> str |
     if found is None or record.headers.get(b"warc-type") not in _HAS_PAYLOAD:
         return None
     wanted = found[1].encode()
+    if not record.headers.get(b"warc-payload-digest"):
+        return None  # its capture has the SHA-1 of the payload, which was compared with the line
     block = record.block
     if len(block) == record.size:
         start = payload_start(record.headers, block)

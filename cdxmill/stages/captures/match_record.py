@@ -33,7 +33,7 @@ def difference(capture: Capture | None, location: RecordLocation) -> str | None:
     url, timestamp = capture.url.decode("utf-8", "replace"), capture.timestamp.decode()
     if timestamp != _moment(location.timestamp):
         return f"the record is from {timestamp}, the index line is from {location.timestamp} ({location.url})"
-    if not _same_url(capture.url, location.url):
+    if location.url and not _same_url(capture.url, location.url):
         return f"the record is of {url}, the index line is of {location.url}"
     digest = (capture.digest or b"").decode("utf-8", "replace")
     wanted = location.digest.removeprefix("sha1:")

@@ -121,20 +121,20 @@ class _Range:
 
     def __init__(self, read_at: ReadAt, start: int, length: int | None) -> None:
         self._read_at, self._start, self._length = read_at, start, length
-        self._held: bytes | None = None
+        self.held: bytes | None = None
         if length is not None and length <= _HELD:
-            self._held = read_at(start, length)
+            self.held = read_at(start, length)
 
     def limit(self, length: int) -> None:
         """Cut the range to `length` bytes."""
         self._length = length
-        if self._held is not None:
-            self._held = self._held[:length]
+        if self.held is not None:
+            self.held = self.held[:length]
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, fewer only at the end."""
-        if self._held is not None:
-            return self._held[offset : offset + size]
+        if self.held is not None:
+            return self.held[offset : offset + size]
         if self._length is not None:
             size = max(0, min(size, self._length - offset))
         return self._read_at(self._start + offset, size) if size else b""
