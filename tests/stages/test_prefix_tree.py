@@ -187,7 +187,7 @@ def test_a_scan_reads_ever_more_blocks_at_once_and_none_behind_its_end() -> None
 
 
 def test_a_billion_urls_need_three_reads() -> None:
-    """66 bytes per URL, as in the crawl of 2012; prefixes are as long as those of 19,000 real URLs from it, and half as long again."""
+    """66 bytes per URL, as in the crawl of 2012. Prefixes of 19,000 of its URLs have 23 bytes on average; here they have 30."""
     block, billion = 1 << 16, 10**9
     for pointer in (32, 34):
         data_blocks = billion // (block // (66 + 1 + pointer)) + 1
