@@ -132,6 +132,8 @@ def recompress(arguments: RecompressArguments) -> int:
     from cdxmill.inputs.output_names import output_names, recompressed_name
     from cdxmill.running.failures import Failures
 
+    if "-" in (arguments.inputs or []):
+        raise UsageError("an archive from a pipe has no name for its output; give a file")
     failures = Failures()
     options = arguments.options()
     names = output_names(arguments.archives(failures), lambda path: recompressed_name(path, arguments.to))

@@ -119,6 +119,7 @@ def test_an_archive_without_a_whole_record_gives_no_output(folder: Path) -> None
         (("--dictionary", "absent"), "--dictionary: absent: cannot be read"),
         (("--to", "gz", "--dictionary", "a.warc.gz"), "--dictionary needs --to zst"),
         (("--skip-existing", "--replace"), "cannot be used together"),
+        (("-",), "an archive from a pipe has no name for its output; give a file"),
     ],
 )
 def test_wrong_options_change_nothing(
