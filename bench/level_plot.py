@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, LEFT, TOP, GAP = 800, 250, 60, 30, 70
-LABELLED = (1, 3, 6, 9, 12, 15, 19, 22)
+LABELLED = (1, 3, 6, 9, 12, 15, 19)
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #24292f } .title { font-weight: 600 } .axis { fill: #57606a }
 line { stroke: #8c959f; stroke-width: .5 } polyline { fill: none; stroke-width: 1.5 }

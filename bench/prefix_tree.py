@@ -43,8 +43,9 @@ def write_lines(path: Path, count: int) -> None:
     with path.open("wb") as file:
         for number in range(count):
             key = b"com.host%06d/path/to/page/%08d:http" % (number * 100_000 // count, number)
-            place = source.randrange(4000), source.randrange(10**8), source.randrange(10**5)
-            file.write(b"%b\t1346876860425 1346903912043 %04d %08d %05d\n" % (key, *place))
+            partition, offset = source.randrange(1000, 5000), source.randrange(10**7, 10**8)
+            place = partition, offset, source.randrange(10**4, 10**5)
+            file.write(b"%b\t1346876860425 1346903912043 %d %d %d\n" % (key, *place))
 
 
 def child_seconds(words: list[str]) -> float:

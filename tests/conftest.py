@@ -74,10 +74,13 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def samples() -> Path:
-    """The folder of sample archives. Its absence is an error, because a skip would look like a pass."""
-    folder = Path(os.environ.get("CDXMILL_SAMPLES") or ROOT / "../shared/samples").resolve()
-    if not folder.is_dir():
+    """The folder of sample archives. Without it, its tests are skipped, which the build server does not allow."""
+    named = os.environ.get("CDXMILL_SAMPLES")
+    folder = Path(named or ROOT / "../shared/samples").resolve()
+    if named and not folder.is_dir():
         raise FileNotFoundError(f"no sample archives in {folder}: set CDXMILL_SAMPLES to their folder")
+    if not folder.is_dir():
+        pytest.skip("needs the sample archives, see CONTRIBUTING.md")
     return folder
 
 

@@ -74,7 +74,10 @@ class ArchiveInputs:
 
     inputs: Annotated[
         list[str] | None,
-        Argument(metavar="INPUT...", help="Archives, directories (searched recursively), globs or URLs."),
+        Argument(
+            metavar="INPUT...",
+            help="Archives, WACZ files, directories (searched recursively), globs or URLs.",
+        ),
     ] = None
     manifest: Annotated[
         str | None,

@@ -19,7 +19,7 @@ class BuildArguments(LineArguments, ClusterArguments, ArchiveArguments):
 def build(arguments: BuildArguments) -> int:
     """Index archives and build a ZipNum cluster.
 
-    This is `cdxmill index` followed by `cdxmill zipnum`. INPUT is an archive, directory, glob or URL (http,
+    This is `cdxmill index` followed by `cdxmill zipnum`. INPUT is an archive, WACZ, directory, glob or URL (http,
     https, s3, hdfs). The index of each archive is kept in CLUSTER/cdx. If it was stopped, run it again:
     only archives without an index are indexed. If CLUSTER is already the cluster of these archives, nothing is done.
     If it is another cluster, --replace builds the new one beside it and switches at the end.

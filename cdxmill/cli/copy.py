@@ -111,8 +111,8 @@ class CopyArguments(QueryArguments):
         from cdxmill.search.query import PreparedQuery, Query
         from cdxmill.search.sources import EVERYTHING, find_sources
 
-        if self.dry_run == (self.output is not None):
-            raise UsageError("give either -o OUTPUT or --dry-run")
+        if self.output is None and not self.dry_run:
+            raise UsageError("give -o OUTPUT, or --dry-run")
         if self.json and not self.dry_run:
             raise UsageError("--json needs --dry-run")
         if self.rate is not None and not 0 < self.rate <= 1e6:

@@ -20,8 +20,8 @@ class GetArguments:
         str,
         Argument(
             metavar="SOURCE",
-            help="ZipNum cluster (directory or URL) or crawl by name, such as CC-MAIN-2024-22 or CC-MAIN-2024-*. With"
-            " --offset an archive: path, URL, or name in --archives.",
+            help="ZipNum cluster (directory or URL), CDX or CDXJ file, or crawl by name, such as CC-MAIN-2024-22 or"
+            " CC-MAIN-2024-*. With --offset an archive: path, URL, or name in --archives.",
         ),
     ]
     url: Annotated[str | None, Argument(metavar="URL", help="URL of the capture.")] = None
@@ -47,8 +47,8 @@ class GetArguments:
             "--archives",
             metavar="LOCATION",
             help="Where the archives are: a directory, a URL prefix, a WACZ, or a path index (a text file; each line:"
-            " file name, tab, path or URL)."
-            " Default: the current directory. Absolute paths and URLs in index lines must be below LOCATION.",
+            " file name, tab, path or URL). Default: the archives.tsv that build wrote to the cluster, or else the"
+            " current directory. Absolute paths and URLs in index lines must be below LOCATION.",
         ),
     ] = None
     headers: Annotated[
@@ -79,12 +79,13 @@ class GetArguments:
 def get(arguments: GetArguments) -> int:
     """Print the record of a URL, or the record at an offset.
 
-    If SOURCE is a cluster, cdxmill prints the capture of URL that is closest to TIMESTAMP (default: the newest
+    If SOURCE is a cluster or a CDX file, cdxmill prints the capture of URL that is closest to TIMESTAMP (default: the newest
     one). With --offset, SOURCE is an archive. Only the bytes of the record are read. They are decompressed and
     checked to contain exactly one record.
 
     Examples:
-        cdxmill get cluster http://example.com/ --archives warcs --payload --decode
+        cdxmill get crawl http://example.com/ --payload --decode
+        cdxmill get all.cdxj http://example.com/ --archives warcs
     """
     with standard_output() as out:
         for piece in _record(arguments):

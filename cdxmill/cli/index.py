@@ -66,7 +66,7 @@ class IndexArguments(LineArguments, ArchiveArguments):
 def index(arguments: IndexArguments) -> int:
     """Index WARC and ARC files.
 
-    INPUT is an archive, directory, glob or URL (http, https, s3, hdfs). Archives are WARC, ARC, WAT or WET
+    INPUT is an archive, directory, glob, URL (http, https, s3, hdfs) or pipe (- is standard input). Archives are WARC, ARC, WAT or WET
     files, compressed with gzip or Zstandard or not compressed. A WACZ stands for the archives in it. If OUTPUT is a
     directory, cdxmill writes one .cdx.gz file per archive. It has the base name of the archive; the path below the
     directory that you named; or the path in the manifest. Otherwise all lines are written to one sorted file, or to
@@ -115,10 +115,10 @@ def next_step(output: str, *, is_file: bool) -> str:
     """A line with a command that reads the output; "" for stdout."""
     if output == "-":
         return ""
-    if is_file:
-        from cdxmill.commands.next_step import next_lookup
+    from cdxmill.commands.next_step import as_typed, next_lookup
 
+    if is_file:
         return next_lookup(output)
     import shlex
 
-    return f"next: cdxmill zipnum -o CLUSTER {shlex.quote(output)}"
+    return f"next: {as_typed()} zipnum -o CLUSTER {shlex.quote(output)}"

@@ -244,7 +244,7 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
 
     if not _is_one_cluster(arguments):
         (source, *more) = find_sources(arguments.cluster, None)
-        if more or source.has_lines:
+        if more or source.has_lines or source.is_tree:
             raise UsageError("--count, --estimate and --show-num-pages need a single cluster or crawl")
         arguments = replace(arguments, cluster=source.cluster)
     skipped = _Skipped()

@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import Replace, RunArguments
-from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.arguments import ArchiveInputs, Replace, RunArguments
+from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainDictionaryArguments(RunArguments):
+class TrainDictionaryArguments(ArchiveInputs, RunArguments):
     """The command line of `train-dictionary`."""
 
-    inputs: Annotated[
-        list[str],
-        Argument(metavar="INPUT...", help="Archives, directories (searched recursively), globs or URLs."),
-    ]
     output: Annotated[
         str,
         Option(
@@ -69,7 +65,6 @@ def train_dictionary(arguments: TrainDictionaryArguments) -> int:
     """
     from cdxmill.commands.train_dictionary import TrainOptions
     from cdxmill.commands.train_dictionary import train_dictionary as train
-    from cdxmill.inputs.archives import find_archives
     from cdxmill.running.failures import Failures
 
     failures = Failures()
@@ -82,6 +77,7 @@ def train_dictionary(arguments: TrainDictionaryArguments) -> int:
         replace=arguments.replace,
         quiet=arguments.quiet,
     )
-    archives = find_archives(arguments.inputs, None, None, failures)
-    print_summary(train(archives, arguments.output, options, failures), quiet=arguments.quiet)
+    print_summary(
+        train(arguments.archives(failures), arguments.output, options, failures), quiet=arguments.quiet
+    )
     return FAILED if failures.count else OK

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from cdxmill.cluster.find import find_folder, has_cluster, location_names
+from cdxmill.cluster.find import find_folder, has_cluster, location_names, not_a_cluster
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
-from cdxmill.errors import UsageError
 from cdxmill.formats.zipnum_index import INDEX, MANIFEST, SHARD, SUMMARY, ParsedLocations, parse_locations
 from cdxmill.storage.choose import PathOrUrl, read_bytes
 
@@ -29,7 +28,7 @@ class ClusterFiles:
         self._rule = rule
         self._folder, self.index = find_folder(str(cluster))
         if self.index is None and not has_cluster(self._folder):
-            raise UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX}, {SUMMARY} or {MANIFEST})")
+            raise not_a_cluster(str(cluster), f"{INDEX}, {SUMMARY} or {MANIFEST}")
         self.folder = self._folder.path
         self.shards = in_order(self._folder.names(SHARD))
         self.parts = in_order(self._folder.names(_PART))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from cdxmill.errors import CdxmillError, InputError, RefusedError, UsageError
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SHARD, SUMMARY, part_name, shard_name
-from cdxmill.storage.choose import exists, is_listed, is_remote, join, list_folder, status
+from cdxmill.storage.choose import exists, is_listed, is_remote, join, list_folder, local_path, status
 
 INDEXES = (INDEX, SUMMARY, "all.idx")
 """File names of an index, in the order in which commands look for them."""
@@ -68,7 +69,14 @@ def no_index(cluster: str) -> CdxmillError:
         return InputError(cluster, f"has no {INDEX}", "create it with cdxmill publish --unfinished")
     if folder.names(SHARD) or folder.has(shard_name(0)) or folder.has(MANIFEST):
         return InputError(cluster, f"has no {INDEX}", "build the cluster again")
-    return UsageError(f"{cluster}: not a ZipNum cluster (no {INDEX} or {SUMMARY})")
+    return not_a_cluster(cluster, f"{INDEX} or {SUMMARY}")
+
+
+def not_a_cluster(cluster: str, files: str) -> UsageError:
+    """The error for a path or URL without any of these `files`, or for a path at which there is nothing."""
+    if not is_remote(cluster) and not Path(local_path(cluster)).exists():
+        return UsageError(f"{cluster}: not a ZipNum cluster (no such file or directory); check the path")
+    return UsageError(f"{cluster}: not a ZipNum cluster (no {files})")
 
 
 def find_folder(cluster: str) -> tuple[Folder, str | None]:

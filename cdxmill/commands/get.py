@@ -95,7 +95,7 @@ def _found(
     if is_one_cluster(cluster):
         return find_capture(cluster, url, timestamp), cluster, archives_of(cluster, options.archives)
     sources = find_sources(cluster, options.archives)
-    if any(source.has_lines for source in sources):
+    if any(source.has_lines or source.is_tree for source in sources):
         raise UsageError(f"{cluster}: get needs clusters or crawls; to use index lines, copy their captures")
     found = [
         (find_capture(source.cluster, url, timestamp), source) for source in sources if _has(source, url)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zstd_dictionary import (
     MIN_SIZE,
     Savings,
@@ -22,7 +22,7 @@ from cdxmill.inputs.named import Input
 from cdxmill.inputs.record_sampling import Sample, choose_records, read_chosen
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count, human_bytes
-from cdxmill.storage.choose import check_absent, check_writable, write_atomic
+from cdxmill.storage.choose import check_absent, check_writable, read_bytes, write_atomic
 from cdxmill.version import __version__
 
 SAMPLE = 128 << 20
@@ -85,8 +85,10 @@ def train_dictionary(
     """
     statistics = f"{output}.json"
     check_writable(output)
-    for path in () if options.replace else (output, statistics):
-        check_absent(path)
+    if not options.replace:
+        check_absent(output)
+        if not _is_statistics(statistics):  # a run that was killed leaves them without their dictionary
+            check_absent(statistics)
     sample = choose_records(
         archives, options.sample, options.seed, options.processes, options.quiet, failures
     )
@@ -110,6 +112,14 @@ def train_dictionary(
     with write_atomic(output) as file:
         file.write(dictionary)
     return trained
+
+
+def _is_statistics(path: str) -> bool:
+    """Whether a file was written by `train_dictionary`."""
+    try:
+        return {"id", "training", "held_out"} <= set(json.loads(read_bytes(path)))
+    except (InputError, ValueError, TypeError):
+        return False
 
 
 def _train(samples: list[bytes], options: TrainOptions) -> bytes:

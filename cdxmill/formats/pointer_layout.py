@@ -25,6 +25,8 @@ _NAMED = {
 }
 NAMES = tuple(_NAMED)
 _CHECK = 4
+_METHOD = b"__wb_method="
+"""Where the body of a request starts that was appended to a key."""
 _MOST_FIELDS = 256
 _AT_ONCE = 512
 """Pointers that one call packs. Its format is compiled once."""
@@ -144,20 +146,39 @@ def capture_line(key: bytes, pointer: Pointer, archive: str) -> bytes:
     """A capture as a CDXJ line.
 
     >>> capture_line(b"com,a)/", Pointer(0, 7, 99, 20240101000000, 200, 0), "a.warc.gz")
-    b'com,a)/ 20240101000000 {"status": "200", "length": "99", "offset": "7", "filename": "a.warc.gz"}'
+    b'com,a)/ 20240101000000 {"url": "http://a.com/", "status": "200", "length": "99", "offset": "7", "filename": "a.warc.gz"}'
     """
     status = b'"status": "%d", ' % pointer.status if pointer.status else b""
     filename = quote(archive.encode("utf-8", "surrogateescape"))
     timestamp = b"%d" % pointer.timestamp if pointer.timestamp else b"-"
-    values = _without_spaces(key), timestamp, status, pointer.length, pointer.offset, filename
-    return b'%b %b {%b"length": "%d", "offset": "%d", "filename": %b}' % values
+    start = _without_spaces(key), timestamp, quote(url_of_key(key)), status
+    return b'%b %b {"url": %b, %b"length": "%d", "offset": "%d", "filename": %b}' % (
+        *start,
+        *(pointer.length, pointer.offset, filename),
+    )
+
+
+def url_of_key(key: bytes) -> bytes:
+    """A URL with this key. It need not be the one that was archived: keys have no scheme, no www. and no capitals.
+
+    >>> url_of_key(b"com,example:8080)/a?b=c"), url_of_key(b"dns:a.com")
+    (b'http://example.com:8080/a?b=c', b'dns:a.com')
+    >>> url_of_key(b"com,example)/a?b=c&__wb_method=post&d=e")
+    b'http://example.com/a?b=c'
+    """
+    host, mark, rest = key.partition(b")")
+    if not mark or b"/" in host:
+        return key
+    name, colon, port = host.partition(b":")
+    rest = rest[: found - 1] if (found := rest.find(_METHOD)) > 0 else rest
+    return b"http://" + b".".join(reversed(name.split(b","))) + colon + port + rest
 
 
 def classic_line(key: bytes, values: Sequence[int]) -> bytes:
     """An item of the layout `classic` as a CDXJ line, with the URL that its key stands for and the name of the ARC file.
 
-    >>> classic_line(b"com.example.blogs/2012/:http", [1346876860425, 1346903912043, 12, 7, 99])[:58]
-    b'com.example.blogs/2012/:http - {"url": "http://blogs.exampl'
+    >>> classic_line(b"com.example.blogs/2012/:http", [1346876860425, 1346903912043, 12, 7, 99])[:64]
+    b'com.example.blogs/2012/:http - {"url": "http://blogs.example.com'
     """
     segment, date, partition, offset, size = values
     name = b"parse-output/segment/%d/%d_%d.arc.gz" % (segment, date, partition)

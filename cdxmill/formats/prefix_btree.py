@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 from operator import le
@@ -133,35 +133,35 @@ class DataBlocks:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._whole, self._item = _patterns(size)
+        self._whole, self._key, self._item = _patterns(size)
 
-    def parse(self, data: bytes) -> list[Item]:
-        r"""All items of a block. Raises ValueError if it is corrupt or not sorted.
+    def keys(self, data: bytes) -> list[bytes]:
+        r"""All keys of a block. Raises ValueError if it is corrupt or not sorted.
 
-        >>> DataBlocks(2).parse(b"a\0\0\1b\0\2\0\0\0")
-        [(b'a', b'\x00\x01'), (b'b', b'\x02\x00')]
+        >>> DataBlocks(2).keys(b"a\0\0\1b\0\2\0\0\0")
+        [b'a', b'b']
         """
         if not self._whole.fullmatch(data):  # else a search for items would skip bytes
             raise ValueError("the data block is corrupt")
-        items: list[Item] = self._item.findall(data)
-        if not items:
+        keys: list[bytes] = self._key.findall(data)
+        if not keys:
             raise ValueError("the data block is corrupt (it has no item)")
-        if not are_sorted([key for key, _ in items]):
+        if not are_sorted(keys):
             raise ValueError("the data block is corrupt (its keys are not sorted)")
-        return items
+        return keys
 
-    def parse_part(self, data: bytes) -> list[Item]:
-        """The items of a part of a block that `parse` has accepted. The part starts and ends with an item."""
+    def items(self, data: bytes) -> list[Item]:
+        r"""The items of a part of a block that `keys` has accepted. The part starts and ends with an item.
+
+        >>> DataBlocks(2).items(b"a\0\0\1b\0\2\0")
+        [(b'a', b'\x00\x01'), (b'b', b'\x02\x00')]
+        """
         return self._item.findall(data)
-
-    def offsets(self, items: Iterable[Item], start: int = 0) -> Iterable[int]:
-        """The offsets at which items start that follow each other from `start`."""
-        for key, _ in items:
-            yield start
-            start += len(key) + 1 + self.size
 
 
 @lru_cache(maxsize=8)
-def _patterns(size: int) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    item = rb"([^\0]++)\0(.{%d})" % size
-    return re.compile(rb"(?:%b)*+\0*+" % item.replace(b"(", b"(?:"), re.S), re.compile(item, re.S)
+def _patterns(size: int) -> tuple[re.Pattern[bytes], ...]:
+    """Those of a whole block, of an item with its key, and of an item with key and pointer."""
+    item = rb"[^\0]++\0.{%d}" % size
+    texts = rb"(?:%b)*+\0*+" % item, rb"([^\0]++)\0.{%d}" % size, rb"([^\0]++)\0(.{%d})" % size
+    return tuple(re.compile(text, re.S) for text in texts)

@@ -108,8 +108,9 @@ class ArchiveStore:
         )
 
     def _with_hint(self, error: InputError) -> InputError:
-        is_moved = self._allowed is not None and isinstance(error, AbsentError)
-        return AbsentError(error.path, error.reason, _ELSEWHERE) if is_moved else error
+        is_unnamed = self._path is None or self._allowed is not None  # the user gave no place
+        is_elsewhere = is_unnamed and isinstance(error, AbsentError)
+        return AbsentError(error.path, error.reason, _ELSEWHERE) if is_elsewhere else error
 
     def fetch_named(self, name: str, offset: int, length: int | None) -> FetchedRecord:
         """As `fetch`, from an archive that the user named: a path or URL anywhere, or a name as in a line."""

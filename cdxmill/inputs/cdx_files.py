@@ -51,7 +51,7 @@ def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:
     corrupt, or has a line that is no CDX line.
     """
     with open_unchanged(path) as read_at:
-        window = Window(counted(read_at), chunk or _chunk(path))
+        window = Window(counted(read_at), chunk or chunk_of(path))
         if not window.get(0, 1):
             raise InputError(path, "the file is empty", REBUILD)
         try:
@@ -73,7 +73,7 @@ def read_sorted(path: str, most: int, take: Callable[[bytes], object]) -> SeekPo
         take(piece)
 
     with open_unchanged(path) as read_at:
-        window = Window(counted(read_at), _chunk(path))
+        window = Window(counted(read_at), chunk_of(path))
         if window.get(0, len(MAGIC)) != MAGIC:
             return None
         try:
@@ -84,5 +84,6 @@ def read_sorted(path: str, most: int, take: Callable[[bytes], object]) -> SeekPo
     return seek_points
 
 
-def _chunk(path: str) -> int:
+def chunk_of(path: str) -> int:
+    """Bytes per read of a file that is read from start to end."""
     return CHUNK if is_remote(path) else _LOCAL_CHUNK

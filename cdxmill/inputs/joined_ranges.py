@@ -68,7 +68,7 @@ class JoinedRanges:
             index = offset - self._start
             return self._fetched(index, min(size, self._size - index)) if 0 <= index < self._size else b""
 
-        return Archive(read_at), self._start, self._start + self._size
+        return self.archive.within(read_at), self._start, self._start + self._size
 
     def _ask(self, offset: int, size: int) -> bytes:
         if size <= 0:

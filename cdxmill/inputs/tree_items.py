@@ -26,9 +26,10 @@ Items = tuple[Sequence[bytes], Sequence[bytes]]
 _SEPARATORS = b"\t\n "
 _OTHER = bytes(byte for byte in range(256) if byte not in _SEPARATORS)
 _NO_TABS = _OTHER + b" "
-_COMMAS = bytes.maketrans(b" \t\n", b",,,")
+_COMMAS, _PARTS = bytes.maketrans(b" \t", b",,"), bytes.maketrans(b" \t", b",\n")
 _DIGITS = b"0123456789,"
 _NUMBER = re.compile(rb"\d{1,20}")
+_LONGEST = 20
 _STATUS_MOST = 65535
 _SHOWN = 80
 _ABSENT = b"", b"-"
@@ -196,8 +197,9 @@ def _integers(text: bytes, count: int) -> list[int] | None:
         return None
     try:
         found: list[int] = orjson.loads(b"[%b]" % text)
-    except orjson.JSONDecodeError:  # leading zeros, or nothing
-        return None
+    except orjson.JSONDecodeError:  # leading zeros, or nothing between two commas
+        values = text.split(b",")
+        found = list(map(int, values)) if all(values) and max(map(len, values)) <= _LONGEST else []
     return found if len(found) == count else None
 
 
@@ -238,14 +240,14 @@ def _number_items(text: bytes, layout: Layout) -> Items:
     found = text.translate(None, _OTHER) + b"\n"
     line = found[: found.index(b"\n") + 1]
     if len(line) == width + 1 and line.startswith(b"\t") and found == line * (len(found) // len(line)):
-        parts = text.replace(b"\n", b"\t").split(b"\t")
+        parts = text.translate(_PARTS).split(b"\n")
         step = line.count(b"\t") + 1
         keys, rests = parts[::step], parts
         if step == 2:
             rests = parts[1::2]
         else:
             del rests[::step]
-        values = _integers(b",".join(rests).translate(_COMMAS), width * len(keys))
+        values = _integers(b",".join(rests), width * len(keys))
         if values is not None and len(rests) == (step - 1) * len(keys):
             return keys, layout.tails_of(values)
     rows = [_row(line, width) for line in text.split(b"\n")]

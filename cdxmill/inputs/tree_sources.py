@@ -9,14 +9,14 @@ from operator import le
 from typing import NamedTuple, TypeVar
 
 from cdxmill.errors import InputError
-from cdxmill.inputs.cdx_files import REBUILD
+from cdxmill.inputs.cdx_files import REBUILD, chunk_of
 from cdxmill.inputs.tree_items import LineError, whole_lines
 from cdxmill.running.counted_reads import counted
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines import check_lines
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.lines.read_content import read_content
-from cdxmill.stages.window import CHUNK, Window
+from cdxmill.stages.window import Window
 from cdxmill.storage.unchanged import open_unchanged
 
 STDIN = "-"
@@ -70,7 +70,7 @@ def _stdin() -> Iterator[bytes]:
 
 def _content(path: str) -> Iterator[bytes]:
     with open_unchanged(path) as read_at:
-        window = Window(counted(read_at), CHUNK)
+        window = Window(counted(read_at), chunk_of(path))
         if not window.get(0, 1):
             raise InputError(path, "the file is empty", REBUILD)
         yield from read_content(window)

@@ -17,10 +17,12 @@ def human_bytes(size: float) -> str:
 
 def human_seconds(seconds: float) -> str:
     """
-    >>> human_seconds(7), human_seconds(200), human_seconds(7300)
-    ('7 s', '3 min 20 s', '2 h 1 min')
+    >>> human_seconds(0.4), human_seconds(7), human_seconds(200), human_seconds(7300)
+    ('under 1 s', '7 s', '3 min 20 s', '2 h 1 min')
     """
     whole = round(seconds)
+    if whole < 1:
+        return "under 1 s"
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:

@@ -35,6 +35,7 @@ from cdxmill.storage.mapped import open_mapped
 
 ARCHIVES = ".archives.gz"
 """Ending of the side file: the names of the archives, one per line, gzipped."""
+_TREE = ".tree"
 MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
 KEYS = ("surt", "reversed", "plain")
 """Kinds of keys: `com,example)/a`, `com.example/a:http`, and any other."""
@@ -261,5 +262,5 @@ def find_captures(
 
 
 def is_prefix_index(path: str) -> bool:
-    """Whether a path or URL names a prefix B-tree of captures: its side file stands beside it. Costs one request."""
-    return exists(f"{path}{ARCHIVES}")
+    """Whether a path or URL names a prefix B-tree of captures: its side file exists, or a URL ends in .tree."""
+    return path.endswith(_TREE) if is_remote(path) else exists(f"{path}{ARCHIVES}")

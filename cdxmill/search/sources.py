@@ -1,4 +1,4 @@
-"""What captures are searched in: clusters, files with CDX lines, and standard input, one or several at once."""
+"""What captures are searched in: clusters, prefix B-trees, files with CDX lines, and standard input, one or several at once."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.open import is_cdx_file, open_searched
 from cdxmill.search.prefix_index import PrefixIndex, is_prefix_index, key_ranges, open_prefix_index
 from cdxmill.search.query import OpenCluster, PreparedQuery
+from cdxmill.search.tree_query import check_stored
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.lines.read_content import read_content
@@ -50,7 +51,6 @@ class Source(NamedTuple):
     name: str
     places: ArchivePlaces
     crawl: str = ""
-    is_tree: bool = False
 
     @property
     def cluster(self) -> str:
@@ -60,12 +60,18 @@ class Source(NamedTuple):
     @property
     def has_lines(self) -> bool:
         """Whether it is a file with lines, or standard input, and not a cluster."""
-        return not self.crawl and not self.is_tree and (self.name == STDIN or is_cdx_file(self.name))
+        is_file = self.name == STDIN or (is_cdx_file(self.name) and not self.is_tree)
+        return not self.crawl and is_file
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether it is a prefix B-tree."""
+        return not self.crawl and is_prefix_index(self.name)
 
 
 def is_one_cluster(text: str) -> bool:
     """Whether `text` is the path or URL of one cluster or CDX file: no name of a crawl, not several, not -."""
-    return _names(text) == [text] and not (_is_crawl(text) or text == STDIN)
+    return _names(text) == [text] and not (_is_crawl(text) or text == STDIN or is_prefix_index(text))
 
 
 def _names(text: str) -> list[str]:
@@ -92,10 +98,8 @@ def find_sources(text: str, archives: str | None) -> list[Source]:
 
 
 def _source(name: str, archives: str | None) -> Source:
-    if name == STDIN:
+    if name == STDIN or is_prefix_index(name):
         return Source(name, ArchivePlaces(archives))
-    if is_prefix_index(name):
-        return Source(name, ArchivePlaces(archives), is_tree=True)
     if is_cdx_file(name):
         if not exists(name):
             raise UsageError(f"{name}: does not exist; name a cluster, a .cdxj file or -")
@@ -189,11 +193,15 @@ class _Tree:
 
     def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
         """The answers of the tree."""
-        match_type = prepared.query.match_type
+        check_stored(prepared.query.filters, prepared.query.fields or ())
         for url in urls:
             if url == EVERYTHING:
                 raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
-            ranges = key_ranges(url, self._index.layout, match_type)
+            try:
+                ranges = key_ranges(url, self._index.layout, prepared.query.match_type)
+            except UsageError as error:
+                yield Answer(url, (), error)
+                continue
             yield Answer(url, prepared.choose(self._index.captures(ranges), self._index.path))
 
 

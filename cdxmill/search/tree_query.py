@@ -16,7 +16,7 @@ from cdxmill.search.prefix_index import PrefixIndex, key_ranges, open_prefix_ind
 from cdxmill.stages.lines import choose_lines
 
 _STORED = ("urlkey", "timestamp", "length", "offset", "filename")
-_FIELDS = {"capture": (*_STORED, "status"), "classic": (*_STORED, "url")}
+_FIELDS = {"capture": (*_STORED, "url", "status"), "classic": (*_STORED, "url")}
 """The fields that captures have, for each layout that has captures."""
 
 
@@ -46,27 +46,21 @@ class PreparedTreeQuery:
             raise UsageError(f"invalid --output {query.output!r}: expected one of {', '.join(OUTPUTS)}")
         try:
             self._times = time_range(query.first, query.last)
-            filters = [parse_filter(text) for text in query.filters]
+            self._filters = [parse_filter(text).passes for text in query.filters]
         except ValueError as error:
             raise UsageError(str(error)) from None
-        self._filters = [found.passes for found in filters]
-        self._check_fields([found.field for found in filters if found.field is not None])
+        self._check_fields()
         fields = query.fields and tuple(ALSO.get(name, name) for name in query.fields)
         self._format = line_format(query.output, fields)
         self.header = header(query.output, fields)
 
-    def _check_fields(self, filtered: Sequence[str]) -> None:
-        """Raise UsageError if a field is asked for that is not stored: the answer would be empty."""
-        known = _FIELDS.get(self.layout.name or "")
-        if known is None:
-            if any(self._times) or self.query.filters or self.query.fields or self.query.output:
-                raise UsageError(
-                    f"the layout {self.layout.text!r} has no captures: no fields, times and filters"
-                )
-            return
-        for name in (*filtered, *(self.query.fields or ())):
-            if ALSO.get(name, name) not in known:
-                raise UsageError(f"the field {name!r} is not stored; the fields are {', '.join(known)}")
+    def _check_fields(self) -> None:
+        """Raise UsageError if a field is asked for that is not stored."""
+        query, known = self.query, _FIELDS.get(self.layout.name or "")
+        if known is not None:
+            check_stored(query.filters, query.fields or (), known)
+        elif any(self._times) or query.filters or query.fields or query.output:
+            raise UsageError(f"the layout {self.layout.text!r} has no captures: no fields, times and filters")
 
     def ranges(self, text: str) -> list[KeyRange]:
         """The key ranges of one query. Raises UsageError."""
@@ -92,6 +86,16 @@ class PreparedTreeQuery:
     def _values(self, item: Item) -> bytes:
         key, pointer = item
         return b"\t".join((key, *(b"%d" % value for value in self.layout.unpack(pointer))))
+
+
+def check_stored(
+    filters: Iterable[str], fields: Iterable[str], known: Sequence[str] = _FIELDS["capture"]
+) -> None:
+    """Raise UsageError if a filter or a field needs what is not stored: the answer would be empty."""
+    asked = [parse_filter(text).field for text in filters]
+    for name in (*asked, *fields):
+        if name is not None and ALSO.get(name, name) not in known:
+            raise UsageError(f"the field {name!r} is not stored; the fields are {', '.join(known)}")
 
 
 def _invalid_of(path: str) -> choose_lines.Invalid:

@@ -67,6 +67,15 @@ def test_get_says_what_to_do_if_the_archives_were_moved(
     assert run_cdxmill("get", cluster, "http://www.iana.org/", "--archives", moved).returncode == 0
 
 
+def test_get_says_what_to_do_if_nothing_says_where_the_archives_are(
+    cluster: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (cluster / NAME).unlink()
+    done = run_cdxmill("get", cluster, "http://www.iana.org/", cwd=tmp_path)
+    message = "cdxmill: w.warc.gz: cannot be read (No such file or directory); if the archives are elsewhere, use --archives LOCATION\n"
+    assert (done.returncode, done.stderr.decode()) == (1, message)
+
+
 def test_a_name_that_is_not_listed_is_reported(cluster: Path, run_cdxmill: RunCdxmill) -> None:
     (cluster / NAME).write_text("other\t/other\n")
     done = run_cdxmill("get", cluster, "http://www.iana.org/")

@@ -378,7 +378,7 @@ def test_a_killed_copy_is_completed_by_the_same_command(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["C", "*.org"], b"give either -o OUTPUT or --dry-run"),
+        (["C", "*.org"], b"give -o OUTPUT, or --dry-run"),
         (["C", "-o", "out"], b"no QUERY given"),
         (["C", "**", "-o", "out"], b"not a URL that can be looked up"),
         (["warcs", "*.org", "-o", "out"], b"not a ZipNum cluster"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from ..material.crawls import capture
 from .test_copy import check_files, copied
+from .test_get import with_dictionary
 
 if TYPE_CHECKING:
     from tests.conftest import BuildCluster, RunCdxmill
@@ -21,11 +23,17 @@ URLS = [f"http://example.com/{number}" for number in range(5)]
 MEMBERS = [one for url in URLS for one in capture(url, "2024-05-17")]
 PLAIN = [gzip.decompress(one) for one in MEMBERS]
 REQUEST_LAST = [PLAIN[start + place] for start in range(0, len(PLAIN), 3) for place in (1, 0, 2)]
+FAR = b"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n" % (
+    4 << 20,
+    Random(1).randbytes(4 << 20),
+)
+"""So large that the dictionary is not fetched with the records behind it."""
 ARCHIVES = {
     "a.warc.gz": b"".join(MEMBERS),
     "last.warc.gz": b"".join(map(gzip.compress, REQUEST_LAST)),
     "plain.warc": b"".join(PLAIN),
     "packed.warc.zst": b"".join(zstandard.ZstdCompressor(write_checksum=True).compress(one) for one in PLAIN),
+    "dictionary.warc.zst": with_dictionary([*PLAIN[:3], FAR, *PLAIN[3:]], is_packed=True),
 }
 
 

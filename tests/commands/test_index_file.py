@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,7 +67,10 @@ def test_failures_are_reported_and_the_rest_is_written(folder: Path, run_cdxmill
     assert not (folder / "b.cdxj").exists()
 
 
-def test_what_is_said_at_the_end_finds_something(folder: Path, run_cdxmill: RunCdxmill) -> None:
+def test_what_is_said_at_the_end_finds_something(
+    folder: Path, run_cdxmill: RunCdxmill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     for call in (
         ["index", "-o", "a.cdxj", "iana.warc.gz"],
         ["zipnum", "-o", "z", "a.cdxj"],
@@ -80,6 +86,25 @@ def test_what_is_said_at_the_end_finds_something(folder: Path, run_cdxmill: RunC
         assert found.stdout, line
     *_, line = run_cdxmill("index", "-o", "d", "iana.warc.gz", cwd=folder).stderr.decode().splitlines()
     assert line == "next: cdxmill zipnum -o CLUSTER d"
+
+
+def test_without_cdxmill_on_the_path_the_next_command_is_called_as_this_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", os.defpath)
+    (folder / "my env").symlink_to(sys.prefix)
+    done = subprocess.run(
+        ["my env/bin/cdxmill", "build", "-o", "c", "iana.warc.gz"],
+        cwd=folder,
+        capture_output=True,
+        check=True,
+    )
+    step, serve = done.stderr.decode().splitlines()[-2:]
+    assert serve == "  or: 'my env/bin/cdxmill' serve c"
+    found = subprocess.run(
+        step.removeprefix("next: "), shell=True, cwd=folder, capture_output=True, check=True
+    )
+    assert found.stdout
 
 
 def test_the_number_of_shards_follows_from_the_size(folder: Path, run_cdxmill: RunCdxmill) -> None:

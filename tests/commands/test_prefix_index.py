@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import struct
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,62 +14,14 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.lookup import lookup
 from cdxmill.commands.prefix_index import TreeOptions, build_tree
-from cdxmill.errors import CorruptError, InputError, UsageError
-from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.record_location import record_location
+from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.failures import Failures
-from cdxmill.search.prefix_index import find_captures, open_prefix_index
 
 from ..material.cdx_files import write_gzip, write_plain
 from ..material.clusters import write_raw_cluster
-
-QUIET = TreeOptions(quiet=True)
-
-
-def line(
-    key: str, time: int = 20200101000000, archive: int = 0, offset: int = 0, status: str | None = "200"
-) -> bytes:
-    fields = {
-        "url": f"http://{key}",
-        "status": status,
-        "length": "99",
-        "offset": str(offset),
-        "filename": f"a{archive}.warc.gz",
-    }
-    return f"{key} {time} {json.dumps({name: value for name, value in fields.items() if value})}".encode()
-
-
-LINES = sorted(
-    [
-        *(
-            line(f"com,example)/{page:03d}", 20200101000000 + year, page % 7, page)
-            for page in range(300)
-            for year in (0, 1)
-        ),
-        line("com,example,blog)/", archive=9, offset=5, status=None),
-        line("com,example,blog)/a b".replace(" ", "%20"), status="-"),
-        line("com,examples)/"),
-        line("org,example)/", 20210101000000),
-    ]
-)
-
-
-def short(found: bytes) -> tuple[str, str, str, str, str, str]:
-    """What a line of an answer keeps."""
-    key, time, rest = found.decode().split(" ", 2)
-    fields = json.loads(rest)
-    status = fields.get("status", "-")
-    return key, time, status, fields["length"], fields["offset"], fields["filename"]
-
-
-def build(folder: Path, *named: Path | str, options: TreeOptions = QUIET) -> str:
-    output = str(folder / "x.tree")
-    build_tree([str(name) for name in named], output, options, Failures(printed=False))
-    return output
-
-
-def all_of(tree: str) -> list[bytes]:
-    with open_prefix_index(tree) as index:
-        return [one for lines in index.captures([KeyRange(b"", b"\xff")]) for one in lines]
+from ..material.trees import LINES, QUIET, all_of, build, short
 
 
 @pytest.mark.parametrize("block_size", [120, 1000, 65536])
@@ -338,7 +290,7 @@ def test_an_input_is_never_the_output(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["--filter", "=mime:text/html"], ["--fl", "url"], ["--filter", "~digest:A"]]
+    "words", [["--filter", "=mime:text/html"], ["--fl", "url,digest"], ["--filter", "~digest:A"]]
 )
 def test_a_field_that_is_not_stored_is_an_error(
     tmp_path: Path, words: list[str], capfd: pytest.CaptureFixture[str]
@@ -372,44 +324,36 @@ def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(map(short, all_of(build(tmp_path, "-")))) == list(map(short, LINES))
 
 
-def test_a_missing_side_file_is_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["iana.warc.gz", "post-test.warc.gz", "example-url-agnostic-orig.warc.gz"])
+def test_get_finds_the_records_of_what_is_printed(tmp_path: Path, pywb_warcs: Path, name: str) -> None:
+    archive = str(pywb_warcs / name)
+    assert main(["index", "-q", "-o", str(tmp_path / "a.cdxj"), archive]) == 0
+    lines = (tmp_path / "a.cdxj").read_bytes().splitlines()
+    found = all_of(build(tmp_path, tmp_path / "a.cdxj"))
+    assert len(found) == len(lines)
+    with closing(ArchiveStore(str(pywb_warcs))) as store:
+        for one in found[:: max(1, len(found) // 20)]:
+            location = record_location(one)
+            assert store.fetch_line(location)[1] is None
+
+
+def test_a_tree_is_a_source_of_lookup_and_copy(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    Path(f"{tree}.archives.gz").rename(tmp_path / "elsewhere")
-    assert main(["prefix-index", "search", tree, "*.com"]) == 1
-    assert "x.tree.archives.gz, which has the names of its archives, is missing" in capfd.readouterr().err
-    assert main(["prefix-index", "search", f"{tree}x", "*.com"]) == 1
-    assert "x.treex: cannot be read" in capfd.readouterr().err
-
-
-@pytest.mark.parametrize("names", [b"a.warc.gz\n" * 10, b"a0.warc.gz\n", b"", None])
-def test_a_side_file_of_another_tree_is_noticed(tmp_path: Path, names: bytes | None) -> None:
-    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
-    side = Path(f"{tree}.archives.gz")
-    side.write_bytes(side.read_bytes()[:-5] if names is None else gzip.compress(names))
-    with pytest.raises(InputError, match=r"archives\.gz"):
-        list(find_captures(tree, ["example.com/3*", "example.com/29*"]))
-
-
-def test_a_changed_byte_of_a_tree_of_captures_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
-    lines = LINES[:60:2]
-    tree = build(
-        tmp_path, write_plain(tmp_path / "a.cdxj", lines), options=TreeOptions(block_size=200, quiet=True)
-    )
-    data = Path(tree).read_bytes()
-    urls = {f"http://example.com/{short(one)[0].rpartition('/')[2]}": one for one in lines}
-    errors = 0
-    for offset in range(0, len(data), 3):
-        changed = bytearray(data)
-        changed[offset] ^= 1 << offset % 8
-        Path(tree).write_bytes(changed)
-        for url in [*urls][offset % 11 :: 11]:
-            try:
-                found = [short(one) for one in next(find_captures(tree, [url]), [])]
-            except CorruptError:
-                errors += 1
-            else:
-                assert found == [short(urls[url])], (offset, url)
-    assert errors > 100
+    for words in (["*.example.com", "--filter", "=status:200", "--limit", "9"], ["http://example.org/"]):
+        assert main(["prefix-index", "search", tree, *words]) == 0
+        wanted = capfdbinary.readouterr().out
+        assert main(["lookup", tree, *words]) == 0
+        assert capfdbinary.readouterr().out == wanted != b""
+    assert main(["lookup", tree, "*.com", "--filter", "=mime:text/html"]) == 2
+    assert b"is not stored" in capfdbinary.readouterr().err
+    for other in (["lookup", tree, "*.com", "--count"], ["get", tree, "http://example.org/"]):
+        assert main(other) == 2
+        assert len(capfdbinary.readouterr().err.splitlines()) == 1
+    words = ["--dry-run", tree, "*.example.com"]
+    assert main(["copy", *words]) == 0
+    assert b"601" in capfdbinary.readouterr().out
 
 
 def test_what_is_printed_is_read_by_other_commands(

@@ -152,3 +152,16 @@ def test_what_exists_is_kept(trained: Path, crawl: Path, run_cdxmill: RunCdxmill
     assert done.returncode == 2
     assert b"already exists; use --replace" in done.stderr
     assert trained.read_bytes() == before
+
+
+def test_a_run_that_was_killed_is_completed_by_the_next_one(
+    trained: Path, crawl: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    """The statistics get their name before the dictionary does."""
+    command = ["train-dictionary", "-q", "-o", tmp_path / "d", "--size", "64", *sorted(crawl.glob("[0-2].*"))]
+    (tmp_path / "d.json").write_text("[1]")
+    assert run_cdxmill(*command).returncode == 2
+    assert (tmp_path / "d.json").read_text() == "[1]"
+    shutil.copy(f"{trained}.json", tmp_path / "d.json")
+    assert run_cdxmill(*command).returncode == 0
+    assert (tmp_path / "d").read_bytes() == trained.read_bytes()

@@ -53,6 +53,13 @@ def test_no_page_has_a_path_of_one_machine(page: Path) -> None:
     assert _OWN_PATH.findall(page.read_text()) == []
 
 
+def test_the_repository_is_that_of_the_package() -> None:
+    (home,) = re.findall(r'^HOME = "(.+)"$', (ROOT / "setup.py").read_text(), re.M)
+    cloned = [url for page in PAGES for url in re.findall(r"git clone (\S+)", page.read_text())]
+    assert len(cloned) >= 3
+    assert set(cloned) == {home}
+
+
 def test_every_page_is_reached_from_the_readme() -> None:
     seen: set[Path] = set()
     waiting = [ROOT / "README.md"]

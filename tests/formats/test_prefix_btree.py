@@ -73,12 +73,12 @@ def test_a_corrupt_index_block_is_an_error(data: bytes) -> None:
 )
 def test_a_corrupt_data_block_is_an_error(data: bytes) -> None:
     with pytest.raises(ValueError, match="corrupt"):
-        DataBlocks(2).parse(data)
+        DataBlocks(2).keys(data)
 
 
 def test_a_block_without_nul_is_refused_in_a_moment() -> None:
     with pytest.raises(ValueError, match="corrupt"):
-        DataBlocks(32).parse(b"a" * (1 << 22))
+        DataBlocks(32).keys(b"a" * (1 << 22))
     with pytest.raises(ValueError, match="corrupt"):
         parse_index_block(b"a" * (1 << 22))
 

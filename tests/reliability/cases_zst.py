@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zstandard
+
 from .cases import BAD, Case, Sources, flip, one_file, overwrite, put, row, swap
 from .lengths import LENGTHS
 from .sources import dictionary_frame, zstd_frame
@@ -133,6 +135,27 @@ def zst_dictionary_cut(sources: Sources) -> Case:
 @row("zst-dictionary-lost")
 def zst_dictionary_lost(sources: Sources) -> Case:
     return _with_dictionary(sources, b"")
+
+
+@row("zst-dictionary-other")
+def zst_dictionary_other(sources: Sources) -> Case:
+    content = overwrite(sources.warc.dictionary().as_bytes(), 4, (40000).to_bytes(4, "little"))
+    return _with_dictionary(sources, dictionary_frame(content))
+
+
+@row("zst-window")
+def zst_window(sources: Sources) -> Case:
+    settings = zstandard.ZstdCompressionParameters.from_level(1, window_log=28, hash_log=10, chain_log=10)
+    packer = zstandard.ZstdCompressor(compression_params=settings).compressobj()
+    return _swapped(sources, packer.compress(sources.warc.parts()[BAD]) + packer.flush())
+
+
+@row("zst-huge")
+def zst_huge(sources: Sources) -> Case:
+    frame = sources.warc.frames()[BAD]
+    content = 5 + (1, 2, 4, 8)[frame[4] >> 6]
+    claim = bytes((frame[4] | 0xC0,)) + (1 << 40).to_bytes(8, "little")
+    return _swapped(sources, frame[:4] + claim + frame[content:])
 
 
 @row("zst-garbage-behind-dictionary")

@@ -1,8 +1,7 @@
-"""A minute of `bench.mutants`: damaged archives of every container, checked by other readers."""
+"""Some of `bench.mutants`: damaged archives of every container, checked by other readers."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,7 @@ from bench.mutants.judge import Truth, truth_of
 
 SEED = 2024
 MOST_BYTES = 20_000
-SECONDS = 50
-AT_A_TIME = 50
-LEAST = 100
-"""Mutants that even a slow machine makes."""
+MUTANTS = 12_000
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +28,4 @@ def test_the_sources_have_every_container(truth: Truth) -> None:
 
 
 def test_no_line_of_a_mutant_is_wrong_and_no_record_is_lost_silently(truth: Truth) -> None:
-    end, start = time.monotonic() + SECONDS, 0
-    while time.monotonic() < end:
-        report = run(truth, SEED, range(start, start + AT_A_TIME))
-        assert report.faults == []
-        start += AT_A_TIME
-    assert start >= LEAST
+    assert run(truth, SEED, range(MUTANTS)).faults == []

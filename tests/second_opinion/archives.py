@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-SAMPLES = Path(os.environ.get("CDXMILL_SAMPLES", "../shared/samples")).resolve()
+SAMPLES = Path(os.environ.get("CDXMILL_SAMPLES") or "../shared/samples").resolve()
 
 NAMED_AS = (".arc", ".warc", ".arc.gz", ".warc.gz", ".warc.bz2", ".warc.in")
 """Files with these endings are compared whatever they contain, because an indexer finds them by name."""

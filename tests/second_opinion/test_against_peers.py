@@ -14,7 +14,9 @@ from .rules import RULES
 from .seen import is_sound
 from .survey import DAMAGE, Survey
 
-needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"no samples at {SAMPLES}")
+needs_samples = pytest.mark.skipif(
+    not SAMPLES.exists(), reason="needs the sample archives, see CONTRIBUTING.md"
+)
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)

@@ -208,7 +208,7 @@ def test_the_configuration_is_written_but_never_overwritten(
             "https://host/C: pywb reads the index of a local cluster only; download the cluster",
         ),
         (["s3://bucket/C"], "cdxmill publish --index-only s3://bucket/C DIRECTORY"),
-        (["absent"], "absent: not a ZipNum cluster"),
+        (["absent"], "absent: not a ZipNum cluster (no such file or directory); check the path"),
         (["C"], "C: has no archives.tsv; use --archives LOCATION"),
         (
             ["C", "--archives", "absent"],

@@ -328,3 +328,22 @@ def test_the_blocks_of_the_index_are_in_order() -> None:
     leaves = [block for block in blocks if block.first >= index_blocks]
     assert leaves[0].first == index_blocks
     assert all(one.last == other.first for one, other in pairwise(leaves))
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(10, 40),
+    st.integers(1, 4),
+    st.lists(st.sampled_from([0, 1, 2, 3, 4, 97, 98, 255]), max_size=200),
+)
+def test_any_bytes_are_searched_or_are_an_error(block_size: int, index_blocks: int, body: list[int]) -> None:
+    data = struct.pack("<II", block_size, index_blocks) + bytes(body)
+    for remote in (False, True):
+        try:
+            reader = reader_of(data, 2, remote)
+            keys = [key for key, _ in found(reader, *ALL)]
+            assert keys == sorted(keys)
+            reader.count_reads()
+            found(reader, b"a", b"b")
+        except DamagedTreeError as error:
+            assert 0 <= error.offset <= 8 + block_size * (1 << 32)

@@ -19,8 +19,8 @@ from .range_server import RangeServer
 
 HOSTS, PAGES = 40, 50
 LINES = [
-    b'com,host%02d)/page/%03d 20200101000000 {"status": "200", "length": "9", "offset": "%d", "filename": "a%d.warc.gz"}'
-    % (host, page, page, host)
+    b'com,host%02d)/page/%03d 20200101000000 {"url": "http://host%02d.com/page/%03d", "status": "200", "length": "9",'
+    b' "offset": "%d", "filename": "a%d.warc.gz"}' % (host, page, host, page, page, host)
     for host in range(HOSTS)
     for page in range(PAGES)
 ]

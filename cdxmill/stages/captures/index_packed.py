@@ -33,7 +33,7 @@ def read_packed(
             if content.data is None:
                 found = take_stream(offset, content.pieces())._replace(length=length)
             else:
-                data = bytearray(content.data)
+                data = content.data
                 found = Outcome.NOT_COMMON if read_common is None else read_common(data, offset, length)
                 if found is Outcome.NOT_COMMON:
                     found = take_whole(offset, length, data, shapes, options.lineless)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from cachetools import LRUCache
@@ -171,19 +172,13 @@ class TreeReader:
 
     def _lists(self, number: int, low: bytes, place: _Place) -> Iterator[list[Item]]:
         """The items of a data block in lists. The first one has items < `low`, unless the block has none."""
-        outline = self._outlines.get(number)
-        if outline is None:
-            items = self._parse(number)
-            outline = self._outlines[number]
-            self._check_place(number, outline, low, place)
-            yield items
-            return
+        outline = self._outline(number)
         self._check_place(number, outline, low, place)
         start = max(bisect_left(outline.keys, low) - 1, 0)
         at = self.header.offset(number)
         for index in range(start, len(outline.keys)):
             first, stop = outline.offsets[index : index + 2]
-            yield self._data.parse_part(self._part(at + first, stop - first))
+            yield self._data.items(self._part(at + first, stop - first))
 
     def _check_place(self, number: int, outline: _Outline, low: bytes, place: _Place) -> None:
         """Compare a block with the one before; the first of a range with the prefixes that have led to it."""
@@ -195,10 +190,9 @@ class TreeReader:
         first = outline.keys[0]
         if first < place.lower or (place.upper is not None and outline.last > place.upper):
             raise self._damaged("the keys of the data block are outside its prefixes in the index", number)
-        if low <= first and place.lower and not first.startswith(place.lower):
-            items = self._parse(number - 1)  # the prefix starts no key: only the block before shows the truth
-            if items[-1][0] >= low:
-                raise self._damaged("the index does not match the data block", number - 1)
+        is_shown = low > first or not place.lower or first.startswith(place.lower)
+        if not is_shown and self._outline(number - 1).last >= low:  # only the block before shows the truth
+            raise self._damaged("the index does not match the data block", number - 1)
 
     def _check_beyond(self, number: int, prefix: bytes | None) -> None:
         """Check that the first key of a block, which is not read, is not less than the prefix before it."""
@@ -213,18 +207,20 @@ class TreeReader:
             )
             raise self._damaged(reason, number)
 
-    def _parse(self, number: int) -> list[Item]:
-        """All items of a data block, checked; its outline is kept."""
-        data = self._block(number)
+    def _outline(self, number: int) -> _Outline:
+        """The outline of a data block, which is checked when it is first read."""
+        outline = self._outlines.get(number)
+        if outline is not None:
+            return outline
         try:
-            items = self._data.parse(data)
+            keys = self._data.keys(self._block(number))
         except ValueError as error:
             raise self._damaged(str(error), number) from None
-        offsets = [*self._data.offsets(items)]
-        end = offsets[-1] + len(items[-1][0]) + 1 + self._data.size
-        keys = [key for key, _ in items[::_APART]]
-        self._outlines[number] = _Outline(keys, [*offsets[::_APART], end], items[-1][0])
-        return items
+        rest, ends = self._data.size + 1, list(accumulate(map(len, keys), initial=0))
+        offsets = [ends[place] + place * rest for place in range(0, len(keys), _APART)]
+        outline = _Outline(keys[::_APART], [*offsets, ends[-1] + len(keys) * rest], keys[-1])
+        self._outlines[number] = outline
+        return outline
 
     def _find(self, low: bytes, high: bytes) -> _Place:
         number, lower = 0, b""

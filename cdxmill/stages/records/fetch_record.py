@@ -43,6 +43,7 @@ class Archive:
     ) -> None:
         self._read_at = read_at
         self._open_start = open_start or (lambda: nullcontext(read_at))
+        self._whole: Archive | None = None
 
     def record(self, offset: int, length: int | None) -> FetchedRecord:
         """The record at `offset`, exactly `length` bytes long. Without a length, the record that begins there.
@@ -59,9 +60,17 @@ class Archive:
         part.limit(record.length)
         return FetchedRecord(record, part, frames)
 
+    def within(self, read_at: ReadAt) -> Archive:
+        """The same archive, of which `read_at` reads only a part. The dictionary is that of the whole archive."""
+        part = Archive(read_at)
+        part._whole = self
+        return part
+
     @cached_property
     def _inflater(self) -> Inflater:
         """With the dictionary at the start of the file, if there is one."""
+        if self._whole is not None:
+            return self._whole._inflater
         with self._open_start() as read_at:
             frames = Frames(Window(read_at, _DICTIONARY_READ))
             try:

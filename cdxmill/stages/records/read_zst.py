@@ -278,7 +278,11 @@ class Frames:
             reason = (
                 f"the frame needs a window of {_mib(frame.window_size)} MiB; the limit is {_mib(limit)} MiB"
             )
-            hint = LARGE_WINDOW if frame.window_size <= 1 << zstandard.WINDOWLOG_MAX else ""
+            hint = (
+                LARGE_WINDOW % _mib(frame.window_size)
+                if frame.window_size <= 1 << zstandard.WINDOWLOG_MAX
+                else ""
+            )
             return MemberError(reason, end, ended=True, hint=hint)
         return MemberError(f"corrupt zstd data ({reason})", end, ended=True)
 

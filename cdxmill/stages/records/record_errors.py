@@ -11,7 +11,7 @@ RECOMPRESS_MEMBERS = (
     "write it with one record per member (cdxmill recompress --to gz -o DIR FILE) and index that"
 )
 WITH_DICTIONARY = "fetch the file again; its dictionary has to be in its first frame"
-LARGE_WINDOW = "write it with smaller windows (cdxmill recompress --max-window N -o DIR FILE) and index that"
+LARGE_WINDOW = "write it with smaller windows (cdxmill recompress --max-window %d -o DIR FILE) and index that"
 RECOMPRESS_FRAMES = "write it with one record per frame (cdxmill recompress -o DIR FILE) and index that"
 
 
