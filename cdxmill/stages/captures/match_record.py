@@ -31,7 +31,7 @@ def difference(capture: Capture | None, location: RecordLocation) -> str | None:
     if capture is None:
         return f"the record has no URL, the index line has {location.url}"
     url, timestamp = capture.url.decode("utf-8", "replace"), capture.timestamp.decode()
-    if timestamp != _moment(location.timestamp):
+    if timestamp != location.timestamp and timestamp != _moment(location.timestamp):
         return f"the record is from {timestamp}, the index line is from {location.timestamp} ({location.url})"
     if location.url and not _same_url(capture.url, location.url):
         return f"the record is of {url}, the index line is of {location.url}"
