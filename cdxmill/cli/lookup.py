@@ -203,7 +203,7 @@ def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO
 
 
 def _is_one_cluster(arguments: LookupArguments) -> bool:
-    from cdxmill.search.sources import is_one_cluster
+    from cdxmill.search.open import is_one_cluster
 
     return is_one_cluster(arguments.cluster)
 

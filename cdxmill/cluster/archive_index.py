@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing, suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cdxmill.cluster.find import find_index
 from cdxmill.cluster.locations import resolved, why_refused
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.formats.path_index import ARCHIVES, format_path_index, parse_path_index
-from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.storage.choose import absolute, exists, is_remote, join, read_bytes
+
+if TYPE_CHECKING:
+    from cdxmill.inputs.archive_store import ArchiveStore
 
 
 class ArchivePlaces(NamedTuple):
@@ -25,6 +27,10 @@ class ArchivePlaces(NamedTuple):
 
     def open(self) -> ArchiveStore:
         """Open the archives. Raises UsageError if the user named no such place, or archives.tsv cannot be read."""
+        from cdxmill.inputs.archive_store import (
+            ArchiveStore,
+        )  # slow to import, and `lookup` reads no archives
+
         folder = self.folder
         if self.named is not None or folder is None:
             return ArchiveStore(self.named)
@@ -83,6 +89,8 @@ def published_index(
     data = read_bytes(path)
     listed = [(name, place) for name, places in parse_path_index(data) for place in places]
     if archives is not None:
+        from cdxmill.inputs.archive_store import ArchiveStore
+
         names = sorted({name for name, _ in listed})
         with closing(ArchiveStore(archives)) as store:
             listed = [(name, absolute(place)) for name in names for place in store.locations(name)]

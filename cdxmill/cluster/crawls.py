@@ -16,7 +16,6 @@ import re
 from fnmatch import fnmatchcase
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage.cache import read_recent
 from cdxmill.storage.choose import join
 
 BASE = "https://data.commoncrawl.org"
@@ -55,6 +54,8 @@ def crawls_like(pattern: str) -> list[str]:
     if not re.search(r"[*?\[]", pattern):
         return [pattern]
     url = _list_url()
+    from cdxmill.storage.cache import read_recent  # slow to import, and most names are paths
+
     names = _names(url, read_recent(url, _KEPT))
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:

@@ -41,7 +41,8 @@ from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.rate_limit import RateLimit
 from cdxmill.running.resume import WorkFolder, fingerprint
-from cdxmill.search.sources import STDIN, state_of
+from cdxmill.search.open import STDIN
+from cdxmill.search.sources import state_of
 from cdxmill.storage.choose import check_writable, exists, is_remote, join, local_path, remove, write_atomic
 
 WORK = ".work"

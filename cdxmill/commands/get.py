@@ -15,8 +15,9 @@ from cdxmill.formats.capture_fields import timestamp_of_line
 from cdxmill.formats.record_location import RecordLocation, record_location
 from cdxmill.formats.timestamp import timestamp_of, warc_timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.search.open import is_one_cluster
 from cdxmill.search.query import Query
-from cdxmill.search.sources import Source, find_sources, is_one_cluster
+from cdxmill.search.sources import Source, find_sources
 from cdxmill.stages.lines.choose_lines import seconds
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.answer_line import Format, line_format
 from cdxmill.search.many import Answer, Lists, answer_many
 from cdxmill.search.open import open_searched
 from cdxmill.search.query import PreparedQuery, Query
-from cdxmill.search.sources import Source, answers_of
 from cdxmill.storage.choose import PathOrUrl
+
+if TYPE_CHECKING:
+    from cdxmill.search.sources import Source
 
 Skip = Callable[[InputError], None]
 
@@ -57,6 +60,8 @@ def lookup_in_sources(
 
     Raises UsageError and InputError like `lookup`.
     """
+    from cdxmill.search.sources import answers_of  # slow to import, and mostly there is one cluster
+
     prepared = PreparedQuery(replace(query, output=None, fields=None), skip)
     if query.page is not None:
         raise UsageError("--page needs a single cluster; name its directory or URL")

@@ -21,7 +21,8 @@ from cdxmill.inputs.tree_sources import STDIN, TreeSource, in_order, not_sorted,
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
-from cdxmill.search.prefix_index import ARCHIVES, parse_layout
+from cdxmill.search.open import ARCHIVES
+from cdxmill.search.prefix_index import parse_layout
 from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.merge_lines import merge_lines

@@ -19,7 +19,7 @@ def record_id(*parts: object) -> bytes:
     """A WARC-Record-ID, the same for the same parts.
 
     >>> record_id("a.arc.gz", 17)
-    b'<urn:uuid:bd8dfee2-ca71-59a4-9b1b-2d16b1e0e3aa>'
+    b'<urn:uuid:372029fa-c0be-50a6-8e6a-6bfcebd27bc2>'
     """
     name = "\n".join(map(str, parts)).encode("utf-8", "surrogateescape").hex()
     return b"<urn:uuid:%b>" % str(uuid.uuid5(uuid.NAMESPACE_URL, f"cdxmill:{name}")).encode()
@@ -85,7 +85,7 @@ def filedesc(name: str, timestamp: bytes) -> bytes:
     """The first record of the ARC file `name` (ARC 1.0).
 
     >>> filedesc("a.arc", b"20240517234122").split(b"\\n")[0]
-    b'filedesc://a.arc 0.0.0.0 20240517234122 text/plain 75'
+    b'filedesc://a.arc 0.0.0.0 20240517234122 text/plain 76'
     """
     block = b"1 0 InternetArchive\nURL IP-address Archive-date Content-type Archive-length\n"
     safe = name.replace(" ", "%20").encode("utf-8", "replace")

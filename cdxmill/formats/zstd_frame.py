@@ -60,7 +60,7 @@ def frame_within(buffer: bytes, start: int, limit: int) -> int:
 
     >>> import zstandard
     >>> frame = zstandard.compress(b"abc")
-    >>> frame_within(b"x" + frame + b"x", 1, 100) == 1 + len(frame), frame_within(frame[:-1], 0, 100)
+    >>> frame_within(b"x" + frame + b"behind it", 1, 100) == 1 + len(frame), frame_within(frame[:-1], 0, 100)
     (True, -1)
     """
     if buffer[start : start + 4] != MAGIC or start + 18 > len(buffer):

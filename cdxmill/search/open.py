@@ -6,14 +6,19 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cdxmill.cluster.crawls import is_crawl
 from cdxmill.cluster.find import is_index_file
 from cdxmill.cluster.locations import Rule
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.search.query import OpenCluster
-from cdxmill.storage.choose import PathOrUrl, is_remote, status
+from cdxmill.storage.choose import PathOrUrl, exists, is_remote, status
 
+STDIN = "-"
+ARCHIVES = ".archives.gz"
+"""Ending of the side file of a prefix B-tree: the names of the archives, one per line, gzipped."""
+_TREE = ".tree"
 _CDX = re.compile(r"\.cdxj?(\.gz)?$", re.I)
 
 
@@ -28,6 +33,27 @@ def is_cdx_file(path: str) -> bool:
     if found is None:
         return _CDX.search(path) is not None
     return not found.is_folder and not is_index_file(path)
+
+
+def is_prefix_index(path: str) -> bool:
+    """Whether a path or URL names a prefix B-tree of captures: its side file exists, or a URL ends in .tree."""
+    return path.endswith(_TREE) if is_remote(path) else exists(f"{path}{ARCHIVES}")
+
+
+def is_one_cluster(text: str) -> bool:
+    """Whether `text` is the path or URL of one cluster or CDX file: no name of a crawl, not several, not -."""
+    return names_in(text) == [text] and not (is_named_crawl(text) or text == STDIN or is_prefix_index(text))
+
+
+def names_in(text: str) -> list[str]:
+    """The names of what is searched: `text` itself if it exists, else its parts between commas."""
+    is_one = not is_remote(text) and exists(text)
+    return [text] if is_one else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def is_named_crawl(name: str) -> bool:
+    """Whether it is the name of a crawl, and no path of that name exists."""
+    return is_crawl(name) and not exists(name)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ for lines in find_captures("index.tree", ["*.example.com"]):    # lists of CDXJ 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 
 from cdxmill.errors import AbsentError, CorruptError, InputError, UsageError
@@ -25,17 +25,14 @@ from cdxmill.formats.pointer_layout import (
     name_check,
 )
 from cdxmill.formats.prefix_btree import Item
+from cdxmill.search.open import ARCHIVES
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
-from cdxmill.stages.window import CHUNK, Window
-from cdxmill.storage.cache import open_known
+from cdxmill.stages.window import CHUNK, ReadAt, Window
 from cdxmill.storage.choose import exists, is_remote, local_path, open_ranges
 from cdxmill.storage.mapped import open_mapped
 
-ARCHIVES = ".archives.gz"
-"""Ending of the side file: the names of the archives, one per line, gzipped."""
-_TREE = ".tree"
 MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
 KEYS = ("surt", "reversed", "plain")
 """Kinds of keys: `com,example)/a`, `com.example/a:http`, and any other."""
@@ -122,7 +119,7 @@ class PrefixIndex:
         """The names in the side file. Raises InputError if it is missing or corrupt."""
         data = bytearray()
         try:
-            with open_known(self._side) if self._is_remote else open_ranges(self._side) as read_at:
+            with _open_remote(self._side) if self._is_remote else open_ranges(self._side) as read_at:
                 for piece in read_content(Window(read_at, CHUNK)):
                     data += piece
                     if len(data) > _MOST_NAMES:
@@ -157,8 +154,14 @@ class PrefixIndex:
 def _open(path: str, files: ExitStack) -> tuple[Callable[[int, int], bytes], int | None]:
     """`read_at` of the file, and its size if it is local."""
     if is_remote(path):
-        return files.enter_context(open_known(path)), None
+        return files.enter_context(_open_remote(path)), None
     return files.enter_context(open_mapped(local_path(path)))
+
+
+def _open_remote(path: str) -> AbstractContextManager[ReadAt]:
+    from cdxmill.storage.cache import open_known  # slow to import, and most files are local
+
+    return open_known(path)
 
 
 @contextmanager
@@ -259,8 +262,3 @@ def find_captures(
     with open_prefix_index(path, layout) as index:
         for query in queries:
             yield from index.captures(key_ranges(query, index.layout, match_type))
-
-
-def is_prefix_index(path: str) -> bool:
-    """Whether a path or URL names a prefix B-tree of captures: its side file exists, or a URL ends in .tree."""
-    return path.endswith(_TREE) if is_remote(path) else exists(f"{path}{ARCHIVES}")

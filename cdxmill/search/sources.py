@@ -9,17 +9,22 @@ from contextlib import ExitStack, contextmanager
 from heapq import merge
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_folder
-from cdxmill.cluster.crawls import archives_of_crawls, crawls_like, index_of_crawl, is_crawl
+from cdxmill.cluster.crawls import archives_of_crawls, crawls_like, index_of_crawl
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.search.many import Answer, answer_many
-from cdxmill.search.open import is_cdx_file, open_searched
-from cdxmill.search.prefix_index import PrefixIndex, is_prefix_index, key_ranges, open_prefix_index
+from cdxmill.search.open import (
+    STDIN,
+    is_cdx_file,
+    is_named_crawl,
+    is_prefix_index,
+    names_in,
+    open_searched,
+)
 from cdxmill.search.query import OpenCluster, PreparedQuery
-from cdxmill.search.tree_query import check_stored
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.lines.read_content import read_content
@@ -28,7 +33,9 @@ from cdxmill.storage.choose import exists, is_remote, open_ranges, status
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.local import spooled
 
-STDIN = "-"
+if TYPE_CHECKING:
+    from cdxmill.search.prefix_index import PrefixIndex
+
 EVERYTHING = "*"
 """The query for all lines of a file or of standard input."""
 _BATCH = 1000
@@ -69,25 +76,11 @@ class Source(NamedTuple):
         return not self.crawl and is_prefix_index(self.name)
 
 
-def is_one_cluster(text: str) -> bool:
-    """Whether `text` is the path or URL of one cluster or CDX file: no name of a crawl, not several, not -."""
-    return _names(text) == [text] and not (_is_crawl(text) or text == STDIN or is_prefix_index(text))
-
-
-def _names(text: str) -> list[str]:
-    is_one = not is_remote(text) and exists(text)
-    return [text] if is_one else [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _is_crawl(name: str) -> bool:
-    return is_crawl(name) and not exists(name)
-
-
 def find_sources(text: str, archives: str | None) -> list[Source]:
     """The sources that `text` names, separated by commas. Raises UsageError, InputError."""
     found: dict[Source, None] = {}
-    for name in _names(text):
-        if _is_crawl(name):
+    for name in names_in(text):
+        if is_named_crawl(name):
             places = ArchivePlaces(archives or archives_of_crawls())
             found.update(dict.fromkeys(Source(one, places, one) for one in crawls_like(name)))
         else:
@@ -127,6 +120,8 @@ def open_source(source: Source) -> Iterator[Searched]:
             file.flush()
             yield _LineFile("stdin", lambda offset, size: os.pread(file.fileno(), size, offset))
         elif source.is_tree:
+            from cdxmill.search.prefix_index import open_prefix_index  # most sources are clusters
+
             yield _Tree(files.enter_context(open_prefix_index(source.name)))
         else:
             yield _Cluster(source, files.enter_context(open_searched(source.cluster)))
@@ -193,6 +188,9 @@ class _Tree:
 
     def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
         """The answers of the tree."""
+        from cdxmill.search.prefix_index import key_ranges
+        from cdxmill.search.tree_query import check_stored
+
         check_stored(prepared.query.filters, prepared.query.fields or ())
         for url in urls:
             if url == EVERYTHING:

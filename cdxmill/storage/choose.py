@@ -15,14 +15,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.zip_directory import Member
 from cdxmill.storage import local, wacz
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.places import Reach
+
+if TYPE_CHECKING:
+    from cdxmill.formats.zip_directory import Member
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
 HTTP = ("http", "https")

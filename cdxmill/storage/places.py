@@ -6,7 +6,6 @@ addresses that only this machine or its network can reach.
 
 from __future__ import annotations
 
-import socket
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
@@ -96,6 +95,8 @@ def literal_address(url: str) -> str | None:
 
 def resolves_inside(host: str) -> bool:
     """Whether all addresses of a host name are internal. False if it has none."""
+    import socket  # slow to import, and most paths are local
+
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):

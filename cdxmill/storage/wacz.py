@@ -11,13 +11,15 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import quote, unquote
 
 from cdxmill.errors import AbsentError, InputError
-from cdxmill.formats.zip_directory import Member, ZipError, check_name, data_offset, read_directory
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.places import led_as
+
+if TYPE_CHECKING:
+    from cdxmill.formats.zip_directory import Member
 
 ARCHIVE = "archive/"
 """The folder in a WACZ that has its archives. File names in its own index are relative to it."""
@@ -119,6 +121,8 @@ def files_in(storage: Reads, path: str) -> dict[str, Member]:
 @lru_cache(_KEPT)
 def _files_in(storage: Reads, path: str, entry: Entry) -> dict[str, Member]:
     """As `files_in`. A file that changes has another entry."""
+    from cdxmill.formats.zip_directory import ZipError, check_name, read_directory  # slow to import
+
     with storage.open_ranges(path) as read_at:
         try:
             files = read_directory(read_at, entry.size or _size_of(read_at))
@@ -147,6 +151,8 @@ class WaczFiles:
     @contextmanager
     def open_ranges(self, path: str, /) -> Iterator[Callable[[int, int], bytes]]:
         """Open a file: `read_at(offset, size)` returns fewer bytes only at its end. Raises InputError."""
+        from cdxmill.formats.zip_directory import ZipError, data_offset
+
         member = self._member(path)
         with self._storage.open_ranges(self._place.wacz) as read_at:
             try:

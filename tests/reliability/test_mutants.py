@@ -12,7 +12,7 @@ from bench.mutants.judge import Truth, truth_of
 
 SEED = 2024
 MOST_BYTES = 20_000
-MUTANTS = 12_000
+MUTANTS = 40_000
 
 
 @pytest.fixture(scope="module")

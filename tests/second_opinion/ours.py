@@ -76,7 +76,9 @@ def index_all(archives: list[Archive], folder: Path) -> Run:
         place.mkdir(parents=True)
         (place / archive.path.name).symlink_to(archive.path)
     inputs = sorted(f"{path.parent.name}/{path.name}" for path in (folder / "in").glob("*/*"))
-    command = [sys.executable, "-m", "cdxmill", "index", "-q", "-p", "2", "-o", str(folder / "out"), *inputs]
+    (folder / "inputs.txt").write_text("\n".join(inputs))
+    options = ["-q", "-p", "2", "--manifest", str(folder / "inputs.txt"), "-o", str(folder / "out")]
+    command = [sys.executable, "-m", "cdxmill", "index", *options]
     run = subprocess.run(command, cwd=folder / "in", capture_output=True, text=True, check=False)
     if run.returncode not in (0, 1):
         raise RuntimeError(f"cdxmill index ended with {run.returncode}:\n{run.stderr[-4000:]}")
