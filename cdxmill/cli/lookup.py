@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 from cdxmill.cli.arguments import ShardRule
 from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_error, standard_output
-from cdxmill.cli.query_arguments import QueryArguments
+from cdxmill.cli.query_arguments import QueryArguments, field_names
 from cdxmill.errors import CorruptError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class LookupArguments(QueryArguments):
             closest=self.closest,
             limit=self.limit,
             page=None if self.page is None else Page(self.page, self.page_size),
-            fields=tuple(name.strip() for name in self.fields.split(",")) if self.fields else None,
+            fields=field_names(self.fields),
             output=self.output,
             shard_rule=self.shard_index_loc,
         )

@@ -11,6 +11,7 @@ import click
 from cdxmill.cli.arguments import Quiet, Replace
 from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_error, print_summary, standard_output
+from cdxmill.cli.query_arguments import field_names
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class PrefixSearchArguments:
             filters=tuple(self.filters or ()),
             limit=self.limit,
             resume=self.resume,
-            fields=tuple(name.strip() for name in self.fields.split(",")) if self.fields else None,
+            fields=field_names(self.fields),
             output=self.output,
             layout=self.layout,
             keys=self.keys,

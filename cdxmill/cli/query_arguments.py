@@ -52,3 +52,8 @@ class QueryArguments:
     limit: Annotated[
         int | None, Option("--limit", min=1, metavar="N", help="At most N captures of each query.")
     ] = None
+
+
+def field_names(text: str | None) -> tuple[str, ...] | None:
+    """The names of --fl, which are separated by commas; None if the option was not given."""
+    return tuple(name.strip() for name in text.split(",")) if text else None

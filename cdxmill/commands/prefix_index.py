@@ -16,8 +16,9 @@ from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.formats.pointer_layout import Layout
 from cdxmill.formats.prefix_btree import BLOCK_SIZE
 from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.inputs.pipes import STDIN
 from cdxmill.inputs.tree_items import Archives, CaptureItems, Items, LineError, pointer_items
-from cdxmill.inputs.tree_sources import STDIN, TreeSource, in_order, not_sorted, open_source
+from cdxmill.inputs.tree_sources import TreeSource, in_order, not_sorted, open_source
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes

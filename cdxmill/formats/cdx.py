@@ -13,6 +13,9 @@ import re
 
 from cdxmill.capture import Capture
 
+CDX_NAME = re.compile(r"\.cdxj?(\.gz)?$", re.I)
+"""How the names of CDX and CDXJ files end."""
+
 CDX11_HEADER = b" CDX N b a m s k r M S V g"
 CDX9_HEADER = b" CDX N b a m s k r V g"
 

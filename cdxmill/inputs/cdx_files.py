@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from cdxmill.errors import InputError
+from cdxmill.formats.cdx import CDX_NAME
 from cdxmill.formats.gzip_member import MAGIC
 from cdxmill.inputs.named import Search, Wanted
 from cdxmill.inputs.pipes import Pipes
@@ -26,7 +26,7 @@ _LOCAL_CHUNK = 1 << 18
 
 _CDX = Wanted(
     "CDX files",
-    re.compile(r"\.cdxj?(\.gz)?$", re.I),
+    CDX_NAME,
     "in directories, cdxmill searches for .cdx, .cdxj, .cdx.gz and .cdxj.gz files; for the shards of a cluster write"
     " DIR/cdx-*.gz",
 )

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from cdxmill.errors import InputError
 from cdxmill.inputs.cdx_files import REBUILD, chunk_of
+from cdxmill.inputs.pipes import STDIN
 from cdxmill.inputs.tree_items import LineError, whole_lines
 from cdxmill.running.counted_reads import counted
 from cdxmill.stages.inflate import MemberError
@@ -19,7 +20,6 @@ from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.window import Window
 from cdxmill.storage.unchanged import open_unchanged
 
-STDIN = "-"
 _SORT = "sort it with LC_ALL=C sort, or build a cluster of it with cdxmill zipnum and use that"
 _SHOWN = 80
 _T = TypeVar("_T")

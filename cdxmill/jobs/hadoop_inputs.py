@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from cdxmill.errors import UsageError
+from cdxmill.formats.cdx import CDX_NAME
 from cdxmill.inputs.cdx_files import REBUILD
 from cdxmill.jobs.found_inputs import cdx_files_of
 from cdxmill.jobs.hadoop_folder import folder_of
@@ -14,7 +14,6 @@ from cdxmill.jobs.hadoop_urls import is_url
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.storage.walk import is_glob
 
-_CDX = re.compile(r"\.cdxj?(\.gz)?$", re.I)
 _HIDDEN = (".", "_")
 _UNFINISHED = "_temporary"
 
@@ -45,9 +44,9 @@ def _local_files(path: str) -> list[str]:
 
 def _check_url(url: str, runner: RunnerLike) -> None:
     """Check the files of a directory or pattern. A single file is checked by Hadoop itself."""
-    if _CDX.search(url) and not is_glob(url):
+    if CDX_NAME.search(url) and not is_glob(url):
         return
-    files = [file for file in folder_of(url, runner).files() if _CDX.search(file)]
+    files = [file for file in folder_of(url, runner).files() if CDX_NAME.search(file)]
     if not files:
         raise UsageError(f"{url}: no CDX file found")
     start = url.rstrip("/").count("/")

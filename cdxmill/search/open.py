@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +10,7 @@ from cdxmill.cluster.find import is_index_file
 from cdxmill.cluster.locations import Rule
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import UsageError
+from cdxmill.formats.cdx import CDX_NAME
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.search.query import OpenCluster
 from cdxmill.storage.choose import PathOrUrl, exists, is_remote, status
@@ -19,7 +19,6 @@ STDIN = "-"
 ARCHIVES = ".archives.gz"
 """Ending of the side file of a prefix B-tree: the names of the archives, one per line, gzipped."""
 _TREE = ".tree"
-_CDX = re.compile(r"\.cdxj?(\.gz)?$", re.I)
 
 
 def is_cdx_file(path: str) -> bool:
@@ -28,10 +27,10 @@ def is_cdx_file(path: str) -> bool:
     Raises InputError if the storage gives no answer.
     """
     if is_remote(path):
-        return _CDX.search(path) is not None
+        return CDX_NAME.search(path) is not None
     found = status(path)
     if found is None:
-        return _CDX.search(path) is not None
+        return CDX_NAME.search(path) is not None
     return not found.is_folder and not is_index_file(path)
 
 
