@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
 from cdxmill.cli.arguments import CdxFiles, Replace, RunArguments
@@ -28,7 +28,7 @@ class ReindexArguments(RunArguments):
             help="Table of offsets that cdxmill recompress --offsets wrote: path, directory, glob or URL. Give"
             " it several times if there are several.",
         ),
-    ] = field(default_factory=list)
+    ]
     replace: Replace = False
 
 
@@ -58,8 +58,6 @@ def reindex(arguments: ReindexArguments) -> int:
     from cdxmill.inputs.output_names import below, output_names
     from cdxmill.running.failures import Failures
 
-    if not arguments.offsets:
-        raise UsageError("no table of offsets; give --offsets")
     if "-" in arguments.inputs:
         raise UsageError("an index from a pipe has no name for its output; give a file")
     failures = Failures()

@@ -17,10 +17,10 @@ from cdxmill.commands.recompress_one import (
     recompress_one,
 )
 from cdxmill.errors import UsageError
-from cdxmill.inputs.existing_outputs import Rule, plan_outputs
+from cdxmill.inputs.existing_outputs import Rule, check_inputs_stay, plan_outputs
 from cdxmill.inputs.named import Input, named_input
 from cdxmill.inputs.offset_tables import is_table_of, table_beside
-from cdxmill.inputs.output_names import identity, output_name
+from cdxmill.inputs.output_names import output_name
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
@@ -89,18 +89,6 @@ def recompress(
     path = Path(base)
     with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
         return _run(names, base, Path(scratch), options, failures)
-
-
-def check_inputs_stay(names: Mapping[Input, str], base: str) -> None:
-    """Raise UsageError if an output of the names below `base` would replace a file that is read."""
-    read = {_real(archive.path) for archive in names}
-    for output in (join(base, name) for name in names.values()):
-        if _real(output) in read:
-            raise UsageError(f"{output}: is an input; choose another output directory")
-
-
-def _real(path: str) -> str:
-    return identity(path) if is_remote(path) else str(Path(local_path(path)).resolve())
 
 
 def _run(

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.commands.index import forgetting
-from cdxmill.commands.recompress import check_inputs_stay
 from cdxmill.commands.reindex_one import ReindexResult, ReindexTask, reindex_one
-from cdxmill.inputs.existing_outputs import Rule, plan_outputs
+from cdxmill.inputs.existing_outputs import Rule, check_inputs_stay, plan_outputs
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
 from cdxmill.inputs.output_settings import TableSettings

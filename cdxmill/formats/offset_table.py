@@ -52,8 +52,11 @@ class OffsetTable:
         self._names = self._names or (names[0], new_names[0])
         if ({*names}, {*new_names}) != ({self._names[0]}, {self._names[1]}):
             raise ValueError("is a table of offsets of several archives")
-        for numbers, column in zip(self._numbers, (offsets, lengths, *new), strict=True):
-            numbers.extend(map(int, column))
+        try:
+            for numbers, column in zip(self._numbers, (offsets, lengths, *new), strict=True):
+                numbers.extend(map(int, column))
+        except (ValueError, OverflowError):
+            raise ValueError("is a corrupt table of offsets: a field is not a number") from None
 
     def find(self, offset: int, length: int | None) -> tuple[int, int] | None:
         """The new offset and length of the record at `offset`; None if there is none, or if it has another length.

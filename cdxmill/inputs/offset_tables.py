@@ -82,7 +82,7 @@ def read_table(path: str) -> OffsetTable:
     """The table at a path or URL. Raises InputError if it cannot be read, or is corrupt or truncated."""
     try:
         return OffsetTable(_read(path, chunk_of(path)))
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise InputError(path, str(error), _AGAIN) from None
 
 
