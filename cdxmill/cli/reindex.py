@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import CdxFiles, Replace, RunArguments
-from cdxmill.cli.command import Option, command
+from cdxmill.cli.arguments import Replace, RunArguments
+from cdxmill.cli.command import Argument, Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import UsageError
 
@@ -15,7 +15,7 @@ from cdxmill.errors import UsageError
 class ReindexArguments(RunArguments):
     """The command line of `reindex`."""
 
-    inputs: CdxFiles
+    inputs: Annotated[list[str], Argument(metavar="CDX...", help="CDX files, directories, globs or URLs.")]
     output: Annotated[
         str,
         Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the new index files."),
