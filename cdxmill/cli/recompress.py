@@ -137,6 +137,7 @@ def recompress(arguments: RecompressArguments) -> int:
     Examples:
         cdxmill recompress -o zst warcs/
         cdxmill recompress --to gz -o gz zst/
+        cdxmill recompress -o moved --offsets warcs/
     """
     from cdxmill.commands.recompress import recompress
     from cdxmill.inputs.output_names import output_names, recompressed_name

@@ -48,8 +48,7 @@ def reindex(arguments: ReindexArguments) -> int:
     you say --replace.
 
     Examples:
-        cdxmill recompress -o zst --offsets warcs/
-        cdxmill reindex -o cdx-zst --offsets zst cdx/
+        cdxmill reindex -o cdx-moved --offsets moved cdx/
     """
     from cdxmill.commands.reindex import ReindexOptions, reindex
     from cdxmill.inputs.cdx_files import find_cdx_inputs
