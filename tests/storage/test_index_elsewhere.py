@@ -12,6 +12,8 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.commands.get import GetOptions, Wanted, get_record
+from cdxmill.formats.record_location import record_location
 from cdxmill.inputs.failure_list import failures_beside
 from cdxmill.storage.choose import join, list_folder, read_bytes, remove, write_atomic
 from cdxmill.storage.walk import files_below
@@ -134,6 +136,23 @@ def test_a_dictionary_is_trained_and_used_elsewhere(archives: Path, elsewhere: s
     )
     for path in (tmp_path / "zst").glob("*.zst"):
         assert read_bytes(join(elsewhere, "zst", path.name)) == path.read_bytes()
+    _check_random_access(join(elsewhere, "zst"), tmp_path / "zst", tmp_path)
+
+
+def _check_random_access(there: str, here: Path, tmp_path: Path) -> None:
+    """Indexes and records of archives with a dictionary are the same there and here."""
+    for number, place in enumerate((there, str(here))):
+        assert main(["index", "-q", "-p", "1", "-o", str(tmp_path / f"{number}.cdxj"), place]) == 0
+    lines = (tmp_path / "0.cdxj").read_bytes().splitlines()
+    assert lines == (tmp_path / "1.cdxj").read_bytes().splitlines()
+    for line in lines[:: len(lines) // 5]:
+        place = record_location(line)
+        ours, theirs = (
+            b"".join(get_record(Wanted(join(base, place.filename), place.offset, place.length), GetOptions()))
+            for base in (there, str(here))
+        )
+        assert ours == theirs
+        assert ours.startswith(b"WARC/1.0\r\n")
 
 
 def test_a_damaged_archive_has_its_failures_beside_its_output_until_it_is_whole(
