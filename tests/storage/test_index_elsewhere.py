@@ -146,9 +146,9 @@ def _check_random_access(there: str, here: Path, tmp_path: Path) -> None:
     lines = (tmp_path / "0.cdxj").read_bytes().splitlines()
     assert lines == (tmp_path / "1.cdxj").read_bytes().splitlines()
     for line in lines[:: len(lines) // 5]:
-        place = record_location(line)
+        found = record_location(line)
         ours, theirs = (
-            b"".join(get_record(Wanted(join(base, place.filename), place.offset, place.length), GetOptions()))
+            b"".join(get_record(Wanted(join(base, found.filename), found.offset, found.length), GetOptions()))
             for base in (there, str(here))
         )
         assert ours == theirs
