@@ -31,7 +31,7 @@ from cdxmill.commands.copy_plan import (
     units_of,
     write_plan,
 )
-from cdxmill.commands.copy_unit import PLAN, CopyForm, Part, UnitCopier, UnitResult, unit_file
+from cdxmill.commands.copy_unit import PLAN, CopyForm, Part, UnitCopier, UnitResult, unit_file, unit_name
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.tsv_row import format_row
 from cdxmill.running.failures import Failure, Failures
@@ -47,6 +47,8 @@ from cdxmill.storage.choose import check_writable, exists, is_remote, join, loca
 
 WORK = ".work"
 ORIGINALS = "originals.rows"
+_RUNS = ".runs"
+"""The ending of the file with the runs of a plan."""
 _SECOND = 500_000
 """The number of the first unit with originals. No plan has as many units."""
 FAILURES = "copy-failures.tsv"
@@ -166,8 +168,8 @@ def _write_rows(
             else:
                 yield row, one
 
-    with work.scratch.create(plan) as file:
-        size = write_plan(missing(), file)
+    with work.scratch.create(plan) as file, work.scratch.create(plan + _RUNS) as runs:
+        size = write_plan(missing(), file, runs)
     return {"size": size, "present": present}
 
 
@@ -221,8 +223,9 @@ class _Run:
     def _copy_units(
         self, phase: _Phase, work: WorkFolder, folder: Path, finished: Finished, output: CopyOutput
     ) -> None:
-        with (folder / phase.plan).open("rb") as file:
-            units = [unit._replace(number=phase.first + unit.number) for unit in units_of(file, phase.size)]
+        end = (folder / phase.plan).stat().st_size
+        with (folder / (phase.plan + _RUNS)).open("rb") as file:
+            units = list(units_of(file, end, phase.size, phase.first))
         for result, number in self._in_order(work, folder, units, phase, finished):
             if self._options.originals and phase.plan == PLAN:
                 self._revisits += result.revisits
@@ -240,9 +243,9 @@ class _Run:
             ready.add(number)
             while following in ready:
                 ready.remove(following)
-                found = work.load(_name(following))
+                found = work.load(unit_name(following))
                 if found is None:
-                    raise StoppedError(f"{folder / _name(following)}.json: cannot be read; run it again")
+                    raise StoppedError(f"{folder / unit_name(following)}.json: cannot be read; run it again")
                 yield UnitResult.from_json(found), following
                 following += 1
 
@@ -252,20 +255,18 @@ class _Run:
         """Copy the units that no earlier run has copied. The numbers of all units, in the order in which they end."""
         left = []
         for unit in units:
-            if _is_valid(work.load(_name(unit.number)), folder, unit.number, finished):
+            if _is_valid(work.load(unit_name(unit.number)), folder, unit.number, finished):
                 yield unit.number
             else:
                 left.append(unit)
         places = [source.places for source in self._asked.sources]
         limit = RateLimit(self._options.rate)
         form = _form(self._options, phase.plan)
-        copier = UnitCopier(places, work.scratch, finished, limit.wait, form)
+        copier = UnitCopier(places, work.scratch, finished, limit.wait, work.save, form)
         total = phase.size.bytes if len(left) == len(units) else 0
         with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:
             self._failures.show_on(progress)
-            for index, found in run_tasks(copier, left, self._options.processes, progress.tick):
-                result = UnitResult.from_json(found)
-                work.save(_name(left[index].number), found)
+            for index, result in run_tasks(copier, left, self._options.processes, progress.tick):
                 self._requests += result.requests
                 self._fetched += result.fetched
                 progress.done += result.captures
@@ -274,12 +275,8 @@ class _Run:
                 yield left[index].number
 
 
-def _name(number: int) -> str:
-    return f"unit-{number:06d}"
-
-
 def _are_in(part: Part, finished: Finished) -> bool:
-    return all((filename, offset, time) in finished for filename, offset, _, time, *_ in part.rows)
+    return bool(finished.captures) and all(one in finished for one in part.identities())
 
 
 def _is_valid(found: Any, folder: Path, number: int, finished: Finished) -> bool:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
+from itertools import repeat
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from cdxmill.commands.copy_plan import Identity
 from cdxmill.commands.copy_unit import ARC, Part
@@ -104,23 +105,36 @@ class CopyOutput:
 
         Returns their number. Raises StoppedError.
         """
-        added = 0
+        have = self._finished.captures and set(self._finished.captures.intersection(part.identities()))
+        identities = part.identities() if have else repeat(None)
+        added = start = first = 0
         with stopping(data), data.open("rb") as source:
-            for row, line in zip(part.rows, part.lines, strict=True):
-                filename, offset, _, timestamp, _, start, size = row
-                if (filename, offset, timestamp) in self._finished:
-                    continue
-                source.seek(start)
-                self._file_for(kind, size).append(row, line, _pieces(source, size))
-                added += 1
+            for identity, row, line, size in zip(identities, part.rows, part.lines, part.sizes, strict=False):
+                file = self._open.get(kind)
+                if identity in have or file is None or not file.has_room(size, self._most):
+                    self._copy(kind, source, first, start)
+                    first = start
+                if identity in have:
+                    first += size
+                else:
+                    self._file_for(kind, size).append(row, line, size)
+                    added += 1
+                start += size
+            self._copy(kind, source, first, start)
         if kind in self._open:
             self._open[kind].units.append(data)
         return added
 
+    def _copy(self, kind: str, source: IO[bytes], start: int, end: int) -> None:
+        """Copy the records from `start` to `end` that were appended to the open file."""
+        if end > start:
+            source.seek(start)
+            self._open[kind].write(_pieces(source, end - start))
+
     def _file_for(self, kind: str, size: int) -> _OpenFile:
         """The file to which a record of `size` bytes is written."""
         file = self._open.get(kind)
-        if file is not None and file.rows and file.size + size > self._most:
+        if file is not None and not file.has_room(size, self._most):
             self._finish(kind)
             file = None
         if file is None:
@@ -158,8 +172,8 @@ class _OpenFile:
     def __init__(self, target: str, name: str, head: FileHead) -> None:
         self._target, self._name = target, name
         self._lines: list[bytes] = []
-        self._filename = quote(name.encode())
-        self.rows: list[list[str]] = []
+        self._rows: list[bytes] = []
+        self._filename = b', "filename": ' + quote(name.encode())
         self.units: list[Path] = []
         """The scratch files whose last record is here. Until the end, a killed run can continue with them."""
         self._stack = ExitStack()
@@ -170,27 +184,32 @@ class _OpenFile:
             first = filedesc(name, timestamp)
         else:
             first = warcinfo(name, timestamp, head.about)
-        self._write(packed([first]))
+        start = b"".join(packed([first]))
+        self.write([start])
+        self.size += len(start)
 
-    def _write(self, pieces: Iterable[bytes]) -> None:
-        for piece in pieces:
-            with stopping(Path(self._name)):
-                self._file.write(piece)
-            self.size += len(piece)
+    def has_room(self, size: int, most: int) -> bool:
+        """Whether a record of `size` bytes can be appended."""
+        return not self._rows or self.size + size <= most
 
-    def append(self, row: list[Any], line: str, member: Iterable[bytes]) -> None:
-        """Append a record, its row and its line."""
-        *place, _, size = row
-        self.rows.append(["-" if value is None else str(value) for value in (*place, self.size, size)])
+    def append(self, row: str, line: str, size: int) -> None:
+        """Append a record, whose bytes are written later."""
+        self._rows.append(f"{row}\t{self.size}\t{size}\n".encode("utf-8", "surrogateescape"))
         if line:
-            self._lines.append(_completed(line.encode("latin-1"), self.size, self._filename))
-        self._write(member)
+            place = b'", "offset": "%d"%b' % (self.size, self._filename)
+            self._lines.append(line.encode("latin-1").replace(_PLACE, place, 1))
+        self.size += size
+
+    def write(self, pieces: Iterable[bytes]) -> None:
+        """Write bytes of records."""
+        with stopping(Path(self._name)):
+            self._file.writelines(pieces)
 
     def finish(self) -> None:
         """Write the files beside it, then give it its name."""
         stem = _list_of(self._name).removesuffix(".tsv")
         with write_atomic(join(self._target, f"{stem}.tsv")) as file:
-            file.writelines(map(format_row, [ROW, *self.rows]))
+            file.writelines([format_row(ROW), *self._rows])
         self._lines.sort()
         with write_atomic(join(self._target, f"{stem}.cdxj")) as file:
             file.write(text_of(distinct(self._lines)))
@@ -208,13 +227,8 @@ class _Aborted(Exception):
     pass
 
 
-_PLACE = re.compile(rb'", "offset": "\d+", "filename": ""')
-
-
-def _completed(line: bytes, offset: int, filename: bytes) -> bytes:
-    """A line of a unit with its offset in the file, and the name of this file as a JSON string."""
-    place = b'", "offset": "%d", "filename": %b' % (offset, filename)
-    return _PLACE.sub(lambda found: place, line, count=1)
+_PLACE = b'", "offset": "0", "filename": ""'
+"""Where a unit's lines lack the offset and the name of the file. In JSON, it cannot be part of a value."""
 
 
 def _pieces(source: IO[bytes], size: int) -> Iterator[bytes]:

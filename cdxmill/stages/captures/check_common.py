@@ -1,0 +1,66 @@
+"""A gzip member, compared with its index line the quick way: what `check_digest` and `match_record` do, for the common kind.
+
+    member -> content, proven by libdeflate -> line by the compiled reader -> compared up to the digest -> SHA-1
+
+Whatever is unusual or differs is left to those two, which say what differs.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cdxmill.capture import CommonLine
+from cdxmill.formats.gzip_member import inflate_member
+from cdxmill.formats.surt import origin_keys
+from cdxmill.stages import native
+from cdxmill.stages.records.payload_digest import base32, sha1
+from cdxmill.stages.records.read_gzip import QUICK_CONTENT
+
+_END = b'", "length": "'
+"""What follows the digest in a line of the compiled reader."""
+_SHA1 = re.compile(rb'"digest": "([A-Z2-7]{32})\Z')
+_REVISIT = b'", "mime": "warc/revisit"'
+_DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
+_HEAD_END = b"\n\r\n"
+"""The end of a WARC header and of an HTTP head, where the compiled reader has read them."""
+_CLOSING = 4
+"""Bytes after the block of a WARC record."""
+
+
+class CommonChecks:
+    """Checks members, one after the other."""
+
+    def __init__(self) -> None:
+        self._is_own = False
+        self._archive = origin_keys(False), b"", self._own_digest
+
+    def _own_digest(self, content: bytearray | bytes, start: int, end: int) -> bytes:
+        self._is_own = True
+        return base32(sha1(memoryview(content)[start:end]))
+
+    def line_of(self, member: bytes, line: bytes) -> CommonLine | None:
+        """The line of a response at the start of a file without a name, if it agrees with its index line.
+
+        That is: the member is exactly one record, key, timestamp, URL, MIME type, status and digest are those of
+        `line`, and the payload has this digest, in SHA-1. None if this is not so or not certain.
+        """
+        content = None if native.read is None else inflate_member(member, QUICK_CONTENT)
+        if native.read is None or content is None:
+            return None
+        self._is_own = False
+        made = native.read(self._archive, content, 0, len(member))
+        if not isinstance(made, CommonLine):
+            return None
+        same = made.start[: made.start.find(_END)]
+        found = _SHA1.search(same)
+        if found is None or not line.startswith(same + b'"') or _REVISIT in same:
+            return None
+        return made if self._is_own or _payload_has(found[1], content) else None
+
+
+def _payload_has(digest: bytes, content: bytearray) -> bool:
+    """Whether `digest` is that of the payload of a common record."""
+    block = content.find(_HEAD_END) + len(_HEAD_END)
+    payload = content.find(_HEAD_END, block) + len(_HEAD_END)
+    hashed = sha1(memoryview(content)[payload:-_CLOSING]).digest()
+    return int(digest.translate(_DIGITS), 32) == int.from_bytes(hashed, "big")  # faster than base32 of it
