@@ -10,6 +10,7 @@ of all archives tell which captures the copy has.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
@@ -128,8 +129,7 @@ class CopyOutput:
     def _copy(self, kind: str, source: IO[bytes], start: int, end: int) -> None:
         """Copy the records from `start` to `end` that were appended to the open file."""
         if end > start:
-            source.seek(start)
-            self._open[kind].write(_pieces(source, end - start))
+            self._open[kind].copy(source, start, end)
 
     def _file_for(self, kind: str, size: int) -> _OpenFile:
         """The file to which a record of `size` bytes is written."""
@@ -185,7 +185,7 @@ class _OpenFile:
         else:
             first = warcinfo(name, timestamp, head.about)
         start = b"".join(packed([first]))
-        self.write([start])
+        self._write([start])
         self.size += len(start)
 
     def has_room(self, size: int, most: int) -> bool:
@@ -200,10 +200,20 @@ class _OpenFile:
             self._lines.append(line.encode("latin-1").replace(_PLACE, place, 1))
         self.size += size
 
-    def write(self, pieces: Iterable[bytes]) -> None:
-        """Write bytes of records."""
+    def _write(self, pieces: Iterable[bytes]) -> None:
         with stopping(Path(self._name)):
             self._file.writelines(pieces)
+
+    def copy(self, source: IO[bytes], start: int, end: int) -> None:
+        """Write the bytes of records that were appended."""
+        with suppress(OSError, AttributeError):  # another file system, no Linux, or no local file
+            self._file.flush()
+            while start < end and (
+                done := os.copy_file_range(source.fileno(), self._file.fileno(), end - start, start)
+            ):
+                start += done
+        source.seek(start)
+        self._write(_pieces(source, end - start))
 
     def finish(self) -> None:
         """Write the files beside it, then give it its name."""

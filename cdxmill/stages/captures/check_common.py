@@ -18,7 +18,7 @@ from cdxmill.stages.records.read_gzip import QUICK_CONTENT
 
 _END = b'", "length": "'
 """What follows the digest in a line of the compiled reader."""
-_SHA1 = re.compile(rb'"digest": "([A-Z2-7]{32})\Z')
+_SHA1 = re.compile(rb'"digest": "([A-Z2-7]{32})"')
 _REVISIT = b'", "mime": "warc/revisit"'
 _DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 _HEAD_END = b"\n\r\n"
@@ -31,12 +31,15 @@ class CommonChecks:
     """Checks members, one after the other."""
 
     def __init__(self) -> None:
-        self._is_own = False
+        self._wanted = b""
+        self._is_checked = False
         self._archive = origin_keys(False), b"", self._own_digest
 
     def _own_digest(self, content: bytearray | bytes, start: int, end: int) -> bytes:
-        self._is_own = True
-        return base32(sha1(memoryview(content)[start:end]))
+        """The digest of a payload whose record has none: the wanted one if it has that."""
+        hashed = sha1(memoryview(content)[start:end])
+        self._is_checked = _is_same(self._wanted, hashed.digest())
+        return self._wanted if self._is_checked else base32(hashed)
 
     def line_of(self, member: bytes, line: bytes) -> CommonLine | None:
         """The line of a response at the start of a file without a name, if it agrees with its index line.
@@ -44,23 +47,27 @@ class CommonChecks:
         That is: the member is exactly one record, key, timestamp, URL, MIME type, status and digest are those of
         `line`, and the payload has this digest, in SHA-1. None if this is not so or not certain.
         """
-        content = None if native.read is None else inflate_member(member, QUICK_CONTENT)
-        if native.read is None or content is None:
+        wanted = _SHA1.search(line)
+        content = None if native.read is None or wanted is None else inflate_member(member, QUICK_CONTENT)
+        if native.read is None or wanted is None or content is None:
             return None
-        self._is_own = False
+        self._wanted, self._is_checked = wanted[1], False
         made = native.read(self._archive, content, 0, len(member))
         if not isinstance(made, CommonLine):
             return None
-        same = made.start[: made.start.find(_END)]
-        found = _SHA1.search(same)
-        if found is None or not line.startswith(same + b'"') or _REVISIT in same:
+        same = made.start[: made.start.find(_END) + 1]
+        if not line.startswith(same) or not same.endswith(wanted[0]) or _REVISIT in same:
             return None
-        return made if self._is_own or _payload_has(found[1], content) else None
+        return made if self._is_checked or _payload_has(wanted[1], content) else None
 
 
 def _payload_has(digest: bytes, content: bytearray) -> bool:
     """Whether `digest` is that of the payload of a common record."""
     block = content.find(_HEAD_END) + len(_HEAD_END)
     payload = content.find(_HEAD_END, block) + len(_HEAD_END)
-    hashed = sha1(memoryview(content)[payload:-_CLOSING]).digest()
-    return int(digest.translate(_DIGITS), 32) == int.from_bytes(hashed, "big")  # faster than base32 of it
+    return _is_same(digest, sha1(memoryview(content)[payload:-_CLOSING]).digest())
+
+
+def _is_same(digest: bytes, hashed: bytes) -> bool:
+    """Whether a digest in base32 is that of these 20 bytes. Faster than base32 of them."""
+    return int(digest.translate(_DIGITS), 32) == int.from_bytes(hashed, "big")
