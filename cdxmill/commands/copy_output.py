@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from itertools import repeat
 from pathlib import Path
@@ -29,8 +29,8 @@ from cdxmill.stages.records.as_member import packed
 from cdxmill.storage.choose import absolute, join, list_folder, read_bytes, write_atomic
 from cdxmill.storage.local import stopping
 
-ROW = ["filename", "offset", "length", "timestamp", "url", "copied_offset", "copied_length"]
-"""The first row of a list: the names of its columns."""
+ROW = ["filename", "offset", "length", "timestamp", "url", "related", "copied_offset", "copied_length"]
+"""The first row of a list: the names of its columns. `related` is yes if the run also copied related records, else no."""
 _FILE = re.compile(r"(.+)-(\d{5,})\.(?:warc|arc)\.gz")
 _PIECE = 1 << 20
 
@@ -42,19 +42,44 @@ class FileHead(NamedTuple):
     about: list[tuple[str, str]]
 
 
+class Place(NamedTuple):
+    """Where a copied record is: its archive in the copy, and its byte range."""
+
+    path: str
+    offset: int
+    length: int
+
+
 class Finished:
-    """The files that earlier runs have written to the folder `target`. Raises InputError if they cannot be read."""
+    """The files that earlier runs have written to the folder `target`. Raises InputError if they cannot be read.
+
+    `captures` are copied. Those of them in `unrelated` were copied without their related records.
+    """
 
     def __init__(self, target: str) -> None:
+        self._target = target
         self.names = set(list_folder(target))
         self.captures: set[Identity] = set()
-        for name in sorted(self.names):
-            beside = _list_of(name)
-            if beside in self.names:
-                self.captures.update(_identities(join(target, beside)))
+        self.unrelated: set[Identity] = set()
+        for identity, is_related, _ in self._rows():
+            self.captures.add(identity)
+            if not is_related:
+                self.unrelated.add(identity)
 
     def __contains__(self, identity: object) -> bool:
         return identity in self.captures
+
+    def places(self, wanted: Container[Identity]) -> Iterator[tuple[Identity, Place]]:
+        """The places of some of the captures."""
+        return ((identity, place) for identity, _, place in self._rows() if identity in wanted)
+
+    def _rows(self) -> Iterator[tuple[Identity, bool, Place]]:
+        for name in sorted(self.names):
+            beside = _list_of(name)
+            if beside in self.names:
+                path = join(self._target, name)
+                for identity, is_related, *place in _list(join(self._target, beside)):
+                    yield identity, is_related, Place(path, *place)
 
 
 def _list_of(name: str) -> str:
@@ -62,22 +87,26 @@ def _list_of(name: str) -> str:
     return name.removesuffix(".gz").rpartition(".")[0] + ".tsv" if _FILE.fullmatch(name) else ""
 
 
-def _identities(path: str) -> Iterator[Identity]:
+def _list(path: str) -> Iterator[tuple[Identity, bool, int, int]]:
     names, *rows = read_bytes(path).split(b"\n")[:-1] or [b""]
     if parse_row(names) != ROW:
         return  # of another tool
     for row in rows:
-        filename, offset, _, timestamp, *_ = parse_row(row)
-        yield filename, int(offset), timestamp
+        filename, offset, _, timestamp, _, related, at, size = parse_row(row)
+        yield (filename, int(offset), timestamp), related == "yes", int(at), int(size)
 
 
 class CopyOutput:
     """Writes the records of units to files of at most `most` bytes, unless a single record is larger.
 
-    Use it as a context manager: with an error, an unfinished file is deleted.
+    Use it as a context manager: with an error, an unfinished file is deleted. `check(0)` is called before a file gets
+    its name; it raises StoppedError if another run writes to the folder.
     """
 
-    def __init__(self, target: str, finished: Finished, most: int, head: FileHead) -> None:
+    def __init__(
+        self, target: str, finished: Finished, most: int, head: FileHead, check: Callable[[float], None]
+    ) -> None:
+        self.check = check
         self._target, self._finished, self._most, self._head = target, finished, most, head
         self._stem = re.sub(r"[^\w.+-]+", "_", absolute(target).rpartition("/")[2]).strip("_.") or "copy"
         self._used = {int(found[2]) for name in finished.names if (found := _FILE.fullmatch(name))}
@@ -148,6 +177,7 @@ class CopyOutput:
 
     def _finish(self, kind: str) -> None:
         file = self._open[kind]
+        self.check(0)
         file.finish()
         del self._open[kind]
         self.files += 1

@@ -66,7 +66,7 @@ class Part:
     def identities(self) -> Iterator[Identity]:
         """The identities of the records."""
         for row in self.rows:
-            filename, offset, _, timestamp, _ = parse_row(row.encode("utf-8", "surrogateescape"))
+            filename, offset, _, timestamp, *_ = parse_row(row.encode("utf-8", "surrogateescape"))
             yield filename, int(offset), timestamp
 
 
@@ -112,6 +112,17 @@ def unit_file(folder: Path, number: int, kind: str) -> Path:
     return folder / f"{unit_name(number)}.{kind}"
 
 
+def revisit_of(one: Planned) -> list[Any]:
+    """What tells the original of a revisit from others: its source, URL, timestamp and digest."""
+    return [one.source, one.location.url, one.location.timestamp, one.location.digest]
+
+
+def refers_to(record: Record) -> list[str]:
+    """The URL and the date of the record that a revisit refers to, as far as its header has them."""
+    names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
+    return [record.headers.get(name, b"").decode("utf-8", "replace") for name in names]
+
+
 class UnitCopier:
     """Copies units. A process opens archives when it first needs them, and keeps some of them open.
 
@@ -144,7 +155,7 @@ class UnitCopier:
         """
         result = UnitResult()
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
-        with closing(_Files(self._folder, unit.number, result)) as files:
+        with closing(_Files(self._folder, unit.number, result, self._form.related)) as files:
             for run in runs_of(one for _, one in read_rows(rows, self._have)):
                 result.captures += len(run)
                 self._copy_run(run, files, result)
@@ -234,9 +245,7 @@ class UnitCopier:
                 raise NoRecord(str(error)) from None
             files.write(WARC, row, member)
         if record.headers.get(b"warc-type") == b"revisit":
-            names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
-            refers = [record.headers.get(name, b"").decode("utf-8", "replace") for name in names]
-            result.revisits.append([one.source, place.url, place.timestamp, place.digest, *refers])
+            result.revisits.append([*revisit_of(one), *refers_to(record)])
 
     def _copy_common(self, one: Planned, archive: JoinedRanges, files: _Files) -> bool:
         """Check and write a response of the common kind, the quick way; False if it is another record, or differs."""
@@ -271,7 +280,8 @@ class UnitCopier:
 class _Files:
     """The scratch files of a unit, one per kind, opened when a record is written."""
 
-    def __init__(self, folder: Path, number: int, result: UnitResult) -> None:
+    def __init__(self, folder: Path, number: int, result: UnitResult, is_related: bool) -> None:
+        self._related = "yes" if is_related else "no"
         self._folder, self._number, self._parts = folder, number, result.parts
         self._open: dict[str, IO[bytes]] = {}
         self._sizes = dict.fromkeys((WARC, ARC), 0)
@@ -307,7 +317,7 @@ class _Files:
         size = self._append(kind, self._sizes[kind], pieces)
         self._sizes[kind] += size
         part.sizes.append(size)
-        part.rows.append(row_text(["-" if value is None else str(value) for value in row]))
+        part.rows.append(row_text(["-" if value is None else str(value) for value in (*row, self._related)]))
         part.lines.append("")
         self.written.add((row[0], row[1]))
         return len(part.rows) - 1
