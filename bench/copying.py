@@ -174,8 +174,7 @@ def contenders(work: Path, port: int, options: Any, query: str, captures: int) -
         assert (out / "copy/copy-00000.warc.gz").stat().st_size > size
 
     def cdxt(out: Path) -> None:
-        few = ["--limit", str(CDXT_CAPTURES), "--source", f"{base}/cdx"]
-        arguments = [*few, "warc", "--warc-download-prefix", f"{base}/warcs", query]
+        arguments = ["--source", f"{base}/cdx", "warc", "--warc-download-prefix", f"{base}/warcs", query]
         subprocess.run([sys.executable, "-c", CDXT, *arguments], cwd=out, check=True)
 
     found = {
@@ -189,9 +188,9 @@ def contenders(work: Path, port: int, options: Any, query: str, captures: int) -
 
 
 def api_lines(work: Path, query: str) -> bytes:
-    """What a CDX server answers."""
+    """What a CDX server answers: the lines of the captures that cdxt gets."""
     rows = []
-    for line in cdxmill("lookup", work / "C", query).splitlines():
+    for line in cdxmill("lookup", work / "C", query, "--limit", str(CDXT_CAPTURES)).splitlines():
         key, timestamp, rest = line.split(b" ", 2)
         rows.append(json.dumps({"urlkey": key.decode(), "timestamp": timestamp.decode(), **json.loads(rest)}))
     return "".join(f"{row}\n" for row in rows).encode()
