@@ -106,6 +106,7 @@ def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) ->
     Captures that it has already are not copied again. What cannot be copied is reported, and listed in FAILURES.
     Raises UsageError if another run writes to the folder, InputError if a source cannot be read, StoppedError.
     """
+    _check(asked, options)
     check_writable(target)
     with _work_folder(target, failures) as (folder, check):
         finished = Finished(target)
@@ -123,6 +124,14 @@ def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) ->
         _list_failures(target, failures)
         work.scratch.remove()
     return summary
+
+
+def _check(asked: Asked, options: CopyOptions) -> None:
+    """Raise UsageError for options that cannot be used."""
+    if options.rate is not None and not 0 < options.rate <= 1e6:
+        raise UsageError(f"--rate {options.rate}: expected a number of requests per second, such as 5 or 0.5")
+    if options.originals and any(source.name == STDIN for source in asked.sources):
+        raise UsageError("--originals needs a source that can be searched again; - is read once")
 
 
 @contextmanager

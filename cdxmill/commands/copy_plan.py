@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.record_location import RecordLocation, record_location
 from cdxmill.search.query import PreparedQuery, Query
-from cdxmill.search.sources import Source, open_source
+from cdxmill.search.sources import EVERYTHING, Source, find_sources, open_source
 from cdxmill.stages.lines.merge_runs import sort_lists
 from cdxmill.storage.scratch import Scratch
 
@@ -83,6 +83,24 @@ class Asked(NamedTuple):
     sources: Sequence[Source]
     urls: Sequence[str]
     query: Query
+
+
+def ask(text: str, archives: str | None, urls: Iterable[str], query: Query) -> Asked:
+    """What is to be copied from the sources that `text` names; without URLs, all lines if they are files with lines.
+
+    Raises UsageError, InputError.
+    """
+    sources = find_sources(text, archives)
+    urls = list(dict.fromkeys(urls))
+    if not urls and all(source.has_lines for source in sources):
+        urls = [EVERYTHING]
+    if not urls:
+        raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
+    prepared = PreparedQuery(query)
+    for url in urls:
+        if url != EVERYTHING:
+            prepared.keys(url)
+    return Asked(sources, urls, query)
 
 
 def find_rows(asked: Asked, scratch: Scratch, skip: Callable[[InputError], None]) -> Iterator[bytes]:
