@@ -62,6 +62,18 @@ def test_the_request_and_the_notes_of_a_response_are_copied_with_it(
     assert kinds(tmp_path / "one") == [("response", URLS[1])]
 
 
+def test_records_of_all_types_that_have_lines_are_copied_with_the_index_of_the_copy(
+    tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(MEMBERS))
+    lines = run_cdxmill("index", "-q", "--records", "all", "-o", "-", tmp_path / "a.warc.gz").stdout
+    (tmp_path / "a.cdxj").write_bytes(lines)
+    done = run_cdxmill("copy", "-q", "-o", tmp_path / "out", "--archives", tmp_path, tmp_path / "a.cdxj")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(kinds(tmp_path / "out")) == len(MEMBERS) == lines.count(b"\n")
+    check_files(tmp_path / "out", run_cdxmill)
+
+
 def test_records_of_other_captures_are_not_related(
     tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
 ) -> None:
