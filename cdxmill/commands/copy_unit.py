@@ -105,6 +105,7 @@ class CopyForm(NamedTuple):
     plan: str = PLAN
     keep_arc: bool = False
     related: bool = False
+    originals: bool = False
 
 
 def unit_file(folder: Path, number: int, kind: str) -> Path:
@@ -146,7 +147,7 @@ class UnitCopier:
         self._read_plan = scratch.reader(form.plan)
         self._stores: dict[int, ArchiveStore] = {}
         self._open = OpenRanges(before)
-        self._common = CommonChecks()
+        self._common = CommonChecks(has_revisits=not form.originals)  # their headers are needed then
 
     def __call__(self, unit: Unit) -> UnitResult:
         """Copy a unit and save its UnitResult, which is returned without parts and revisits.

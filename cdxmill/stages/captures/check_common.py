@@ -28,9 +28,10 @@ _CLOSING = 4
 
 
 class CommonChecks:
-    """Checks members, one after the other."""
+    """Checks members, one after the other. `has_revisits` says whether revisits are accepted, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, has_revisits: bool = True) -> None:
+        self._has_revisits = has_revisits
         self._wanted = b""
         self._is_checked = False
         self._archive = origin_keys(False), b"", self._own_digest
@@ -42,10 +43,10 @@ class CommonChecks:
         return self._wanted if self._is_checked else base32(hashed)
 
     def line_of(self, member: bytes, line: bytes) -> CommonLine | None:
-        """The line of a response at the start of a file without a name, if it agrees with its index line.
+        """The line of a response or revisit at the start of a file without a name, if it agrees with its index line.
 
         That is: the member is exactly one record, key, timestamp, URL, MIME type, status and digest are those of
-        `line`, and the payload has this digest, in SHA-1. None if this is not so or not certain.
+        `line`, and the payload of a response has this digest, in SHA-1. None if this is not so or not certain.
         """
         wanted = _SHA1.search(line)
         content = None if native.read is None or wanted is None else inflate_member(member, QUICK_CONTENT)
@@ -56,9 +57,16 @@ class CommonChecks:
         if not isinstance(made, CommonLine):
             return None
         same = made.start[: made.start.find(_END) + 1]
-        if not line.startswith(same) or not same.endswith(wanted[0]) or _REVISIT in same:
+        if not line.startswith(same) or not same.endswith(wanted[0]):
             return None
+        if _REVISIT in same:
+            return made if self._has_revisits and _is_revisit(content) else None
         return made if self._is_checked or _payload_has(wanted[1], content) else None
+
+
+def _is_revisit(content: bytearray) -> bool:
+    """Whether it is a revisit, and no response with its media type."""
+    return b"\nwarc-type: revisit\r" in content[: content.find(_HEAD_END)].lower()
 
 
 def _payload_has(digest: bytes, content: bytearray) -> bool:
