@@ -31,18 +31,24 @@ def sum_lines(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
     >>> list(sum_lines([[b"a\\t1\\t0", b"a\\t2\\t1"], [b"b\\t1\\t0"]]))
     [[b'a\\t3', b'b\\t1']]
     """
-    item, total, lines = None, 0, []
+    return sum_counts([line.rpartition(b"\t")[0] for line in lines] for lines in lists)
+
+
+def sum_counts(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    """Sorted lines `<item> TAB <count>` -> such lines, one per item, in lists."""
+    last, total = b"", 0
+    lines: list[bytes] = []
     for given in lists:
         for line in given:
-            this, count, _ = line.split(b"\t")
-            if this == item:
+            item, _, count = line.partition(b"\t")
+            if item == last:
                 total += int(count)
                 continue
-            if item is not None:
-                lines.append(b"%b\t%d" % (item, total))
-            item, total = this, int(count)
+            if last:
+                lines.append(b"%b\t%d" % (last, total))
+            last, total = item, int(count)
         if len(lines) >= _LIST:
             yield lines
             lines = []
-    if item is not None:
-        yield [*lines, b"%b\t%d" % (item, total)]
+    if last:
+        yield [*lines, b"%b\t%d" % (last, total)]
