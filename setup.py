@@ -35,6 +35,7 @@ def share(folder: str, *patterns: str) -> "tuple[str, list[str]]":
 
 
 S3 = ["boto3>=1.34"]
+SCAN = ["resiliparse>=2.0.1", "selectolax>=1.0.2"]
 JOBS = [
     "mrjob==0.7.4",
     "setuptools",  # mrjob imports distutils
@@ -43,6 +44,7 @@ JOBS = [
 SERVE = ["pywb==2.10.0"]
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
+    *SCAN,
     *SERVE,
     *S3,
     *JOBS,
@@ -119,7 +121,15 @@ setup(
         "urllib3>=2",
         "zstandard>=0.22",
     ],
-    extras_require={"s3": S3, "jobs": JOBS, "serve": SERVE, "docs": DOCS, "test": TEST, "bench": BENCH},
+    extras_require={
+        "s3": S3,
+        "scan": SCAN,
+        "jobs": JOBS,
+        "serve": SERVE,
+        "docs": DOCS,
+        "test": TEST,
+        "bench": BENCH,
+    },
     entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",

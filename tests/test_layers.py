@@ -38,8 +38,8 @@ STAGES = (
     ("native", "window"),
     ("inflate",),
     ("records", "lines"),
-    ("captures", "zipnum", "prefix_tree"),
-    ("counting",),
+    ("captures", "zipnum", "prefix_tree", "pages"),
+    ("scan", "counting"),
 )
 """The same for the folders and modules of stages/."""
 FORBIDDEN_CALLS = {"open", "print", "input", "exit", "quit", "breakpoint"}
