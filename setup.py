@@ -115,6 +115,7 @@ setup(
         # use the stable ABI, so they work with all later versions of Python.
         "deflate==0.8.1",
         "isal>=1.7",
+        "msgspec>=0.19",
         "orjson>=3.10",
         "rich>=13",
         "stringzilla>=5.3",

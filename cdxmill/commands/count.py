@@ -126,7 +126,10 @@ def _counted(
         tasks = [
             CountTask(group, counter, scratch.folder / str(number)) for number, group in enumerate(groups)
         ]
-        counted, runs = _run(tasks, options, counter, failures)
+        try:
+            counted, runs = _run(tasks, options, counter, failures)
+        except ImportError as error:
+            raise UsageError(f"{error.name} is not installed; pip install 'cdxmill[scan]'") from None
         yield counted, sum_lines(merge_runs(runs, scratch.create, scratch.reader))
 
 

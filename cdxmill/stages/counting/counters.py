@@ -5,26 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cdxmill.capture import Headers, Record
 from cdxmill.formats.http_head import parse_http_head
 from cdxmill.stages.captures.line_text import media_type
+from cdxmill.stages.counting.host_links import add_links
 from cdxmill.stages.counting.tally import Tally, clean_item
-from cdxmill.stages.counting.wat_records import is_wat, server_values
-from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
+from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
+from cdxmill.stages.pages.decode_body import decode_body
+from cdxmill.stages.pages.decode_text import decode_text
+from cdxmill.stages.pages.page_links import LinkBase
+from cdxmill.stages.pages.parse_page import Page, is_binary, is_html
 from cdxmill.stages.records.payload_digest import payload_start
 
 MAX_CONTENT = 64 << 20
 """Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""
 
-_HTML = frozenset((b"text/html", b"application/xhtml+xml"))
-_ENCODED = re.compile(rb"\n(?:content|transfer)-encoding[ \t]*:", re.I)
 _SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"Rar!")
-_SNIFFED = 512
 
+Found = TypeVar("Found")
 Item = bytes | str
 Items = Callable[[Record], Iterable[Item]]
 """A user's function: a record -> the items to count in it."""
@@ -78,10 +79,7 @@ def count_servers(record: Record, tally: Tally) -> None:
 
 def _server_values(record: Record) -> Iterable[bytes]:
     if is_wat(record.headers):
-        try:
-            values = server_values(record.block)
-        except ValueError as error:
-            raise BadRecord(str(error)) from None
+        values = _from_wat(server_values, record)
         if values is None:
             raise NotWanted
         return values
@@ -93,48 +91,67 @@ def _server_values(record: Record) -> Iterable[bytes]:
 
 def count_tags(record: Record, tally: Tally) -> None:
     """Count the tags of an HTML page."""
-    tally.add_tags(html_of(record))
+    html = html_of(record)
+    if html.data.startswith(_UTF16):
+        html = html._replace(data=decode_text(html.data, html.content_type).utf8)
+    tally.add_tags(html.data)
 
 
-def html_of(record: Record) -> bytes | memoryview:
-    """The HTML of a page, with all encodings undone. Raises BadRecord, NotWanted."""
+def count_links(record: Record, tally: Tally) -> None:
+    """Count the links of a page to other hosts, or of one that a record of a WAT file describes."""
+    if is_wat(record.headers):
+        found = _from_wat(links_of, record)
+        if found is None:
+            raise NotWanted
+        add_links(found.url, LinkBase(found.url, found.base), found.hrefs, tally)
+        return
+    html = html_of(record)
+    url = record.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
+    page = Page(url, html.data, html.content_type)
+    hrefs = (node.attrs["href"] for node in page.tree.css("a[href], area[href]"))
+    add_links(url, page.base, hrefs, tally)
+
+
+def _from_wat(read: Callable[[bytes | bytearray], Found], record: Record) -> Found:
+    try:
+        return read(record.block)
+    except ValueError as error:
+        raise BadRecord(str(error)) from None
+
+
+class Html(NamedTuple):
+    """The bytes of a page with all encodings undone, and the Content-Type."""
+
+    data: bytes
+    content_type: bytes | None
+
+
+def html_of(record: Record) -> Html:
+    """The HTML of a page. Raises BadRecord, NotWanted."""
     if record.headers.get(b"warc-type") not in (b"response", b"resource"):
         raise NotWanted
     end = payload_start(record.headers, record.block)
-    if not _is_html(record, end):
+    content_type = _content_type(record, end)
+    if not is_html(record.headers.get(b"warc-identified-payload-type") or content_type, b"<"):  # by its type
         raise NotWanted
-    head = bytes(record.block[:end])
-    payload: bytes | memoryview = memoryview(record.block)[end:]
-    if _ENCODED.search(head):
-        payload = _decoded(head, payload)
-    start = bytes(payload[:_SNIFFED])
-    if start.startswith(_UTF16):
-        return bytes(payload).decode("utf-16", "replace").encode()
-    if b"\0" in start or start.startswith(_BINARY):
+    body = decode_body(bytes(record.block[:end]), bytes(record.block[end:]), MAX_CONTENT)
+    if body.problem:
+        raise BadRecord(body.problem)
+    if is_binary(body.data):
         raise NotWanted("pages skipped: they are binary data")
-    return payload
+    if content_type is None and not is_html(None, body.data):
+        raise NotWanted
+    return Html(body.data, content_type)
 
 
-def _is_html(record: Record, end: int) -> bool:
-    """Whether a record is a page: by the type that the crawler has identified, or else by the Content-Type."""
-    identified = record.headers.get(b"warc-identified-payload-type")
-    if identified:
-        return _media_type(identified[:200]) in _HTML
-    if not end:
-        return _media(record.headers) in _HTML
-    return _media_type((parse_http_head(record.block).content_type or b"")[:200]) in _HTML
-
-
-def _decoded(head: bytes, payload: bytes | memoryview) -> bytes:
-    decoded = bytearray()
-    try:
-        for piece in decode_payload(head, iter((bytes(payload),))):
-            decoded += piece
-            if len(decoded) > MAX_CONTENT:
-                raise BadRecord(f"the decoded page has more than {MAX_CONTENT >> 20} MiB; skipped")
-    except PayloadError as error:
-        raise BadRecord(str(error).removesuffix("; omit --decode")) from None
-    return bytes(decoded)
+def _content_type(record: Record, end: int) -> bytes | None:
+    """The Content-Type of the payload: that of the HTTP head, or else of the record."""
+    found = parse_http_head(record.block).content_type if end else None
+    if found is None and (record.is_arc or not end):
+        found = record.headers.get(b"content-type")
+        if record.is_arc and b"/" not in (found or b""):  # `no-type` and the like
+            return None
+    return found
 
 
 def counter_of(items: Items) -> Counter:
@@ -165,6 +182,11 @@ COUNTERS: Mapping[str, Counter] = {
     "servers": Counter(count_servers, frozenset((b"request", b"warcinfo")), "WAT, WARC and ARC files"),
     "words": Counter(
         count_words, frozenset((b"request", b"response", b"metadata", b"warcinfo")), "WET files"
+    ),
+    "links": Counter(
+        count_links,
+        frozenset((b"request", b"warcinfo", b"revisit", b"conversion")),
+        "WAT files, or WARC and ARC files with HTML pages",
     ),
 }
 """What `cdxmill count` can count."""

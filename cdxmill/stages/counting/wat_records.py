@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cdxmill.capture import Headers
 
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from msgspec.json import Decoder
 
 _SERVER = "server"
+_LINKS = ("A@/href", "AREA@/href")
+
+
+class WatLinks(NamedTuple):
+    """The links of a page as it has them: its URL, that of its `<base>`, and those of `a` and `area` elements."""
+
+    url: str
+    base: str | None
+    hrefs: list[str]
 
 
 def is_wat(headers: Headers) -> bool:
@@ -34,9 +43,9 @@ def server_values(block: bytes | bytearray) -> list[bytes] | None:
     import msgspec
 
     try:
-        envelope = _decoder().decode(block).Envelope
+        envelope = _server_decoder().decode(block).Envelope
     except msgspec.DecodeError:
-        response = _at(_parsed(block), "Envelope", "Payload-Metadata", "HTTP-Response-Metadata")
+        response = _response(_parsed(block))
         headers = _at(response, "Headers")
     else:
         payload = envelope and envelope.payload
@@ -45,16 +54,72 @@ def server_values(block: bytes | bytearray) -> list[bytes] | None:
     return None if response is None else list(_servers(headers))
 
 
+def links_of(block: bytes | bytearray) -> WatLinks | None:
+    """The links of the page that the JSON describes; None if it describes no page. Raises ValueError if it is no JSON."""
+    import msgspec
+
+    try:
+        envelope = _link_decoder().decode(block).Envelope
+    except msgspec.DecodeError:
+        return _links_by_json(_parsed(block))
+    response = envelope and envelope.payload and envelope.payload.response
+    page, header = response and response.page, envelope and envelope.header
+    if not page or not header or not header.url:
+        return None
+    base = page.Head and page.Head.Base
+    return WatLinks(
+        header.url, base, [link.url for link in page.Links or () if link.url and link.path in _LINKS]
+    )
+
+
+def _links_by_json(value: Any) -> WatLinks | None:
+    page = _at(_response(value), "HTML-Metadata")
+    url = _at(value, "Envelope", "WARC-Header-Metadata", "WARC-Target-URI")
+    if not isinstance(page, dict) or not isinstance(url, str) or not url:
+        return None
+    base, links = _at(page, "Head", "Base"), page.get("Links")
+    hrefs = [
+        link["url"]
+        for link in (links if isinstance(links, list) else ())
+        if _at(link, "path") in _LINKS and isinstance(link.get("url"), str)
+    ]
+    return WatLinks(url, base if isinstance(base, str) else None, [href for href in hrefs if href])
+
+
 @cache
-def _decoder() -> Decoder[Any]:
+def _server_decoder() -> Decoder[Any]:
+    import msgspec
+
+    return _decoder(msgspec.defstruct("Response", [("Headers", dict[str, Any] | None, None)]))
+
+
+@cache
+def _link_decoder() -> Decoder[Any]:
+    import msgspec
+
+    struct, text = msgspec.defstruct, str | None
+    link = struct("Link", [("path", text, None), ("url", text, None)], gc=False)
+    head = struct("Head", [("Base", text, None)])
+    page = struct("Page", [("Head", head | None, None), ("Links", list[link] | None, None)])  # type: ignore[valid-type]
+    return _decoder(struct("Response", [("page", page | None, None)], rename={"page": "HTML-Metadata"}))
+
+
+def _decoder(response: Any) -> Decoder[Any]:
+    """A decoder that reads of a record its URL and `response`."""
     import msgspec
 
     struct = msgspec.defstruct
-    response = struct("Response", [("Headers", dict[str, Any] | None, None)])
-    payload = struct(
-        "Payload", [("response", response | None, None)], rename={"response": "HTTP-Response-Metadata"}
+    names = {
+        "response": "HTTP-Response-Metadata",
+        "payload": "Payload-Metadata",
+        "header": "WARC-Header-Metadata",
+        "url": "WARC-Target-URI",
+    }
+    payload = struct("Payload", [("response", response | None, None)], rename=names)
+    header = struct("Header", [("url", str | None, None)], rename=names)
+    envelope = struct(
+        "Envelope", [("payload", payload | None, None), ("header", header | None, None)], rename=names
     )
-    envelope = struct("Envelope", [("payload", payload | None, None)], rename={"payload": "Payload-Metadata"})
     return msgspec.json.Decoder(struct("Record", [("Envelope", envelope | None, None)]))
 
 
@@ -73,6 +138,10 @@ def _parsed(block: bytes | bytearray) -> Any:
         return json.loads(block)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the JSON is corrupt ({error})") from None
+
+
+def _response(value: Any) -> Any:
+    return _at(value, "Envelope", "Payload-Metadata", "HTTP-Response-Metadata")
 
 
 def _at(value: Any, *names: str) -> Any:

@@ -22,9 +22,9 @@ class LinkBase:
     def __init__(self, url: str, href: str | None = None) -> None:
         """`url` is that of the page, `href` that of its base element."""
         joined = _joined(url, href.strip(_SPACES)) if href else None
-        self._url = joined or url
+        self.url = joined or url
         try:
-            parts = urlsplit(self._url)
+            parts = urlsplit(self.url)
         except ValueError:  # an invalid IPv6 address
             parts = urlsplit("")
         self._origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
@@ -52,7 +52,7 @@ class LinkBase:
             return self._origin + href
         if _SCHEME.match(href) and href[:4].lower() != "http":
             return None
-        return _joined(self._url, href)
+        return _joined(self.url, href)
 
 
 def _joined(base: str, href: str) -> str | None:
