@@ -132,15 +132,14 @@ def html_of(record: Record) -> Html:
         raise NotWanted
     end = payload_start(record.headers, record.block)
     content_type = _content_type(record, end)
-    if not is_html(record.headers.get(b"warc-identified-payload-type") or content_type, b"<"):  # by its type
+    media = record.headers.get(b"warc-identified-payload-type") or content_type
+    if media is None or not is_html(media, b""):
         raise NotWanted
     body = decode_body(bytes(record.block[:end]), bytes(record.block[end:]), MAX_CONTENT)
     if body.problem:
         raise BadRecord(body.problem)
     if is_binary(body.data):
         raise NotWanted("pages skipped: they are binary data")
-    if content_type is None and not is_html(None, body.data):
-        raise NotWanted
     return Html(body.data, content_type)
 
 

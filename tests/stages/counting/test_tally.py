@@ -14,7 +14,34 @@ from cdxmill.stages.counting.sum_lines import sum_lines
 from cdxmill.stages.counting.tags import start_tags
 from cdxmill.stages.counting.tally import MAX_ITEM, DictTally, Tally, clean_item, new_tally
 
-MARKUP = ["<", ">", "/", "!", "--", "-", "=", '"', "'", "?", "<!--", "-->", "--!>", "</script>", "<script>", "<svg>", "</svg>", "<title", "</title", "<![CDATA[", "]]>", "plaintext", "textarea", "a", "P", "x:y"]
+MARKUP = [
+    "<",
+    ">",
+    "/",
+    "!",
+    "--",
+    "-",
+    "=",
+    '"',
+    "'",
+    "?",
+    "<!--",
+    "-->",
+    "--!>",
+    "</script>",
+    "<script>",
+    "<svg>",
+    "</svg>",
+    "<title",
+    "</title",
+    "<![CDATA[",
+    "]]>",
+    "plaintext",
+    "textarea",
+    "a",
+    "P",
+    "x:y",
+]
 SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
