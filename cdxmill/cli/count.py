@@ -15,7 +15,7 @@ from cdxmill.errors import UsageError
 class What:
     """What is counted. Its fields come first, because WHAT precedes the inputs."""
 
-    what: Annotated[str, Argument(metavar="WHAT", help="tags, servers, words or links.")]
+    what: Annotated[str, Argument(metavar="WHAT", help="What is counted.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class CountArguments(ArchiveInputs, RunArguments, What):
 def count(arguments: CountArguments) -> int:
     """Count HTML tags, web servers, words, or links between hosts.
 
-    INPUT is an archive, directory, glob, URL (http, https, s3, hdfs) or pipe (- is standard input). Tags are counted in
+    WHAT is tags, servers, words or links. INPUT is an archive, directory, glob, URL (http, https, s3, hdfs) or pipe (- is standard input). Tags are counted in
     the HTML pages of WARC and ARC files, servers in WAT, WARC and ARC files, words in WET files, links in WAT, WARC and
     ARC files. FILE gets one line per item, <item> TAB <count>. The lines are sorted as bytes.
 

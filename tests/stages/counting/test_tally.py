@@ -156,7 +156,7 @@ def test_the_sums_of_runs(runs: list[dict[bytes, int]]) -> None:
 class Tags(HTMLParser):
     """The start tags that Python's own parser finds."""
 
-    CDATA_CONTENT_ELEMENTS = ("script", "style", "title", "textarea")
+    CDATA_CONTENT_ELEMENTS = ("script", "style", "title", "textarea")  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=False)
