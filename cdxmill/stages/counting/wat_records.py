@@ -44,7 +44,7 @@ def server_values(block: bytes | bytearray) -> list[bytes] | None:
 
     try:
         envelope = _server_decoder().decode(block).Envelope
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         response = _response(_parsed(block))
         headers = _at(response, "Headers")
     else:
@@ -60,7 +60,7 @@ def links_of(block: bytes | bytearray) -> WatLinks | None:
 
     try:
         envelope = _link_decoder().decode(block).Envelope
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return _links_by_json(_parsed(block))
     response = envelope and envelope.payload and envelope.payload.response
     page, header = response and response.page, envelope and envelope.header
