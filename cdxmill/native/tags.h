@@ -174,6 +174,12 @@ static size_t name_length(Text text, int *is_counted)
     return (size_t)(at - text.at);
 }
 
+/* Whether a name may be one that has rules of its own. It saves time for all others. */
+static int may_be_special(const byte *name, size_t length)
+{
+    return length >= 3 && length <= 9 && memchr("imnpstx", lower(*name), 7);
+}
+
 /* Calls `on_tag` for each start tag with a usual name. Returns -1 if `on_tag` has failed. */
 static int find_tags(Text html, OnTag on_tag, void *context)
 {
@@ -186,8 +192,9 @@ static int find_tags(Text html, OnTag on_tag, void *context)
                 return 0;
             continue;
         }
-        int is_end = tag.at != at, is_foreign = is_word(tag, "svg") || is_word(tag, "math");
         size_t length = name_length(tag, &is_counted);
+        int is_end = tag.at != at, is_special = may_be_special(tag.at, length);
+        int is_foreign = is_special && (is_word(tag, "svg") || is_word(tag, "math"));
         if (!(at = after_tag(tag.at + length, end)))
             return 0;
         if (is_end) {
@@ -197,7 +204,7 @@ static int find_tags(Text html, OnTag on_tag, void *context)
         if (is_counted && on_tag(context, tag.at, length) < 0)
             return -1;
         in_foreign |= is_foreign && at[-2] != '/';
-        if (!in_foreign && !(at = after_text(tag, at, end)))
+        if (is_special && !in_foreign && !(at = after_text(tag, at, end)))
             return 0;
     }
     return 0;
