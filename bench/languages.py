@@ -1,6 +1,6 @@
 """How well languages are detected, and how much of a page's text is kept: the tables of docs/scan-quality.md.
 
-    python -m bench.languages FOLDER [ARCHIVE...]
+    python -m bench.languages FOLDER [ARCHIVE...]      writes them into the page
 
 FOLDER has the content of packages whose pages have a known language, for example
 
@@ -13,8 +13,8 @@ Other detectors are optional: pip install py3langid lingua-language-detector lan
 
 from __future__ import annotations
 
+import argparse
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.report import Passage
+from bench.run import write_markdown
 from cdxmill.capture import Record
 from cdxmill.stages.counting.counters import BadRecord, NotWanted, html_of
 from cdxmill.stages.pages.detect_language import detect_language
@@ -31,6 +32,8 @@ from cdxmill.stages.records.read_records import read_records
 
 LENGTHS = (100, 300, 1000, 10_000)
 EXCERPTS = 5
+SHORT = 100
+"""Characters of the shortest text whose declared language is compared."""
 THRESHOLDS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6)
 _HIDDEN = ["script", "style", "noscript", "template", "textarea", "iframe"]
 _NAME = re.compile(r"\.([a-z]{2})(-[a-z]+)?\.html$")
@@ -129,23 +132,23 @@ def share(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def accuracy(texts: list[tuple[str, str]]) -> Passage:
-    """Accuracy by length, and time per page."""
-    header = ["detector", *(f"{length} characters" for length in LENGTHS), "ms per 10,000 characters"]
+def accuracy(
+    title: str, texts: list[tuple[str, str]], lengths: tuple[int, ...], names: Iterable[str]
+) -> Passage:
+    """Accuracy by length, and time for the longest texts."""
+    header = ["detector", *(f"{length} characters" for length in lengths), f"ms per {lengths[-1]} characters"]
     rows = []
-    for name, detect in DETECTORS.items():
+    for name in names:
         row, spent = [name], 0.0
-        for length in LENGTHS:
+        for length in lengths:
             some = excerpts(texts, length)[:: SLOW.get(name, 1)]
-            detect("Only to load the models.")
+            DETECTORS[name]("Only to load the models.")
             start = time.process_time()
-            right = sum(detect(text).code == language for language, text in some)
+            right = sum(DETECTORS[name](text).code == language for language, text in some)
             spent = (time.process_time() - start) / len(some) * 1000
             row.append(share(right, len(some)))
         rows.append([*row, f"{spent:.2f}"])
-    return Passage(
-        "Accuracy of detectors", f"{len(texts)} pages, up to {EXCERPTS} excerpts of each.", [header, *rows]
-    )
+    return Passage(title, f"{len(texts)} pages, up to {EXCERPTS} excerpts of each.", [header, *rows])
 
 
 def thresholds(title: str, texts: list[tuple[str, str]], lengths: tuple[int, ...]) -> Passage:
@@ -215,26 +218,38 @@ def completeness(pages: dict[str, list[tuple[str, bytes]]]) -> Passage:
                 total += wanted.total()
             rows.append([name, way, str(len(some)), share(kept, total), share(extra, total)])
     return Passage(
-        "Completeness of the text", "", [["pages", "text by", "number", "words kept", "words added"], *rows]
+        "Completeness of the text",
+        "Compared with the words that BeautifulSoup finds in the elements of the body.",
+        [["pages", "text by", "number", "words kept", "words added"], *rows],
     )
 
 
 def main() -> None:
-    known = list(pages_in(Path(sys.argv[1])))
-    declared = list(dict.fromkeys(pages_of(map(Path, sys.argv[2:]))))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("archives", type=Path, nargs="*", metavar="ARCHIVE")
+    parser.add_argument("--markdown", type=Path, default="docs/scan-quality.md", metavar="PAGE")
+    options = parser.parse_args()
+    known = list(pages_in(options.folder))
     texts = [(language, Page("", html).text) for language, html in known]
-    found = [
-        thresholds("Confidence, pages of known language", texts, (100, 1000, 10_000)),
-        by_language(texts),
-    ]
-    found.insert(0, accuracy(texts))
     pages = {"of known language": known}
-    if declared:
-        others = [(language, text) for language, html in declared if len(text := Page("", html).text) >= 100]
-        found.append(thresholds("Confidence, pages of the samples by `<html lang>`", others, (10_000,)))
-        pages["of the samples"] = declared
-    for passage in [*found, completeness(pages)]:
-        print(passage.as_markdown(), end="\n\n")
+    passages = [
+        accuracy("Accuracy", texts, LENGTHS, DETECTORS),
+        by_language(texts),
+        thresholds("Confidence", texts, (100, 1000, 10_000)),
+    ]
+    if options.archives:
+        declared = list(dict.fromkeys(pages_of(sorted(options.archives))))
+        others = [
+            (language, text) for language, html in declared if len(text := Page("", html).text) >= SHORT
+        ]
+        names = [name for name in DETECTORS if name not in SLOW]
+        passages.append(accuracy("Pages of archives, by what they declare", others, LENGTHS[-1:], names))
+        pages["of archives"] = declared
+    passages.append(completeness(pages))
+    write_markdown(options.markdown, "\n\n".join(passage.as_markdown() for passage in passages))
 
 
 if __name__ == "__main__":
