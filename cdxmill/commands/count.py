@@ -29,6 +29,7 @@ from cdxmill.storage.choose import (
     check_absent,
     check_libraries,
     check_writable,
+    same_location,
     total_size,
     write_atomic,
 )
@@ -91,6 +92,8 @@ def count_to_file(
     if there are failures and nothing was counted: then no file is written.
     """
     check_writable(path)
+    if any(same_location(archive.path, path) for archive in archives):
+        raise UsageError(f"{path}: is an input; choose another output")
     if not options.replace:
         check_absent(path)
     with _counted(archives, options, failures) as (counted, lists):

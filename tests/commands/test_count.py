@@ -131,6 +131,14 @@ def test_an_existing_file_stays(crawl: Path, tmp_path: Path, capsys: pytest.Capt
     assert rows(out) == {"or": 1, "else": 1}
 
 
+def test_an_input_is_never_the_output(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = crawl / "a.warc.wet.gz"
+    before = path.read_bytes()
+    assert main(["count", "words", "--replace", "-o", str(crawl / "sub/../a.warc.wet.gz"), str(crawl)]) == 2
+    assert "is an input; choose another output" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
 def test_what_cannot_be_read_is_reported_and_the_rest_is_counted(
     crawl: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
