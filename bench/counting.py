@@ -15,7 +15,7 @@ from bench.corpora import ensure
 from bench.extracted import wat_records, wet_records
 from bench.members import walk
 
-RECORDS = 12_001
+RECORDS = 48_430
 MRJOB = "warcio in an mrjob job, -r inline"
 PLAIN = "warcio, a Counter per page"
 KINDS = {"tags": "warc", "servers": "wat", "words": "wet", "links": "wat"}
@@ -24,7 +24,7 @@ KINDS = {"tags": "warc", "servers": "wat", "words": "wet", "links": "wat"}
 def corpus(kind: str, quick: bool) -> Path:
     """The first records of a WARC, or the WAT or WET file about them. It is made once."""
     warc = ensure("web", quick)[0]
-    path = warc.with_name(f"counted.warc.{kind}.gz".replace(".warc.warc", ".warc"))
+    path = warc.with_name(f"counting.warc.{kind}.gz".replace(".warc.warc", ".warc"))
     if not path.exists():
         with warc.open("rb") as file:
             data = memoryview(file.read())

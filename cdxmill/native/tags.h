@@ -16,14 +16,23 @@ static int is_letter(byte c)
     return (byte)((c | 0x20) - 'a') < 26;
 }
 
+enum { BLANK = 1, NAME_END = 2, EQUALS = 4, COUNTED = 8 };
+
+/* What bytes are within a tag. Letters are COUNTED, too: see name_length. */
+static const byte CLASSES[256] = {
+    [' '] = BLANK | NAME_END,  ['\t'] = BLANK | NAME_END, ['\n'] = BLANK | NAME_END, ['\f'] = BLANK | NAME_END,
+    ['\r'] = BLANK | NAME_END, ['/'] = NAME_END,          ['>'] = NAME_END,          ['='] = EQUALS,
+    ['-'] = COUNTED,           ['_'] = COUNTED,           ['.'] = COUNTED,           [':'] = COUNTED,
+};
+
 static int is_blank(byte c)
 {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
+    return CLASSES[c] & BLANK;
 }
 
 static int ends_name(byte c)
 {
-    return is_blank(c) || c == '/' || c == '>';
+    return CLASSES[c] & NAME_END;
 }
 
 /* Whether `text` starts with `word`, which is in lower case, and then a byte that ends a name. */
@@ -68,7 +77,7 @@ static const byte *after_tag(const byte *at, const byte *end)
             return at + 1;
         if (at < end) /* the first byte of an attribute's name may be `=` */
             at++;
-        while (at < end && !ends_name(*at) && *at != '=')
+        while (at < end && !(CLASSES[*at] & (NAME_END | EQUALS)))
             at++;
         const byte *name_end = at;
         while (at < end && is_blank(*at))
@@ -169,7 +178,7 @@ static size_t name_length(Text text, int *is_counted)
 {
     const byte *at = text.at;
     for (*is_counted = 1; at < text.end && !ends_name(*at); at++)
-        *is_counted &= is_letter(*at) || (*at >= '0' && *at <= ':') || *at == '-' || *at == '_' || *at == '.';
+        *is_counted &= is_letter(*at) || (*at >= '0' && *at <= '9') || CLASSES[*at] & COUNTED;
     *is_counted &= (size_t)(at - text.at) <= MAX_TAG;
     return (size_t)(at - text.at);
 }

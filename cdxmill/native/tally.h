@@ -29,17 +29,29 @@ typedef struct {
     uint64_t seed;
 } Tally;
 
+static uint64_t load(const byte *at, size_t size)
+{
+    uint64_t word = 0;
+    memcpy(&word, at, size);
+    return word;
+}
+
+/* The last bytes, fewer than eight. Loads of a fixed size, which may overlap, need no call. */
+static uint64_t load_rest(const byte *at, size_t size)
+{
+    if (size >= 4)
+        return load(at, 4) << 32 | load(at + size - 4, 4);
+    return size ? (uint64_t)at[0] << 16 | (uint64_t)at[size >> 1] << 8 | at[size - 1] : 0;
+}
+
 static uint64_t hash_of(const byte *item, size_t length, uint64_t seed)
 {
-    uint64_t hash = seed ^ length, word;
+    uint64_t hash = seed ^ length;
     for (; length >= 8; item += 8, length -= 8) {
-        memcpy(&word, item, 8);
-        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash = (hash ^ load(item, 8)) * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 29;
     }
-    word = 0;
-    memcpy(&word, item, length);
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    hash = (hash ^ load_rest(item, length)) * 0x9E3779B97F4A7C15u;
     return hash ^ hash >> 32;
 }
 

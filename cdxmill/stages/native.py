@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 3192754397
+SOURCES = 2399961759
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:

@@ -135,7 +135,7 @@ def html_of(record: Record) -> Html:
     media = record.headers.get(b"warc-identified-payload-type") or content_type
     if media is None or not is_html(media, b""):
         raise NotWanted
-    body = decode_body(bytes(record.block[:end]), bytes(record.block[end:]), MAX_CONTENT)
+    body = decode_body(bytes(record.block[:end]), bytes(memoryview(record.block)[end:]), MAX_CONTENT)
     if body.problem:
         raise BadRecord(body.problem)
     if is_binary(body.data):
