@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 from cdxmill.capture import Headers, Record
-from cdxmill.formats.http_head import parse_http_head
+from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.stages.captures.line_text import media_type
 from cdxmill.stages.counting.host_links import add_links
 from cdxmill.stages.counting.tally import Tally, clean_item
@@ -17,7 +17,7 @@ from cdxmill.stages.pages.decode_body import decode_body
 from cdxmill.stages.pages.decode_text import decode_text
 from cdxmill.stages.pages.page_links import LinkBase
 from cdxmill.stages.pages.parse_page import Page, is_binary, is_html
-from cdxmill.stages.records.payload_digest import payload_start
+from cdxmill.stages.records.payload_digest import is_http, payload_start
 
 MAX_CONTENT = 64 << 20
 """Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""
@@ -25,6 +25,7 @@ MAX_CONTENT = 64 << 20
 _SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
+_NO_HEAD = HttpHead(None, None, None, 0)
 Found = TypeVar("Found")
 Item = bytes | str
 Items = Callable[[Record], Iterable[Item]]
@@ -130,12 +131,15 @@ def html_of(record: Record) -> Html:
     """The HTML of a page. Raises BadRecord, NotWanted."""
     if record.headers.get(b"warc-type") not in (b"response", b"resource"):
         raise NotWanted
-    end = payload_start(record.headers, record.block)
-    content_type = _content_type(record, end)
+    url = record.headers.get(b"warc-target-uri", b"")
+    is_message = record.size and is_http(record.headers[b"warc-type"], url)
+    head = parse_http_head(record.block) if is_message else _NO_HEAD
+    content_type = head.content_type or _own_type(record, is_message=head is not _NO_HEAD)
     media = record.headers.get(b"warc-identified-payload-type") or content_type
     if media is None or not is_html(media, b""):
         raise NotWanted
-    body = decode_body(bytes(record.block[:end]), bytes(memoryview(record.block)[end:]), MAX_CONTENT)
+    payload = bytes(memoryview(record.block)[head.end :])
+    body = decode_body(bytes(record.block[: head.end]), payload, MAX_CONTENT)
     if body.problem:
         raise BadRecord(body.problem)
     if is_binary(body.data):
@@ -143,14 +147,12 @@ def html_of(record: Record) -> Html:
     return Html(body.data, content_type)
 
 
-def _content_type(record: Record, end: int) -> bytes | None:
-    """The Content-Type of the payload: that of the HTTP head, or else of the record."""
-    found = parse_http_head(record.block).content_type if end else None
-    if found is None and (record.is_arc or not end):
-        found = record.headers.get(b"content-type")
-        if record.is_arc and b"/" not in (found or b""):  # `no-type` and the like
-            return None
-    return found
+def _own_type(record: Record, *, is_message: bool) -> bytes | None:
+    """The Content-Type of the record itself, if it is that of the payload."""
+    found = record.headers.get(b"content-type")
+    if record.is_arc:
+        return found if found is not None and b"/" in found else None  # `no-type` and the like
+    return None if is_message else found
 
 
 def counter_of(items: Items) -> Counter:
