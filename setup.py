@@ -70,6 +70,7 @@ TEST = [
 ]
 BENCH = [
     "fastwarc==2.0.1",
+    "cdx-toolkit==0.9.39",
     "cdxj-indexer==1.5.0",
     "pywb==2.10.0",
     "ujson==6.1.0",

@@ -34,6 +34,7 @@ COMMANDS = (
     "count",
     "verify",
     "recompress",
+    "reindex",
     "train-dictionary",
     "prefix-index",
     "split-points",
