@@ -35,6 +35,7 @@ def share(folder: str, *patterns: str) -> "tuple[str, list[str]]":
 
 
 S3 = ["boto3>=1.34"]
+SCAN = ["resiliparse>=2.0.1", "selectolax>=1.0.2"]
 JOBS = [
     "mrjob==0.7.4",
     "setuptools",  # mrjob imports distutils
@@ -43,6 +44,7 @@ JOBS = [
 SERVE = ["pywb==2.10.0"]
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
+    *SCAN,
     *SERVE,
     *S3,
     *JOBS,
@@ -71,6 +73,7 @@ BENCH = [
     "cdx-toolkit==0.9.39",
     "cdxj-indexer==1.5.0",
     "pywb==2.10.0",
+    "ujson==6.1.0",
     "warcio==1.8.1",
     "zlib-ng==1.1.0",
 ]
@@ -120,13 +123,22 @@ setup(
         # use the stable ABI, so they work with all later versions of Python.
         "deflate==0.8.1",
         "isal>=1.7",
+        "msgspec>=0.19",
         "orjson>=3.10",
         "rich>=13",
         "stringzilla>=5.3",
         "urllib3>=2",
         "zstandard>=0.22",
     ],
-    extras_require={"s3": S3, "jobs": JOBS, "serve": SERVE, "docs": DOCS, "test": TEST, "bench": BENCH},
+    extras_require={
+        "s3": S3,
+        "scan": SCAN,
+        "jobs": JOBS,
+        "serve": SERVE,
+        "docs": DOCS,
+        "test": TEST,
+        "bench": BENCH,
+    },
     entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import NamedTuple
 
+from bench import counting
 from bench.contenders import OURS, Section
 from bench.report import Passage
 from bench.results import Measured
@@ -122,6 +123,13 @@ DEMANDS = [
         OURS,
         "inflate: isal, finding the members itself",
         1.2,
+    ),
+    *(
+        Demand(
+            f"count {what}: CPU of {name} relative to cdxmill", f"counting-{what}", "cpu", name, OURS, 4, True
+        )
+        for what in counting.KINDS
+        for name in (counting.MRJOB, counting.PLAIN)
     ),
 ]
 

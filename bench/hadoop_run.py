@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from bench import machine
+from bench import counting, machine
 from bench.contenders import SHARDS, copies
 from bench.corpora import ensure
 
@@ -28,6 +28,7 @@ COMBINE = "org.apache.hadoop.mapred.lib.CombineTextInputFormat"
 PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
 SPLIT_BYTES = 64 << 20
 WARCS, WARCS_PER_MAP = 64, 16
+COUNTED, COUNTED_PER_MAP = 32, 8
 JVM = [
     word
     for kind in ("map", "reduce")
@@ -161,20 +162,53 @@ def bench_index(runs: int, folder: Path) -> str:
     return table(f"Index job, {WARCS} WARCs of 107 MB, {WARCS_PER_MAP} per map", costs, floor)
 
 
+def count(what: str, manifest: Path, warcs_per_map: int) -> list[str]:
+    per_map = ["--warcs-per-map", str(warcs_per_map)]
+    return job(f"jobs/{what.removesuffix('s')}countjob.py", *per_map, "--no-cat-output", str(manifest))
+
+
+def classic_count(what: str, manifest: Path, warcs_per_map: int) -> list[str]:
+    """The way of cc-mrjob: names of archives as lines, warcio, a Counter per page, a combiner."""
+    lines = "--hadoop-args=org.apache.hadoop.mapred.lib.NLineInputFormat"
+    per_map = settings(input_lineinputformat_linespermap=warcs_per_map)
+    only_lines = ["--jobconf", "stream.map.input.ignoreKey=true", "--hadoop-args=-inputformat", lines]
+    options = ["--no-bootstrap-mrjob", "--what", what, *per_map, *only_lines, "--no-cat-output"]
+    return job("bench/classic_count_job.py", *options, str(manifest))
+
+
+def bench_counting(what: str, runs: int, folder: Path) -> str:
+    """The archives are in a directory that all nodes share, for both jobs: that of cc-mrjob cannot read HDFS."""
+    files = copies([counting.corpus(counting.KINDS[what], quick=False)], COUNTED)
+    manifest, nothing = folder / "manifest.txt", folder / "empty.txt"
+    manifest.write_text("".join(f"{file}\n" for file in files))
+    nothing.write_text(f"{ROOT}/.venv/sample_archive/warcs/example.warc.gz\n")
+    floor = cost_of(count(what, nothing, 1))
+    costs: dict[str, list[Cost]] = {"cdxmill": [], "classic": []}
+    for _ in range(runs):
+        costs["cdxmill"].append(cost_of(count(what, manifest, COUNTED_PER_MAP)))
+        costs["classic"].append(cost_of(classic_count(what, manifest, COUNTED_PER_MAP)))
+    size = files[0].stat().st_size / 1e6
+    return table(
+        f"Counting {what}, {COUNTED} archives of {size:.0f} MB, {COUNTED_PER_MAP} per map", costs, floor
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench/hadoop", description=__doc__)
     parser.add_argument("--lines", type=int, choices=[1, 10], default=10, help="millions of lines")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", choices=["index", "zipnum"])
+    parser.add_argument("--only", choices=["index", "zipnum", *counting.KINDS])
     options = parser.parse_args()
     folder = ROOT / "build/bench-work"
     folder.mkdir(parents=True, exist_ok=True)
     dev("up")
     try:
         print("\n".join(machine.describe()), flush=True)
-        if options.only != "zipnum":
+        for what in [what for what in counting.KINDS if options.only in (None, what)]:
+            print("\n" + bench_counting(what, options.runs, folder), flush=True)
+        if options.only in (None, "index"):
             print("\n" + bench_index(options.runs, folder), flush=True)
-        if options.only != "index":
+        if options.only in (None, "zipnum"):
             print("\n" + bench_zipnum(options.lines, options.runs, folder), flush=True)
     finally:
         dev("down")

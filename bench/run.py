@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
-from bench import compression, corpora, demands, machine, plot, results, sampling
+from bench import compression, corpora, counting, demands, machine, plot, results, sampling
 from bench.contenders import Section, index_sections, recompressing
 from bench.pipeline_section import pipeline_section
 from bench.report import Passage, Result, as_passage
@@ -24,7 +24,16 @@ from bench.zipnum_contenders import linear_section, zipnum_section
 
 ROOT = Path(__file__).parent.parent
 MARKS = "<!-- measured -->", "<!-- end of measured -->"
-SECTIONS = ("index", "recompress", "zipnum", "linear", "pipeline", "sampling", "compression")
+SECTIONS = (
+    "index",
+    "recompress",
+    "zipnum",
+    "linear",
+    "pipeline",
+    "sampling",
+    "compression",
+    "counting",
+)
 
 
 def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
@@ -42,6 +51,8 @@ def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
         yield lambda: pipeline_section(quick)
     if "sampling" in options.only:
         yield lambda: sampling.section(millions, quick)
+    if "counting" in options.only:
+        yield from counting.sections(quick)
 
 
 def passages(options: argparse.Namespace, folder: Path) -> Iterator[Passage]:

@@ -34,7 +34,13 @@ BELOW = {
     for number, rooms in enumerate(FLOORS)
     for room in rooms
 }
-STAGES = (("native", "window"), ("inflate",), ("records", "lines"), ("captures", "zipnum", "prefix_tree"))
+STAGES = (
+    ("native", "window"),
+    ("inflate",),
+    ("records", "lines"),
+    ("captures", "zipnum", "prefix_tree", "pages"),
+    ("scan", "counting"),
+)
 """The same for the folders and modules of stages/."""
 FORBIDDEN_CALLS = {"open", "print", "input", "exit", "quit", "breakpoint"}
 FORBIDDEN_MODULES = {

@@ -42,6 +42,7 @@ METAVARS = {
         "TEXT",
         "ADDRESS",
         "MATCH REPLACE",
+        "WHAT",
     ),
 }
 """All metavars. The same kind of value has the same one in all commands."""

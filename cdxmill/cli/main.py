@@ -31,6 +31,7 @@ COMMANDS = (
     "get",
     "copy",
     "cat",
+    "count",
     "verify",
     "recompress",
     "reindex",

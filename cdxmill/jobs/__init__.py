@@ -6,6 +6,7 @@ Each module has one purpose:
 - `sample_job`: the sample job (jobs/samplecdxjob.py)
 - `zipnum_job`: the ZipNum job (jobs/zipnumclusterjob.py)
 - `dosample`: run the sample job and write both split files (jobs/dosample.py)
+- `count_job`: the base class of the counting jobs (jobs/*countjob.py) and of a user's own
 - `seqfileutils`: convert and write split files (jobs/seqfileutils.py)
 
 Shared by the three jobs:
@@ -33,6 +34,7 @@ On the nodes:
 
 - `hadoop_task`: the start script of every task
 - `index_task`: index archives
+- `count_task`: count archives, add counts
 - `node_tasks`: sample lines, sort lines, write shards
 - `node_output`: put a task's files into the cluster's folder
 """

@@ -8,6 +8,7 @@ compressor for the node's Python to the path, then runs the task. Old Pythons mu
 parse this file, so that it can report that they are too old.
 """
 
+import importlib
 import os
 import platform
 import sys
@@ -29,15 +30,14 @@ def matching_wheel(root):
     return None
 
 
-def index_task():
-    """The module of the index job. It needs libraries that the archive does not contain."""
+def run_with_libraries(module, function, *arguments):
+    """Run a task of the index job or of a counting job. They need libraries that the archive does not contain."""
     try:
-        from cdxmill.jobs import index_task as found
+        getattr(importlib.import_module("cdxmill.jobs." + module), function)(*arguments)
     except ImportError as error:
         text = "cdxmill: the Python of this node, %s, lacks a library (%s); run bootstrap.sh of this version there\n"
         sys.stderr.write(text % (sys.executable, error))
         sys.exit(LACKS_LIBRARY)
-    return found
 
 
 def main():
@@ -51,7 +51,13 @@ def main():
     root = os.path.dirname(os.path.abspath(__file__))
     sys.path[0:1] = [path for path in (root, matching_wheel(root)) if path]
     if sys.argv[1] == "index":
-        index_task().index_archives(sys.argv[2:])
+        run_with_libraries("index_task", "index_archives", sys.argv[2:])
+        return
+    if sys.argv[1] == "count":
+        run_with_libraries("count_task", "run_count", sys.argv[2:])
+        return
+    if sys.argv[1] == "sum":
+        run_with_libraries("count_task", "run_sum")
         return
     from cdxmill.jobs.node_tasks import run_task
 

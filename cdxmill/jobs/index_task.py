@@ -60,7 +60,7 @@ def index_archives(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     with (
         tempfile.TemporaryDirectory(prefix="cdxmill-", dir=options.scratch or ".") as folder,
-        _status_reports(),
+        status_reports(),
     ):
         for number, line in enumerate(sys.stdin.buffer):
             work = ArchiveWork.from_json(line)
@@ -80,7 +80,7 @@ def _report(path: str, result: IndexResult) -> None:
 
 
 @contextmanager
-def _status_reports() -> Iterator[None]:
+def status_reports() -> Iterator[None]:
     """Report to Hadoop that bytes were read. If none are read there is no report, and Hadoop ends the task."""
     stop = threading.Event()
 

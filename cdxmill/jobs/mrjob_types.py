@@ -67,6 +67,9 @@ class RunnerLike(Protocol):
     def cat_output(self) -> Iterable[bytes]:
         """The job's output in pieces."""
 
+    def get_output_dir(self) -> str:
+        """The directory of the job's output."""
+
     def counters(self) -> Sequence[Counters]:
         """The counters of each step."""
 

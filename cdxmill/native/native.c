@@ -7,6 +7,7 @@
 #include "common_line.h"
 #include "frame.h"
 #include "merger.h"
+#include "tally.h"
 
 #ifndef SOURCES /* CRC-32 of all files of this folder; setup.py defines it */
 #define SOURCES 0u
@@ -32,7 +33,7 @@ static struct PyModuleDef MODULE = {
 PyMODINIT_FUNC PyInit__native(void)
 {
     PyObject *module = prepare_reading() < 0 || prepare_merging() < 0 ? NULL : PyModule_Create(&MODULE);
-    if (module && (PyModule_AddType(module, &MERGER) < 0 ||
+    if (module && (PyModule_AddType(module, &MERGER) < 0 || PyModule_AddType(module, &TALLY) < 0 ||
                    PyModule_AddObject(module, "sources", PyLong_FromUnsignedLong(SOURCES)) < 0))
         Py_CLEAR(module);
     return module;

@@ -1,0 +1,74 @@
+"""`cdxmill count`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from cdxmill.cli.arguments import ArchiveInputs, Replace, RunArguments
+from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
+from cdxmill.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class What:
+    """What is counted. Its fields come first, because WHAT precedes the inputs."""
+
+    what: Annotated[str, Argument(metavar="WHAT", help="What is counted.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountArguments(ArchiveInputs, RunArguments, What):
+    """The command line of `count`."""
+
+    output: Annotated[
+        str,
+        Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write: path, s3 or hdfs URL. It is gzipped if its name ends in .gz. - writes to stdout.",
+        ),
+    ]
+    replace: Replace = False
+
+
+@command
+def count(arguments: CountArguments) -> int:
+    """Count HTML tags, web servers, words, or links between hosts.
+
+    WHAT is tags, servers, words or links. INPUT is an archive, directory, glob, URL (http, https, s3, hdfs) or pipe (- is standard input). Tags are counted in
+    the HTML pages of WARC and ARC files, servers in WAT, WARC and ARC files, words in WET files, links in WAT, WARC and
+    ARC files. FILE gets one line per item, <item> TAB <count>. The lines are sorted as bytes.
+
+    Damaged records are skipped and reported on stderr. Of an archive that cannot be read to its end, nothing is
+    counted. The exit status is 1 then.
+
+    Examples:
+        cdxmill count tags -o tags.tsv warcs/
+        cdxmill count servers -o - warcs/ | sort -t "$(printf '\\t')" -k 2 -n -r | head
+    """
+    from cdxmill.commands.count import CountOptions, count_to_file, count_to_stream
+    from cdxmill.inputs.pipes import open_pipes
+    from cdxmill.running.failures import Failures
+    from cdxmill.stages.counting.counters import COUNTERS
+
+    if arguments.what not in COUNTERS:
+        raise UsageError(f"invalid WHAT {arguments.what!r}: expected {', '.join(COUNTERS)}")
+    failures = Failures()
+    options = CountOptions(
+        what=arguments.what,
+        processes=arguments.process_count(),
+        replace=arguments.replace,
+        quiet=arguments.quiet,
+    )
+    with open_pipes(failures, quiet=arguments.quiet) as pipes:
+        archives = arguments.archives(failures, pipes)
+        if arguments.output == "-":
+            with standard_output() as out:
+                summary = count_to_stream(archives, out, options, failures)
+        else:
+            summary = count_to_file(archives, arguments.output, options, failures)
+    print_summary(summary, quiet=arguments.quiet)
+    return FAILED if failures.count else OK

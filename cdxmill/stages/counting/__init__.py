@@ -1,0 +1,1 @@
+"""Counts of what the records of archives contain: tags, servers, words, links."""

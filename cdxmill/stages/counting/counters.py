@@ -1,0 +1,193 @@
+"""What is counted in a record: its tags, its server, its words; or what a user's function finds in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+from cdxmill.capture import Headers, Record
+from cdxmill.formats.http_head import HttpHead, parse_http_head
+from cdxmill.stages.captures.line_text import media_type
+from cdxmill.stages.counting.host_links import add_links
+from cdxmill.stages.counting.tally import Tally, clean_item
+from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
+from cdxmill.stages.pages.decode_body import decode_body
+from cdxmill.stages.pages.decode_text import decode_text
+from cdxmill.stages.pages.page_links import LinkBase
+from cdxmill.stages.pages.parse_page import Page, is_binary, is_html
+from cdxmill.stages.records.payload_digest import is_http, payload_start
+
+MAX_CONTENT = 64 << 20
+"""Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""
+
+_SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+_NO_HEAD = HttpHead(None, None, None, 0)
+Found = TypeVar("Found")
+Item = bytes | str
+Items = Callable[[Record], Iterable[Item]]
+"""A user's function: a record -> the items to count in it."""
+
+
+class BadRecord(ValueError):
+    """A record that cannot be counted. The text is the reason."""
+
+
+class NotWanted(Exception):
+    """A record that has nothing of the kind that is counted. The text says why, if that is unusual."""
+
+
+class Counter(NamedTuple):
+    """How records are counted. `add` adds the items of a record to a tally. It raises BadRecord, NotWanted.
+
+    Records of the types in `others` have nothing to count. `needs` says which archives have something. `all_fields`:
+    the whole WARC header is needed.
+    """
+
+    add: Callable[[Record, Tally], None]
+    others: frozenset[bytes]
+    needs: str
+    all_fields: bool = False
+
+
+def _media(headers: Headers) -> bytes:
+    return _media_type(headers.get(b"content-type", b"")[:200])
+
+
+@cache
+def _media_type(content_type: bytes) -> bytes:
+    return media_type(content_type) or b""
+
+
+def count_words(record: Record, tally: Tally) -> None:
+    """Count the words of a text, as a WET file has it."""
+    if _media(record.headers) != b"text/plain":
+        raise NotWanted
+    tally.add_words(record.block)
+
+
+def count_servers(record: Record, tally: Tally) -> None:
+    """Count the servers of a response, or of one that a record of a WAT file describes. Each counts once."""
+    values = {value for value in map(clean_item, _server_values(record)) if value}
+    if not values:
+        raise NotWanted("responses without a Server field")
+    for value in values:
+        tally.add(value, 1)
+
+
+def _server_values(record: Record) -> Iterable[bytes]:
+    if is_wat(record.headers):
+        values = _from_wat(server_values, record)
+        if values is None:
+            raise NotWanted
+        return values
+    end = payload_start(record.headers, record.block)
+    if not end or record.headers.get(b"warc-type") != b"response":
+        raise NotWanted
+    return _SERVER.findall(record.block, 0, end)
+
+
+def count_tags(record: Record, tally: Tally) -> None:
+    """Count the tags of an HTML page."""
+    html = html_of(record)
+    if html.data.startswith(_UTF16):
+        html = html._replace(data=decode_text(html.data, html.content_type).utf8)
+    tally.add_tags(html.data)
+
+
+def count_links(record: Record, tally: Tally) -> None:
+    """Count the links of a page to other hosts, or of one that a record of a WAT file describes."""
+    if is_wat(record.headers):
+        found = _from_wat(links_of, record)
+        if found is None:
+            raise NotWanted
+        add_links(found.url, LinkBase(found.url, found.base), found.hrefs, tally)
+        return
+    html = html_of(record)
+    url = record.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
+    page = Page(url, html.data, html.content_type)
+    hrefs = (node.attrs["href"] for node in page.tree.css("a[href], area[href]"))
+    add_links(url, page.base, hrefs, tally)
+
+
+def _from_wat(read: Callable[[bytes | bytearray], Found], record: Record) -> Found:
+    try:
+        return read(record.block)
+    except ValueError as error:
+        raise BadRecord(str(error)) from None
+
+
+class Html(NamedTuple):
+    """The bytes of a page with all encodings undone, and the Content-Type."""
+
+    data: bytes
+    content_type: bytes | None
+
+
+def html_of(record: Record) -> Html:
+    """The HTML of a page. Raises BadRecord, NotWanted."""
+    if record.headers.get(b"warc-type") not in (b"response", b"resource"):
+        raise NotWanted
+    url = record.headers.get(b"warc-target-uri", b"")
+    is_message = record.size and is_http(record.headers[b"warc-type"], url)
+    head = parse_http_head(record.block) if is_message else _NO_HEAD
+    content_type = head.content_type or _own_type(record, is_message=head is not _NO_HEAD)
+    media = record.headers.get(b"warc-identified-payload-type") or content_type
+    if media is None or not is_html(media, b""):
+        raise NotWanted
+    payload = bytes(memoryview(record.block)[head.end :])
+    body = decode_body(bytes(record.block[: head.end]), payload, MAX_CONTENT)
+    if body.problem:
+        raise BadRecord(body.problem)
+    if is_binary(body.data):
+        raise NotWanted("pages skipped: they are binary data")
+    return Html(body.data, content_type)
+
+
+def _own_type(record: Record, *, is_message: bool) -> bytes | None:
+    """The Content-Type of the record itself, if it is that of the payload."""
+    found = record.headers.get(b"content-type")
+    if record.is_arc:
+        return found if found is not None and b"/" in found else None  # `no-type` and the like
+    return None if is_message else found
+
+
+def counter_of(items: Items) -> Counter:
+    """A counter with a user's function. What it raises is reported, and the record is skipped."""
+
+    def count(record: Record, tally: Tally) -> None:
+        for item in _safe(items, record):
+            tally.add(item, 1)
+
+    return Counter(count, frozenset(), "archives with records that the function counts", all_fields=True)
+
+
+def _safe(items: Items, record: Record) -> list[bytes]:
+    """The items of a record; all of them, or BadRecord."""
+    try:
+        found = [
+            item if isinstance(item, bytes) else item.encode("utf-8", "replace") for item in items(record)
+        ]
+    except Exception as error:
+        raise BadRecord(f"{type(error).__name__}: {error}") from None
+    return list(filter(None, map(clean_item, found)))
+
+
+_NO_PAGES = frozenset((b"request", b"metadata", b"warcinfo", b"revisit", b"conversion"))
+
+COUNTERS: Mapping[str, Counter] = {
+    "tags": Counter(count_tags, _NO_PAGES, "WARC and ARC files with HTML pages"),
+    "servers": Counter(count_servers, frozenset((b"request", b"warcinfo")), "WAT, WARC and ARC files"),
+    "words": Counter(
+        count_words, frozenset((b"request", b"response", b"metadata", b"warcinfo")), "WET files"
+    ),
+    "links": Counter(
+        count_links,
+        frozenset((b"request", b"warcinfo", b"revisit", b"conversion")),
+        "WAT files, or WARC and ARC files with HTML pages",
+    ),
+}
+"""What `cdxmill count` can count."""

@@ -1,0 +1,147 @@
+"""A record of an archive with all its bytes. Each part of it is computed when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from cdxmill.capture import Headers
+from cdxmill.formats.header_shape import ASKED, HeaderShapes, fields_of
+from cdxmill.formats.http_head import HttpHead, parse_http_head
+from cdxmill.formats.timestamp import arc_timestamp_of, warc_timestamp_of
+from cdxmill.formats.warc_header import MAX_HEADER, parse_fields, parse_warc_header
+from cdxmill.stages.pages.decode_body import MAX_BODY, Body, decode_body
+from cdxmill.stages.pages.parse_page import Page, is_html
+from cdxmill.stages.records.parse_header import content_length, parse_header
+from cdxmill.stages.records.payload_digest import is_http
+from cdxmill.stages.records.read_contents import Content
+
+_NO_HEAD = HttpHead(None, None, None, 0)
+_HEADER = MAX_HEADER + (1 << 16)
+"""Bytes of a record that contain its header."""
+_WITH_PAYLOAD = frozenset((b"response", b"resource", b"conversion", b"metadata"))
+
+
+class FullRecord:
+    """One record. `number` counts the records of the archive from 0; `offset` and `length` are its byte range there.
+
+    Requires: it is used before the next record of its archive is read.
+    """
+
+    def __init__(self, content: Content, number: int, shapes: HeaderShapes) -> None:
+        """Parse the header. Raises RecordError if there is none."""
+        self.offset, self.length, self.number = content.offset, content.length, number
+        self._content = content
+        data = content.data
+        self._start_of_record = data if data is not None else _first(content.pieces(), _HEADER)
+        found = shapes.match(self._start_of_record)
+        if found is None:
+            self.headers, self._block_at, self.is_arc = parse_header(self._start_of_record, shapes.parse)
+            self.size = content_length(self.headers)
+            self._has_all_fields = True
+        else:
+            self.headers, self._block_at, self.is_arc = fields_of(found), found[1].end(), False
+            self.size = int(found[1][found[0].length])
+            self._has_all_fields = False
+
+    def header(self, name: bytes) -> bytes | None:
+        """A field of the record's header by its name in lower case."""
+        if name not in ASKED and not self._has_all_fields:
+            self.headers, _ = parse_warc_header(self._start_of_record)
+            self._has_all_fields = True
+        return self.headers.get(name)
+
+    @property
+    def kind(self) -> bytes:
+        """The record type: response, request and so on."""
+        return self.headers.get(b"warc-type", b"")
+
+    @cached_property
+    def url(self) -> str:
+        """The URL; "" if there is none."""
+        return self.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
+
+    @cached_property
+    def time(self) -> str:
+        """The timestamp with 14 digits; "" if the date is missing or invalid."""
+        date = self.headers.get(b"warc-date", b"")
+        found = arc_timestamp_of(date) if self.is_arc else warc_timestamp_of(date)
+        return (found or b"").decode()
+
+    @cached_property
+    def is_large(self) -> bool:
+        """Whether the record is larger than the largest body. The rest is not read."""
+        return self.size > MAX_BODY
+
+    @cached_property
+    def block(self) -> bytes:
+        """The content block, or its first 256 MiB."""
+        start, stop = self._block_at, self._block_at + min(self.size, MAX_BODY)
+        data = self._content.data
+        if data is None:
+            data = _first(self._content.pieces(), stop)
+        return bytes(data[start:stop])
+
+    @cached_property
+    def raw(self) -> bytes | bytearray:
+        """All bytes of a record that is held in memory, with the line ends after it."""
+        data = self._content.data
+        return b"".join(self._content.pieces()) if data is None else data
+
+    @cached_property
+    def is_http(self) -> bool:
+        """Whether the block is an HTTP message."""
+        return self.size > 0 and is_http(self.kind, self.headers.get(b"warc-target-uri", b""))
+
+    @cached_property
+    def http(self) -> HttpHead:
+        """Status, Content-Type and end of the HTTP head; the end is 0 if there is none."""
+        return parse_http_head(self.block) if self.is_http else _NO_HEAD
+
+    @property
+    def http_head(self) -> bytes:
+        """The bytes of the HTTP head."""
+        return self.block[: self.http.end]
+
+    @cached_property
+    def http_fields(self) -> Headers:
+        """The fields of the HTTP head by their names in lower case."""
+        head = self.http_head
+        return parse_fields(head, head.find(b"\n") + 1)[0] if head else {}
+
+    @cached_property
+    def content_type(self) -> bytes | None:
+        """The Content-Type of the payload: that of the HTTP head, or else of the record."""
+        found = self.http.content_type
+        if found is None and (self.is_arc or not self.is_http):
+            found = self.headers.get(b"content-type")
+            if self.is_arc and b"/" not in (found or b""):  # `no-type` and the like
+                return None
+        return found
+
+    @cached_property
+    def body(self) -> Body:
+        """The payload with transfer and content encodings undone. A request or revisit has none."""
+        if self.kind not in _WITH_PAYLOAD:
+            return Body(b"")
+        if not self.is_http:
+            return Body(self.block)
+        return decode_body(self.http_head, self.block[self.http.end :])
+
+    @cached_property
+    def page(self) -> Page | None:
+        """The page, if the record is a response or resource with HTML."""
+        if self.kind not in (b"response", b"resource") or not is_html(self.content_type, self.body.data):
+            return None
+        return Page(self.url, self.body.data, self.content_type)
+
+
+def _first(pieces: Iterator[bytes], size: int) -> bytes:
+    """The first `size` bytes of `pieces`."""
+    parts: list[bytes] = []
+    for piece in pieces:
+        parts.append(piece)
+        size -= len(piece)
+        if size <= 0:
+            break
+    return b"".join(parts)

@@ -1,0 +1,133 @@
+"""The counting jobs print what `cdxmill count` writes, with each runner. A job of a user is ten lines long."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdxmill.inputs.named import Input
+from cdxmill.jobs.count_task import CountWork
+from tests.commands.test_count import INFO, page, record, text
+from tests.conftest import RunCdxmill
+from tests.jobs.conftest import RunJob, packed_nodes
+
+ROOT = Path(__file__).resolve().parents[2]
+JOBS = {"tags": "tagcountjob", "servers": "servercountjob", "words": "wordcountjob", "links": "linkcountjob"}
+EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "docs/counting.md").read_text(), re.S)
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Archives of all kinds, one of them truncated, and one that is missing."""
+    folder = tmp_path_factory.mktemp("crawl")
+    language = "WARC-Identified-Content-Language: eng\r\n"
+    texts = (
+        text("to be or not to be")
+        + text("be \u00e9 a\x01 a")
+        + record("conversion", b"x", "text/plain", language)
+    )
+    pages = page("<p><a href='http://b.org/'>b</a><a href='//c.org'>") + page("<p>", "Apache") + page("<b>")
+    server = {"Envelope": {"Payload-Metadata": {"HTTP-Response-Metadata": {"Headers": {"Server": "nginx"}}}}}
+    wat = record("metadata", json.dumps(server).encode(), "application/json") + record(
+        "metadata", b"{", "application/json"
+    )
+    (folder / "a.warc.wet.gz").write_bytes(INFO + texts)
+    (folder / "b.warc.gz").write_bytes(INFO + pages)
+    (folder / "c.warc.wat.gz").write_bytes(INFO + wat)
+    (folder / "cut.warc.gz").write_bytes(INFO + pages + pages[:-9])
+    names = ["a.warc.wet.gz", "b.warc.gz", "c.warc.wat.gz", "cut.warc.gz", "absent.warc.gz"]
+    (folder / "list").write_text("".join(f"{name}\n" for name in names))
+    return folder / "list"
+
+
+@pytest.mark.parametrize(
+    ("what", "runner"), [*((what, "inline") for what in JOBS), ("words", "local"), ("links", "local")]
+)
+def test_the_job_prints_what_the_command_writes(
+    what: str, runner: str, manifest: Path, run_cdxmill: RunCdxmill, run_job: RunJob
+) -> None:
+    expected = run_cdxmill("count", what, "-q", "-o", "-", "--manifest", manifest, "--root", manifest.parent)
+    done = run_job(JOBS[what], runner, "--warc_bucket", manifest.parent, manifest)
+    assert (done.returncode, done.stdout) == (1, expected.stdout)
+    assert expected.stdout.count(b"\n") > 1
+    failed = done.stderr.decode()
+    assert "absent.warc.gz: cannot be read" in failed
+    assert ("c.warc.wat.gz@" in failed) == (what in ("servers", "links"))
+    assert "cut.warc.gz@" in failed
+
+
+def test_the_example_of_the_page_is_a_job(tmp_path: Path, manifest: Path) -> None:
+    assert EXAMPLE is not None
+    (tmp_path / "languages.py").write_text(EXAMPLE[1])
+    (tmp_path / "list").write_text("a.warc.wet.gz\nb.warc.gz\n")
+    options = ["-q", "--no-conf", "--warc_bucket", str(manifest.parent)]
+    command = [sys.executable, str(tmp_path / "languages.py"), *options, str(tmp_path / "list")]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"eng\t1\nunknown\t2\n", b"")
+
+
+def run_on_node(
+    task: list[str], data: bytes, cwd: Path, **environ: str
+) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, str(packed_nodes() / "hadoop_task.py"), *task]
+    return subprocess.run(command, input=data, cwd=cwd, env=environ, capture_output=True, check=False)
+
+
+def test_tasks_on_nodes_count_and_add(tmp_path: Path, manifest: Path) -> None:
+    assert EXAMPLE is not None
+    (tmp_path / "cdxmill_count_job.py").write_text(EXAMPLE[1])
+    names = ("a.warc.wet.gz", "absent.warc.gz")
+    work = "".join(
+        CountWork(Input(str(manifest.parent / name), name, name)).to_json() + "\n" for name in names
+    )
+    mapped = run_on_node(["count", "--job", "LanguageCount"], work.encode(), tmp_path)
+    assert mapped.returncode == 0, mapped.stderr.decode()
+    failure, *counts = sorted(mapped.stdout.splitlines(keepends=True))
+    assert failure.startswith(b"\tabsent.warc.gz\tcannot be read")
+    assert counts == [b"eng\t1\n", b"unknown\t2\n"]
+    assert b"reporter:counter:cdxmill,failures,1\n" in mapped.stderr
+    tool = tmp_path / "bin/hadoop"
+    tool.parent.mkdir()
+    tool.write_text('#!/bin/sh\necho "$@" > put\n')
+    tool.chmod(0o755)
+    reduced = run_on_node(
+        ["sum"],
+        b"".join(sorted([failure, *counts, *counts])),
+        tmp_path,
+        HADOOP_HOME=str(tmp_path),
+        PATH="/usr/bin:/bin",
+        mapreduce_task_partition="3",
+        mapreduce_task_output_dir="hdfs:///out/_temporary/3",
+        mapreduce_output_fileoutputformat_outputdir="hdfs:///out",
+    )
+    assert (reduced.returncode, reduced.stdout) == (0, b"eng\t2\nunknown\t4\n"), reduced.stderr.decode()
+    assert (tmp_path / "_failures-00003").read_bytes() == failure[1:]
+    assert (tmp_path / "put").read_text() == "fs -put -f _failures-00003 hdfs:///out/_temporary/3/\n"
+
+
+def test_a_node_without_a_library_says_so(tmp_path: Path, manifest: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['selectolax'] = None\n")
+    work = CountWork(Input(str(manifest.parent / "b.warc.gz"), "b.warc.gz", "b.warc.gz")).to_json() + "\n"
+    done = run_on_node(["count", "--what", "links"], work.encode(), tmp_path, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 42
+    assert b"lacks a library" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_without_the_library_the_command_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(gzip.decompress(page("<a href='http://b.org/'>")))
+    code = (
+        "import sys; sys.modules['selectolax'] = sys.modules['selectolax.lexbor'] = None;"
+        "from cdxmill.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "count", "links", "-o", "-", str(tmp_path / "a.warc.gz")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "selectolax" in done.stderr
+    assert "pip install 'cdxmill[scan]'" in done.stderr

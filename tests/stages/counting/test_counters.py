@@ -1,0 +1,193 @@
+"""What is counted in a record, and what is not."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdxmill.capture import Record
+from cdxmill.stages.counting.counters import COUNTERS, BadRecord, NotWanted, counter_of
+from cdxmill.stages.counting.tally import DictTally
+from cdxmill.stages.counting.wat_records import WatLinks, links_of, server_values
+
+HTML = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n%b\r\n%b"
+URL = b"http://www.example.com/a/"
+TEXT = st.text(max_size=6)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def counted(what: str, block: bytes, kind: bytes = b"response", **fields: bytes) -> dict[bytes, int]:
+    """What is counted in a record."""
+    headers = {b"warc-type": kind, b"warc-target-uri": URL}
+    headers.update({name.replace("_", "-").encode(): value for name, value in fields.items()})
+    tally = DictTally()
+    COUNTERS[what].add(Record(0, 0, headers, block, len(block)), tally)
+    rows = (line.split(b"\t") for line in tally.take(b"\n").splitlines())
+    return {item: int(count) for item, count in rows}
+
+
+def wat(what: str, value: object) -> dict[bytes, int]:
+    """What is counted in a record of a WAT file."""
+    return counted(what, json.dumps(value).encode(), b"metadata", content_type=b"application/json")
+
+
+def response(**values: object) -> dict[str, Any]:
+    """The JSON about a response."""
+    header = {"WARC-Type": "response", "WARC-Target-URI": URL.decode()}
+    named = {name.replace("_", "-"): value for name, value in values.items()}
+    return {
+        "Envelope": {"WARC-Header-Metadata": header, "Payload-Metadata": {"HTTP-Response-Metadata": named}}
+    }
+
+
+def test_each_value_of_server_counts_once_per_response() -> None:
+    head = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nX-Server: no\r\nSERVER:\tApache\t2\r\n x \r\nserver: nginx\r\nServer: \r\n\r\nServer: b"
+    assert counted("servers", head) == {b"nginx": 1, b"Apache 2   x": 1}
+    assert wat("servers", response(Headers={"server": " nginx ", "Server": ["Apache\t2", "nginx", ""]})) == {
+        b"nginx": 1,
+        b"Apache 2": 1,
+    }
+
+
+def test_a_response_without_server_is_told_apart_from_other_records() -> None:
+    for value in (response(Headers={"Servers": "x"}), response(), response(Headers={"Server": None})):
+        with pytest.raises(NotWanted, match="without a Server"):
+            wat("servers", value)
+    for other in (
+        {},
+        {"Envelope": {"Payload-Metadata": {"HTTP-Request-Metadata": {"Headers": {"Server": "x"}}}}},
+    ):
+        with pytest.raises(NotWanted, match=r"^$"):
+            wat("servers", other)
+    with pytest.raises(NotWanted, match=r"^$"):
+        counted("servers", b"GET / HTTP/1.1\r\nServer: x\r\n\r\n", b"request")
+
+
+def test_json_that_is_none_is_reported() -> None:
+    for block in (b'{"Envelope": {', b"", b"\xff", b"[" * 100_000):
+        with pytest.raises(BadRecord, match="JSON is corrupt"):
+            counted("servers", block, b"metadata", content_type=b"application/json")
+
+
+NAMES = (
+    "Envelope",
+    "Payload-Metadata",
+    "HTTP-Response-Metadata",
+    "Headers",
+    "Server",
+    "HTML-Metadata",
+    "Links",
+    "Head",
+)
+MORE = ("Base", "url", "path", "A@/href", "WARC-Header-Metadata", "WARC-Target-URI", "\ud800", "http://b/")
+LIKE_WAT = st.recursive(
+    st.sampled_from([*MORE, None, 1]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([*NAMES, *MORE]), inner, max_size=6),
+    max_leaves=30,
+)  # fmt: skip
+
+
+@given(st.one_of(JSON, LIKE_WAT, LIKE_WAT.map(lambda value: response(Headers=value, HTML_Metadata=value))))
+@settings(max_examples=300)
+def test_the_short_way_finds_what_the_whole_json_has(value: Any) -> None:
+    def at(value: Any, *names: str) -> Any:
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        return value
+
+    block = json.dumps(value).encode()
+    found = at(value, "Envelope", "Payload-Metadata", "HTTP-Response-Metadata")
+    servers = at(found, "Headers", "Server")
+    values = servers if isinstance(servers, list) else [servers]
+    expected = [item.encode("utf-8", "replace") for item in values if isinstance(item, str)]
+    assert server_values(block) == (None if found is None else expected)
+    page, url = at(found, "HTML-Metadata"), at(value, "Envelope", "WARC-Header-Metadata", "WARC-Target-URI")
+    if not isinstance(page, dict) or not isinstance(url, str) or not page:
+        assert links_of(block) in (None, WatLinks(str(url), None, []))
+        return
+    links, base = page.get("Links"), at(page, "Head", "Base")
+    urls = [
+        link["url"]
+        for link in (links if isinstance(links, list) else [])
+        if isinstance(link, dict) and link.get("path") == "A@/href" and isinstance(link.get("url"), str)
+    ]
+    assert links_of(block) == WatLinks(url, base if isinstance(base, str) else None, urls)
+
+
+LINKS = (
+    "/x", "http://example.com/y", "https://Other.example.com:8443/", "//other.example.com", "mailto:a@b.c",
+    "http://127.0.0.1/", "http://b\u00fccher.example/", "http://user@www.b.org/#x", "http://[::1]/", "http:///c", " HTTP://B.ORG",
+)  # fmt: skip
+HOSTS = {
+    b"com.example com.example.other": 2,
+    b"com.example example.xn--bcher-kva": 1,
+    b"com.example org.b": 2,
+}
+
+
+def test_links_to_other_hosts_are_counted_in_pages_and_in_wat_records() -> None:
+    page = "".join(f"<a href='{link}'>x</a>" for link in LINKS) + "<img src='http://img.net/'>"
+    assert counted("links", HTML % (b"", page.encode())) == HOSTS
+    links = [{"path": "A@/href", "url": link} for link in LINKS]
+    value = response(HTML_Metadata={"Links": [*links, {"path": "IMG@/src", "url": "http://img.net/"}]})
+    assert wat("links", value) == HOSTS
+
+
+def test_the_base_of_a_page_can_make_all_links_external() -> None:
+    page = b"<base href='http://b.org/c'><a href='x'>1</a><area href='/y'><a href='http://example.com/'>3</a><a>4</a>"
+    assert counted("links", HTML % (b"", page)) == {b"com.example org.b": 2}
+    links = [{"path": path, "url": url} for path, url in (("A@/href", "x"), ("AREA@/href", "/y"))]
+    assert wat("links", response(HTML_Metadata={"Head": {"Base": "http://b.org"}, "Links": links})) == {
+        b"com.example org.b": 2
+    }
+
+
+def test_tags_are_those_of_the_decoded_page() -> None:
+    page = b"<p><P>\xff<b>"
+    assert counted("tags", HTML % (b"Content-Encoding: gzip\r\n", gzip.compress(page))) == {b"p": 2, b"b": 1}
+    assert counted("tags", HTML % (b"", "\ufeff<p>".encode("utf-16-le"))) == {b"p": 1}
+    assert counted("tags", page, b"resource", content_type=b"text/html") == {b"p": 2, b"b": 1}
+
+
+def test_what_is_no_page_is_not_counted() -> None:
+    plain = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n<p>"
+    identified = HTML % (b"", b"<p>")
+    for block, kind, fields in (
+        (plain, b"response", {}),
+        (identified, b"response", {"warc_identified_payload_type": b"image/png"}),
+        (identified, b"revisit", {}),
+    ):
+        with pytest.raises(NotWanted, match=r"^$"):
+            counted("tags", block, kind, **fields)
+    with pytest.raises(NotWanted, match="binary"):
+        counted("tags", HTML % (b"", b"\x89PNG\r\n\x1a\n\0<p>"))
+    with pytest.raises(BadRecord, match="truncated"):
+        counted("tags", HTML % (b"Content-Encoding: gzip\r\n", gzip.compress(b"<p>")[:-9]))
+
+
+def test_words_are_counted_in_plain_text_only() -> None:
+    assert counted("words", b"a b\xc2\xa0a\n", b"conversion", content_type=b"text/plain") == {
+        b"a": 2,
+        b"b": 1,
+    }
+    with pytest.raises(NotWanted):
+        counted("words", b"a", b"conversion", content_type=b"text/html")
+
+
+def test_a_function_of_the_user_may_return_text_and_may_fail() -> None:
+    tally = DictTally()
+    record = Record(0, 0, {b"warc-type": b"response"}, b"abc", 3)
+    counter_of(lambda record: ["\u00e9\n", b" b", "b", ""]).add(record, tally)
+    assert tally.take(b"\n") == b"b\t2\n\xc3\xa9\t1\n"
+    with pytest.raises(BadRecord, match="KeyError: b'x'"):
+        counter_of(lambda record: ["a", record.headers[b"x"]]).add(record, tally)
+    assert len(tally) == 0

@@ -1,0 +1,180 @@
+"""Tallies: the compiled one and the one in Python give the same lines; words, tags and sums are right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from cdxmill.stages import native
+from cdxmill.stages.counting.sum_lines import sum_lines
+from cdxmill.stages.counting.tags import start_tags
+from cdxmill.stages.counting.tally import MAX_ITEM, DictTally, Tally, clean_item, new_tally
+
+MARKUP = [
+    "<",
+    ">",
+    "/",
+    "!",
+    "--",
+    "-",
+    "=",
+    '"',
+    "'",
+    "?",
+    "<!--",
+    "-->",
+    "--!>",
+    "</script>",
+    "<script>",
+    "<svg>",
+    "</svg>",
+    "<title",
+    "</title",
+    "<![CDATA[",
+    "]]>",
+    "plaintext",
+    "textarea",
+    "a",
+    "P",
+    "x:y",
+]
+SPACES = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+
+
+def tallies() -> list[Tally]:
+    """An empty one of each kind."""
+    assert native.Tally is not None
+    return [native.Tally(), DictTally()]
+
+
+def counts(tally: Tally) -> Counter[bytes]:
+    lines = tally.take(b"\n").splitlines(keepends=True)
+    assert lines == sorted(lines)
+    rows = [line.rstrip(b"\n").split(b"\t") for line in lines]
+    return Counter({item: int(count) for item, count in rows})
+
+
+@given(
+    st.lists(st.one_of(st.sampled_from(MARKUP), st.text(" \n\f\x00ab<>", max_size=3)), max_size=30).map(
+        "".join
+    )
+)
+@example("<svg><title/><path></svg><title><b></title>")
+@example("<script><!--<script></script><b></script><i><!--><u>")
+@example("<a\n href=x><b/><c/ d><e f='>'><g h=\"\n>\"><j =k><!DOCTYPE html><?xml ?></ x><m")
+@settings(max_examples=400)
+def test_both_find_the_same_tags(html: str) -> None:
+    compiled, python = tallies()
+    for tally in (compiled, python):
+        tally.add_tags(html.encode())
+    assert counts(compiled) == counts(python) == Counter(start_tags(html.encode()))
+
+
+@given(st.text(st.sampled_from("ab\u00e9\u4e2d\u2003\x00\x1b" + SPACES), max_size=60))
+@example("x" * (MAX_ITEM + 1))
+@settings(max_examples=400)
+def test_words_are_those_of_str_split(text: str) -> None:
+    expected = Counter(word.encode()[:MAX_ITEM] for word in text.split())
+    for tally in tallies():
+        tally.add_words(text.encode())
+        assert counts(tally) == expected
+
+
+@given(st.binary(max_size=80))
+@example(b"\xe2\x80")
+@example(b"a\xc2")
+def test_both_find_the_same_words_in_any_bytes(data: bytes) -> None:
+    compiled, python = tallies()
+    for tally in (compiled, python):
+        tally.add_words(data)
+        tally.add_words(memoryview(data))
+    assert counts(compiled) == counts(python)
+
+
+def test_a_long_word_is_cut_between_two_characters() -> None:
+    text = "x" * (MAX_ITEM - 1) + "\u00e9" * 40
+    for tally in tallies():
+        tally.add_words(text.encode())
+        assert counts(tally) == {b"x" * (MAX_ITEM - 1): 1}
+
+
+@given(st.lists(st.binary(max_size=5).map(clean_item).filter(bool), max_size=300), st.integers(1, 2**50))
+def test_lines_are_sorted_as_bytes_and_tallies_are_joined(items: list[bytes], weight: int) -> None:
+    expected = Counter({item: count + count * weight for item, count in Counter(items).items()})
+    for all_items, own in zip(tallies(), tallies(), strict=True):
+        for item in items:
+            own.add(item, 1)
+            all_items.add(item, weight)
+        all_items.absorb(own)
+        assert len(own) == 0
+        assert counts(all_items) == expected
+        assert counts(all_items) == {}
+
+
+def test_many_items_are_counted() -> None:
+    items = [b"%d" % number for number in range(30_000)]
+    for tally in tallies():
+        for item in items * 2:
+            tally.add(item, 1)
+        assert len(tally) == len(items)
+        assert tally.size > 1_000_000
+        assert counts(tally) == dict.fromkeys(items, 2)
+
+
+def test_what_cannot_be_counted_is_an_error() -> None:
+    assert native.Tally is not None
+    tally = native.Tally()
+    with pytest.raises(ValueError, match="too long"):
+        tally.add(b"x" * (MAX_ITEM + 1), 1)
+    with pytest.raises(ValueError, match="itself"):
+        tally.absorb(tally)
+    with pytest.raises(TypeError):
+        tally.absorb(DictTally())  # type: ignore[arg-type]
+
+
+def test_without_compiled_code_a_dictionary_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "Tally", None)
+    assert isinstance(new_tally(), DictTally)
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from([b"a", b"a\x01", b"b", b"ab"]), st.integers(1, 9)), max_size=5)
+)
+def test_the_sums_of_runs(runs: list[dict[bytes, int]]) -> None:
+    lines = sorted(b"%b\t%d\t%d" % (item, run[item], n) for n, run in enumerate(runs) for item in run)
+    expected = Counter[bytes]()
+    for run in runs:
+        expected.update(run)
+    found = [line for lists in sum_lines([lines[:3], lines[3:]]) for line in lists]
+    assert found == sorted(b"%b\t%d" % pair for pair in expected.items())
+
+
+class Tags(HTMLParser):
+    """The start tags that Python's own parser finds."""
+
+    CDATA_CONTENT_ELEMENTS = ("script", "style", "title", "textarea")  # type: ignore[misc]
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self.found: Counter[bytes] = Counter()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.found[tag.encode()] += 1
+
+
+def test_a_page_has_the_tags_that_another_parser_finds() -> None:
+    page = (
+        b"<!DOCTYPE html><HTML><head><title>a <b> c</title><style>p > i { }</style><script>if (a<b) '<i>'</script>"
+        b"</head><body><!-- <em> --><p class='<x>'>1 < 2<br/><my-tag a=1 b><textarea><u></textarea></p></body></HTML>"
+    )
+    parser = Tags()
+    parser.feed(page.decode())
+    parser.close()
+    assert Counter(start_tags(page)) == parser.found
+    assert set(parser.found) == {
+        b"html", b"head", b"title", b"style", b"script", b"body", b"p", b"br", b"my-tag", b"textarea"
+    }  # fmt: skip

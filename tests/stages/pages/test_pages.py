@@ -1,0 +1,124 @@
+"""Pages: charset, text, links and the rest, on pages as they are found in archives."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
+import pytest
+
+from cdxmill.stages.pages.decode_body import decode_body
+from cdxmill.stages.pages.decode_text import decode_text
+from cdxmill.stages.pages.page_links import LinkBase, host_of
+from cdxmill.stages.pages.parse_page import Page, is_html
+
+HTML = b"text/html"
+
+
+@pytest.mark.parametrize(
+    ("data", "content_type", "charset"),
+    [
+        (b"\xef\xbb\xbf<p>\xc3\xa9", b"text/html; charset=latin1", "utf-8"),
+        ("<p>é".encode("utf-16"), HTML, "utf-16-le"),
+        ("<p>Привет, мир".encode("cp1251"), b"text/html; charset=windows-1251", "cp1251"),
+        ("<meta charset=koi8-r><p>Привет".encode("koi8-r"), HTML, "koi8-r"),
+        ("<p>日本語".encode("shift_jis"), b"text/html;charset=x-sjis", "shift_jis"),
+        ("<p>日本語".encode("iso2022_jp"), b"text/html; charset=ISO-2022-JP", "iso2022_jp"),
+        ("<p>é".encode(), b"text/html; charset=iso-8859-1", "utf-8"),  # the declaration is wrong
+        (
+            "<p>caf\xe9 au lait, d\xe9j\xe0 vu, \xe0 bient\xf4t".encode("latin-1"),
+            b"text/html; charset=utf-8",
+            None,
+        ),
+        (b"<p>plain", b"text/html; charset=nonsense", "utf-8"),
+    ],
+)
+def test_charsets(data: bytes, content_type: bytes, charset: str | None) -> None:
+    found = decode_text(data, content_type)
+    found.utf8.decode()
+    assert "\ufffd" not in found.utf8.decode()
+    assert charset in (None, found.charset)
+
+
+def test_a_text_that_ends_within_a_character_keeps_its_charset() -> None:
+    found = decode_text("<p>déjà vu é".encode()[:-1], b"text/html; charset=utf-8")
+    assert found.utf8.decode() == "<p>déjà vu \ufffd"
+
+
+def test_nested_encodings_are_undone_and_a_truncated_body_is_kept() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip, br\r\n\r\n"
+    assert decode_body(head, brotli.compress(gzip.compress(b"x" * 999))) == (b"x" * 999, "")
+    head = b"HTTP/1.1 200 OK\r\ncontent-encoding: deflate\r\n\r\n"
+    data, problem = decode_body(head, zlib.compress(bytes(range(256)) * 99)[:-5])
+    assert data.startswith(bytes(range(256)))
+    assert "truncated" in problem
+
+
+def test_a_bomb_stops_at_the_limit() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
+    data, problem = decode_body(head, gzip.compress(bytes(9_000_000)), 1_000_000)
+    assert len(data) == 1_000_000
+    assert "larger than" in problem
+
+
+def test_a_page() -> None:
+    page = Page(
+        "http://a.com/x/y",
+        b"<title> A\n page</title><meta name=Description content='about it'><script>no()</script>"
+        b'<script type="application/ld+json">{"@type": "Thing"}</script><script type="application/ld+json">{</script>'
+        b"<body><noscript><a href=/n>n</a></noscript><p>one<p>two<a href=z#f>three</a><style>p {}</style>",
+    )
+    assert (page.title, page.text) == ("A page", "one two three")
+    assert page.links == ["http://a.com/n", "http://a.com/x/z"]  # whatever was asked for first
+    assert page.metas == {"description": "about it"}
+    assert (page.json_ld, page.json_ld_errors) == ([{"@type": "Thing"}], 1)
+    assert page.tags["p"] == 2
+
+
+def test_links_are_absolute() -> None:
+    base = LinkBase("http://a.com/dir/page?q", "/b/")
+    hrefs = {
+        "z": "http://a.com/b/z",
+        "/k": "http://a.com/k",
+        "//c.com/x\n": "http://c.com/x",
+        " ?q ": "http://a.com/b/?q",
+        "../up": "http://a.com/up",
+        "HTTP://X.com/": "HTTP://X.com/",
+        "http:rel": "http://a.com/b/rel",
+        "a\tb": "http://a.com/b/ab",
+        "/a/../b": "http://a.com/b",
+        "http://[::1]/": "http://[::1]/",
+    }
+    assert base.absolute(hrefs) == list(hrefs.values())
+    assert (
+        base.absolute(["#top", "", None, "mailto:a@b.c", "javascript:x()", "http://[", "data:text/html,x"])
+        == []
+    )
+
+
+def test_hosts() -> None:
+    urls = ("http://u:p@A.com:80/x", "https://a.com?x@y", "http://[::1]:80/", "dns:a.com", "http://a.com./")
+    assert [host_of(url) for url in urls] == ["a.com", "a.com", "[::1]", "", "a.com"]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"<frameset><frame src=a></frameset>", b"\xff\xfe\x00", b"<" * 9999, b"<svg><title>"]
+)
+def test_odd_pages_do_no_harm(data: bytes) -> None:
+    page = Page("", data)
+    assert (page.links, page.metas, page.json_ld, page.language.code) == ([], {}, [], "")
+    assert isinstance(page.text + page.title, str)
+
+
+def test_binary_data_is_no_page() -> None:
+    assert not is_html(HTML, b"\x89PNG\r\n\x1a\n\0\0\0")
+    assert not is_html(b"image/png", b"<html>")
+    assert is_html(HTML, "<p>é".encode("utf-16"))
+
+
+def test_languages() -> None:
+    german = "<p>Die Würde des Menschen ist unantastbar. Sie zu achten und zu schützen ist Verpflichtung aller staatlichen Gewalt."
+    language = Page("", german.encode()).language
+    assert language.code == "de"
+    assert 0.2 < language.confidence <= 1
