@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -16,8 +15,6 @@ import pytest
 import zstandard
 from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
-
-from cdxmill import copy
 
 from ..material.payloads import ENCODED
 from ..material.processes import stopped_at
@@ -301,16 +298,6 @@ def test_what_cannot_be_copied_is_listed_and_copied_by_a_later_run(
     }
     assert "copy-failures.tsv" not in after
     assert Counter(copied(tmp_path / "out")) == Counter(copied(source / "whole"))
-
-
-def test_the_list_of_failures_says_how_many_it_leaves_out(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cdxmill.running.failures.KEPT", 3)
-    copy(source / "C", ["*.iana.org"], output=tmp_path / "out", archives=source)
-    rows = (tmp_path / "out/copy-failures.tsv").read_text().splitlines()
-    assert len(rows) == 4
-    assert re.search(r"\d+ more failures", rows[-1])
 
 
 def test_a_record_that_is_not_that_of_its_line_is_refused(
