@@ -8,6 +8,7 @@ from contextlib import suppress
 from cdxmill.messages import say
 
 __all__ = [
+    "HadoopFilesystem",
     "MRJob",
     "MRStep",
     "StepFailedException",
@@ -27,6 +28,7 @@ if sys.version_info < (3, 12):
 
 try:
     from mrjob.conf import load_opts_from_mrjob_confs
+    from mrjob.fs.hadoop import HadoopFilesystem
     from mrjob.hadoop import fully_qualify_hdfs_path
     from mrjob.job import MRJob
     from mrjob.logs.errors import _pick_error as pick_error

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from cdxmill.errors import UsageError
+from cdxmill.jobs.hadoop_files import use_web_hdfs
 from cdxmill.jobs.hadoop_step import (
     RUNNERS,
     HadoopStep,
@@ -123,11 +124,13 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         arguments = self._runner_kwargs()
         first = self._make({**arguments, "input_paths": ["-"]})
         check_engine(first)
+        use_web_hdfs(first)
         self._folder = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
         step = self.hadoop_step(first, Path(self._folder.name))
         archive = pack_archive(Path(self._folder.name), needs_wheels(step))
         runner = self._make(runner_arguments(step, first._python_bin(), archive, arguments))
-        add_files(runner, step)
+        use_web_hdfs(runner)
+        add_files(runner, step, Path(self._folder.name))
         return runner
 
     def _make(self, arguments: RunnerArguments) -> RunnerLike:

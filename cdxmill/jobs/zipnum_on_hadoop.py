@@ -23,14 +23,10 @@ _ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCES
 _OWN_BESIDE_REPORTS = ("splits.*", INDEX, SUMMARY, LOCATIONS)
 """Patterns of the names that a job which failed may leave, besides the shards and parts that have a report."""
 _SETTINGS = {
-    "stream.map.input.ignoreKey": "true",
     "stream.map.output": "rawbytes",
     "stream.reduce.input": "rawbytes",
-    "textinputformat.record.delimiter": "\n",  # a CR ends no line
-    "mapreduce.input.fileinputformat.input.dir.recursive": "true",
 }
 _DEFAULTS = {
-    "mapreduce.input.fileinputformat.split.maxsize": str(128 << 20),
     "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
 }
 _PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
@@ -61,7 +57,7 @@ def clear(folder: RemoteFolder) -> None:
     folder.empty(names)
 
 
-def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[str]) -> HadoopStep:
+def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[list[str]]) -> HadoopStep:
     """The step that sends the lines to one reducer per shard; `folder` is for files of the launcher."""
     build = options.build
     splits, partitions = folder / SPLITS, folder / "partitions.seq"
@@ -75,7 +71,6 @@ def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[st
         reducer=shard + (["--convert"] if build.convert else []),
         settings={**_SETTINGS, "mapreduce.job.reduces": str(build.shards)},
         defaults=_DEFAULTS,
-        input_format="org.apache.hadoop.mapred.lib.CombineTextInputFormat",
         output_format="org.apache.hadoop.mapred.lib.NullOutputFormat",
         partitioner=_PARTITIONER if build.shards > 1 else None,
         output_dir=None if url.startswith("file:") else url,
@@ -84,8 +79,11 @@ def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[st
     )
 
 
-def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
-    """Write the files beside the shards, the manifest last. Raises StoppedError if a shard is missing."""
+def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> int:
+    """Write the files beside the shards, the manifest last. Returns the number of inputs that failed.
+
+    Raises StoppedError if a shard is missing.
+    """
     build, cluster = options.build, folder_of(url, runner)
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
         folder = Path(name)
@@ -99,8 +97,12 @@ def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
         _copy_parts(options, url, folder, runner)
         cluster.put([folder / MANIFEST])
         cluster.remove([*map(report_name, range(build.shards)), *_left_behind(cluster)])
+    failures = [failure for report in reports for failure in report.failures]
+    for failure in failures:
+        say(failure)
     if not options.quiet:
         say(f"{url}: {_summary(reports)}")
+    return len(failures)
 
 
 def _copy_parts(options: ZipnumJobOptions, url: str, folder: Path, runner: RunnerLike) -> None:
