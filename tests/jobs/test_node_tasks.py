@@ -9,7 +9,6 @@ import random
 import shutil
 import subprocess
 import sys
-import uuid
 from io import BytesIO
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.jobs.node_tasks import SPLITS, parse_failures, parse_points
 from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, page_line, run_task, shuffled
+from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, page_line, run_task, shuffled, work_list
 
 PACKER = ("--compressor", "libdeflate", "--level", "6")
 
@@ -38,18 +37,6 @@ def pythons() -> list[Path]:
         if int(home.name.split(".")[1]) >= 9:
             found.add(home / "bin/python")
     return sorted(found)
-
-
-def work_list(folder: Path, *files: list[bytes] | bytes) -> bytes:
-    """What a mapper reads: the URLs of CDX files with these lines or bytes."""
-    urls = []
-    for content in files:
-        path = folder / f"{uuid.uuid4().hex}.cdx.gz"
-        path.write_bytes(
-            content if isinstance(content, bytes) else b"".join(line + b"\n" for line in content)
-        )
-        urls.append(path.as_uri())
-    return json.dumps(urls).encode() + b"\n"
 
 
 def write_shard(folder: Path, lines: list[bytes], *options: str, python: Path = Path(sys.executable)) -> None:

@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, Protocol
 
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.stages.lines.line_lists import divide, without_headers
@@ -24,6 +24,13 @@ _LENGTH = struct.Struct(">I")
 
 Pack = Callable[[list[bytes]], bytes]
 """A chunk as bytes."""
+
+
+class Packer(Protocol):
+    """Compresses a chunk to one gzip member."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """The member."""
 
 
 class ChunkSizes(NamedTuple):
@@ -129,12 +136,12 @@ def _size(lines: list[bytes]) -> int:
     return sum(map(len, lines)) + len(lines)
 
 
-def format_chunk(chunk: list[bytes], packer: Compressor) -> bytes:
+def format_chunk(chunk: list[bytes], packer: Packer) -> bytes:
     """A chunk as key and value: its first line, and all its lines, compressed."""
     return format_record(chunk[0], b"\n".join(chunk), packer)
 
 
-def format_record(key: bytes, value: bytes, packer: Compressor) -> bytes:
+def format_record(key: bytes, value: bytes, packer: Packer) -> bytes:
     """A key and a value. A message has the empty key, which no line has: it goes to the first reducer."""
     data = packer.compress(value)
     return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(data)), data))
