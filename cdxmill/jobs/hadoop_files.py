@@ -42,12 +42,15 @@ class WebFilesystem(HadoopFilesystem):  # type: ignore[misc]  # mrjob has no typ
     def put(self, src: str, path: str) -> None:
         """Upload a file. Raises OSError."""
         if not has_web_hdfs(path):
-            super().put(src, path)
+            # no other user may read keys
+            private = [] if Path(src).stat().st_mode & 0o077 else ["-D", "fs.permissions.umask-mode=077"]
+            self.invoke_hadoop(["fs", *private, "-put", src, path])
             return
         authority, place = hdfs_path(path)
+        is_private = not Path(src).stat().st_mode & 0o077
         try:
             with Path(src).open("rb") as file:
-                NodeHdfs(authority).create(place, file)
+                NodeHdfs(authority).create(place, file, **({"permission": "600"} if is_private else {}))
         except InputError as error:
             raise OSError(str(error)) from None
 

@@ -8,14 +8,17 @@ a hadoop command, and for a directory that all machines share (file://), cdxmill
 from __future__ import annotations
 
 import fnmatch
+import os
+import posixpath
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryFile
 
-from cdxmill.errors import InputError, StoppedError
+from cdxmill.errors import AbsentError, InputError, StoppedError
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, web_hdfs
 from cdxmill.messages import say
@@ -87,6 +90,20 @@ class RemoteFolder:
             with _stopping():
                 NodeHdfs(authority).ask("PUT", path, "MKDIRS")
 
+    def check_writable(self) -> None:
+        """Write an empty file into it and delete it again: a missing right is found before hours of work. Raises StoppedError."""
+        name = f".cdxmill-{os.getpid()}.probe"
+        if self._hadoop is not None:
+            self.make()
+            self._run("-touchz", f"{self.url}/{name}")
+            self._run("-rm", "-f", "-skipTrash", f"{self.url}/{name}")
+        elif self.url.startswith("hdfs:"):
+            _check_hdfs(self.url, name)
+        else:
+            with choose.write_atomic(choose.join(self.url, name)) as file:
+                file.write(b"probe")
+            choose.remove(choose.join(self.url, name))
+
     def remove(self, names: Sequence[str]) -> None:
         """Delete files and directories in it. Missing ones are ignored. Raises StoppedError."""
         if not names:
@@ -145,6 +162,36 @@ def has_web_hdfs(url: str) -> bool:
 @lru_cache(maxsize=8)
 def _has_web_hdfs(authority: str) -> bool:
     return web_hdfs(authority, lambda text: say(text.removeprefix("cdxmill: ").rstrip())) is not None
+
+
+def _check_hdfs(url: str, name: str) -> None:
+    """Write one byte where the directory is or will be. It counts for quotas, of space too."""
+    authority, path = hdfs_path(url)
+    with _stopping():
+        hdfs = NodeHdfs(authority)
+        while not _is_there(hdfs, path):
+            path = posixpath.dirname(path)
+        place = posixpath.join(path, name)
+        try:
+            with TemporaryFile() as file:
+                file.write(b"\n")
+                file.flush()
+                hdfs.create(place, file)
+            hdfs.ask("DELETE", place, "DELETE")
+        except InputError as error:
+            with suppress(InputError):  # without room for a block an empty file is left
+                hdfs.ask("DELETE", place, "DELETE")
+            raise StoppedError(
+                f"{url}: cannot be written ({error.reason}); correct this and run the job again"
+            ) from None
+
+
+def _is_there(hdfs: NodeHdfs, path: str) -> bool:
+    try:
+        hdfs.ask("GET", path, "GETFILESTATUS")
+    except AbsentError:
+        return path == "/"
+    return True
 
 
 def _sized_files(url: str) -> dict[str, int]:

@@ -7,6 +7,8 @@ that is sent with the job (see `node_archive`).
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +20,17 @@ from cdxmill.jobs.node_archive import NAME
 
 RUNNERS = ("hadoop", "emr")
 
+_S3_SETTINGS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+)
+KEYS = "cdxmill_keys.json"
+"""Name of the file with these settings, in the working directory of a task; only the user of the job can read it."""
 _QUICK_START = {
     f"mapreduce.{kind}.env.JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1" for kind in ("map", "reduce")
 }
@@ -101,6 +114,20 @@ def runner_arguments(
         "bootstrap_mrjob": False,
         "check_input_paths": False,  # it would start a JVM per path
     }
+
+
+def keys_file(text: str, folder: Path) -> Path | None:
+    """Write the settings for S3 of this machine to a file for the tasks, if `text` has an S3 URL. None if it has not.
+
+    In the options of the job, every user of the cluster could read the keys.
+    """
+    keys = {name: os.environ[name] for name in _S3_SETTINGS if os.environ.get(name)}
+    if not keys or not re.search(r"\bs3a?://", text):
+        return None
+    path = folder / KEYS
+    path.touch(0o600)
+    path.write_text(json.dumps(keys))
+    return path
 
 
 def needs_wheels(step: HadoopStep) -> bool:

@@ -15,7 +15,6 @@ __all__ = [
     "fully_qualify_hdfs_path",
     "interpret_task_logs",
     "load_opts_from_mrjob_confs",
-    "pick_error",
     "runner_class",
 ]
 
@@ -31,7 +30,6 @@ try:
     from mrjob.fs.hadoop import HadoopFilesystem
     from mrjob.hadoop import fully_qualify_hdfs_path
     from mrjob.job import MRJob
-    from mrjob.logs.errors import _pick_error as pick_error
     from mrjob.logs.task import _interpret_task_logs as interpret_task_logs
     from mrjob.runner import _runner_class as runner_class
     from mrjob.step import MRStep, StepFailedException

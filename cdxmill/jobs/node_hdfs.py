@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable
 from http.client import HTTPConnection, HTTPException, HTTPResponse
-from pathlib import Path
 from typing import IO, Any, TypeVar
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
@@ -66,12 +65,12 @@ class NodeHdfs:
 
         return _persistently(path, once, tries)
 
-    def create(self, path: str, file: IO[bytes]) -> None:
+    def create(self, path: str, file: IO[bytes], **parameters: str) -> None:
         """Write `file` to `path`. An existing file is replaced, and the folder is created. Raises InputError."""
 
         def once() -> None:
             file.seek(0)
-            answer, connection = self._redirected("PUT", path, "CREATE", file, overwrite="true")
+            answer, connection = self._redirected("PUT", path, "CREATE", file, overwrite="true", **parameters)
             with connection:
                 answer.read()
 
@@ -189,7 +188,7 @@ def _send(
     connection = _Connection(host, timeout=TIMEOUT)
     headers = {"Content-Type": "application/octet-stream"}
     if body is not None:
-        headers["Content-Length"] = str(Path(body.name).stat().st_size)
+        headers["Content-Length"] = str(os.fstat(body.fileno()).st_size)
     try:
         connection.request(method, target, body, headers)
         answer = connection.getresponse()

@@ -9,6 +9,7 @@ On Hadoop they depend on how Hadoop divides the inputs among its mappers.
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from cdxmill.formats.split_points import format_text
 from cdxmill.inputs.sampling import SampleTask, guess_ceiling, run_sampling, sample_group, sample_tasks
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.jobs.found_inputs import cdx_files_of
+from cdxmill.jobs.hadoop_folder import RemoteFolder
 from cdxmill.jobs.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.mrjob_types import RunnerLike
@@ -28,6 +30,7 @@ from cdxmill.jobs.seqfileutils import check_split_files_absent, write_split_file
 from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.messages import say
 from cdxmill.running.processes import processes_by_default
+from cdxmill.running.quantities import count
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 
 _SHORT = b"\n"
@@ -85,6 +88,8 @@ class SampleCDXJob(StreamJob):
         """Each mapper sends a sample of its lines, one reducer picks the split points."""
         options = self.sample_options
         size = ["--size", str(options.size)]
+        if options.splitfile:
+            RemoteFolder(posixpath.dirname(options.splitfile) or ".", None).check_writable()
         return HadoopStep(
             inputs=group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner)),
             mapper=["sample", *size, "--seed", str(options.seed)],
@@ -141,6 +146,10 @@ class SampleCDXJob(StreamJob):
             say(f"note: {len(points) + 1} shards, not {options.shards}: too few keys")
         if options.splitfile:
             write_split_files(points, options.splitfile)
+            if not self.options.quiet:
+                say(
+                    f"{options.splitfile}: {count(len(points), 'split point')} for {count(len(points) + 1, 'shard')}"
+                )
         return format_text(points)
 
 

@@ -25,7 +25,7 @@ from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.jobs.zipnum_local import LocalCluster, format_entry, parse_entries
-from cdxmill.jobs.zipnum_on_hadoop import clear, cluster_url, finish, make_step
+from cdxmill.jobs.zipnum_on_hadoop import check_outputs, clear, cluster_url, finish, make_step
 from cdxmill.jobs.zipnum_options import ZipnumJobOptions, add_options, parse_options
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.lines.mark_shards import mark_shards, unmark_shards
@@ -93,8 +93,9 @@ class ZipNumClusterJob(StreamJob):
         """Check everything first: what the job needs is missed only after hours."""
         options = self.zipnum_options
         url = cluster_url(options, runner)
+        check_outputs(options, url, runner)
         inputs = group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner))
-        clear(folder_of(url, runner))
+        clear(folder_of(url, runner), options.build.replace)
         return make_step(options, url, folder, inputs)
 
     def finish_hadoop(self, runner: RunnerLike) -> int:

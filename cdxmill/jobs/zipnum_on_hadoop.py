@@ -22,9 +22,13 @@ from cdxmill.messages import say
 _ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS")
 _OWN_BESIDE_REPORTS = ("splits.*", INDEX, SUMMARY, LOCATIONS)
 """Patterns of the names that a job which failed may leave, besides the shards and parts that have a report."""
+_OF_A_CLUSTER = (MANIFEST, "cdx-*.gz", "part-*")
+"""Patterns of the further names in a finished cluster."""
 _SETTINGS = {
     "stream.map.output": "rawbytes",
     "stream.reduce.input": "rawbytes",
+    # _SUCCESS says that the tasks are done. The cluster is when it has cluster.json.
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 _DEFAULTS = {
     "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
@@ -39,13 +43,27 @@ def cluster_url(options: ZipnumJobOptions, runner: RunnerLike) -> str:
     return hadoop_url(options.folder).rstrip("/")
 
 
-def clear(folder: RemoteFolder) -> None:
-    """Delete what a failed job has left in `folder`. Raises UsageError if it holds anything else."""
+def check_outputs(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
+    """Raise StoppedError if the cluster's directory or that of the parts cannot be written."""
+    folder_of(url, runner).check_writable()
+    if options.parts_folder is not None and hadoop_url(options.parts_folder).rstrip("/") != url:
+        folder_of(hadoop_url(options.parts_folder), runner).check_writable()
+
+
+def clear(folder: RemoteFolder, replace: bool) -> None:
+    """Delete what a failed job has left in `folder`, with `replace` also a finished cluster. Raises UsageError if it holds anything else."""
     names = folder.names()
-    if MANIFEST in names:
-        raise UsageError(f"{folder.url}: holds a finished cluster; choose another directory, or delete it")
+    if MANIFEST in names and not replace:
+        raise UsageError(
+            f"{folder.url}: holds a finished cluster; use --replace to replace it, or choose another directory"
+        )
+    is_cluster = MANIFEST in names
     reports = [name.removeprefix(REPORT) for name in names if name.startswith(REPORT)]
-    own = (*_ALWAYS_OWN, *(_OWN_BESIDE_REPORTS if reports else ()))
+    own = (
+        *_ALWAYS_OWN,
+        *(_OWN_BESIDE_REPORTS if reports or is_cluster else ()),
+        *(_OF_A_CLUSTER if is_cluster else ()),
+    )
     shards = {name for number in reports for name in (f"cdx-{number}.gz", f"part-{number}")}
     other = [
         name
@@ -54,6 +72,9 @@ def clear(folder: RemoteFolder) -> None:
     ]
     if other:
         raise UsageError(f"{folder.url}: holds other files ({other[0]}); choose an empty or new directory")
+    if is_cluster:
+        folder.remove([MANIFEST])  # first: what is left is not a finished cluster
+        names = folder.names()
     folder.empty(names)
 
 
