@@ -133,10 +133,14 @@ def hdfs_is_ready() -> bool:
     return room > 0 and beans.get("NameNodeInfo", {}).get("Safemode") == ""
 
 
+HISTORY = "/tmp/hadoop-yarn/staging/history"
+"""In HDFS; the history server would make it unreadable for others than the user who starts it."""
+
+
 def make_shared_folders() -> None:
     """Create the folders in HDFS that each user of MapReduce writes to. Who starts the cluster may do everything."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    for path in ("/tmp", "/tmp/hadoop-yarn", "/tmp/hadoop-yarn/staging"):
+    for path in ("/tmp", "/tmp/hadoop-yarn", "/tmp/hadoop-yarn/staging", HISTORY):
         query = f"op=MKDIRS&permission=1777&user.name={getpass.getuser()}"
         address = f"http://127.0.0.1:9870/webhdfs/v1{path}?{query}"
         direct.open(urllib.request.Request(address, method="PUT"), timeout=60).close()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, StoppedError
 from cdxmill.jobs.hadoop_folder import RemoteFolder, has_web_hdfs
 from cdxmill.jobs.mrjob_import import HadoopFilesystem
 from cdxmill.jobs.mrjob_types import RunnerLike
@@ -72,10 +72,13 @@ class WebFilesystem(HadoopFilesystem):  # type: ignore[misc]  # mrjob has no typ
 
     def ls(self, path_glob: str) -> Iterator[str]:
         """The files below a directory. Raises OSError."""
-        if has_web_hdfs(path_glob):
-            yield from RemoteFolder(path_glob, None).files()
-        else:
+        if not has_web_hdfs(path_glob):
             yield from super().ls(path_glob)
+            return
+        try:
+            yield from RemoteFolder(path_glob, None).files()
+        except StoppedError as error:
+            raise OSError(str(error)) from None
 
     def _cat_file(self, path: str) -> Iterator[bytes]:
         if not has_web_hdfs(path):
