@@ -105,7 +105,7 @@ def container(folder: Path, number: int, stderr: str, error: str) -> dict[str, A
     place.mkdir()
     (place / "stderr").write_text(stderr)
     (place / "syslog").write_text(
-        f"2026-01-01 00:00:00,000 WARN [main] org.apache.hadoop.mapred.YarnChild: Exception running child : {error}\n"
+        f"2026-01-01 00:00:00,000 WARN [main] org.apache.hadoop.mapred.YarnChild: Exception running child : {error}\n\tat org.x.Y.z(Y.java:1)\n"
     )
     syslog = {"path": str(place / "syslog"), "container_id": place.name}
     return {"path": str(place / "stderr"), "container_id": place.name, "syslog": syslog}
