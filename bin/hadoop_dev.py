@@ -12,6 +12,7 @@ Exit status: 0 success, 1 failed (one line has the reason), 2 usage, 130 or 143 
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import shlex
@@ -132,6 +133,19 @@ def hdfs_is_ready() -> bool:
     return room > 0 and beans.get("NameNodeInfo", {}).get("Safemode") == ""
 
 
+HISTORY = "/tmp/hadoop-yarn/staging/history"
+"""In HDFS; the history server would make it unreadable for others than the user who starts it."""
+
+
+def make_shared_folders() -> None:
+    """Create the folders in HDFS that each user of MapReduce writes to. Who starts the cluster may do everything."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for path in ("/tmp", "/tmp/hadoop-yarn", "/tmp/hadoop-yarn/staging", HISTORY):
+        query = f"op=MKDIRS&permission=1777&user.name={getpass.getuser()}"
+        address = f"http://127.0.0.1:9870/webhdfs/v1{path}?{query}"
+        direct.open(urllib.request.Request(address, method="PUT"), timeout=60).close()
+
+
 def yarn_is_ready() -> bool:
     """Whether a NodeManager has reported to the ResourceManager."""
     answer = ask(8088, "/ws/v1/cluster/metrics")
@@ -193,7 +207,9 @@ def start(verb: str) -> None:
             if subprocess.run(command, stdout=log, stderr=log, check=False).returncode:
                 raise Failure(f"HDFS could not be formatted; see {LOGS}/format.log")
         starting.hadoop("namenode")
-        starting.wait(hdfs_is_ready)  # the history server would try again only after 10 s
+        starting.wait(hdfs_is_ready)
+        make_shared_folders()
+        # the history server would try again only after 10 s
         starting.hadoop("historyserver")
     starting.wait(lambda: not unready())
 
@@ -244,6 +260,7 @@ def up(with_s3: bool) -> None:
     with locked(STATE):
         is_whole = not faults()
         if is_whole and WITH_S3.exists() >= with_s3:
+            tell("runs already")
             return
         try:
             prefix = own_network.joined(running()["namenode"]) if is_whole else renewed()
@@ -254,6 +271,16 @@ def up(with_s3: bool) -> None:
         except BaseException:
             destroy()
             raise
+        tell("started")
+
+
+def tell(state: str) -> None:
+    """Say what runs, and how it is used and stopped."""
+    services = f"Hadoop with HDFS at hdfs://127.0.0.1:9000{' and S3' if WITH_S3.exists() else ''}"
+    say(f"hadoop-dev: {services}: {state}, {len(running())} processes; data and logs are in {STATE}")
+    say(
+        "hadoop-dev: bin/hadoop-dev run CMD... runs a command with it; bin/hadoop-dev down stops it and deletes its data"
+    )
 
 
 def renewed() -> list[str]:

@@ -16,9 +16,7 @@ positional=()
 INDEX_OPTIONS=()
 SAMPLE_OPTIONS=()
 ZIPNUM_OPTIONS=()
-# Settings for S3 that are passed to the tasks on your own Hadoop. On EMR the nodes' role is enough.
-aws_settings=(AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_DEFAULT_REGION
-    AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3)
+again='run this again'
 
 say() {
     printf '%s: %s\n' "$launcher" "$1" >&2
@@ -237,14 +235,9 @@ go_to_background() {
 
 # Puts the command of a step's job into `job`. Further arguments are options of the job.
 job_of() {
-    local step=$1 input=() name
+    local step=$1 input=()
     shift
     job=(-r "$RUNNER" --conf-path "$conf")
-    if [[ "$RUNNER" == hadoop ]]; then
-        for name in "${aws_settings[@]}"; do
-            [[ -z "${!name:-}" ]] || job+=(--cmdenv "$name=${!name}")
-        done
-    fi
     case "$step" in
         index)
             job=("$python" "$root/jobs/indexwarcsjob.py" "${job[@]}" --cdx_bucket "$WARC_CDX_BUCKET")
@@ -271,7 +264,7 @@ job_of() {
     job+=("${input[@]}")
 }
 
-# Prints a command as a person would type it. Keys are replaced by the names of their variables.
+# Prints a command as a person would type it. Keys among the options are replaced by the names of their variables.
 typed() {
     local word line=''
     for word in "$@"; do
@@ -326,7 +319,7 @@ end() {
     $dry_run && exit 0
     case $status in
         0) say "done (exit status 0); next: $1" ;;
-        1) say "done, but some inputs failed (exit status 1), see above; next: correct them and run this again, or $1" ;;
+        1) say "done, but some inputs failed (exit status 1), see above; next: correct them and $again, or $1" ;;
         130 | 143) say "stopped by a signal (exit status $status); run it again to continue" ;;
         *) say "stopped (exit status $status); see the message above and docs/launchers.md" ;;
     esac

@@ -11,7 +11,9 @@
 #   --background   run in the background with nohup; prints the path of the log
 #   --dry-run      print the commands only
 #   -r RUNNER      hadoop, emr or local, instead of $RUNNER
-#   --replace      index all archives again, sample again and, on this machine, replace the cluster
+#   --replace      index all archives again, sample again, and replace the cluster
+#   --replace-cluster
+#                  replace the cluster only: after some inputs failed, only these are indexed, and the cluster is built again
 #
 # Other options go to all three jobs. INDEX_OPTIONS, SAMPLE_OPTIONS and ZIPNUM_OPTIONS in index_env.sh go to one job.
 # Step 1 skips archives that have a .cdx.gz. Step 2 is skipped if SPLIT_FILE exists.
@@ -20,6 +22,8 @@
 source "$(dirname -- "${BASH_SOURCE[0]}")/launch-common.sh"
 
 skip_existing=true
+replace_cluster=false
+again='run this again with --replace-cluster, which indexes only them'
 worst=0
 
 take_skip_existing() {
@@ -29,8 +33,10 @@ take_skip_existing() {
             skip_existing=false
             INDEX_OPTIONS+=("$word")
             SAMPLE_OPTIONS+=("$word")
-            # on Hadoop and EMR a finished cluster is never replaced
-            [[ "$RUNNER" != local && "$RUNNER" != inline ]] || ZIPNUM_OPTIONS+=("$word")
+            ZIPNUM_OPTIONS+=("$word")
+        elif [[ "$word" == --replace-cluster ]]; then
+            replace_cluster=true
+            ZIPNUM_OPTIONS+=(--replace)
         else
             rest+=("$word")
         fi
@@ -51,9 +57,9 @@ use_positional() {
 
 # Fails if the cluster is finished already: the ZipNum job would, but only after steps 1 and 2.
 check_cluster() {
-    [[ "$RUNNER" != local && "$RUNNER" != inline && "$ZIPNUM_CLUSTER_DIR" == *://* ]] && ! $dry_run || return 0
+    $skip_existing && ! $replace_cluster && [[ "$RUNNER" != local && "$RUNNER" != inline && "$ZIPNUM_CLUSTER_DIR" == *://* ]] && ! $dry_run || return 0
     ! exists "${ZIPNUM_CLUSTER_DIR%/}/cluster.json" ||
-        fail "$ZIPNUM_CLUSTER_DIR: holds a finished cluster; choose another directory for ZIPNUM_CLUSTER_DIR, or delete it"
+        fail "$ZIPNUM_CLUSTER_DIR: holds a finished cluster; use --replace-cluster to replace it, or choose another directory for ZIPNUM_CLUSTER_DIR"
 }
 
 # Runs a step. Exits if its job stopped.

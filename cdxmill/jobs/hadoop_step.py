@@ -6,20 +6,41 @@ that is sent with the job (see `node_archive`).
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.errors import UsageError
+from cdxmill.jobs.hadoop_urls import is_url
 from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.node_archive import NAME
 
 RUNNERS = ("hadoop", "emr")
 
+_S3_SETTINGS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+)
+KEYS = "cdxmill_keys.json"
+"""Name of the file with these settings, in the working directory of a task; only the user of the job can read it."""
 _QUICK_START = {
     f"mapreduce.{kind}.env.JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1" for kind in ("map", "reduce")
 }
 """Java's quick compiler only: a task's JVM moves bytes for seconds. The better compiler would cost more than it saves."""
+
+_WORK_LIST_SETTINGS = {
+    "stream.map.input.ignoreKey": "true",
+    "mapreduce.input.lineinputformat.linespermap": "1",
+}
+"""Each mapper gets one line of the work list, if the step says nothing else."""
 
 Task = str | list[str]
 """A Java class, or the arguments of hadoop_task.py."""
@@ -28,17 +49,17 @@ Task = str | list[str]
 class HadoopStep(NamedTuple):
     """A step as a job describes it.
 
+    `inputs` are what each mapper reads: a line of text, or paths and URLs of files, which are sent as a list of URLs.
     `settings` are fixed. `defaults` can be changed by mrjob.conf and --jobconf. `files` are put
     into the working directory of each task, under the names given. `shared` files are uploaded
     for Java; the setting of the given name gets the URL.
     """
 
-    inputs: list[str]
+    inputs: Path | list[list[str]]
     mapper: Task
     reducer: Task | None
     settings: dict[str, str]
     defaults: dict[str, str]
-    input_format: str
     output_format: str | None = None
     partitioner: str | None = None
     output_dir: str | None = None
@@ -77,13 +98,13 @@ def runner_arguments(
     """The arguments of a runner that runs `step`, made from the job's own `arguments`."""
     return {
         **arguments,
-        "input_paths": step.inputs,
+        "input_paths": [str(_work_list(step, archive.parent))],
         "output_dir": step.output_dir,
         "steps": [_describe(step, python)],
-        "hadoop_input_format": step.input_format,
+        "hadoop_input_format": "org.apache.hadoop.mapred.lib.NLineInputFormat",
         "hadoop_output_format": step.output_format,
         "partitioner": step.partitioner,
-        "jobconf": {**arguments.get("jobconf", {}), **step.settings},
+        "jobconf": {**arguments.get("jobconf", {}), **_WORK_LIST_SETTINGS, **step.settings},
         "upload_files": [
             *arguments.get("upload_files", ()),
             *(f"{path}#{name}" for name, path in step.files.items()),
@@ -95,13 +116,37 @@ def runner_arguments(
     }
 
 
+def keys_file(text: str, folder: Path) -> Path | None:
+    """Write the settings for S3 of this machine to a file for the tasks, if `text` has an S3 URL. None if it has not.
+
+    In the options of the job, every user of the cluster could read the keys.
+    """
+    keys = {name: os.environ[name] for name in _S3_SETTINGS if os.environ.get(name)}
+    if not keys or not re.search(r"\bs3a?://", text):
+        return None
+    path = folder / KEYS
+    path.touch(0o600)
+    path.write_text(json.dumps(keys))
+    return path
+
+
 def needs_wheels(step: HadoopStep) -> bool:
     """Whether a task compresses with a library that the nodes do not have."""
     return isinstance(step.reducer, list) and "libdeflate" in step.reducer
 
 
-def add_files(runner: RunnerLike, step: HadoopStep) -> None:
-    """Upload the shared files, and set what neither mrjob.conf nor --jobconf has set."""
+def _work_list(step: HadoopStep, folder: Path) -> Path:
+    return step.inputs if isinstance(step.inputs, Path) else folder / "work.jsonl"
+
+
+def add_files(runner: RunnerLike, step: HadoopStep, folder: Path) -> None:
+    """Upload inputs of this machine and the shared files, and set what neither mrjob.conf nor --jobconf has set."""
+    if not isinstance(step.inputs, Path):
+        sent = [
+            [path if is_url(path) else runner._upload_mgr.add(path) for path in group]
+            for group in step.inputs
+        ]
+        _work_list(step, folder).write_text("".join(json.dumps(group) + "\n" for group in sent))
     settings = runner._opts["jobconf"]
     settings.update((name, runner._upload_mgr.add(str(path))) for name, path in step.shared.items())
     for name, value in {**_QUICK_START, **step.defaults}.items():

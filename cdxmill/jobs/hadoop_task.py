@@ -9,6 +9,7 @@ parse this file, so that it can report that they are too old.
 """
 
 import importlib
+import json
 import os
 import platform
 import sys
@@ -17,6 +18,7 @@ OLDEST = (3, 9)
 # Exit statuses. jobs/hadoop_failure.py explains them: a launcher may see nothing else of a task that failed.
 TOO_OLD = 41
 LACKS_LIBRARY = 42
+KEYS = "cdxmill_keys.json"  # as in jobs/hadoop_step.py
 
 
 def matching_wheel(root):
@@ -50,6 +52,14 @@ def main():
         sys.exit(TOO_OLD)
     root = os.path.dirname(os.path.abspath(__file__))
     sys.path[0:1] = [path for path in (root, matching_wheel(root)) if path]
+    environ = os.environ  # the names are Hadoop's
+    user = environ.get("mapreduce_job_user_name")
+    if user and environ.get("hadoop_security_authentication") != "kerberos":
+        environ.setdefault("HADOOP_USER_NAME", user)  # a node may run all tasks as one user
+    if os.path.exists(KEYS):
+        with open(KEYS) as file:
+            for name, value in json.load(file).items():
+                environ.setdefault(name, value)
     if sys.argv[1] == "index":
         run_with_libraries("index_task", "index_archives", sys.argv[2:])
         return

@@ -19,16 +19,19 @@ from cdxmill.commands.index_one import IndexOptions, IndexTask, index_one
 from cdxmill.inputs.existing_outputs import plan_outputs
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.found_inputs import archives_of
+from cdxmill.jobs.hadoop_folder import folder_of
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.index_on_hadoop import folder_url, make_step
 from cdxmill.jobs.index_options import IndexJobOptions, add_options, cdx_names, parse_options
-from cdxmill.jobs.index_task import ArchiveWork, format_failure
+from cdxmill.jobs.index_task import ArchiveWork, format_failure, split_notes
 from cdxmill.jobs.mrjob_import import MRStep
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.messages import say
+from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
+from cdxmill.running.quantities import count
 from cdxmill.storage.choose import check_writable, is_remote, join, local_path
 
 
@@ -81,6 +84,7 @@ class IndexWARCJob(StreamJob):
         # on other clusters it may be a path that exists on all nodes
         if options.archive_root and runner.alias == "emr":
             options = replace(options, archive_root=folder_url(options.archive_root, runner))
+        folder_of(options.cdx_folder, runner).check_writable()
         work = _list_work(options, _names(options), None)
         self._total = len(work)
         work_list = folder / "archives.jsonl"
@@ -89,12 +93,16 @@ class IndexWARCJob(StreamJob):
 
     def finish_hadoop(self, runner: RunnerLike) -> int:
         """Print the failures. Returns 0 if there are no more than --max-failures allows."""
-        output = b"".join(runner.cat_output())
+        output, notes = split_notes(b"".join(runner.cat_output()))
+        noted = Failures()
+        for where, reason in notes:
+            noted.note_one(where, reason)
+        noted.close_notes()
         self.show(output)
         failed = len({line.split(b"\t")[0] for line in output.splitlines()})
         if not self.index_options.quiet:
             done = f"{self._total - failed} of {self._total} archives indexed"
-            say(f"{done}, {failed} with failures")
+            say(f"{done}, {failed} with failures" + _notes_of(runner))
         return 0 if failed <= self.index_options.max_failures.of(self._total) else failed
 
     def run_mapper(self, step_num: int = 0) -> None:
@@ -111,6 +119,12 @@ class IndexWARCJob(StreamJob):
             where = path if failure.offset is None else f"{path}@{failure.offset}"
             count_failure(self, where, failure.reason, failure.hint)
             self.stdout.write(format_failure(failure))
+
+
+def _notes_of(runner: RunnerLike) -> str:
+    """The number of notes, as the end of a summary."""
+    number = sum(counters.get("cdxmill", {}).get("notes", 0) for counters in runner.counters())
+    return f", {count(number, 'note')}" if number else ""
 
 
 def _names(options: IndexJobOptions) -> dict[Input, str]:

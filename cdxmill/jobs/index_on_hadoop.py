@@ -27,15 +27,13 @@ def make_step(options: IndexJobOptions, work_list: Path) -> HadoopStep:
     """The step that indexes the archives in `work_list`, one per line."""
     scratch = ["--scratch", options.scratch] if options.scratch else []
     return HadoopStep(
-        inputs=[str(work_list)],
+        inputs=work_list,
         mapper=["index", *scratch],
         reducer=None,
         settings={
             "mapreduce.job.reduces": "0",
             "mapreduce.input.lineinputformat.linespermap": str(options.archives_per_mapper),
-            "stream.map.input.ignoreKey": "true",
         },
         defaults={"mapreduce.map.maxattempts": "4"},
-        input_format="org.apache.hadoop.mapred.lib.NLineInputFormat",
         output_dir=options.output_dir,
     )

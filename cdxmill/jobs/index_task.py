@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +19,15 @@ from typing import NamedTuple
 
 from cdxmill.commands.index_one import IndexOptions, IndexResult, IndexTask, index_one
 from cdxmill.inputs.named import Input
-from cdxmill.running.failures import Failure
+from cdxmill.running.failures import SHOWN, Failure, kind_of
 from cdxmill.running.processes import bytes_done
 
 _REPORT_INTERVAL = 30.0
 """Seconds between two status reports. By default Hadoop kills a task that is silent for ten minutes."""
+
+
+_NOTE = b"note\t"
+"""Begins a note in the output of a task. A failure begins with a path, which has no tab."""
 
 
 class ArchiveWork(NamedTuple):
@@ -47,6 +52,15 @@ def format_failure(failure: Failure) -> bytes:
     where = "" if failure.offset is None else f"at {failure.offset}: "
     line = "\t".join(map(_escape, (failure.path, where + failure.reason)))
     return line.encode("utf-8", "surrogateescape") + b"\n"
+
+
+def split_notes(output: bytes) -> tuple[bytes, list[tuple[str, str]]]:
+    """The failures in the output of all tasks; and the notes, each with where it is and what it says."""
+    lines = output.splitlines(keepends=True)
+    failures = b"".join(line for line in lines if not line.startswith(_NOTE))
+    notes = (line.decode("utf-8", "surrogateescape") for line in lines if line.startswith(_NOTE))
+    parts = (note.rstrip("\n").split("\t", 2) for note in notes)
+    return failures, [(where, reason) for _, where, reason in parts]
 
 
 def _escape(text: str) -> str:
@@ -74,7 +88,16 @@ def _report(path: str, result: IndexResult) -> None:
     for failure in failures:
         sys.stdout.buffer.write(format_failure(failure))
     counts = {"archives": 1, "captures": result.findings.captures, "archive bytes": result.size}
-    for name, count in {**counts, "failures": len(failures), "failed archives": bool(failures)}.items():
+    notes = result.findings.notes
+    kinds: Counter[str] = Counter()
+    for note in notes:
+        kinds[kind_of(note.reason)] += 1
+        if kinds[kind_of(note.reason)] <= SHOWN:  # the launcher prints no more of them
+            sys.stdout.buffer.write(
+                _NOTE + format_failure(Failure(f"{path}@{note.offset}", None, note.reason))
+            )
+    totals = {**counts, "failures": len(failures), "failed archives": bool(failures), "notes": len(notes)}
+    for name, count in totals.items():
         sys.stderr.write(f"reporter:counter:cdxmill,{name},{int(count)}\n")
     sys.stderr.flush()
 

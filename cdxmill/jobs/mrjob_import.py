@@ -8,13 +8,13 @@ from contextlib import suppress
 from cdxmill.messages import say
 
 __all__ = [
+    "HadoopFilesystem",
     "MRJob",
     "MRStep",
     "StepFailedException",
     "fully_qualify_hdfs_path",
     "interpret_task_logs",
     "load_opts_from_mrjob_confs",
-    "pick_error",
     "runner_class",
 ]
 
@@ -27,9 +27,9 @@ if sys.version_info < (3, 12):
 
 try:
     from mrjob.conf import load_opts_from_mrjob_confs
+    from mrjob.fs.hadoop import HadoopFilesystem
     from mrjob.hadoop import fully_qualify_hdfs_path
     from mrjob.job import MRJob
-    from mrjob.logs.errors import _pick_error as pick_error
     from mrjob.logs.task import _interpret_task_logs as interpret_task_logs
     from mrjob.runner import _runner_class as runner_class
     from mrjob.step import MRStep, StepFailedException

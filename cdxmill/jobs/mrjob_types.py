@@ -48,7 +48,7 @@ class RunnerLike(Protocol):
     """
 
     alias: str
-    fs: object
+    fs: Any
     _opts: dict[str, dict[str, str]]
     _upload_mgr: UploadManager
     _log_interpretations: list[LogInterpretation]

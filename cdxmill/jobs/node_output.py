@@ -1,6 +1,7 @@
 """Put a task's files into the cluster's directory. Each file there is complete, even if attempts are killed or run twice.
 
-hdfs://...      into the task's own output directory, which Hadoop moves when it commits the task
+hdfs://...      into the task's own output directory, which Hadoop moves when it commits the task; with WebHDFS,
+                or `hadoop fs` where that cannot be used
 s3://, s3a://   directly under the final name: an object is visible only when it is complete
 file://...      a directory that all nodes share: under a temporary name, then renamed
 """
@@ -14,6 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from cdxmill.errors import InputError
+from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, web_hdfs
 
 _USUAL_PATHS = (
     "/usr/bin/hadoop",
@@ -30,8 +34,13 @@ class Destination:
         self._parts = urlsplit(url)
         self._url = url
         self._mkdir: subprocess.Popen[bytes] | None = None
-        if self._parts.scheme not in ("s3", "s3a", "file"):
-            self._url = os.environ["mapreduce_task_output_dir"]  # noqa: SIM112 - Hadoop's spelling
+        self._hdfs: NodeHdfs | None = None
+        if self._parts.scheme in ("s3", "s3a", "file"):
+            return
+        self._url = os.environ["mapreduce_task_output_dir"]  # noqa: SIM112 - Hadoop's spelling
+        if self._url.startswith("hdfs:"):
+            self._hdfs = web_hdfs(hdfs_path(self._url)[0])
+        if self._hdfs is None:
             self._mkdir = _start(
                 "-mkdir", "-p", self._url
             )  # takes a second or two, so it runs in the background
@@ -40,6 +49,15 @@ class Destination:
         """Put these files of the working directory. Exits if that fails."""
         if self._parts.scheme == "file":
             self._put_shared(names)
+            return
+        if self._hdfs is not None:
+            folder = hdfs_path(self._url)[1]
+            for name in names:
+                try:
+                    with Path(name).open("rb") as file:
+                        self._hdfs.create(f"{folder}/{name}", file)
+                except InputError as error:
+                    sys.exit(f"cdxmill: {error}")
             return
         if self._mkdir is not None:
             _finish(self._mkdir, "-mkdir")

@@ -1,4 +1,4 @@
-"""The tasks of the sample job and the ZipNum job on a Hadoop node: lines in, bytes out.
+"""The tasks of the sample job and the ZipNum job on a Hadoop node. A mapper gets the names of CDX files.
 
 They run with Python 3.9 or later and the archive of jobs/node_archive.py. This module must not
 import anything that has to be installed.
@@ -12,26 +12,35 @@ import json
 import os
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Any, NamedTuple, Protocol
 
+from cdxmill.errors import InputError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.split_points import parse_text
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
+from cdxmill.jobs.node_inputs import read_inputs, urls_of
 from cdxmill.jobs.node_output import Destination
-from cdxmill.stages.lines.check_lines import LineError, checked
 from cdxmill.stages.lines.convert_sorted import convert_sorted
-from cdxmill.stages.lines.line_chunks import format_chunk, merge_chunks, read_chunks, sort_chunks
+from cdxmill.stages.lines.line_chunks import (
+    ChunkSender,
+    ChunkSizes,
+    Packer,
+    format_chunk,
+    format_record,
+    merge_chunks,
+    read_chunks,
+)
 from cdxmill.stages.lines.line_lists import cut_blocks, distinct_captures, split_lines
 from cdxmill.stages.lines.sample_lines import Reservoir, Sample, merge_samples, pick_splits
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES, write_shard
 
 _READ_SIZE = 1 << 20
-_GZIP = b"\x1f\x8b\x08"
 _LEAST_SENT = 1000
 """A mapper sends at least this many samples."""
 _SHARE_FACTOR = 4
@@ -73,6 +82,8 @@ class ReducerReport(NamedTuple):
     shard: ShardEntry
     compressor_version: str
     duplicate_lines: int
+    failures: list[str]
+    """CDX files that could not be read, in the report of the first shard: `path: reason; hint`."""
 
     def to_json(self) -> str:
         """The content of the file."""
@@ -103,18 +114,6 @@ def lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
     return split_lines(iter(partial(stream.read, _READ_SIZE), b""))
 
 
-def cdx_lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
-    """The lines of CDX files, in lists. Raises ValueError at a line that is no CDX line; its file is not known here."""
-    try:
-        yield from split_lines(checked(iter(partial(stream.read, _READ_SIZE), b"")))
-    except LineError as error:
-        if _GZIP in error.line:
-            raise ValueError(
-                "an input is gzip, but its name does not end in .gz: rename it, Hadoop decompresses by name"
-            ) from None
-        raise ValueError(f"an input has a line that {error.reason}; rebuild that index") from None
-
-
 def format_sample(sample: Sample, bound: float | None = None) -> bytes:
     """Lines `TAB <priority> TAB <key in base64>`. The text before the first tab is empty, so all go to one reducer.
 
@@ -125,8 +124,17 @@ def format_sample(sample: Sample, bound: float | None = None) -> bytes:
     return b"".join(b"\t%r\t%b\n" % (priority, base64.b64encode(key)) for priority, key in rows)
 
 
-def read_sample(lists: Iterator[list[bytes]], size: int) -> Sample:
-    """The `size` samples of least priority, from lines of `format_sample`.
+_FAILURE = b"failure"
+"""In the place of a priority: the key is the message of a file that could not be read."""
+
+
+def format_failure(text: str) -> bytes:
+    """A line between the samples, for the reducer."""
+    return b"\t%b\t%b\n" % (_FAILURE, base64.b64encode(os.fsencode(text)))
+
+
+def read_sample(lists: Iterator[list[bytes]], size: int, failures: list[bytes]) -> Sample:
+    """The `size` samples of least priority, from lines of `format_sample`. Failures are added to the list.
 
     Returns fewer if a mapper has sent too few: samples above the lowest bound are dropped, so
     that every line of every mapper keeps the same chance.
@@ -134,8 +142,9 @@ def read_sample(lists: Iterator[list[bytes]], size: int) -> Sample:
     sample: Sample = []
     bound = 1.0
     for lines in lists:
-        rows = (line.split(b"\t") for line in lines)
-        pairs = [(float(row[1]), base64.b64decode(row[2])) for row in rows]
+        rows = [line.split(b"\t") for line in lines]
+        failures += [base64.b64decode(row[2]) for row in rows if row[1] == _FAILURE]
+        pairs = [(float(row[1]), base64.b64decode(row[2])) for row in rows if row[1] != _FAILURE]
         bound = min([bound, *(priority for priority, key in pairs if not key)])
         sample += [pair for pair in pairs if pair[1]]
         if len(sample) >= 2 * size:
@@ -151,7 +160,17 @@ def format_points(sample: Sample, shards: int) -> bytes:
 
 def parse_points(output: bytes) -> list[bytes]:
     """Parse what `format_points` has written."""
-    return [base64.b64decode(line) for line in output.split()]
+    return [base64.b64decode(line) for line in output.split() if not line.startswith(_MARK)]
+
+
+_MARK = b"!"
+"""Before a failure among the split points; base64 does not have it."""
+
+
+def parse_failures(output: bytes) -> list[str]:
+    """The failures between the split points: `path: reason; hint`."""
+    rows = (line for line in output.split() if line.startswith(_MARK))
+    return sorted(os.fsdecode(base64.b64decode(row[len(_MARK) :])) for row in rows)
 
 
 def sample_lines(options: SampleTaskOptions) -> None:
@@ -164,8 +183,8 @@ def sample_lines(options: SampleTaskOptions) -> None:
     mappers = int(environ.get("mapreduce_job_maps", 1))
     size = min(options.size, max(_LEAST_SENT, _SHARE_FACTOR * options.size // mappers))
     reservoir = Reservoir(size, rng)
-    for lines in cdx_lines_of(sys.stdin.buffer):
-        reservoir.add(lines)
+    for failure in take_inputs(reservoir, "none of its lines are in the sample"):
+        sys.stdout.buffer.write(format_failure(failure))
     sample = reservoir.sample()
     bound = max(sample)[0] if size < options.size and len(sample) == size else None
     sys.stdout.buffer.write(format_sample(sample, bound))
@@ -173,21 +192,72 @@ def sample_lines(options: SampleTaskOptions) -> None:
 
 def pick_points(options: SampleTaskOptions) -> None:
     """Reduce: write the split points, from the samples of all mappers."""
-    sample = read_sample(lines_of(sys.stdin.buffer), options.size)
+    failures: list[bytes] = []
+    sample = read_sample(lines_of(sys.stdin.buffer), options.size, failures)
+    sys.stdout.buffer.writelines(_MARK + base64.b64encode(failure) + b"\n" for failure in failures)
     sys.stdout.buffer.write(format_points(sample, options.shards))
 
 
+class _Taker(Protocol):
+    """Takes the lines of files, and can forget those of the last one."""
+
+    def begin(self) -> None: ...
+    def add(self, lines: list[bytes]) -> None: ...
+    def undo(self) -> None: ...
+
+
+def take_inputs(taker: _Taker, consequence: str, keep: Callable[[], None] | None = None) -> Iterator[str]:
+    """Have all files of this mapper taken, each whole or not at all. The failures: `path: reason; hint`."""
+    for urls in urls_of(sys.stdin.buffer):
+        for _, lists in read_inputs(urls):
+            taker.begin()
+            try:
+                for lines in lists:
+                    taker.add(lines)
+            except InputError as error:
+                taker.undo()
+                yield f"{error.path}: {error.reason}; {consequence}" + (
+                    f": {error.hint}" if error.hint else ""
+                )
+            else:
+                if keep is not None:
+                    keep()
+
+
 def send_chunks(library: str) -> None:
-    """Map: write the lines on standard input in sorted chunks. More mappers make smaller chunks."""
+    """Map: write the lines of CDX files in sorted chunks. More mappers make smaller chunks."""
     points = parse_text(Path(SPLITS).read_bytes())
     environ = os.environ  # the names are Hadoop's
     mappers = int(environ.get("mapreduce_job_maps", 1))
     size = min(_READ_SIZE >> 4, max(_READ_SIZE >> 8, _MERGED // (mappers * _CHUNKS_AT_ONCE)))
     packer = Compressor(library, _CHUNK_LEVEL)
     packer.version()  # raises ValueError if the library is missing
-    for chunk in sort_chunks(cdx_lines_of(sys.stdin.buffer), points, size, _SORTED):
-        sys.stdout.buffer.write(format_chunk(chunk, packer))
-    sys.stdout.buffer.flush()
+    out = sys.stdout.buffer
+    with TemporaryFile(dir=".") as spool:
+        pack = partial(format_chunk, packer=_quick_packer(packer))
+        sender = ChunkSender(out, spool, pack, points, ChunkSizes(size, _SORTED))
+        for failure in take_inputs(sender, "none of its lines are in the cluster", sender.keep):
+            out.write(format_record(b"", os.fsencode(failure), packer))
+        sender.end()
+
+
+def _quick_packer(packer: Compressor) -> Packer:
+    """Chunks are gzip data, whichever library makes them: isal takes half the time, where a node has it."""
+    try:
+        from isal import igzip_lib
+    except ImportError:
+        return packer
+    return _Igzip(igzip_lib)
+
+
+class _Igzip:
+    def __init__(self, library: Any) -> None:
+        self._pack, self._kind = library.compress, library.COMP_GZIP
+
+    def compress(self, data: bytes) -> bytes:
+        """Compress to one gzip member."""
+        packed: bytes = self._pack(data, _CHUNK_LEVEL, self._kind)
+        return packed
 
 
 def write_one_shard(options: ShardTaskOptions) -> None:
@@ -196,7 +266,8 @@ def write_one_shard(options: ShardTaskOptions) -> None:
     version = options.compressor.version()
     destination = Destination(options.cluster)
     names = shard_name(number), part_name(number), report_name(number)
-    chunks = read_chunks(sys.stdin.buffer, Compressor(options.compressor.library, _CHUNK_LEVEL))
+    failures: list[bytes] = []
+    chunks = read_chunks(sys.stdin.buffer, Compressor(options.compressor.library, _CHUNK_LEVEL), failures)
     counted = _Counted(merge_chunks(chunks, _SORTED >> 1))
     lists = distinct_captures(counted)
     if options.convert:
@@ -205,7 +276,8 @@ def write_one_shard(options: ShardTaskOptions) -> None:
     with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:
         found = write_shard(blocks, names[0], shard, part, options.compressor)
     entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)
-    report = ReducerReport(entry, version, counted.lines - found.lines)
+    told = sorted(map(os.fsdecode, failures))
+    report = ReducerReport(entry, version, counted.lines - found.lines, told)
     Path(names[2]).write_text(report.to_json())
     destination.put((names[2], *names[:2]))  # the report first: it says that the shard is of a job of cdxmill
     _count(report)

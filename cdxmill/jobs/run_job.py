@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 from urllib.parse import quote, unquote
 
 from cdxmill.errors import CdxmillError, InputError, UsageError
-from cdxmill.jobs.hadoop_failure import Complaints, explain
+from cdxmill.jobs.hadoop_failure import Complaints, WrongPythonError, explain
 from cdxmill.jobs.mrjob_import import StepFailedException
 from cdxmill.jobs.mrjob_types import Counters, JobLike, RunnerLike
 from cdxmill.messages import say
@@ -41,7 +45,8 @@ def count_failure(job: JobLike, path: str, reason: str, hint: str = "") -> None:
 
 def run(job: JobLike) -> None:
     """Run the job as a command. Exits unless the status is 0."""
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminate)
     status = launch(job)
     if status:
         sys.exit(status)
@@ -59,7 +64,8 @@ def launch(job: JobLike) -> int:
     try:
         runner = job.make_runner()
         with runner:
-            runner.run()
+            with _ending_its_application(runner, complaints):
+                runner.run()
             failed = job.finish_hadoop(runner) if job.is_on_hadoop else _finish(job, runner)
     except AlreadyDone as done:
         return _fail(done, FAILED if done.failed else OK)
@@ -69,13 +75,43 @@ def launch(job: JobLike) -> int:
         return _fail(error, FAILED)
     except CdxmillError as error:
         return _fail(error, STOPPED)
-    except (StepFailedException, OSError, subprocess.CalledProcessError) as error:
+    except (StepFailedException, WrongPythonError, OSError, subprocess.CalledProcessError) as error:
         return _fail(explain(error, runner, complaints) if job.is_on_hadoop else error, STOPPED)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except Exception as error:  # of mrjob and its libraries; none of them means that inputs failed
         return _fail(f"{type(error).__name__}: {error}", STOPPED)
     return FAILED if failed else OK
+
+
+@contextmanager
+def _ending_its_application(runner: RunnerLike, complaints: Complaints) -> Iterator[None]:
+    """If the job is interrupted, end what it has started on Hadoop. It would go on, and write its output later."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, WrongPythonError):
+        if runner.alias == "hadoop" and complaints.application:
+            _kill(runner, complaints.application)
+        raise
+
+
+def _kill(runner: RunnerLike, application: str) -> None:
+    hadoop = Path(shutil.which(runner.get_hadoop_bin()[0]) or runner.get_hadoop_bin()[0])
+    beside = hadoop.with_name("yarn")
+    command = [str(beside) if beside.exists() else "yarn", "application", "-kill", application]
+    say(f"ending {application}")
+    try:
+        # its own session, so that a second Ctrl-C does not end it
+        done = subprocess.run(
+            command, check=False, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True
+        )
+        failed = done.returncode != 0
+    except OSError:
+        failed = True
+    if failed:
+        say(
+            f"{application} could not be ended; use `yarn application -kill {application}` before you run the job again"
+        )
 
 
 def _finish(job: JobLike, runner: RunnerLike) -> int:

@@ -9,6 +9,7 @@ On Hadoop they depend on how Hadoop divides the inputs among its mappers.
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -18,27 +19,24 @@ from cdxmill.formats.split_points import format_text
 from cdxmill.inputs.sampling import SampleTask, guess_ceiling, run_sampling, sample_group, sample_tasks
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.jobs.found_inputs import cdx_files_of
-from cdxmill.jobs.hadoop_inputs import cdx_inputs
+from cdxmill.jobs.hadoop_folder import RemoteFolder
+from cdxmill.jobs.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.mrjob_types import RunnerLike
-from cdxmill.jobs.node_tasks import format_points, format_sample, parse_points, read_sample
+from cdxmill.jobs.node_tasks import format_points, format_sample, parse_failures, parse_points, read_sample
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.sample_options import SampleJobOptions, add_options, parse_options
 from cdxmill.jobs.seqfileutils import check_split_files_absent, write_split_files
 from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.messages import say
 from cdxmill.running.processes import processes_by_default
+from cdxmill.running.quantities import count
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 
 _SHORT = b"\n"
 """Before the split points of a sample that is smaller than wanted. Tasks on Hadoop do not write it."""
 
-_SETTINGS = {
-    "mapreduce.job.reduces": "1",
-    "stream.map.input.ignoreKey": "true",
-    "textinputformat.record.delimiter": "\n",
-    "mapreduce.input.fileinputformat.input.dir.recursive": "true",
-}
+_SETTINGS = {"mapreduce.job.reduces": "1"}
 
 
 class SampleWork(NamedTuple):
@@ -90,20 +88,25 @@ class SampleCDXJob(StreamJob):
         """Each mapper sends a sample of its lines, one reducer picks the split points."""
         options = self.sample_options
         size = ["--size", str(options.size)]
+        if options.splitfile:
+            RemoteFolder(posixpath.dirname(options.splitfile) or ".", None).check_writable()
         return HadoopStep(
-            inputs=cdx_inputs(options.inputs, runner),
+            inputs=group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner)),
             mapper=["sample", *size, "--seed", str(options.seed)],
             reducer=["points", *size, "--shards", str(options.shards)],
             settings=_SETTINGS,
-            defaults={"mapreduce.input.fileinputformat.split.maxsize": str(256 << 20)},
-            input_format="org.apache.hadoop.mapred.lib.CombineTextInputFormat",
+            defaults={},
             output_dir=options.output_dir,
         )
 
     def finish_hadoop(self, runner: RunnerLike) -> int:
         """Write the split files, and print the split points."""
-        self.show(self.finish(b"".join(runner.cat_output())))
-        return 0
+        output = b"".join(runner.cat_output())
+        failures = parse_failures(output)
+        for failure in failures:
+            say(failure)
+        self.show(self.finish(output))
+        return len(failures)
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Write the sample of the files on standard input."""
@@ -122,7 +125,7 @@ class SampleCDXJob(StreamJob):
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the split points."""
         options = self.sample_options
-        sample = read_sample(self.lines(), options.size)
+        sample = read_sample(self.lines(), options.size, [])
         self.stdout.write(_SHORT if len(sample) < options.size else b"")
         self.stdout.write(format_points(sample, options.shards))
 
@@ -143,6 +146,10 @@ class SampleCDXJob(StreamJob):
             say(f"note: {len(points) + 1} shards, not {options.shards}: too few keys")
         if options.splitfile:
             write_split_files(points, options.splitfile)
+            if not self.options.quiet:
+                say(
+                    f"{options.splitfile}: {count(len(points), 'split point')} for {count(len(points) + 1, 'shard')}"
+                )
         return format_text(points)
 
 

@@ -17,14 +17,18 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from cdxmill.errors import UsageError
+from cdxmill.jobs.hadoop_files import use_web_hdfs
 from cdxmill.jobs.hadoop_step import (
+    KEYS,
     RUNNERS,
     HadoopStep,
     add_files,
     check_engine,
+    keys_file,
     needs_wheels,
     runner_arguments,
 )
+from cdxmill.jobs.hadoop_urls import hadoop_url
 from cdxmill.jobs.mrjob_import import MRJob, MRStep
 from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.node_archive import pack_archive
@@ -33,6 +37,20 @@ from cdxmill.jobs.old_settings import check_conf
 from cdxmill.jobs.run_job import run
 from cdxmill.storage.local import stopping
 from cdxmill.storage.scratch import Scratch
+
+
+def _text_of(step: HadoopStep) -> str:
+    return step.inputs.read_text() if isinstance(step.inputs, Path) else ""
+
+
+def _hadoop_places(runner: RunnerLike) -> RunnerArguments:
+    """mrjob's temporary directory in HDFS: that of HADOOP_USER_NAME, and removed after a failure, too."""
+    if runner.alias != "hadoop":
+        return {}
+    places: RunnerArguments = {"hadoop_tmp_dir": hadoop_url(str(runner._opts["hadoop_tmp_dir"]))}
+    if list(runner._opts["cleanup_on_failure"]) == ["NONE"]:
+        places["cleanup_on_failure"] = ["HADOOP_TMP", "LOCAL_TMP"]
+    return places
 
 
 class WorkItem(Protocol):
@@ -123,11 +141,21 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         arguments = self._runner_kwargs()
         first = self._make({**arguments, "input_paths": ["-"]})
         check_engine(first)
+        use_web_hdfs(first)
         self._folder = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
         step = self.hadoop_step(first, Path(self._folder.name))
+        keys = (
+            keys_file(f"{vars(self.options)} {step}{_text_of(step)}", Path(self._folder.name))
+            if first.alias == "hadoop"
+            else None
+        )
+        if keys is not None:
+            step = step._replace(files={**step.files, KEYS: keys})
         archive = pack_archive(Path(self._folder.name), needs_wheels(step))
+        arguments = {**arguments, **_hadoop_places(first)}
         runner = self._make(runner_arguments(step, first._python_bin(), archive, arguments))
-        add_files(runner, step)
+        use_web_hdfs(runner)
+        add_files(runner, step, Path(self._folder.name))
         return runner
 
     def _make(self, arguments: RunnerArguments) -> RunnerLike:

@@ -19,13 +19,13 @@ from typing import NamedTuple
 from cdxmill.cluster.write_shards import write_shard_files
 from cdxmill.inputs.sorting import sort_files
 from cdxmill.jobs.hadoop_folder import folder_of
-from cdxmill.jobs.hadoop_inputs import cdx_inputs
+from cdxmill.jobs.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.jobs.zipnum_local import LocalCluster, format_entry, parse_entries
-from cdxmill.jobs.zipnum_on_hadoop import clear, cluster_url, finish, make_step
+from cdxmill.jobs.zipnum_on_hadoop import check_outputs, clear, cluster_url, finish, make_step
 from cdxmill.jobs.zipnum_options import ZipnumJobOptions, add_options, parse_options
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.lines.mark_shards import mark_shards, unmark_shards
@@ -90,18 +90,18 @@ class ZipNumClusterJob(StreamJob):
         return {**arguments, "output_dir": None, "extra_args": [*arguments["extra_args"], *folder]}
 
     def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
-        """Check everything first: on Hadoop a wrong input is found only after hours."""
+        """Check everything first: what the job needs is missed only after hours."""
         options = self.zipnum_options
         url = cluster_url(options, runner)
-        inputs = cdx_inputs(options.inputs, runner)
-        clear(folder_of(url, runner))
+        check_outputs(options, url, runner)
+        inputs = group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner))
+        clear(folder_of(url, runner), options.build.replace)
         return make_step(options, url, folder, inputs)
 
     def finish_hadoop(self, runner: RunnerLike) -> int:
         """Write the files beside the shards."""
         options = self.zipnum_options
-        finish(options, cluster_url(options, runner), runner)
-        return 0
+        return finish(options, cluster_url(options, runner), runner)
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Sort lines, and mark each with the number of its shard, because mrjob's shuffle has no split points."""

@@ -22,15 +22,15 @@ from cdxmill.messages import say
 _ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS")
 _OWN_BESIDE_REPORTS = ("splits.*", INDEX, SUMMARY, LOCATIONS)
 """Patterns of the names that a job which failed may leave, besides the shards and parts that have a report."""
+_OF_A_CLUSTER = (MANIFEST, "cdx-*.gz", "part-*")
+"""Patterns of the further names in a finished cluster."""
 _SETTINGS = {
-    "stream.map.input.ignoreKey": "true",
     "stream.map.output": "rawbytes",
     "stream.reduce.input": "rawbytes",
-    "textinputformat.record.delimiter": "\n",  # a CR ends no line
-    "mapreduce.input.fileinputformat.input.dir.recursive": "true",
+    # _SUCCESS says that the tasks are done. The cluster is when it has cluster.json.
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 _DEFAULTS = {
-    "mapreduce.input.fileinputformat.split.maxsize": str(128 << 20),
     "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
 }
 _PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
@@ -43,13 +43,27 @@ def cluster_url(options: ZipnumJobOptions, runner: RunnerLike) -> str:
     return hadoop_url(options.folder).rstrip("/")
 
 
-def clear(folder: RemoteFolder) -> None:
-    """Delete what a failed job has left in `folder`. Raises UsageError if it holds anything else."""
+def check_outputs(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
+    """Raise StoppedError if the cluster's directory or that of the parts cannot be written."""
+    folder_of(url, runner).check_writable()
+    if options.parts_folder is not None and hadoop_url(options.parts_folder).rstrip("/") != url:
+        folder_of(hadoop_url(options.parts_folder), runner).check_writable()
+
+
+def clear(folder: RemoteFolder, replace: bool) -> None:
+    """Delete what a failed job has left in `folder`, with `replace` also a finished cluster. Raises UsageError if it holds anything else."""
     names = folder.names()
-    if MANIFEST in names:
-        raise UsageError(f"{folder.url}: holds a finished cluster; choose another directory, or delete it")
+    if MANIFEST in names and not replace:
+        raise UsageError(
+            f"{folder.url}: holds a finished cluster; use --replace to replace it, or choose another directory"
+        )
+    is_cluster = MANIFEST in names
     reports = [name.removeprefix(REPORT) for name in names if name.startswith(REPORT)]
-    own = (*_ALWAYS_OWN, *(_OWN_BESIDE_REPORTS if reports else ()))
+    own = (
+        *_ALWAYS_OWN,
+        *(_OWN_BESIDE_REPORTS if reports or is_cluster else ()),
+        *(_OF_A_CLUSTER if is_cluster else ()),
+    )
     shards = {name for number in reports for name in (f"cdx-{number}.gz", f"part-{number}")}
     other = [
         name
@@ -58,10 +72,13 @@ def clear(folder: RemoteFolder) -> None:
     ]
     if other:
         raise UsageError(f"{folder.url}: holds other files ({other[0]}); choose an empty or new directory")
+    if is_cluster:
+        folder.remove([MANIFEST])  # first: what is left is not a finished cluster
+        names = folder.names()
     folder.empty(names)
 
 
-def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[str]) -> HadoopStep:
+def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[list[str]]) -> HadoopStep:
     """The step that sends the lines to one reducer per shard; `folder` is for files of the launcher."""
     build = options.build
     splits, partitions = folder / SPLITS, folder / "partitions.seq"
@@ -75,7 +92,6 @@ def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[st
         reducer=shard + (["--convert"] if build.convert else []),
         settings={**_SETTINGS, "mapreduce.job.reduces": str(build.shards)},
         defaults=_DEFAULTS,
-        input_format="org.apache.hadoop.mapred.lib.CombineTextInputFormat",
         output_format="org.apache.hadoop.mapred.lib.NullOutputFormat",
         partitioner=_PARTITIONER if build.shards > 1 else None,
         output_dir=None if url.startswith("file:") else url,
@@ -84,8 +100,11 @@ def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[st
     )
 
 
-def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
-    """Write the files beside the shards, the manifest last. Raises StoppedError if a shard is missing."""
+def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> int:
+    """Write the files beside the shards, the manifest last. Returns the number of inputs that failed.
+
+    Raises StoppedError if a shard is missing.
+    """
     build, cluster = options.build, folder_of(url, runner)
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
         folder = Path(name)
@@ -99,8 +118,12 @@ def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
         _copy_parts(options, url, folder, runner)
         cluster.put([folder / MANIFEST])
         cluster.remove([*map(report_name, range(build.shards)), *_left_behind(cluster)])
+    failures = [failure for report in reports for failure in report.failures]
+    for failure in failures:
+        say(failure)
     if not options.quiet:
         say(f"{url}: {_summary(reports)}")
+    return len(failures)
 
 
 def _copy_parts(options: ZipnumJobOptions, url: str, folder: Path, runner: RunnerLike) -> None:

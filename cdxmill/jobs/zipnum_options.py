@@ -49,7 +49,7 @@ def add_options(add: AddOption) -> None:
     add("--convert", action="store_true", help="Convert CDX lines with 6 fields to CDXJ.")
     add("--compressor", choices=LIBRARIES, default=LIBRARIES[0], help="Compression library for the blocks.")
     add("--level", type=int, default=DEFAULT_LEVEL, help=f"Compression level. Default: {DEFAULT_LEVEL}.")
-    add("--replace", action="store_true", help="Replace a cluster in the directory. Not on Hadoop.")
+    add("--replace", action="store_true", help="Replace a finished cluster in the directory.")
     add("--location", help="Directory or URL where the shards will be published. Written to cluster.loc.")
 
 

@@ -44,6 +44,16 @@ def web_addresses(authority: str) -> tuple[str, ...]:
     return tuple(_web_address(address, service) for address in found or [f":{PORT}"])
 
 
+def why_no_web_hdfs() -> str:
+    """The reason why the configuration rules out plain WebHDFS, which needs neither tickets nor TLS; "" if it does not."""
+    setting = _settings()
+    if setting("hadoop.security.authentication") == "kerberos":
+        return "the cluster uses Kerberos"
+    if setting("dfs.http.policy") == "HTTPS_ONLY":
+        return "the cluster uses TLS only"
+    return "WebHDFS is turned off" if setting("dfs.webhdfs.enabled") == "false" else ""
+
+
 def _listed(setting: Setting, service: str, is_own: bool) -> list[str]:
     """HOST:PORT of each name node of a service, from the configuration; "" if it has none."""
     key = "dfs.namenode.http-address"

@@ -102,7 +102,10 @@ def test_a_cluster_that_is_up_says_so_and_stays_as_it_is(hadoop: Hadoop) -> None
     assert list(before) == DAEMONS
     assert hadoop.dev("status").stdout.endswith(b"a job can run\n")
     again = hadoop.dev("up")
-    assert (again.stdout, again.stderr) == (b"", b"")
+    assert again.stdout == b""
+    said = again.stderr.decode()
+    assert ": runs already, 6 processes; data and logs are in " in said
+    assert "bin/hadoop-dev down stops it" in said
     hadoop.dev("up", "s3")
     assert pids(hadoop) == before
 

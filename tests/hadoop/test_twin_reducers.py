@@ -41,7 +41,7 @@ def _random_line(rng: random.Random, line: bytes) -> bytes:
 def chunks(lines: Path) -> Path:
     """The lines as the shuffle gives them."""
     path = lines.with_name("chunks")
-    cut = sort_chunks([lines.read_bytes().split(b"\n")[:-1]], (), 10_000, 1 << 30)
+    cut = sort_chunks(lines.read_bytes().split(b"\n")[:-1], (), 10_000)
     path.write_bytes(b"".join(map(partial(format_chunk, packer=CHUNKS), cut)))
     return path
 

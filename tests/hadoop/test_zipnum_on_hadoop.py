@@ -64,9 +64,9 @@ def hard(
 
 
 def command(hard: Hard) -> list[str]:
-    """To a path, which is one of HDFS, with parts to another, and files cut between mappers."""
+    """To a path, which is one of HDFS, with parts to another, and files divided among mappers."""
     python = ["--python-bin", bare_python("3.9")]
-    splits = ["--jobconf", "mapreduce.input.fileinputformat.split.maxsize=4000000"]
+    splits = ["--jobconf", "mapreduce.input.fileinputformat.split.maxsize=2000000"]
     return [
         *python,
         *splits,
@@ -143,7 +143,6 @@ def test_the_same_command_gives_the_bytes_of_the_local_engine(
 ) -> None:
     assert again.status == 0, again.stderr
     built = jobs.get(CLUSTER, tmp_path)
-    assert built.pop("_SUCCESS") == b""
     assert sorted(built) == sorted(hard.expected)
     assert [name for name, data in built.items() if data != hard.expected[name]] == []
 
@@ -160,7 +159,6 @@ def test_lines_duplicates_blocks_and_bytes_are_counted(again: Ended, hard: Hard)
     sizes = {name: len(data) for name, data in hard.expected.items() if name.startswith("cdx-")}
     del sizes["cdx-00001.gz"]  # Hadoop takes no counters from a reducer without input
     assert again.counter("bytes") == sum(sizes.values())
-    assert again.counter("lines") + again.counter("duplicates") == again.counter("Map input records")
     told = f": {again.counter('lines')} lines in {again.counter('blocks')} blocks, {SHARDS} shards, "
     assert told in again.stderr
 
@@ -179,6 +177,6 @@ def test_a_finished_cluster_is_not_touched(again: Ended, hard: Hard, jobs: Jobs)
     assert third.status == 2
     assert (
         third.last_line
-        == "hdfs:///clusters/hard: holds a finished cluster; choose another directory, or delete it"
+        == "hdfs:///clusters/hard: holds a finished cluster; use --replace to replace it, or choose another directory"
     )
     assert jobs.listed(CLUSTER) == before

@@ -5,10 +5,12 @@ from __future__ import annotations
 import atexit
 import gzip
 import importlib
+import json
 import random
 import subprocess
 import sys
 import tempfile
+import uuid
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -81,9 +83,21 @@ def run_task(
     return done.stdout
 
 
+def work_list(folder: Path, *files: list[bytes] | bytes) -> bytes:
+    """What a mapper reads: the URLs of CDX files with these lines or bytes."""
+    urls = []
+    for content in files:
+        path = folder / f"{uuid.uuid4().hex}.cdx.gz"
+        path.write_bytes(
+            content if isinstance(content, bytes) else b"".join(line + b"\n" for line in content)
+        )
+        urls.append(path.as_uri())
+    return json.dumps(urls).encode() + b"\n"
+
+
 def shuffled(sent: list[bytes], start: bytes) -> bytes:
     """The chunks of all mappers as Hadoop sends them to a reducer: sorted by their keys, from `start` on."""
-    chunks = (chunk for data in sent for chunk in read_chunks(BytesIO(data), CHUNKS))
+    chunks = (chunk for data in sent for chunk in read_chunks(BytesIO(data), CHUNKS, []))
     return b"".join(
         map(
             partial(format_chunk, packer=CHUNKS),

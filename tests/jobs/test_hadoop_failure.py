@@ -97,3 +97,68 @@ def test_if_a_step_did_not_start_mrjobs_last_error_is_reported() -> None:
         "the job failed: put: Permission denied: user=a"
     )
     assert explained(None) == "the job failed: Command '[...]' failed"
+
+
+def container(folder: Path, number: int, stderr: str, error: str) -> dict[str, Any]:
+    """The logs of a container that failed."""
+    place = folder / f"container_1_0001_01_{number:06d}"
+    place.mkdir()
+    (place / "stderr").write_text(stderr)
+    (place / "syslog").write_text(
+        f"2026-01-01 00:00:00,000 WARN [main] org.apache.hadoop.mapred.YarnChild: Exception running child : {error}\n\tat org.x.Y.z(Y.java:1)\n"
+    )
+    syslog = {"path": str(place / "syslog"), "container_id": place.name}
+    return {"path": str(place / "stderr"), "container_id": place.name, "syslog": syslog}
+
+
+@pytest.mark.parametrize("code", ["143", "137", "256", "1"])
+def test_the_reason_is_that_of_the_first_task_and_never_how_hadoop_ended_the_others(
+    code: str, tmp_path: Path
+) -> None:
+    """A full quota ends one reducer; Hadoop then ends the others, whose logs mrjob looks at first."""
+    quota = "cdxmill: /c/_report-00001: DSQuotaExceededException: The DiskSpace quota of /c is exceeded"
+    failed = f"java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code {code}"
+    logs = (
+        container(tmp_path, 9, "", failed),
+        container(tmp_path, 5, quota + "\n", failed),
+        container(tmp_path, 7, "cdxmill: something later\n", failed),
+    )
+    line = explained(runner(f"{STREAMING} {code}\n\tat x", logs))
+    assert line.startswith(f"the job failed: {quota}; `yarn logs"), line
+
+
+def test_the_reason_why_a_job_could_not_begin_is_reported() -> None:
+    denied = "Job setup failed : org.apache.hadoop.security.AccessControlException: Permission denied: user=a"
+    line = explained_after("Job job_1_0001 failed with state FAILED due to: " + denied)
+    assert line.startswith(f"the job failed: {denied}")
+    tasks = "Job job_1_0001 failed with state FAILED due to: Task failed task_1_0001_m_000000"
+    assert "quota" in explained_after(tasks, "the quota is full")
+
+
+def explained_after(told: str, *complaints: str) -> str:
+    """As `explained`, after a message of the job's client."""
+    from cdxmill.jobs.hadoop_failure import Complaints, explain
+
+    heard = Complaints()
+    logging.getLogger("mrjob.hadoop").info("  %s", told)
+    for complaint in complaints:
+        logging.getLogger("mrjob.hadoop").error(complaint)
+    line: str = explain(Exception("Command '[...]' returned non-zero exit status 256"), runner(), heard)
+    logging.getLogger("mrjob").removeHandler(heard)
+    return line
+
+
+@pytest.mark.parametrize("message", [f"{STREAMING} 41\n\tat x", f"{STREAMING} 42\n\tat x", NO_PROGRAM])
+def test_a_wrong_python_is_noticed_at_the_first_task_only(message: str) -> None:
+    from cdxmill.jobs.hadoop_failure import Complaints, WrongPythonError
+
+    heard, log = Complaints(), logging.getLogger("mrjob.hadoop")
+    failed = f"Task Id : attempt_1_0001_m_000000_0, Status : FAILED\n{message}"
+    log.info("Submitted application application_1_0001")
+    log.info(" map 0% reduce 0%")
+    with pytest.raises(WrongPythonError):
+        log.info(failed)
+    assert heard.application == APPLICATION
+    log.info(" map 5% reduce 0%")
+    log.info(failed)  # one node of many: the task is tried on another
+    logging.getLogger("mrjob").removeHandler(heard)

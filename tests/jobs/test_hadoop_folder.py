@@ -29,7 +29,7 @@ def test_a_missing_folder_is_empty(hadoop: Path, tmp_path: Path) -> None:
 
     (tmp_path / "says").write_text(f"ls: `{URL}': No such file or directory\n")
     folder = RemoteFolder(URL, [str(hadoop)])
-    assert (folder.names(), folder.files()) == ([], [""])
+    assert (folder.names(), folder.files()) == ([], {})
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_folder_that_cannot_be_listed_is_not_treated_as_empty(
 
     (tmp_path / "says").write_text(said + "\n")
     with pytest.raises(StoppedError) as caught:
-        clear(RemoteFolder(URL, [str(hadoop)]))
+        clear(RemoteFolder(URL, [str(hadoop)]), replace=False)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
     assert (tmp_path / "asked").read_text() == f"fs -ls -C {URL}\n"
@@ -71,11 +71,8 @@ def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
     for name in ("a.cdx.gz", "b.cdxj", "below/c.cdx", "notes.txt", ".cdx.swp"):
         (tmp_path / name).write_bytes(b"a 2020 {}\n")
     files = [str(tmp_path / name) for name in ("a.cdx.gz", "b.cdxj", "below/c.cdx")]
-    assert cdx_inputs([str(tmp_path)], NO_RUNNER) == files
-    assert cdx_inputs([f"{tmp_path}/*.cdx*", "hdfs:///x/a.cdx.gz"], NO_RUNNER) == [
-        *files[:2],
-        "hdfs:///x/a.cdx.gz",
-    ]
+    assert cdx_inputs([str(tmp_path)], NO_RUNNER) == dict.fromkeys(files, 10)
+    assert cdx_inputs([f"{tmp_path}/*.cdx*"], NO_RUNNER) == dict.fromkeys(files[:2], 10)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty.cdx").touch()
     for absent, reason in (
@@ -100,10 +97,40 @@ def test_only_what_a_failed_job_left_is_deleted(name: str, tmp_path: Path) -> No
     folder.mkdir()
     (folder / name).write_bytes(b"mine")
     with pytest.raises(UsageError, match="holds "):
-        clear(RemoteFolder(folder.as_uri(), None))
+        clear(RemoteFolder(folder.as_uri(), None), replace=False)
     assert (folder / name).read_bytes() == b"mine"
     (folder / name).unlink()
     for left in ("_report-00000", "cdx-00000.gz", "part-00000", "cluster.idx", "splits.txt"):
         (folder / left).write_bytes(b"of a job that failed")
-    clear(RemoteFolder(folder.as_uri(), None))
+    clear(RemoteFolder(folder.as_uri(), None), replace=False)
     assert list(folder.iterdir()) == []
+
+
+def test_a_finished_cluster_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
+    from cdxmill.jobs.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.zipnum_on_hadoop import clear
+
+    folder = tmp_path / "C"
+    folder.mkdir()
+    names = ("cdx-00000.gz", "part-00000", "cluster.idx", "cluster.json", "splits.txt")
+    for name in names:
+        (folder / name).write_bytes(b"of a finished cluster")
+    with pytest.raises(UsageError, match="use --replace"):
+        clear(RemoteFolder(folder.as_uri(), None), replace=False)
+    (folder / "notes.txt").write_bytes(b"mine")
+    with pytest.raises(UsageError, match="holds other files"):
+        clear(RemoteFolder(folder.as_uri(), None), replace=True)
+    assert len(list(folder.iterdir())) == len(names) + 1
+    (folder / "notes.txt").unlink()
+    clear(RemoteFolder(folder.as_uri(), None), replace=True)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_a_job(hadoop: Path, tmp_path: Path) -> None:
+    from cdxmill.jobs.hadoop_folder import RemoteFolder
+
+    (tmp_path / "says").write_text("mkdir: Permission denied: user=a, access=WRITE\n")
+    with pytest.raises(StoppedError, match="Permission denied: user=a, access=WRITE"):
+        RemoteFolder("s3://b/c", [str(hadoop)]).check_writable()
+    RemoteFolder((tmp_path / "new").as_uri(), None).check_writable()
+    assert list((tmp_path / "new").iterdir()) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -14,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.jobs.node_tasks import SPLITS
+from cdxmill.jobs.node_tasks import SPLITS, parse_failures, parse_points
 from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, run_task, shuffled
+from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, page_line, run_task, shuffled, work_list
 
 PACKER = ("--compressor", "libdeflate", "--level", "6")
 
@@ -42,13 +43,7 @@ def write_shard(folder: Path, lines: list[bytes], *options: str, python: Path = 
     """Two mappers with half of the lines each, the shuffle, and the reducer of the second of two shards."""
     (folder.parent / "cdxmill_splits.txt").write_bytes(b"\0\n")
     sent = [
-        run_task(
-            "chunks",
-            *PACKER[:2],
-            data=b"".join(line + b"\n" for line in half),
-            cwd=folder.parent,
-            python=python,
-        )
+        run_task("chunks", *PACKER[:2], data=work_list(folder.parent, half), cwd=folder.parent, python=python)
         for half in (lines[::2], lines[1::2])
     ]
     cluster = ("--cluster", folder.as_uri())
@@ -73,7 +68,7 @@ def test_a_shard_is_the_same_from_every_python(
     assert (folder / "part-00001").read_bytes() == part
     report = json.loads((folder / "_report-00001").read_bytes())
     assert report["shard"]["lines"] == 500
-    assert (report["compressor_version"], report["duplicate_lines"]) == (Compressor().version(), 3)
+    assert (report["compressor_version"], report["duplicate_lines"]) == (Compressor().version(), 1)
     assert sorted(path.name for path in folder.iterdir()) == ["_report-00001", "cdx-00001.gz", "part-00001"]
 
 
@@ -143,26 +138,58 @@ def test_a_machine_without_a_matching_wheel_is_reported(tmp_path: Path) -> None:
     assert done.stderr.startswith(b"cdxmill: the compressor libdeflate is not installed")
 
 
+GOOD = b"a 2020 {}\nb 2020 {}\n"
+CORRUPT = gzip.compress(random.Random(1).randbytes(50_000).hex().encode())
+
+
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("content", "reason"),
     [
-        (gzip.compress(b"a 2020 {}\n"), "an input is gzip, but its name does not end in .gz"),
-        (b"a 2020 {}\nb 2020 {", "an input has a line that is truncated, the file ends in it: b'b 2020 {'"),
-        (b"a 2020 {}\na 2020 u m s\n", "an input has a line that is CDX with 5 fields, but the lines before are CDXJ"),
-        (bytes(5000), "an input has a line that has NUL bytes; rebuild that index"),
-        (b"<html>\n", "an input has a line that is not a CDX or CDXJ line: b'<html>'"),
+        (GOOD + b"b 2020 {", "line 3 is truncated, the file ends in it: b'b 2020 {'; "),
+        (GOOD + b"a 2020 u m s\n", "line 3 is CDX with 5 fields, but the lines before are CDXJ: b'a 2020 u m s'; "),
+        (bytes(5000), "line 1 has NUL bytes; "),
+        (b"<html>\n", "line 1 is not a CDX or CDXJ line: b'<html>'; "),
+        (b"", "the file is empty; "),
+        (gzip.compress(GOOD)[:-4], "the file is truncated inside a gzip member; "),
+        (gzip.compress(GOOD) + gzip.compress(GOOD)[:-9], "the file is truncated inside a gzip member; "),
+        (CORRUPT[:30_000] + b"corrupt" + CORRUPT[30_007:], "corrupt gzip data ("),
+        (gzip.compress(GOOD) + b"not gzip", "corrupt gzip data ("),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("task", [["chunks", "--compressor", "zlib"], ["sample", "--size", "10"]])
-def test_a_line_that_is_no_cdx_line_stops_the_job(
-    text: bytes, reason: str, task: list[str], tmp_path: Path
+def test_a_corrupt_file_is_reported_and_the_others_are_used(
+    content: bytes, reason: str, tmp_path: Path
 ) -> None:
-    """The nodes do not know the files of lines. Hadoop decompresses by name: gzip can come as lines, too."""
     (tmp_path / SPLITS).write_bytes(b"")
-    command = [sys.executable, "-I", "-S", str(packed_nodes() / "hadoop_task.py"), *task]
-    done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, check=False)
-    assert (done.returncode, done.stderr.count(b"\n"), done.stdout) == (1, 1, b"")
-    assert done.stderr.startswith(f"cdxmill: {reason}".encode())
+    work = work_list(
+        tmp_path, [b"c 2020 {}"], content, gzip.compress(b"d 2020 {}\n") + gzip.compress(b"e 2020 {}")
+    )
+    path = json.loads(work)[1]
+    sent = run_task("chunks", "--compressor", "libdeflate", data=work, cwd=tmp_path)
+    failures: list[bytes] = []
+    chunks = list(read_chunks(BytesIO(sent), CHUNKS, failures))
+    assert chunks == [[b"c 2020 {}", b"d 2020 {}", b"e 2020 {}"]]
+    (failure,) = map(os.fsdecode, failures)
+    assert failure.startswith(f"{path}: {reason}")
+    assert failure.endswith("; none of its lines are in the cluster: rebuild this index")
+    sample = run_task("sample", "--size", "10", data=work, cwd=tmp_path)
+    points = run_task("points", "--size", "10", "--shards", "3", data=sample, cwd=tmp_path)
+    assert parse_points(points) == [b"d 2020", b"e 2020"]
+    (failure,) = parse_failures(points)
+    assert failure.startswith(f"{path}: {reason}")
+
+
+def test_a_file_that_is_corrupt_at_its_end_leaves_none_of_its_lines(tmp_path: Path) -> None:
+    """It is larger than what a mapper holds, so most of its chunks are made before."""
+    (tmp_path / SPLITS).write_bytes(b"")
+    good = [page_line(number) for number in range(300_000)]
+    large = gzip.compress(b"\n".join(good), 1)
+    work = work_list(tmp_path, good[:9], large[:-4], large)
+    for python in {pythons()[0], Path(sys.executable)}:
+        sent = run_task("chunks", "--compressor", "libdeflate", data=work, cwd=tmp_path, python=python)
+        failures: list[bytes] = []
+        chunks = read_chunks(BytesIO(sent), CHUNKS, failures)
+        assert sum(map(len, chunks)) == 300_009
+        assert len(failures) == 1
 
 
 def test_a_truncated_shuffle_gives_no_shard(tmp_path: Path) -> None:
@@ -185,11 +212,12 @@ def test_a_truncated_shuffle_gives_no_shard(tmp_path: Path) -> None:
 def test_more_mappers_make_smaller_chunks(tmp_path: Path) -> None:
     """A reducer holds some chunks of each mapper, so its memory depends on their number."""
     (tmp_path / "cdxmill_splits.txt").write_bytes(b"")
-    data = b"".join(b"%06d 2020 {}\n" % number for number in range(50_000))
+    lines = [b"%06d 2020 {}" % number for number in range(50_000)]
+    data = work_list(tmp_path, lines)
     counts = []
     for mappers in (1, 1_000, 100_000):
         sent = run_task("chunks", *PACKER[:2], data=data, mappers=mappers, cwd=tmp_path)
-        chunks = list(read_chunks(BytesIO(sent), CHUNKS))
-        assert b"".join(line + b"\n" for chunk in chunks for line in chunk) == data
+        chunks = list(read_chunks(BytesIO(sent), CHUNKS, []))
+        assert [line for chunk in chunks for line in chunk] == lines
         counts.append(len(chunks))
     assert counts[0] < counts[1] / 3 < counts[2] / 9

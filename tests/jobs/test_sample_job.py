@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
 
 from cdxmill.jobs.node_tasks import parse_points
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import RunJob, page_line, run_task
+from tests.jobs.conftest import RunJob, page_line, run_task, work_list
 
 LARGE, SMALL = 20_000, 200
 SAMPLED = 1010
@@ -64,12 +65,17 @@ def test_the_job_gives_each_line_the_same_chance_for_files_of_any_size(two_files
     small_share_holds(counts)
 
 
+def named(path: Path) -> bytes:
+    """What a mapper of this one file reads."""
+    return json.dumps([path.as_uri()]).encode() + b"\n"
+
+
 def test_tasks_on_nodes_are_as_fair(two_files: list[Path]) -> None:
     counts = []
     for seed in range(SEEDS):
         size = ["--size", str(SAMPLED)]
         mappers = [
-            run_task("sample", *size, "--seed", str(seed), partition=number, data=path.read_bytes())
+            run_task("sample", *size, "--seed", str(seed), partition=number, data=named(path))
             for number, path in enumerate(two_files)
         ]
         output = run_task("points", *size, "--shards", str(SAMPLED), data=b"".join(mappers))
@@ -77,12 +83,19 @@ def test_tasks_on_nodes_are_as_fair(two_files: list[Path]) -> None:
     small_share_holds(counts)
 
 
-def test_many_mappers_send_their_share_and_are_as_fair(two_files: list[Path]) -> None:
+def test_many_mappers_send_their_share_and_are_as_fair(two_files: list[Path], tmp_path: Path) -> None:
     """Twenty mappers of 1000 lines, one of 200: each sends 1000 at the most of 5000."""
     large, small = (path.read_bytes().splitlines(keepends=True) for path in two_files)
     pieces = [*(large[start : start + 1000] for start in range(0, LARGE, 1000)), small]
     sent = [
-        run_task("sample", "--size", "5000", data=b"".join(piece), partition=number, mappers=21)
+        run_task(
+            "sample",
+            "--size",
+            "5000",
+            data=work_list(tmp_path, b"".join(piece)),
+            partition=number,
+            mappers=21,
+        )
         for number, piece in enumerate(pieces)
     ]
     assert max(output.count(b"\n") for output in sent) <= 1001
@@ -93,13 +106,20 @@ def test_many_mappers_send_their_share_and_are_as_fair(two_files: list[Path]) ->
     assert abs(sum(b"small" in point for point in points) - expected) < 5 * expected**0.5
 
 
-def test_a_mapper_that_sent_too_few_bounds_the_sample_but_biases_nothing() -> None:
+def test_a_mapper_that_sent_too_few_bounds_the_sample_but_biases_nothing(tmp_path: Path) -> None:
     """One of forty mappers has nine tenths of the lines; of its lines no more are kept than their share."""
     many = [b"a%06d 2020 x\n" % number for number in range(36_000)]
     few = [b"b%06d 2020 x\n" % number for number in range(4_000)]
     pieces = [many, *(few[start : start + 100] for start in range(0, 4000, 100))]
     sent = [
-        run_task("sample", "--size", "20000", data=b"".join(piece), partition=number, mappers=41)
+        run_task(
+            "sample",
+            "--size",
+            "20000",
+            data=work_list(tmp_path, b"".join(piece)),
+            partition=number,
+            mappers=41,
+        )
         for number, piece in enumerate(pieces)
     ]
     points = parse_points(run_task("points", "--size", "20000", "--shards", "20000", data=b"".join(sent)))
@@ -108,11 +128,16 @@ def test_a_mapper_that_sent_too_few_bounds_the_sample_but_biases_nothing() -> No
     assert abs(share - 0.1) < 5 * (0.1 * 0.9 / len(points)) ** 0.5
 
 
-def test_keys_with_any_bytes_pass_the_shuffle() -> None:
+def test_keys_with_any_bytes_pass_the_shuffle(tmp_path: Path) -> None:
     keys = [b"a\tb 2020", b"c\rd 2020", b"\xff\1 2021", b"z 2020"]
     data = b"".join(key + b" {}\n" for key in keys)
     output = run_task(
-        "points", "--size", "9", "--shards", "4", data=run_task("sample", "--size", "9", data=data)
+        "points",
+        "--size",
+        "9",
+        "--shards",
+        "4",
+        data=run_task("sample", "--size", "9", data=work_list(tmp_path, data)),
     )
     assert parse_points(output) == sorted(keys)[1:]
 

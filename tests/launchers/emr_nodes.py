@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import fnmatch
-import gzip
 import io
 import os
 import shlex
@@ -27,15 +26,22 @@ from tests.jobs.conftest import CHUNKS
 
 from .emr_server import BUCKET, KEYS, Emr, Submitted
 
-# Puts files into S3 as `hadoop fs -put -f -d FILE... FOLDER/` does, and nothing else.
+# Does what `hadoop fs -put -f -d FILE... FOLDER/` and `hadoop fs -get URL... FOLDER` do, and nothing else.
 _HADOOP = f"""#!/bin/sh
 exec {shlex.quote(sys.executable)} -c '
 import boto3, sys
-*names, folder = sys.argv[5:]
-assert sys.argv[1:5] == ["fs", "-put", "-f", "-d"], sys.argv
-for name in names:
-    bucket, _, prefix = folder.partition("://")[2].partition("/")
-    boto3.client("s3").upload_file(name, bucket, prefix + name)
+s3 = boto3.client("s3")
+if sys.argv[1:3] == ["fs", "-get"]:
+    *urls, folder = sys.argv[3:]
+    for url in urls:
+        bucket, _, key = url.partition("://")[2].partition("/")
+        s3.download_file(bucket, key, folder + "/" + url.rpartition("/")[2])
+else:
+    *names, folder = sys.argv[5:]
+    assert sys.argv[1:5] == ["fs", "-put", "-f", "-d"], sys.argv
+    for name in names:
+        bucket, _, prefix = folder.partition("://")[2].partition("/")
+        s3.upload_file(name, bucket, prefix + name)
 ' "$@"
 """
 
@@ -65,11 +71,16 @@ class Nodes:
         pattern = self._step.option("-input")
         for url, data in sorted(self._step.files.items()):
             if fnmatch.fnmatchcase(url, pattern):
-                yield gzip.decompress(data) if url.endswith(".gz") else data
+                yield data
 
     def _map(self, mapper: str) -> list[bytes]:
-        """Each input is a mapper's, as with NLineInputFormat and CombineTextInputFormat it may be."""
-        return [self._run(mapper, number, data) for number, data in enumerate(self._inputs())]
+        """Each line of a work list of CDX files is a mapper's. The archives of a manifest may be one mapper's."""
+        settings = self._step.options("-D")
+        is_list = settings["mapreduce.input.lineinputformat.linespermap"] == "1"
+        pieces = (
+            piece for data in self._inputs() for piece in (data.splitlines(True) if is_list else [data])
+        )
+        return [self._run(mapper, number, piece) for number, piece in enumerate(pieces)]
 
     def _partitions(self, sent: list[bytes]) -> list[bytes]:
         settings = self._step.options("-D")
@@ -80,7 +91,7 @@ class Nodes:
         points = self._split_points()
         assert len(points) == reducers - 1
         parts: list[list[list[bytes]]] = [[] for _ in range(reducers)]
-        chunks = (chunk for output in sent for chunk in read_chunks(io.BytesIO(output), CHUNKS))
+        chunks = (chunk for output in sent for chunk in read_chunks(io.BytesIO(output), CHUNKS, []))
         for chunk in sorted(chunks, key=itemgetter(0)):
             parts[bisect.bisect_right(points, chunk[0])].append(chunk)
         return [b"".join(map(partial(format_chunk, packer=CHUNKS), part)) for part in parts]

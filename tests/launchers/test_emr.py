@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -122,7 +123,10 @@ def test_the_step_that_is_submitted(emr: Emr, run_step: RunStep, cdx: dict[str, 
     assert settings["a.b"] == "c"
     assert settings["mapreduce.job.reduces"] == "1"
     assert [command(step.option(kind))[0] for kind in ("-mapper", "-reducer")] == ["sample", "points"]
-    assert step.option("-input") == f"s3://{BUCKET}/cdx/*.cdx.gz"
+    lists = [json.loads(line) for line in step.files[step.option("-input")].splitlines()]
+    assert sorted(url for urls in lists for url in urls) == sorted(
+        f"s3://{BUCKET}/cdx/{name}" for name in cdx
+    )
     assert "-cmdenv" not in step.args  # the nodes have a role
     uploaded, _, name = step.option("-archives").partition("#")
     assert name == "cdxmill_nodes"

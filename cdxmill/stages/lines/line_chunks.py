@@ -12,44 +12,99 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate
-from typing import IO
+from typing import IO, NamedTuple, Protocol
 
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.stages.lines.line_lists import divide
+from cdxmill.stages.lines.line_lists import divide, without_headers
 
 _LENGTH = struct.Struct(">I")
 
+Pack = Callable[[list[bytes]], bytes]
+"""A chunk as bytes."""
 
-def sort_chunks(
-    lists: Iterable[list[bytes]], points: Sequence[bytes], chunk: int, held: int
-) -> Iterator[list[bytes]]:
-    """Lines in any order -> sorted chunks of about `chunk` bytes, each for one shard.
 
-    `points` are the split points. About `held` bytes of lines are sorted at a time; the chunks of
-    one time overlap with those of the others.
+class Packer(Protocol):
+    """Compresses a chunk to one gzip member."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """The member."""
+
+
+class ChunkSizes(NamedTuple):
+    """Bytes of lines: of a chunk, and held at a time."""
+
+    chunk: int
+    held: int
+
+
+class ChunkSender:
+    """Takes the lines of files in any order, and writes sorted chunks of about `chunk` bytes, each for one shard.
+
+    `points` are the split points. About `held` bytes of lines are sorted at a time; the chunks of one time
+    overlap with those of the others. Nothing is written of a file before it is complete: `spool` holds its
+    chunks until then.
     """
-    batch: list[bytes] = []
-    size = 0
-    for lines in lists:
-        batch += lines
-        size += _size(lines)
-        if size >= held:
-            yield from _cut(batch, points, chunk)
-            batch, size = [], 0
-    yield from _cut(batch, points, chunk)
+
+    def __init__(
+        self, out: IO[bytes], spool: IO[bytes], pack: Pack, points: Sequence[bytes], sizes: ChunkSizes
+    ) -> None:
+        self._out, self._spool, self._pack, self._points, self._sizes = out, spool, pack, points, sizes
+        self._lines: list[bytes] = []
+        self._size = 0
+        self._mark = (0, 0)
+
+    def begin(self) -> None:
+        """Mark the start of a file."""
+        self._mark = len(self._lines), self._size
+
+    def undo(self) -> None:
+        """Forget all lines since `begin`."""
+        held, self._size = self._mark
+        del self._lines[held:]
+        self._spool.seek(0)
+        self._spool.truncate()
+
+    def add(self, lines: list[bytes]) -> None:
+        """Take lines of the file."""
+        self._lines += lines
+        self._size += _size(lines)
+        if self._size >= self._sizes.held:
+            held, _ = self._mark
+            self._write(self._lines[:held], self._out)
+            self._write(self._lines[held:], self._spool)
+            self._lines, self._size, self._mark = [], 0, (0, 0)
+
+    def keep(self) -> None:
+        """The file is complete."""
+        self._spool.seek(0)
+        self._out.writelines(iter(partial(self._spool.read, 1 << 20), b""))
+        self._spool.seek(0)
+        self._spool.truncate()
+
+    def end(self) -> None:
+        """Write what is still held."""
+        self._write(self._lines, self._out)
+        self._lines, self._size = [], 0
+        self._out.flush()
+
+    def _write(self, lines: list[bytes], file: IO[bytes]) -> None:
+        for chunk in sort_chunks(lines, self._points, self._sizes.chunk):
+            file.write(self._pack(chunk))
 
 
-def _cut(batch: list[bytes], points: Sequence[bytes], chunk: int) -> Iterator[list[bytes]]:
-    batch.sort()
-    for _, lines in divide(batch, points):
-        ends = list(accumulate(map(len, lines)))
+def sort_chunks(lines: list[bytes], points: Sequence[bytes], chunk: int) -> Iterator[list[bytes]]:
+    """Sort `lines` and cut them into chunks, without empty lines and CDX headers."""
+    lines.sort()
+    for _, ours in divide(without_headers(lines), points):
+        ends = list(accumulate(map(len, ours)))
         start = 0
-        while start < len(lines):
+        while start < len(ours):
             before = ends[start - 1] if start else 0
             end = max(start + 1, bisect_right(ends, before + chunk, start))
-            yield lines[start:end]
+            yield ours[start:end]
             start = end
 
 
@@ -81,17 +136,26 @@ def _size(lines: list[bytes]) -> int:
     return sum(map(len, lines)) + len(lines)
 
 
-def format_chunk(chunk: list[bytes], packer: Compressor) -> bytes:
+def format_chunk(chunk: list[bytes], packer: Packer) -> bytes:
     """A chunk as key and value: its first line, and all its lines, compressed."""
-    key, value = chunk[0], packer.compress(b"\n".join(chunk))
-    return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(value)), value))
+    return format_record(chunk[0], b"\n".join(chunk), packer)
 
 
-def read_chunks(stream: IO[bytes], packer: Compressor) -> Iterator[list[bytes]]:
-    """The chunks of a stream as `format_chunk` writes it. Raises ValueError if it is truncated."""
+def format_record(key: bytes, value: bytes, packer: Packer) -> bytes:
+    """A key and a value. A message has the empty key, which no line has: it goes to the first reducer."""
+    data = packer.compress(value)
+    return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(data)), data))
+
+
+def read_chunks(stream: IO[bytes], packer: Compressor, messages: list[bytes]) -> Iterator[list[bytes]]:
+    """The chunks of a stream as `format_chunk` writes it; messages are added to the list. Raises ValueError if it is truncated."""
     while head := stream.read(_LENGTH.size):
-        _take(stream, head)
-        yield packer.decompress(_take(stream, stream.read(_LENGTH.size))).split(b"\n")
+        key = _take(stream, head)
+        value = packer.decompress(_take(stream, stream.read(_LENGTH.size)))
+        if key:
+            yield value.split(b"\n")
+        else:
+            messages.append(value)
 
 
 def _take(stream: IO[bytes], head: bytes) -> bytes:

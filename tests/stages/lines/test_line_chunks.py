@@ -12,23 +12,57 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.stages.lines.line_chunks import format_chunk, merge_chunks, read_chunks, sort_chunks
+from cdxmill.stages.lines.line_chunks import (
+    ChunkSender,
+    ChunkSizes,
+    format_chunk,
+    format_record,
+    merge_chunks,
+    read_chunks,
+    sort_chunks,
+)
+from cdxmill.stages.lines.line_lists import is_capture_line
 
 LINES = st.lists(st.binary(max_size=6).map(lambda line: line.replace(b"\n", b"\r")), max_size=60)
 CHUNKS = Compressor(level=1)
 POINTS = st.lists(st.binary(min_size=1, max_size=3), unique=True, max_size=4).map(sorted)
 
 
-@given(st.lists(st.lists(LINES, max_size=3), max_size=4), POINTS, st.integers(1, 60), st.integers(1, 90))
-def test_reducers_get_all_lines_of_their_shard_in_order(
-    mappers: list[list[list[bytes]]], points: list[bytes], chunk: int, held: int
+def sent_by(
+    files: list[list[list[bytes]]], corrupt: set[int], points: list[bytes], sizes: ChunkSizes
+) -> bytes:
+    """What a mapper sends of these files; those of `corrupt` are found so after their last line."""
+    out, spool = BytesIO(), BytesIO()
+    sender = ChunkSender(out, spool, partial(format_chunk, packer=CHUNKS), points, sizes)
+    for number, lists in enumerate(files):
+        sender.begin()
+        for lines in lists:
+            sender.add(list(lines))
+        if number in corrupt:
+            sender.undo()
+        else:
+            sender.keep()
+    sender.end()
+    return out.getvalue()
+
+
+@given(
+    st.lists(st.lists(st.lists(LINES, max_size=3), max_size=4), max_size=4),
+    st.sets(st.integers(0, 3)),
+    POINTS,
+    st.integers(1, 60),
+    st.integers(1, 90),
+)
+def test_reducers_get_all_lines_of_whole_files_of_their_shard_in_order(
+    mappers: list[list[list[list[bytes]]]], corrupt: set[int], points: list[bytes], chunk: int, held: int
 ) -> None:
-    sent = [list(sort_chunks(lists, points, chunk, held)) for lists in mappers]
     shards: list[list[list[bytes]]] = [[] for _ in range(len(points) + 1)]
-    for chunks in sent:
-        for one in chunks:
+    for files in mappers:
+        data = sent_by(files, corrupt, points, ChunkSizes(chunk, held))
+        for one in read_chunks(BytesIO(data), CHUNKS, []):
             shards[bisect_right(points, one[0])].append(one)
-    wanted = sorted(line for lists in mappers for lines in lists for line in lines)
+    whole = (lists for files in mappers for number, lists in enumerate(files) if number not in corrupt)
+    wanted = sorted(line for lists in whole for lines in lists for line in lines if is_capture_line(line))
     found = []
     for number, shard in enumerate(shards):
         merged = [line for lines in merge_chunks(sorted(shard, key=itemgetter(0)), held) for line in lines]
@@ -37,24 +71,24 @@ def test_reducers_get_all_lines_of_their_shard_in_order(
     assert found == wanted
 
 
-@given(st.lists(st.lists(st.binary(max_size=9), min_size=1, max_size=9)))
-def test_chunks_are_read_as_they_are_written(chunks: list[list[bytes]]) -> None:
-    chunks = [[line.replace(b"\n", b"") for line in chunk] for chunk in chunks]
-    assert (
-        list(read_chunks(BytesIO(b"".join(map(partial(format_chunk, packer=CHUNKS), chunks))), CHUNKS))
-        == chunks
-    )
+@given(st.lists(st.lists(st.binary(min_size=1, max_size=9), min_size=1, max_size=9)), st.binary())
+def test_chunks_and_messages_are_read_as_they_are_written(chunks: list[list[bytes]], message: bytes) -> None:
+    chunks = [[line.replace(b"\n", b"\r") for line in chunk] for chunk in chunks]
+    data = b"".join(map(partial(format_chunk, packer=CHUNKS), chunks))
+    messages: list[bytes] = []
+    assert list(read_chunks(BytesIO(format_record(b"", message, CHUNKS) + data), CHUNKS, messages)) == chunks
+    assert messages == [message]
 
 
 def test_a_cut_is_noticed_wherever_it_is() -> None:
     data = format_chunk([b"a", b"bc"], CHUNKS)
     for cut in range(1, len(data)):
         with pytest.raises(ValueError, match="is truncated"):
-            list(read_chunks(BytesIO(data + data[:cut]), CHUNKS))
+            list(read_chunks(BytesIO(data + data[:cut]), CHUNKS, []))
 
 
 def test_chunks_have_about_the_size_that_is_asked_for() -> None:
     lines = [b"%09d" % number for number in range(10_000)]
-    sizes = [len(b"".join(chunk)) for chunk in sort_chunks([lines], (), 900, 1 << 20)]
+    sizes = [len(b"".join(chunk)) for chunk in sort_chunks(lines, (), 900)]
     assert set(sizes[:-1]) == {900}
-    assert len(list(sort_chunks([[b"x" * 5_000, b"y"]], (), 900, 1))) == 2
+    assert len(list(sort_chunks([b"x" * 5_000, b"y"], (), 900))) == 2
