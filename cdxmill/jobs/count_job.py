@@ -108,15 +108,13 @@ class CountJob(StreamJob):
         scratch = ["--scratch", options.s3_local_temp_dir] if options.s3_local_temp_dir else []
         what = ["--what", self.what] if self.what else ["--job", type(self).__name__]
         return HadoopStep(
-            inputs=[str(work_list)],
+            inputs=work_list,
             mapper=["count", *what, *scratch],
             reducer=["sum"],
             settings={
                 "mapreduce.input.lineinputformat.linespermap": str(options.warcs_per_map),
-                "stream.map.input.ignoreKey": "true",
             },
             defaults={"mapreduce.map.maxattempts": "4", "mapreduce.job.reduces": "1"},
-            input_format="org.apache.hadoop.mapred.lib.NLineInputFormat",
             output_dir=options.output_dir,
             files={} if self.what else {JOB_FILE: Path(inspect.getfile(type(self)))},
         )
