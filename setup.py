@@ -40,6 +40,7 @@ JOBS = [
     "setuptools",  # mrjob imports distutils
     "standard-pipes>=3.13; python_version >= '3.13'",  # mrjob imports pipes
 ]
+SPARK = ["pyspark>=3.5,<5"]
 SERVE = ["pywb==2.10.0"]
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
@@ -47,6 +48,7 @@ TEST = [
     *S3,
     *JOBS,
     *DOCS,
+    "pyspark==4.3.0",
     "build==1.6.1",
     "cdxj-indexer==1.5.0",
     "duckdb==2.0.0",  # a tutorial uses it, and pandas
@@ -119,7 +121,7 @@ setup(
         "urllib3>=2",
         "zstandard>=0.22",
     ],
-    extras_require={"s3": S3, "jobs": JOBS, "serve": SERVE, "docs": DOCS, "test": TEST, "bench": BENCH},
+    extras_require={"s3": S3, "jobs": JOBS, "spark": SPARK, "serve": SERVE, "docs": DOCS, "test": TEST, "bench": BENCH},
     entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",

@@ -140,6 +140,8 @@ class Engine:
         if self._context is None:
             pyspark = _pyspark()
             was_submitted = _SUBMITTED in os.environ
+            if was_submitted:
+                pyspark.SparkContext._ensure_initialized()  # before, SparkConf does not see the settings
             conf = pyspark.SparkConf(loadDefaults=was_submitted)
             master = self._master or ("" if was_submitted else f"local[{self._processes}]")
             if master:

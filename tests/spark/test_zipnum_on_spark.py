@@ -155,13 +155,13 @@ def shard_work(folder: str) -> ShardWork:
 def test_parts_may_come_in_any_order_and_are_small(
     tmp_path: Path, hard_inputs: HardInputs, expected: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_tasks, "PIECE", 10_000)
+    monkeypatch.setattr(spark_tasks, "PIECE", 1000)
     sent = [
         part
         for number, path in enumerate(names(hard_inputs))
         for part in sort_and_send(sort_work(number, [path]))
     ]
-    assert max(len(data) for number, (_, _, data) in sent if number < 9) <= 10_000
+    assert max(len(data) for number, (_, _, data) in sent if number < 9) <= 1000
     assert sum(number == 3 for number, _ in sent) > 20, "a run has several pieces"
     random.Random(5).shuffle(sent)
     sent.sort(key=itemgetter(0))
