@@ -121,7 +121,15 @@ setup(
         "urllib3>=2",
         "zstandard>=0.22",
     ],
-    extras_require={"s3": S3, "jobs": JOBS, "spark": SPARK, "serve": SERVE, "docs": DOCS, "test": TEST, "bench": BENCH},
+    extras_require={
+        "s3": S3,
+        "jobs": JOBS,
+        "spark": SPARK,
+        "serve": SERVE,
+        "docs": DOCS,
+        "test": TEST,
+        "bench": BENCH,
+    },
     entry_points={"console_scripts": ["cdxmill = cdxmill.cli.main:main"]},
     classifiers=[
         "Development Status :: 4 - Beta",
