@@ -8,6 +8,7 @@ from typing import NamedTuple
 from bench.contenders import OURS, Section
 from bench.report import Passage
 from bench.results import Measured
+from bench.spark_contenders import CLASSIC as SPARK
 from bench.zipnum_contenders import LIMIT as ZIPNUM_LIMIT
 
 FASTWARC = "FastWARC iteration, HTTP parsed"
@@ -86,6 +87,10 @@ DEMANDS = [
         "inflate: isal, finding the members itself",
         1.2,
     ),
+    Demand(f"Spark, zipnum: rate relative to {SPARK}", "spark-zipnum", "wall", SPARK, OURS, 4.5, True),
+    Demand(f"Spark, zipnum: CPU of {SPARK}", "spark-zipnum", "cpu", SPARK, OURS, 4.5, True),
+    Demand(f"Spark, index: rate relative to {SPARK}", "spark-index", "wall", SPARK, OURS, 4, True),
+    Demand(f"Spark, index: CPU of {SPARK}", "spark-index", "cpu", SPARK, OURS, 4, True),
 ]
 
 

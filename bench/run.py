@@ -20,14 +20,15 @@ from bench.contenders import Section, index_sections
 from bench.pipeline_section import pipeline_section
 from bench.report import Passage, Result, as_passage
 from bench.running import run_section
+from bench.spark_contenders import spark_sections
 from bench.zipnum_contenders import linear_section, zipnum_section
 
 ROOT = Path(__file__).parent.parent
 MARKS = "<!-- measured -->", "<!-- end of measured -->"
-SECTIONS = ("index", "zipnum", "linear", "pipeline", "sampling", "compression")
+SECTIONS = ("index", "zipnum", "linear", "pipeline", "sampling", "spark", "compression")
 
 
-def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
+def sections(options: argparse.Namespace, folder: Path) -> Iterator[Callable[[], Section]]:
     """The sections whose tools run in turn. Calling one makes its corpora."""
     quick, millions = options.quick, options.lines
     if "index" in options.only:
@@ -40,12 +41,14 @@ def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
         yield lambda: pipeline_section(quick)
     if "sampling" in options.only:
         yield lambda: sampling.section(millions, quick)
+    if "spark" in options.only:
+        yield from spark_sections(millions, quick, folder)
 
 
 def passages(options: argparse.Namespace, folder: Path) -> Iterator[Passage]:
     """Each table as soon as it is measured; with --summary only the last one."""
     measured: results.Measured = {}
-    for make in sections(options):
+    for make in sections(options, folder):
         section = demands.without_others(make()) if options.summary else make()
         if not section.tools:
             continue
