@@ -54,9 +54,11 @@ static int is_valid_line(Text line, Py_ssize_t fields)
 /* odd_line(text, start, end, fields): see check_lines.py */
 static PyObject *odd_line(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
-    if (count != 4 || !PyBytes_Check(args[0]))
-        return PyErr_Format(PyExc_TypeError, "odd_line(bytes, start, end, fields)");
-    Text text = text_of(args[0]);
+    Py_buffer view;
+    if (count != 4 || PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE))
+        return PyErr_Format(PyExc_TypeError, "odd_line(text, start, end, fields)");
+    Text text = {view.buf, (const byte *)view.buf + view.len};
+    PyBuffer_Release(&view); /* the caller holds it, and no Python code runs below */
     Py_ssize_t start = PyLong_AsSsize_t(args[1]), end = PyLong_AsSsize_t(args[2]),
                fields = PyLong_AsSsize_t(args[3]), lines = 0;
     if (PyErr_Occurred())

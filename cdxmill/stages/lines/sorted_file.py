@@ -40,7 +40,7 @@ def note_seek_points(window: Window, most: int, take: Callable[[bytes], object])
     """
     firsts: list[tuple[int, bytes]] = []
     pos = have = noted = 0
-    order = _Order()
+    order = Order()
     while window.get(pos, 1):
         member, size = inflate(window, pos), 0
         for piece in member:
@@ -59,7 +59,7 @@ def note_seek_points(window: Window, most: int, take: Callable[[bytes], object])
     return SeekPoints(firsts or [(0, order.first)], pos * SPAN, order.count)
 
 
-class _Order:
+class Order:
     """Checks that the lines of a text, which comes in pieces, are sorted captures.
 
     No line becomes an object: that would take most of the time.
