@@ -211,7 +211,11 @@ def reason_of(text: str) -> str:
 
 def check_pyspark() -> None:
     """Raise UsageError if PySpark is not installed."""
-    if find_spec("pyspark") is None:
+    try:
+        found = find_spec("pyspark")
+    except ImportError:
+        found = None
+    if found is None:
         raise UsageError(_MISSING)
 
 

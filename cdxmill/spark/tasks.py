@@ -22,7 +22,8 @@ from cdxmill.commands.index_one import IndexResult, IndexTask, index_one
 from cdxmill.errors import StoppedError
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.inputs.sorting import finish_runs, sort_files
+from cdxmill.inputs.sorting import finish_runs, sort_sources
+from cdxmill.inputs.sources import Source
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sort_lines import LineSorter
@@ -45,7 +46,7 @@ class SortWork(NamedTuple):
     """
 
     number: int
-    paths: list[str]
+    sources: list[Source]
     points: list[bytes]
     wanted: frozenset[int]
     convert: bool
@@ -100,7 +101,7 @@ def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:
     with _scratch(work.scratch) as folder:
         scratch = Scratch(Path(folder))
         sorter = LineSorter(scratch.create, f"{work.number:05d}")
-        failures = sort_files(work.paths, sorter, work.convert)
+        failures = sort_sources(work.sources, sorter, work.convert)
         runs = finish_runs(sorter, scratch, work.most_runs)
         for run in runs:
             yield from _cut(run, scratch, work)

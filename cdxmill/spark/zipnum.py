@@ -40,7 +40,7 @@ class Maker:
         tasks = [
             SortWork(
                 number=number,
-                paths=[absolute(source.path) for source in group],
+                sources=[source._replace(path=absolute(source.path)) for source in group],
                 points=points,
                 wanted=wanted,
                 convert=options.convert,

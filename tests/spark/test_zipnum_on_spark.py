@@ -15,6 +15,7 @@ from cdxmill.commands import zipnum
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.failures import Failures
 from cdxmill.spark import remote
 from cdxmill.spark import tasks as spark_tasks
@@ -144,7 +145,9 @@ def test_killed_tasks_are_repeated_and_leave_one_whole_shard(
 
 
 def sort_work(number: int, paths: list[str]) -> SortWork:
-    return SortWork(number, paths, list(POINTS), frozenset(range(8)), False, "", 10)
+    return SortWork(
+        number, list(take_inventory(paths).sources), list(POINTS), frozenset(range(8)), False, "", 10
+    )
 
 
 def shard_work(folder: str) -> ShardWork:
