@@ -40,18 +40,8 @@ def test_wrong_usage_is_reported(
 
 
 def run_with(tmp_path: Path, archive: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-m",
-        "cdxmill",
-        "build",
-        "-q",
-        "--engine",
-        "spark",
-        "-o",
-        tmp_path / "c",
-        archive,
-    ]
+    words = ["build", "-q", "--engine", "spark", "-o", "c", str(archive)]
+    command = [sys.executable, "-m", "cdxmill", *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path)
 
 
