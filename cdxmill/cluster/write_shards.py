@@ -45,7 +45,7 @@ def write_shard_files(
     return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)
 
 
-def is_shard_whole(folder: PathOrUrl, shard: ShardEntry) -> bool:
+def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
     """Whether the files of a shard that an earlier run wrote still exist. Raises TypeError if `shard` has wrong types."""
     if list(map(type, shard)) != [str, int, int, int, str]:
         raise TypeError(f"not a shard: {shard}")

@@ -6,9 +6,11 @@ A shard that an earlier run has finished is not written again. Its result is in 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
 
+from cdxmill.cluster.files import part_of
 from cdxmill.cluster.finished import WORK
-from cdxmill.cluster.write_shards import is_shard_whole
 from cdxmill.commands.zipnum import Made, ZipnumOptions
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.cluster_manifest import ShardEntry
@@ -19,7 +21,8 @@ from cdxmill.inputs.sources import Inventory
 from cdxmill.running.failures import Failures
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import ShardWork, SortReport, SortWork, join_parts, report_name, sort_and_send
-from cdxmill.storage.choose import PathOrUrl, absolute, join, read_bytes
+from cdxmill.storage.choose import PathOrUrl, absolute, join, list_folder, read_bytes
+from cdxmill.storage.entry import Entry
 
 
 class Maker:
@@ -90,7 +93,8 @@ def _made(written: list[ShardEntry | list[SortReport]], points: list[bytes], tas
         raise StoppedError(
             f"{place}: only {len(entries)} of {len(points) + 1} shards were written; run it again"
         )
-    if not all(is_shard_whole(place, entry) for entry in entries):
+    there = list_folder(place)
+    if not all(_is_there(entry, there) for entry in entries):
         raise StoppedError(
             f"{place}: the shards that the nodes wrote are not there; use a directory that all machines"
             " share, or an s3 or hdfs URL"
@@ -102,12 +106,18 @@ def _made(written: list[ShardEntry | list[SortReport]], points: list[bytes], tas
 
 def _finished_shards(place: str, shards: int) -> dict[int, ShardEntry]:
     """The shards that an earlier run of the same work has finished, by number."""
+    noted, there = list_folder(join(place, WORK)), list_folder(place)
     found: dict[int, ShardEntry] = {}
     for number in range(shards):
-        try:
-            entry = ShardEntry(**json.loads(read_bytes(join(place, WORK, f"{report_name(number)}.json"))))
-            if is_shard_whole(place, entry):
-                found[number] = entry
-        except (InputError, ValueError, TypeError):
-            continue
+        name = f"{report_name(number)}.json"
+        if name in noted:
+            with suppress(InputError, ValueError, TypeError):
+                entry = ShardEntry(**json.loads(read_bytes(join(place, WORK, name))))
+                if _is_there(entry, there):
+                    found[number] = entry
     return found
+
+
+def _is_there(entry: ShardEntry, found: Mapping[str, Entry]) -> bool:
+    """Whether the files of a shard are in the folder: one listing is faster than a request for each."""
+    return entry.name in found and found[entry.name].size == entry.bytes and part_of(entry.name) in found
