@@ -17,17 +17,13 @@ from cdxmill.inputs.split_files import read_splits
 CLASSIC = "webarchive-indexing's job"
 WARCS = 8
 _ABSENT = "" if importlib.util.find_spec("pyspark") else "pyspark is not installed"
+_CPU = "CPU is that of the whole machine."
 _SPARK = ["--engine", "spark", "-p", "2"]
 
 
 def tool(name: str, command: Callable[[Path], list[str]], output: str) -> Tool:
-    """A tool whose processes are all waited for."""
-    return Tool(
-        name,
-        lambda out: [sys.executable, "-m", "bench.reaped", *command(out)],
-        (output,),
-        absent=_ABSENT,
-    )
+    """A tool whose CPU is that of the machine: PySpark's workers are not waited for."""
+    return Tool(name, command, (output,), absent=_ABSENT, whole_machine=True)
 
 
 def classic(job: str, files: Sequence[Path], output: str, *before: str) -> Tool:
@@ -58,13 +54,11 @@ def zipnum_section(millions: int, quick: bool, folder: Path) -> Section:
         classic("zipnum", files, "cdx-*.gz", str(boundaries)),
     ]
     count = "tiny inputs" if quick else f"{millions} million lines"
-    facts = (
-        f"{size_of(files)}, {SHARDS} shards, split points given, local[2]. The classic job keeps equal lines."
-    )
+    facts = f"{size_of(files)}, {SHARDS} shards, split points given, local[2]. {_CPU} The classic job keeps equal lines."
     return Section("spark-zipnum", f"Spark: ZipNum, {count}", facts, 2, files, tools)
 
 
 def index_section(quick: bool) -> Section:
     files = copies(ensure("web", quick), WARCS)
     tools = [ours("index", files, "c/*.cdx.gz"), classic("index", files, "*.cdx.gz")]
-    return Section("spark-index", f"Spark: index, {WARCS} WARCs", "local[2].", 2, files, tools)
+    return Section("spark-index", f"Spark: index, {WARCS} WARCs", f"local[2]. {_CPU}", 2, files, tools)
