@@ -10,6 +10,7 @@ from bench.report import Passage
 from bench.results import Measured
 from bench.spark_contenders import CLASSIC as SPARK
 from bench.zipnum_contenders import LIMIT as ZIPNUM_LIMIT
+from bench.zipnum_contenders import ONE_MEMBER, ONE_MEMBER_LIMIT
 
 FASTWARC = "FastWARC iteration, HTTP parsed"
 HEADER = ["demand", "target", "measured", "(min-max)", "met"]
@@ -57,6 +58,23 @@ DEMANDS = [
         True,
     ),
     Demand("zipnum: CPU relative to inflate and deflate", "zipnum", "cpu", OURS, ZIPNUM_LIMIT, 1.6),
+    Demand(
+        "zipnum, files of one member: rate relative to the classic job",
+        "zipnum",
+        "wall",
+        "classic job, mrjob -r local",
+        ONE_MEMBER,
+        8,
+        True,
+    ),
+    Demand(
+        "zipnum, files of one member: CPU relative to inflate and deflate",
+        "zipnum",
+        "cpu",
+        ONE_MEMBER,
+        ONE_MEMBER_LIMIT,
+        1.3,
+    ),
     Demand("zipnum: peak memory, GiB", "zipnum", "memory", OURS, GIB, 1.5),
     Demand(
         "zipnum: time per line, 10 million relative to 1 million",

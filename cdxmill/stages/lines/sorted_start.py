@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from cdxmill.stages.lines.line_lists import BATCH, TextBlock
+from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.sorted_file import Order
+
+BATCH = 1 << 18
+"""Bytes of a block, about: few enough to stay in the cache of a processor until they are compressed."""
 
 
 class SortedStart:
@@ -49,10 +52,14 @@ class SortedStart:
         yield from self._pieces
 
     def _whole_lines(self) -> bytes:
-        text = b"".join(self._held)
-        end = text.rfind(b"\n") + 1
-        self._held = [text[end:]] if end < len(text) else []
-        return text[:end]
+        last = self._held.pop()
+        end = last.rfind(b"\n") + 1
+        if not end:
+            self._held.append(last)
+            return b""
+        text = b"".join((*self._held, memoryview(last)[:end]))
+        self._held = [last[end:]] if end < len(last) else []
+        return text
 
     def _block(self, text: bytes, lines: int) -> TextBlock:
         count, self._lines = lines - self._lines, lines
