@@ -3,8 +3,9 @@
 - `engine`: start Spark, and run tasks on it
 - `tasks`: what runs on the nodes: sort the lines of files, and write a shard
 - `zipnum`: CDX files -> the shards of a cluster
+- `index`: archives -> one CDX file each
+- `build`: `build` and `zipnum`, to a directory or a URL
 - `remote`: a cluster at a URL
-- `index_script`, `zipnum_script`: the command lines of webarchive-indexing (jobs/*_cc_pyspark.py)
 
 PySpark is imported only when Spark is started.
 """
