@@ -45,6 +45,25 @@ DEMANDS = [
     Demand(
         "index: rate of two processes relative to one", "web-two", "wall", "cdxmill -p 1", OURS, 1.9, True
     ),
+    Demand(
+        "recompress: rate of two processes relative to one",
+        "recompress-two",
+        "wall",
+        "cdxmill -p 1",
+        OURS,
+        1.8,
+        True,
+    ),
+    Demand(
+        "recompress: rate of two processes relative to two runs at the same time",
+        "recompress-two",
+        "wall",
+        "two runs of cdxmill -p 1",
+        OURS,
+        0.95,
+        True,
+    ),
+    Demand("recompress: peak memory of a process, GiB", "recompress-two", "memory", OURS, GIB, 0.1),
     Demand("start-up, s: cdxmill --version", "start", "wall", "cdxmill --version", 1, 0.15),
     Demand("start-up, s: cdxmill zipnum --help", "start", "wall", "cdxmill zipnum --help", 1, 0.15),
     Demand("start-up, s: cdxmill index, 60 pages", "start", "wall", OURS, 1, 0.15),

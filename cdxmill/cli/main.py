@@ -33,6 +33,7 @@ COMMANDS = (
     "cat",
     "verify",
     "recompress",
+    "reindex",
     "train-dictionary",
     "prefix-index",
     "split-points",

@@ -8,7 +8,7 @@ from typing import TypeVar
 from cdxmill.errors import InputError
 from cdxmill.formats.cdx import CDX_NAME
 from cdxmill.formats.gzip_member import MAGIC
-from cdxmill.inputs.named import Search, Wanted
+from cdxmill.inputs.named import Input, Search, Wanted
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
@@ -43,10 +43,15 @@ def find_cdx_files(named: list[str], failures: Failures, pipes: Pipes | None = N
     Also as s3 and hdfs URLs; an http URL is one file. With `pipes`, also pipes and - for standard input. Inputs that cannot be listed are reported to `failures`, and
     what was skipped in folders. Raises UsageError if there is no file, InputError if nothing could be listed.
     """
+    return [entry.path for entry in find_cdx_inputs(named, failures, pipes)]
+
+
+def find_cdx_inputs(named: list[str], failures: Failures, pipes: Pipes | None = None) -> list[Input]:
+    """The same files, with the names that their outputs can have."""
     search = Search(_CDX, failures, pipes)
     for name in named:
         search.add(name)
-    return [entry.path for entry in search.finish(named)]
+    return search.finish(named)
 
 
 def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:

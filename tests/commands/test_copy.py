@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ import pytest
 import zstandard
 from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
+
+from cdxmill import copy
 
 from ..material.payloads import ENCODED
 from ..material.processes import stopped_at
@@ -143,7 +146,7 @@ def test_gzip_members_are_copied_as_they_are(source: Path, whole: Path) -> None:
     rows = [row.split("\t") for row in (whole / "whole-00000.tsv").read_text().splitlines()[1:]]
     members = [row for row in rows if row[0].endswith(".warc.gz")]
     assert len(members) > 150
-    for name, offset, length, _, _, at, size in members:
+    for name, offset, length, _, _, _, at, size in members:
         original = (source / "warcs" / name).read_bytes()[int(offset) : int(offset) + int(length)]
         assert data[int(at) : int(at) + int(size)] == original
 
@@ -298,6 +301,16 @@ def test_what_cannot_be_copied_is_listed_and_copied_by_a_later_run(
     }
     assert "copy-failures.tsv" not in after
     assert Counter(copied(tmp_path / "out")) == Counter(copied(source / "whole"))
+
+
+def test_the_list_of_failures_says_how_many_it_leaves_out(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdxmill.running.failures.KEPT", 3)
+    copy(source / "C", ["*.iana.org"], output=tmp_path / "out", archives=source)
+    rows = (tmp_path / "out/copy-failures.tsv").read_text().splitlines()
+    assert len(rows) == 4
+    assert re.search(r"\d+ more failures", rows[-1])
 
 
 def test_a_record_that_is_not_that_of_its_line_is_refused(
