@@ -41,6 +41,7 @@ JOBS = [
     "setuptools",  # mrjob imports distutils
     "standard-pipes>=3.13; python_version >= '3.13'",  # mrjob imports pipes
 ]
+SPARK = ["pyspark>=3.5,<5"]
 SERVE = ["pywb==2.10.0"]
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
@@ -49,6 +50,7 @@ TEST = [
     *S3,
     *JOBS,
     *DOCS,
+    "pyspark==4.3.0",
     "build==1.6.1",
     "cdxj-indexer==1.5.0",
     "duckdb==2.0.0",  # a tutorial uses it, and pandas
@@ -134,6 +136,7 @@ setup(
         "s3": S3,
         "scan": SCAN,
         "jobs": JOBS,
+        "spark": SPARK,
         "serve": SERVE,
         "docs": DOCS,
         "test": TEST,

@@ -29,7 +29,8 @@ class Tool(NamedTuple):
     """A tool of a section. `command` gets an empty output folder and returns the words of the command.
 
     The lines of the files that match `outputs` in that folder are counted. `units` is the amount of work,
-    if the tools of a section do not all do the same. `absent` is the reason why the tool is skipped.
+    if the tools of a section do not all do the same. `absent` is the reason why the tool is skipped. `whole_machine`:
+    its CPU is that of the machine, on which nothing else may run.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Tool(NamedTuple):
     is_limit: bool = False
     units: float = 1
     absent: str = ""
+    whole_machine: bool = False
 
 
 class Section(NamedTuple):

@@ -9,6 +9,7 @@ from bench import counting
 from bench.contenders import OURS, Section
 from bench.report import Passage
 from bench.results import Measured
+from bench.spark_contenders import CLASSIC as SPARK
 from bench.zipnum_contenders import LIMIT as ZIPNUM_LIMIT
 from bench.zipnum_contenders import ONE_MEMBER, ONE_MEMBER_LIMIT
 
@@ -131,6 +132,10 @@ DEMANDS = [
         for what in counting.KINDS
         for name in (counting.MRJOB, counting.PLAIN)
     ),
+    Demand(f"Spark, zipnum: rate relative to {SPARK}", "spark-zipnum", "wall", SPARK, OURS, 4.5, True),
+    Demand(f"Spark, zipnum: CPU of {SPARK}", "spark-zipnum", "cpu", SPARK, OURS, 4.5, True),
+    Demand(f"Spark, index: rate relative to {SPARK}", "spark-index", "wall", SPARK, OURS, 4, True),
+    Demand(f"Spark, index: CPU of {SPARK}", "spark-index", "cpu", SPARK, OURS, 4, True),
 ]
 
 

@@ -20,6 +20,7 @@ from bench.contenders import Section, index_sections, recompressing
 from bench.pipeline_section import pipeline_section
 from bench.report import Passage, Result, as_passage
 from bench.running import run_section
+from bench.spark_contenders import spark_sections
 from bench.zipnum_contenders import linear_section, zipnum_section
 
 ROOT = Path(__file__).parent.parent
@@ -31,12 +32,13 @@ SECTIONS = (
     "linear",
     "pipeline",
     "sampling",
+    "spark",
     "compression",
     "counting",
 )
 
 
-def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
+def sections(options: argparse.Namespace, folder: Path) -> Iterator[Callable[[], Section]]:
     """The sections whose tools run in turn. Calling one makes its corpora."""
     quick, millions = options.quick, options.lines
     if "index" in options.only:
@@ -53,12 +55,14 @@ def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
         yield lambda: sampling.section(millions, quick)
     if "counting" in options.only:
         yield from counting.sections(quick)
+    if "spark" in options.only:
+        yield from spark_sections(millions, quick, folder)
 
 
 def passages(options: argparse.Namespace, folder: Path) -> Iterator[Passage]:
     """Each table as soon as it is measured; with --summary only the last one."""
     measured: results.Measured = {}
-    for make in sections(options):
+    for make in sections(options, folder):
         section = demands.without_others(make()) if options.summary else make()
         if not section.tools:
             continue

@@ -26,6 +26,7 @@ FLOORS = (
     ("cluster",),
     ("search", "checks"),
     ("commands",),
+    ("spark",),
     ("jobs", "cli", "api"),
     ("__main__", "face"),
 )

@@ -5,6 +5,8 @@ The package's other modules are imported inside functions, so that the command s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from cdxmill.inputs.named import Input
     from cdxmill.inputs.pipes import Pipes
     from cdxmill.running.failures import Failures
+    from cdxmill.spark.engine import Engine
 
 Quiet = Annotated[
     bool,
@@ -66,6 +69,43 @@ class RunArguments:
         from cdxmill.running.processes import processes_by_default
 
         return self.processes or processes_by_default()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineArguments(RunArguments):
+    """Where the tasks of a command run."""
+
+    engine: Annotated[
+        str,
+        Option(
+            "--engine",
+            help="local: processes of this machine. spark: Apache Spark; the output may then be an s3 or hdfs URL.",
+        ),
+    ] = "local"
+    master: Annotated[
+        str | None,
+        Option(
+            metavar="URL",
+            help="Master of Spark, such as yarn or spark://HOST:7077. Default: that of spark-submit, or else this"
+            " machine.",
+        ),
+    ] = None
+
+    @contextmanager
+    def open_engine(self) -> Iterator[Engine | None]:
+        """The engine on Spark; None for the local one. Raises UsageError."""
+        if self.engine not in ("local", "spark"):
+            raise UsageError(f"--engine {self.engine}: expected local or spark")
+        if self.engine == "local":
+            if self.master is not None:
+                raise UsageError("--master needs --engine spark")
+            yield None
+            return
+        from cdxmill.spark.engine import Engine, check_pyspark
+
+        check_pyspark()
+        with Engine(self.master or "", self.process_count()) as engine:
+            yield engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +174,7 @@ class ArchiveArguments(ArchiveInputs):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LineArguments(RunArguments):
+class LineArguments(EngineArguments):
     """Which records get an index line, and how the line looks."""
 
     cdx11: Annotated[
@@ -207,21 +247,19 @@ def _record_types(text: str) -> frozenset[bytes] | None:
         raise UsageError(f"--records: {error}") from None
 
 
-def _local_directory(text: str) -> Path:
-    from cdxmill.storage.choose import local_directory
+def _cluster_place(text: str) -> str:
+    from cdxmill.storage.choose import is_listed, local_directory
 
-    return local_directory(text)
+    return text if is_listed(text) else str(local_directory(text))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterArguments(RunArguments):
+class ClusterArguments(EngineArguments):
     """How a new cluster is built."""
 
     output: Annotated[
-        Path,
-        Option(
-            "--output", "-o", metavar="CLUSTER", help="Directory of the cluster.", parser=_local_directory
-        ),
+        str,
+        Option("--output", "-o", metavar="CLUSTER", help="Directory of the cluster.", parser=_cluster_place),
     ]
     shards: Annotated[
         int | None,
@@ -253,6 +291,12 @@ class ClusterArguments(RunArguments):
     ] = None
 
     replace: Replace = False
+
+    def local_output(self) -> Path:
+        """The directory of the cluster. Raises UsageError if it is a URL: only Spark can write there."""
+        from cdxmill.storage.choose import local_directory
+
+        return local_directory(self.output)
 
     def zipnum_options(self, *, convert: bool) -> ZipnumOptions:
         """The options of building a cluster. Raises UsageError."""

@@ -24,6 +24,8 @@ def build(arguments: BuildArguments) -> int:
     only archives without an index are indexed. If CLUSTER is already the cluster of these archives, nothing is done.
     If it is another cluster, --replace builds the new one beside it and switches at the end.
 
+    With --engine spark, the work is done by Apache Spark.
+
     Examples:
         cdxmill build -o crawl warcs/
     """
@@ -36,12 +38,16 @@ def build(arguments: BuildArguments) -> int:
             "build cannot read an archive from a pipe; save it to a file, so that it can be replayed"
         )
     failures = Failures()
-    summary = build_all(
-        arguments.archives(failures),
-        arguments.output,
-        arguments.index_options(Rule.RENEW),
-        arguments.zipnum_options(convert=False),
-        failures,
-    )
+    archives = arguments.archives(failures)
+    index_options = arguments.index_options(Rule.RENEW)
+    options = arguments.zipnum_options(convert=False)
+    with arguments.open_engine() as engine:
+        if engine is None:
+            summary = build_all(archives, arguments.local_output(), index_options, options, failures)
+        else:
+            from cdxmill.spark.build import build_on_spark
+
+            place = arguments.output
+            summary = build_on_spark(engine, archives, place, index_options, options, failures)
     print_summary(summary.report(failures, arguments.output), quiet=arguments.quiet)
     return FAILED if failures.count else OK

@@ -11,8 +11,10 @@ from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
+    from cdxmill.commands.index_one import IndexOptions
     from cdxmill.inputs.existing_outputs import Rule
     from cdxmill.running.failures import Failures
+    from cdxmill.spark.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,16 @@ class IndexArguments(LineArguments, ArchiveArguments):
         if self.skip_existing and self.replace:
             raise UsageError("--skip-existing and --replace cannot be used together")
         return Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE
+
+    def options_on(self, engine: Engine, options: IndexOptions, *, is_file: bool) -> IndexOptions:
+        """The options with which Spark does the work. Raises UsageError."""
+        from dataclasses import replace
+
+        from cdxmill.spark.index import IndexRunner
+
+        if is_file or self.output == "-":
+            raise UsageError("--engine spark needs an output directory")
+        return replace(options, run=IndexRunner(engine))
 
     def check_one_file(self, failures: Failures) -> None:
         """Check that the options fit to one output file. Raises UsageError."""
@@ -94,7 +106,9 @@ def index(arguments: IndexArguments) -> int:
     is_file = is_one_file(arguments.output)
     if is_file:
         arguments.check_one_file(failures)
-    with open_pipes(failures, quiet=arguments.quiet) as pipes:
+    with arguments.open_engine() as engine, open_pipes(failures, quiet=arguments.quiet) as pipes:
+        if engine is not None:
+            options = arguments.options_on(engine, options, is_file=is_file)
         archives = arguments.archives(failures, pipes)
         if is_file:
             summary = index_to_file(archives, arguments.output, options, failures)

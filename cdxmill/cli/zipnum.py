@@ -51,7 +51,13 @@ def zipnum(arguments: ZipnumArguments) -> int:
     options = arguments.zipnum_options(convert=arguments.convert)
     with open_pipes(failures, quiet=arguments.quiet) as pipes:
         paths = find_cdx_files(arguments.cdx, failures, pipes)
-        summary = build_cluster(paths, arguments.output, options, failures)
+        with arguments.open_engine() as engine:
+            if engine is None:
+                summary = build_cluster(paths, arguments.local_output(), options, failures)
+            else:
+                from cdxmill.spark.build import zipnum_on_spark
+
+                summary = zipnum_on_spark(engine, paths, arguments.output, options, failures)
     if not arguments.quiet:
         next_step = next_lookup(str(arguments.output)) if summary.new else ""
         print_summary(f"{arguments.output}: {summary}\n{next_step}".rstrip("\n"), quiet=False)

@@ -1,4 +1,4 @@
-"""The record of the run that finished a local cluster, and the names of the files that cdxmill wrote into its folder.
+"""The record of the run that finished a cluster, and the names of the files that cdxmill wrote into its folder.
 
 `.finished.json` is for cdxmill only: readers do not need it. It is written before cluster.json.
 """
@@ -18,7 +18,7 @@ from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.storage.local import list_folder, write_atomic
+from cdxmill.storage.choose import PathOrUrl, join, list_folder, read_bytes, write_atomic
 
 FINISHED = ".finished.json"
 COPIED = ".published.json"
@@ -38,7 +38,7 @@ class Finished(NamedTuple):
     failures: list[Failure]
     files: list[str]
 
-    def report(self, folder: Path, failures: Failures) -> None:
+    def report(self, folder: PathOrUrl, failures: Failures) -> None:
         """Report the failures of that run again."""
         for path, found in groupby(self.failures, attrgetter("path")):
             failures.report_listed(path, found)
@@ -48,20 +48,20 @@ class Finished(NamedTuple):
             )
 
 
-def write_finished(folder: Path, finished: Finished) -> None:
+def write_finished(folder: PathOrUrl, finished: Finished) -> None:
     """Write the record of a cluster. Raises StoppedError."""
-    with write_atomic(folder / FINISHED) as file:
+    with write_atomic(join(folder, FINISHED)) as file:
         file.write(json.dumps(finished._asdict()).encode())
 
 
-def read_finished(folder: Path) -> Finished | None:
+def read_finished(folder: PathOrUrl) -> Finished | None:
     """The record of a cluster; None if it has none, or a corrupt one."""
     try:
-        found: Any = json.loads((folder / FINISHED).read_bytes())
+        found: Any = json.loads(read_bytes(join(folder, FINISHED)))
         failures = [Failure(*failure) for failure in found["failures"]]
         summary = list(map(int, found["summary"]))
         return Finished(str(found["run"]), summary, failures, list(map(str, found["files"])))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (InputError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -14,7 +14,7 @@ from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sorted_runs import Slice
 from cdxmill.stages.zipnum.write_shard import write_shard
-from cdxmill.storage.local import status, write_atomic
+from cdxmill.storage.choose import PathOrUrl, join, status, write_atomic
 from cdxmill.storage.scratch import Scratch
 
 
@@ -36,11 +36,11 @@ def write_shard_of(task: ShardTask) -> ShardEntry:
 
 
 def write_shard_files(
-    blocks: Iterable[TextBlock], number: int, folder: Path, compressor: Compressor
+    blocks: Iterable[TextBlock], number: int, folder: PathOrUrl, compressor: Compressor
 ) -> ShardEntry:
     """Write the blocks of a shard, and its part of the index, to `folder`, each whole or not at all."""
     name = shard_name(number)
-    with write_atomic(folder / name) as shard, write_atomic(folder / part_name(number)) as part:
+    with write_atomic(join(folder, name)) as shard, write_atomic(join(folder, part_name(number))) as part:
         report = write_shard(blocks, name, shard, part, compressor)
     return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)
 
@@ -49,7 +49,7 @@ def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
     """Whether the files of a shard that an earlier run wrote still exist. Raises TypeError if `shard` has wrong types."""
     if list(map(type, shard)) != [str, int, int, int, str]:
         raise TypeError(f"not a shard: {shard}")
-    found, part = status(str(folder / shard.name)), status(str(folder / part_of(shard.name)))
+    found, part = status(join(folder, shard.name)), status(join(folder, part_of(shard.name)))
     return (
         found is not None
         and found.size == shard.bytes

@@ -32,7 +32,7 @@ from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes, human_seconds
 from cdxmill.running.resume import fingerprint
-from cdxmill.storage.choose import is_remote, status
+from cdxmill.storage.choose import PathOrUrl, is_remote, join, status
 
 CDX_FOLDER = "cdx"
 
@@ -44,13 +44,13 @@ class BuildSummary(NamedTuple):
     cluster: ClusterSummary
     seconds: float
 
-    def report(self, failures: Failures, folder: Path) -> str:
+    def report(self, failures: Failures, folder: PathOrUrl) -> str:
         """Return the closing lines of a cluster that was built in `folder`."""
         if not self.cluster.new:
             return f"{folder}: {self.cluster}"
         rate = human_bytes(self.indexed.bytes / max(self.seconds, 1e-6))
         lines = [
-            self.indexed.report(failures, str(folder / CDX_FOLDER)),
+            self.indexed.report(failures, join(folder, CDX_FOLDER)),
             f"{folder}: {self.cluster}",
             f"done in {human_seconds(self.seconds)}, {rate} of archives per second",
         ]
@@ -72,7 +72,7 @@ def build(
     start = time.monotonic()
     check_archives(archives)
     names = unique_names(archives)
-    run = _fingerprint(names, index_options, zipnum_options)
+    run = fingerprint_of(names, index_options, zipnum_options)
     with open_output(folder, run, zipnum_options.replace, failures, zipnum_options.points) as output:
         if output.finished is not None:
             cluster = summary_of(output.finished)
@@ -84,8 +84,11 @@ def build(
     return BuildSummary(indexed, cluster, time.monotonic() - start)
 
 
-def _fingerprint(names: Mapping[Input, str], indexing: IndexOptions, options: ZipnumOptions) -> str:
-    """Remote archives are not asked: one request for each would make a rerun slow."""
+def fingerprint_of(names: Mapping[Input, str], indexing: IndexOptions, options: ZipnumOptions) -> str:
+    """The fingerprint of everything that the files of a build depend on.
+
+    Remote archives are not asked: one request for each would make a rerun slow.
+    """
     settings = indexing.settings()
     states = [
         (
@@ -125,13 +128,13 @@ def _zipnum(
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES)]
-    archives = _path_index(names, failures)
+    archives = archives_file(names, failures)
     beside = Beside([*files, ARCHIVES] if archives else files, archives)
     summary = write_cluster(inventory, output, folder, run, options, failures, beside)
     return summary._replace(by_size=by_size)
 
 
-def _path_index(names: Mapping[Input, str], failures: Failures) -> bytes:
+def archives_file(names: Mapping[Input, str], failures: Failures) -> bytes:
     """The content of archives.tsv. Places that it cannot have are reported."""
     content, left = format_path_index((archive.filename, identity(archive.path)) for archive in names)
     for place in left:

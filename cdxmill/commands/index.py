@@ -20,7 +20,6 @@ from cdxmill.inputs.output_record import end_last_row
 from cdxmill.inputs.own_records import BESIDE, FAILURES, OUTPUTS
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
-from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.stages.lines.line_lists import text_of
@@ -193,7 +192,7 @@ def _run(
     captures = done = 0
     with _without_collecting(), Progress("indexing", len(tasks), total, options.quiet) as progress:
         failures.show_on(progress)
-        for index, result in run_tasks(index_one, tasks, options.processes, progress.tick):
+        for index, result in options.run(index_one, tasks, options.processes, progress.tick):
             _report(tasks[index], result, failures)
             captures += result.findings.captures
             done += result.size

@@ -18,6 +18,7 @@ from cdxmill.inputs.output_record import Fingerprinted, Made, append_made
 from cdxmill.inputs.output_settings import LineSettings
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
+from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer, Findings
 from cdxmill.stages.lines.line_lists import distinct
@@ -40,6 +41,7 @@ class IndexOptions:
     processes: int = 1
     existing: Rule = Rule.REFUSE
     quiet: bool = False
+    run: RunTasks = run_tasks
 
     def settings(self) -> LineSettings:
         """The options that decide how lines look."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from cdxmill.cluster.finished import WORK, Finished
 from cdxmill.cluster.output import Output, open_output
@@ -34,13 +34,14 @@ from cdxmill.inputs.shard_count import shards_by_size
 from cdxmill.inputs.sort_tasks import SortResult, SortTask, sort_group
 from cdxmill.inputs.sorting import share_of_runs
 from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, take_inventory
-from cdxmill.running.failures import Failures
+from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
+from cdxmill.storage.choose import PathOrUrl
 from cdxmill.version import __version__
 
 
@@ -61,6 +62,8 @@ class ZipnumOptions:
     location: str | None = None
     replace: bool = False
     quiet: bool = False
+    make: Make | None = None
+    """Makes the shards on another engine."""
 
     @property
     def sample_size(self) -> int:
@@ -71,6 +74,28 @@ class ZipnumOptions:
         """Everything besides the inputs that the bytes of a cluster depend on."""
         lines = self.points, self.shards, self.convert, self.seed
         return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
+
+
+class Made(NamedTuple):
+    """The shards that an engine has written. `taken` counts the lines of all inputs, with duplicates."""
+
+    shards: list[ShardEntry]
+    points: list[bytes]
+    taken: int
+    failures: list[Failure]
+    has_read_twice: bool = False
+
+
+class Make(Protocol):
+    """An engine: writes the shards of the files in the inventory to `folder`, and reports the files that failed.
+
+    The results of finished shards are in `folder`/.work, where a rerun finds them.
+    """
+
+    def __call__(
+        self, inventory: Inventory, folder: PathOrUrl, options: ZipnumOptions, failures: Failures, /
+    ) -> Made:
+        """Write the shards. Raises StoppedError."""
 
 
 class Beside(NamedTuple):
@@ -160,21 +185,54 @@ def write_cluster(
     job = fingerprint(states, options.settings())
     work = WorkFolder(output.work / WORK, job, output.clear)
     output.start(options.shards)
-    done = _sort(inventory, work, options, failures)
-    if {failure.path for failure in done.failures} == {source.path for source in inventory.sources}:
-        raise InputError(str(folder), "no input can be read, so no cluster was written")
-    points = _split_points(inventory, done.sample, options, failures)
-    shards = _write_shards(output.work, work, done.runs, points, options, failures)
-    if any(run.source for run in done.runs) and have_changed(inventory.sources):
-        raise StoppedError("inputs were changed while they were read; run it again")
-    summary = _summary(shards, done)
+    if options.make is None:
+        made = _make(inventory, output.work, work, options, failures)
+    else:
+        made = options.make(inventory, output.work, options, failures)
+    check_made(made, inventory, str(folder))
+    summary = summary_of_made(made)
     if beside.archives:
         write_archive_index(output.work, beside.archives)
     output.record(run, list(map(int, summary[:5])), beside.files)
     location = options.location or str(folder)
-    write_cluster_files(output.work, shards, points, options.compressor, options.block_lines, location)
+    write_cluster_files(
+        output.work, made.shards, made.points, options.compressor, options.block_lines, location
+    )
     work.scratch.remove()
     return summary
+
+
+def _make(
+    inventory: Inventory, folder: Path, work: WorkFolder, options: ZipnumOptions, failures: Failures
+) -> Made:
+    """Make the shards in processes of this machine."""
+    done = _sort(inventory, work, options, failures)
+    made = Made([], [], 0, done.failures)
+    check_made(made, inventory, str(folder))
+    points = _split_points(inventory, done.sample, options, failures)
+    shards = _write_shards(folder, work, done.runs, points, options, failures)
+    taken = sum(run.lines + run.duplicates for run in done.runs)
+    return Made(shards, points, taken, done.failures, any(run.source for run in done.runs))
+
+
+def check_made(made: Made, inventory: Inventory, folder: str) -> None:
+    """Raise InputError if no input could be read, StoppedError if inputs were changed while they were read twice."""
+    if {failure.path for failure in made.failures} == {source.path for source in inventory.sources}:
+        raise InputError(folder, "no input can be read, so no cluster was written")
+    if made.has_read_twice and have_changed(inventory.sources):
+        raise StoppedError("inputs were changed while they were read; run it again")
+
+
+def summary_of_made(made: Made) -> ClusterSummary:
+    """The summary of a new cluster."""
+    lines = sum(shard.lines for shard in made.shards)
+    return ClusterSummary(
+        shards=len(made.shards),
+        lines=lines,
+        blocks=sum(shard.blocks for shard in made.shards),
+        duplicates=made.taken - lines,
+        bytes=sum(shard.bytes for shard in made.shards),
+    )
 
 
 def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
@@ -284,14 +342,3 @@ def _write_shards(
 
 def _write_shard(task: ShardTask) -> dict[str, Any]:
     return write_shard_of(task)._asdict()
-
-
-def _summary(shards: Sequence[ShardEntry], done: SortResult) -> ClusterSummary:
-    lines = sum(shard.lines for shard in shards)
-    return ClusterSummary(
-        shards=len(shards),
-        lines=lines,
-        blocks=sum(shard.blocks for shard in shards),
-        duplicates=sum(run.lines + run.duplicates for run in done.runs) - lines,
-        bytes=sum(shard.bytes for shard in shards),
-    )

@@ -13,7 +13,7 @@ from cdxmill.inputs.cdx_files import read_text
 from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sources import Inventory
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.running.processes import run_tasks
+from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.sample_lines import Reservoir, Sample, add_pieces, merge_samples, pick_splits
@@ -98,9 +98,14 @@ def sample_group(task: SampleTask) -> SampleResult:
 
 
 def run_sampling(
-    tasks: Sequence[SampleTask], size: int, processes: int, quiet: bool, failures: Failures | None
+    tasks: Sequence[SampleTask],
+    size: int,
+    processes: int,
+    quiet: bool,
+    failures: Failures | None,
+    run: RunTasks = run_tasks,
 ) -> Sample:
-    """The samples of all tasks, merged; `size` is the bytes of all files.
+    """The samples of all tasks, merged; `size` is the bytes of all files. `run` runs the tasks.
 
     Without `failures`, files that cannot be read are passed over: an earlier step has reported them.
     """
@@ -109,7 +114,7 @@ def run_sampling(
     with Progress("sampling", len(tasks), size, quiet) as progress:
         if failures is not None:
             failures.show_on(progress)
-        for _, result in run_tasks(sample_group, tasks, processes, progress.tick):
+        for _, result in run(sample_group, tasks, processes, progress.tick):
             if failures is not None:
                 for failure in result.failures:
                     failures.report(failure)

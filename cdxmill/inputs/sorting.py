@@ -58,6 +58,17 @@ def sort_files(paths: Sequence[str], sorter: LineSorter, convert: bool) -> list[
     return failures
 
 
+def sort_sources(sources: Sequence[Source], sorter: LineSorter, convert: bool) -> list[Failure]:
+    """Sort the lines of CDX files, as `sort_files` does. Large files that are sorted do not become lines."""
+    failures: list[Failure] = []
+    for source in sources:
+        with _whole_or_nothing(source.path, failures, sorter):
+            pieces = read_pieces(source.path)
+            is_large = source.size >= LEAST_SORTED and not convert
+            _sort(sorter.add_sorted(pieces) if is_large else pieces, sorter, convert)
+    return failures
+
+
 def sort_and_sample(
     sources: Sequence[Source], sorter: LineSorter, reservoir: Reservoir, convert: bool, shards: int
 ) -> list[Failure]:

@@ -9,7 +9,14 @@ Each module has one purpose:
 - `count_job`: the base class of the counting jobs (jobs/*countjob.py) and of a user's own
 - `seqfileutils`: convert and write split files (jobs/seqfileutils.py)
 
-Shared by the three jobs:
+The command lines of the Spark jobs; their work is in `cdxmill.spark` (docs/spark.md):
+
+- `spark_index`: index archives (jobs/indexwarcs_cc_pyspark.py)
+- `spark_zipnum`: build a ZipNum cluster (jobs/zipnumcluster_cc_pyspark.py)
+- `spark_script`: the options that both have, and their exit statuses
+- `cc_names`: the paths of indexes in Common Crawl
+
+Shared by the three mrjob jobs:
 
 - `stream_job`: their base class
 - `run_job`: run a job as a command; messages and exit statuses

@@ -18,11 +18,12 @@ from cdxmill.commands.index import check_archives, forgetting
 from cdxmill.commands.index_one import IndexOptions, IndexTask, index_one
 from cdxmill.inputs.existing_outputs import plan_outputs
 from cdxmill.inputs.named import Input
+from cdxmill.jobs.cc_names import cdx_names
 from cdxmill.jobs.found_inputs import archives_of
 from cdxmill.jobs.hadoop_folder import folder_of
 from cdxmill.jobs.hadoop_step import HadoopStep
 from cdxmill.jobs.index_on_hadoop import folder_url, make_step
-from cdxmill.jobs.index_options import IndexJobOptions, add_options, cdx_names, parse_options
+from cdxmill.jobs.index_options import IndexJobOptions, add_options, parse_options
 from cdxmill.jobs.index_task import ArchiveWork, format_failure, split_notes
 from cdxmill.jobs.mrjob_import import MRStep
 from cdxmill.jobs.mrjob_types import RunnerLike

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdxmill.errors import UsageError
 from cdxmill.inputs.existing_outputs import Rule
-from cdxmill.inputs.named import Input
-from cdxmill.inputs.output_names import output_names
 from cdxmill.jobs.mrjob_types import AddOption
-
-_CRAWL, _INDEX = "crawl-data/", "cc-index/cdx/"
 
 
 @dataclass(frozen=True)
@@ -111,14 +106,3 @@ def parse_limit(text: str) -> FailureLimit:
             f"invalid --max-failures {text}: expected a number of archives, or a percentage like 1%"
         )
     return FailureLimit(int(number), text.endswith("%"))
-
-
-def cdx_names(archives: Sequence[Input], cc_index_paths: bool) -> dict[Input, str]:
-    """The path of each archive's CDX file below the CDX folder. Raises UsageError if two are equal."""
-    names = output_names(archives)
-    if not cc_index_paths:
-        return names
-    return {
-        archive: _INDEX + name[len(_CRAWL) :] if name.startswith(_CRAWL) else name
-        for archive, name in names.items()
-    }

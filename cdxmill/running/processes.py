@@ -12,7 +12,7 @@ import signal
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from cdxmill.errors import StoppedError
 
@@ -27,6 +27,20 @@ TICK = 0.5
 """Seconds between two updates of the progress."""
 _PR_SET_PDEATHSIG = 1
 _STOPS = (signal.SIGINT, signal.SIGTERM)
+
+
+class RunTasks(Protocol):
+    """An engine: runs tasks as `run_tasks` does, here or on other machines."""
+
+    def __call__(
+        self,
+        work: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        processes: int,
+        tick: Callable[[], None],
+        /,
+    ) -> Iterator[tuple[int, Result]]:
+        """Run the tasks."""
 
 
 class _Counter:

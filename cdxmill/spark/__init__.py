@@ -1,0 +1,11 @@
+"""The engine on Apache Spark: the same tasks as in the processes of one machine. docs/spark.md describes it.
+
+- `engine`: start Spark, and run tasks on it
+- `tasks`: what runs on the nodes: sort the lines of files, and write a shard
+- `zipnum`: CDX files -> the shards of a cluster
+- `index`: archives -> one CDX file each
+- `build`: `build` and `zipnum`, to a directory or a URL
+- `remote`: a cluster at a URL
+
+PySpark is imported only when Spark is started.
+"""

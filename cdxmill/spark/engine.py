@@ -1,0 +1,289 @@
+"""Start Spark, run tasks on it, and send cdxmill to the nodes.
+
+Tasks and results are sent as bytes: a node can read them only after cdxmill is on its path.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import sys
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from cdxmill.errors import StoppedError, UsageError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_ARCHIVE = "cdxmill_nodes"
+_PER_CORE = 32
+"""Tasks of Spark per core of this machine: starting one takes longer than indexing a small archive."""
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set by spark-submit: Spark runs already, with the settings of the user."""
+_DEFAULTS = {
+    "spark.app.name": "cdxmill",
+    "spark.executorEnv.PYTHONWARNINGS": "ignore",  # of libraries that PySpark finds, and cdxmill does not use with it
+    "spark.ui.showConsoleProgress": "false",
+    "spark.shuffle.compress": "false",  # what is sent is compressed
+    "spark.shuffle.spill.compress": "false",
+    "spark.python.worker.memory": "256m",  # PySpark holds at most half of it before it sends it on
+}
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+}
+"""Settings for Spark on this machine only."""
+_QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""The quick compiler of Java: it has little to do here, and the slow one takes longer than it gains."""
+_LOGGING = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = Spark: %m%n
+"""
+_MISSING = "--engine spark needs PySpark: pip install 'cdxmill[spark]'"
+_REASON = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception)): (.+)$", re.M)
+_OWN = re.compile(r"^(?:cdxmill\.errors\.)(\w+): (.+)$", re.M)
+
+
+class Shuffle(NamedTuple):
+    """A step with two kinds of tasks: `split` sends parts to numbered partitions, `join` makes one result of each.
+
+    `split(task)` yields pairs of a partition and a part, a tuple of plain values. `join(shared, number, parts)` gets the
+    parts of a partition in any order; a result of None is not returned.
+    """
+
+    split: Callable[[Any], Iterator[tuple[int, Any]]]
+    tasks: Sequence[Any]
+    join: Callable[[Any, int, Iterator[Any]], Any]
+    shared: Any
+    partitions: int
+
+
+class Engine:
+    """Runs tasks on Spark. It is started for the first task. `master` is "" to use the one of spark-submit.
+
+    `slices` is the number of tasks of Spark in which archives are indexed, and files are sampled. By default, each is one;
+    on this machine alone, several small ones are.
+    """
+
+    def __init__(self, master: str = "", processes: int = 1, slices: int = 0) -> None:
+        self._master, self._processes, self._slices = master, processes, slices
+        self._is_local = False
+        self._context: Any = None
+        self._archive = ""
+        self._closing = ExitStack()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._closing.close()
+
+    def run_tasks(
+        self,
+        work: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        processes: int,
+        tick: Callable[[], None],
+    ) -> Iterator[tuple[int, Result]]:
+        """(index of the task, result) for every task, as `running.processes.run_tasks`. Raises StoppedError."""
+        if not tasks:
+            return
+        blobs = [pickle.dumps((work, task)) for task in tasks]
+        context = self._start()
+        call = _on_node(self._archive)
+        most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
+        lines = context.parallelize(list(enumerate(blobs)), min(len(blobs), most))
+        for index, result in self._collect(lines.mapValues(call)):
+            tick()
+            yield index, pickle.loads(result)
+
+    def shuffle(self, step: Shuffle) -> list[Any]:
+        """The results of all partitions, in their order. Raises StoppedError."""
+        context = self._start()
+        blobs = [pickle.dumps((step.split, task)) for task in step.tasks]
+        join = pickle.dumps((step.join, step.shared))
+        splitting, joining = _splitting(self._archive), _joining(self._archive, join)
+        sent = context.parallelize(blobs, len(blobs)).flatMap(splitting)
+        joined = sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
+        return [pickle.loads(blob) for blob in self._collect(joined)]
+
+    def _collect(self, lines: Any) -> list[Any]:
+        from py4j.protocol import Py4JError
+
+        try:
+            found: list[Any] = lines.collect()
+        except Py4JError as error:
+            raise StoppedError(f"Spark: {reason_of(str(error))}; run it again") from None
+        return found
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all tasks run on this machine. Spark is started to find out."""
+        self._start()
+        return self._is_local
+
+    def _start(self) -> Any:
+        if self._context is None:
+            pyspark = _pyspark()
+            was_submitted = _SUBMITTED in os.environ
+            if was_submitted:
+                pyspark.SparkContext._ensure_initialized()  # before, SparkConf does not see the settings
+            conf = pyspark.SparkConf(loadDefaults=was_submitted)
+            master = self._master or ("" if was_submitted else f"local[{self._processes}]")
+            if master:
+                conf.setMaster(master)
+            self._is_local = str(conf.get("spark.master", "")).startswith("local")
+            if self._is_local:
+                os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+            for name, value in self._defaults(was_submitted).items():
+                conf.setIfMissing(name, value)
+            self._context = self._open(pyspark, conf)
+            if not self._is_local:
+                self._send()
+        return self._context
+
+    def _defaults(self, was_submitted: bool) -> dict[str, str]:
+        if was_submitted:
+            return _DEFAULTS
+        logging = self._folder() / "log4j2.properties"
+        logging.write_text(_LOGGING)
+        options = f"-Dlog4j2.configurationFile={logging.as_uri()}"
+        if not self._is_local:
+            return {**_DEFAULTS, "spark.driver.extraJavaOptions": options}
+        return {**_DEFAULTS, **_LOCAL, "spark.driver.extraJavaOptions": f"{_QUICK} {options}"}
+
+    def _open(self, pyspark: Any, conf: Any) -> Any:
+        try:
+            context = pyspark.SparkContext(conf=conf)
+        except Exception as error:  # of Java, of the network, of YARN
+            raise StoppedError(f"Spark cannot be started: {reason_of(str(error))}") from None
+        self._closing.callback(context.stop)
+        context.setLogLevel("ERROR")
+        return context
+
+    def _folder(self) -> Path:
+        """A folder for files of the driver."""
+        return Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="cdxmill-")))
+
+    def _send(self) -> None:
+        """Send this cdxmill to the nodes: another version there would write other bytes."""
+        archive = self._folder() / f"{_ARCHIVE}.zip"
+        package = Path(__file__).parents[1]
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+            for path in sorted((*package.rglob("*.py"), *package.rglob("*.so"))):
+                file.write(path, f"cdxmill/{path.relative_to(package).as_posix()}")
+        self._context.addArchive(f"{archive}#{_ARCHIVE}")
+        self._archive = _ARCHIVE
+
+
+def reason_of(text: str) -> str:
+    """The reason of a failed task, from the text of a Java exception with a Python traceback in it.
+
+    >>> reason_of("job aborted\\n...\\ncdxmill.errors.StoppedError: /x: cannot be written\\n\\tat org.apache")
+    '/x: cannot be written'
+    >>> reason_of("...\\nModuleNotFoundError: No module named 'zstandard'\\n")
+    "ModuleNotFoundError: No module named 'zstandard'"
+    """
+    own = _OWN.search(text)
+    if own is not None:
+        return own[2].strip()
+    found = [match for match in _REASON.finditer(text) if not match[2].startswith("An error occurred")]
+    if not found:
+        return text.strip().split("\n")[0]
+    python = [match for match in found if not match[0].startswith(("org.", "java."))]
+    first = (python or found)[0]
+    return f"{first[1]}: {first[2].strip()}"
+
+
+def check_pyspark() -> None:
+    """Raise UsageError if PySpark is not installed."""
+    try:
+        found = find_spec("pyspark")
+    except ImportError:
+        found = None
+    if found is None:
+        raise UsageError(_MISSING)
+
+
+def _pyspark() -> Any:
+    try:
+        with warnings.catch_warnings():  # of libraries that PySpark finds, and cdxmill does not use with it
+            warnings.simplefilter("ignore")
+            import pyspark
+    except ImportError:
+        raise UsageError(_MISSING) from None
+    return pyspark
+
+
+# The functions below return functions that PySpark sends by value, because they have no name in a module. They must
+# import everything themselves.
+
+
+def _on_node(archive: str) -> Callable[[bytes], bytes]:
+    find = _finding(archive)
+
+    def call(blob: bytes) -> bytes:
+        import pickle
+
+        find()
+        work, task = pickle.loads(blob)
+        return pickle.dumps(work(task))
+
+    return call
+
+
+def _splitting(archive: str) -> Callable[[bytes], Any]:
+    find = _finding(archive)
+
+    def split(blob: bytes) -> Any:
+        import pickle
+
+        find()
+        work, task = pickle.loads(blob)
+        return work(task)
+
+    return split
+
+
+def _joining(archive: str, blob: bytes) -> Callable[[int, Any], Any]:
+    find = _finding(archive)
+
+    def join(number: int, pairs: Any) -> Any:
+        import pickle
+
+        find()
+        work, shared = pickle.loads(blob)
+        result = work(shared, number, (part for _, part in pairs))
+        if result is not None:
+            yield pickle.dumps(result)
+
+    return join
+
+
+def _finding(archive: str) -> Callable[[], None]:
+    def find() -> None:
+        """Put the cdxmill that was sent on the path of the node."""
+        import sys
+
+        if archive:
+            from pyspark import SparkFiles
+
+            folder = SparkFiles.get(archive)
+            if folder not in sys.path:
+                sys.path.insert(0, folder)
+
+    return find

@@ -1,0 +1,42 @@
+"""Run the tasks of `index` on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cdxmill.commands.index_one import IndexResult, IndexTask
+from cdxmill.running.processes import run_tasks
+from cdxmill.spark.engine import Engine
+from cdxmill.spark.tasks import IndexWork, index_archive
+from cdxmill.storage.choose import absolute
+
+
+class IndexRunner:
+    """Runs the tasks of `index` on `engine`; `scratch` is a folder of the nodes for temporary files, or ""."""
+
+    def __init__(self, engine: Engine, scratch: str = "") -> None:
+        self._engine, self._scratch = engine, scratch
+
+    def __call__(
+        self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
+    ) -> Iterator[tuple[int, Any]]:
+        """Index the archives: see `running.processes.RunTasks`."""
+        sent = [IndexWork(self._task(task), self._scratch) for task in tasks]
+        results: Iterator[tuple[int, IndexResult]] = self._engine.run_tasks(
+            index_archive, sent, processes, tick
+        )
+        return results
+
+    def _task(self, task: IndexTask) -> IndexTask:
+        """The task as a node can do it: it has another current directory, and no Spark."""
+        task = task._replace(options=replace(task.options, run=run_tasks))
+        if self._engine.is_local:
+            return task
+        return task._replace(
+            archive=task.archive._replace(path=absolute(task.archive.path)),
+            output=absolute(task.output or ""),
+            folder=None if task.folder is None else Path(absolute(task.folder)),
+        )

@@ -1,0 +1,173 @@
+"""What runs on the nodes of Spark: index an archive; sort the lines of a group of files, and write a shard.
+
+    CDX files --sort, spill--> runs --cut at the split points--> pieces --Spark--> scratch files --merge--> shard
+
+A piece is a part of a run: its name, its position and at most PIECE bytes of packed blocks. So no line becomes an
+object of Spark, and no value comes near the 2 GB that one may have. Pieces of a run come in any order: each is written
+to its position.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.cluster.finished import WORK
+from cdxmill.cluster.write_shards import write_shard_files
+from cdxmill.commands.index_one import IndexResult, IndexTask, index_one
+from cdxmill.errors import StoppedError
+from cdxmill.formats.cluster_manifest import ShardEntry
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.inputs.sorting import finish_runs, sort_sources
+from cdxmill.inputs.sources import Source
+from cdxmill.running.failures import Failure
+from cdxmill.stages.lines.merge_blocks import merge_blocks
+from cdxmill.stages.lines.sort_lines import LineSorter
+from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_run
+from cdxmill.storage.choose import join, write_atomic
+from cdxmill.storage.local import stopping
+from cdxmill.storage.scratch import Scratch
+
+PIECE = 128 << 10
+"""PySpark collects up to 1000 pieces before it looks at its memory: 128 MB."""
+
+Part = tuple[str, int, bytes]
+"""Of a run: its name, a position and the packed bytes from there. Of a report: the number of its task, 0 and JSON."""
+
+
+class SortWork(NamedTuple):
+    """A group of CDX files to sort. Only the parts of the shards in `wanted` are sent.
+
+    The report goes to the partition after the last shard. `scratch` is a folder for temporary files, or "".
+    """
+
+    number: int
+    sources: list[Source]
+    points: list[bytes]
+    wanted: frozenset[int]
+    convert: bool
+    scratch: str
+    most_runs: int
+
+
+class SortReport(NamedTuple):
+    """What a group had: its lines, with duplicates, and the files that failed."""
+
+    lines: int
+    failures: list[Failure]
+
+    def to_json(self) -> bytes:
+        """The report as a part."""
+        return json.dumps([self.lines, self.failures]).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> SortReport:
+        """Parse what `to_json` has written."""
+        lines, failures = json.loads(text)
+        return cls(int(lines), [Failure(*failure) for failure in failures])
+
+
+class ShardWork(NamedTuple):
+    """How every shard is written to `folder`, a path or URL. `version` is that of the compressor on the driver."""
+
+    folder: str
+    points: list[bytes]
+    wanted: frozenset[int]
+    compressor: Compressor
+    version: str
+    block_lines: int
+    scratch: str
+
+
+class IndexWork(NamedTuple):
+    """An archive to index. `scratch` is a folder for temporary files, or ""."""
+
+    task: IndexTask
+    scratch: str
+
+
+def index_archive(work: IndexWork) -> IndexResult:
+    """Index an archive. Temporary files are on the node's own disk."""
+    with _scratch(work.scratch) as folder:
+        return index_one(work.task._replace(scratch=Path(folder) / "lines"))
+
+
+def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:
+    """Sort the lines of a group, and send each shard its parts of the runs."""
+    with _scratch(work.scratch) as folder:
+        scratch = Scratch(Path(folder))
+        sorter = LineSorter(scratch.create, f"{work.number:05d}")
+        failures = sort_sources(work.sources, sorter, work.convert)
+        runs = finish_runs(sorter, scratch, work.most_runs)
+        for run in runs:
+            yield from _cut(run, scratch, work)
+            scratch.delete([run.name])
+        report = SortReport(sum(run.lines + run.duplicates for run in runs), failures)
+        yield len(work.points) + 1, (str(work.number), 0, report.to_json())
+
+
+def _cut(run: Run, scratch: Scratch, work: SortWork) -> Iterator[tuple[int, Part]]:
+    read_at = scratch.reader(run.name)
+    for number, (start, end) in enumerate(cut_run(read_at, run, work.points)):
+        if number in work.wanted:
+            for position in range(start, end, PIECE):
+                data = read_at(position, min(PIECE, end - position))
+                yield number, (run.name, position - start, data)
+
+
+def join_parts(work: ShardWork, number: int, parts: Iterator[Part]) -> ShardEntry | list[SortReport] | None:
+    """Write a shard from its parts, or return the reports; what is done is noted in the work folder."""
+    if number == len(work.points) + 1:
+        reports = {name: data for name, _, data in parts}  # a part that came twice counts once
+        return [
+            SortReport.from_json(data) for _, data in sorted(reports.items(), key=lambda one: int(one[0]))
+        ]
+    if number not in work.wanted:
+        return None
+    if work.compressor.version() != work.version:
+        raise StoppedError(
+            f"a node has {work.compressor.version()}, the driver {work.version}: install the same version"
+        )
+    with _scratch(work.scratch) as folder:
+        slices = _receive(Path(folder), number, work.points, parts)
+        blocks = merge_blocks(slices, Scratch(Path(folder)).reader, work.block_lines)
+        entry = write_shard_files(blocks, number, work.folder, work.compressor)
+    with write_atomic(join(work.folder, WORK, f"{report_name(number)}.json")) as file:
+        file.write(json.dumps(entry._asdict()).encode())
+    return entry
+
+
+def report_name(number: int) -> str:
+    """The name of the result of a shard in the work folder: that of the local engine.
+
+    >>> report_name(7)
+    'shard-00007'
+    """
+    return f"shard-{number:05d}"
+
+
+def _receive(folder: Path, number: int, points: list[bytes], parts: Iterator[Part]) -> list[Slice]:
+    """Write the parts of runs to scratch space."""
+    bounds = [None, *points, None]
+    sizes: dict[str, int] = {}
+    with stopping(folder):
+        for name, position, data in parts:
+            with (folder / name).open("r+b" if name in sizes else "wb") as file:
+                file.seek(position)
+                file.write(data)
+            sizes[name] = max(sizes.get(name, 0), position + len(data))
+    return [
+        Slice(Run(name, size, size, 0, 0, size), 0, size, bounds[number], bounds[number + 1])
+        for name, size in sorted(sizes.items())
+    ]
+
+
+def _scratch(folder: str) -> tempfile.TemporaryDirectory[str]:
+    """A folder for temporary files: in `folder`, or on the disks that Spark uses."""
+    local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    place = folder or (local if Path(local).is_dir() else None)
+    return tempfile.TemporaryDirectory(prefix="cdxmill-", dir=place)

@@ -1,0 +1,123 @@
+"""Make the shards of a cluster on Spark: sample, sort and send, write.
+
+A shard that an earlier run has finished is not written again. Its result is in the folder's .work.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+
+from cdxmill.cluster.files import part_of
+from cdxmill.cluster.finished import WORK
+from cdxmill.commands.zipnum import Made, ZipnumOptions
+from cdxmill.errors import InputError, StoppedError
+from cdxmill.formats.cluster_manifest import ShardEntry
+from cdxmill.inputs.grouping import group_sources
+from cdxmill.inputs.sampling import guess_ceiling, run_sampling, sample_tasks, splits_of
+from cdxmill.inputs.sorting import share_of_runs
+from cdxmill.inputs.sources import Inventory
+from cdxmill.running.failures import Failures
+from cdxmill.spark.engine import Engine, Shuffle
+from cdxmill.spark.tasks import ShardWork, SortReport, SortWork, join_parts, report_name, sort_and_send
+from cdxmill.storage.choose import PathOrUrl, absolute, join, list_folder, read_bytes
+from cdxmill.storage.entry import Entry
+
+
+class Maker:
+    """Makes shards on `engine`; `scratch` is a folder of the nodes for temporary files, or "" for Spark's."""
+
+    def __init__(self, engine: Engine, scratch: str = "") -> None:
+        self._engine, self._scratch = engine, scratch
+
+    def __call__(
+        self, inventory: Inventory, folder: PathOrUrl, options: ZipnumOptions, failures: Failures
+    ) -> Made:
+        """Write the shards to the folder at a path or URL, as `commands.zipnum.Make` says."""
+        place = absolute(folder)
+        points = self.split_points(inventory, options, failures)
+        shards = _finished_shards(place, len(points) + 1)
+        wanted = frozenset(range(len(points) + 1)) - shards.keys()
+        groups = group_sources(inventory.sources)
+        tasks = [
+            SortWork(
+                number=number,
+                sources=[source._replace(path=absolute(source.path)) for source in group],
+                points=points,
+                wanted=wanted,
+                convert=options.convert,
+                scratch=self._scratch,
+                most_runs=share_of_runs(len(groups)),
+            )
+            for number, group in enumerate(groups)
+        ]
+        shared = ShardWork(
+            folder=place,
+            points=points,
+            wanted=wanted,
+            compressor=options.compressor,
+            version=options.compressor.version(),
+            block_lines=options.block_lines,
+            scratch=self._scratch,
+        )
+        step = Shuffle(sort_and_send, tasks, join_parts, shared, len(points) + 2)
+        written = [*shards.values(), *self._engine.shuffle(step)]
+        names = {absolute(source.path): source.path for source in inventory.sources}
+        made = _made(written, points, len(tasks), place)
+        failed = [failure._replace(path=names[failure.path]) for failure in made.failures]
+        for failure in failed:
+            failures.report(failure)
+        return made._replace(failures=failed)
+
+    def split_points(self, inventory: Inventory, options: ZipnumOptions, failures: Failures) -> list[bytes]:
+        """The split points given, or those from a sample: the sample of the local engine."""
+        if options.points is not None:
+            return list(options.points)
+        size = options.sample_size
+        ceiling = guess_ceiling(inventory, size)
+        tasks = sample_tasks(inventory, options.seed, size, ceiling)
+        run = self._engine.run_tasks
+        sample = run_sampling(tasks, inventory.total, 1, options.quiet, None, run)
+        if ceiling < 1 and len(sample) < size:  # far fewer lines than guessed
+            tasks = sample_tasks(inventory, options.seed, size)
+            sample = run_sampling(tasks, inventory.total, 1, options.quiet, None, run)
+        return splits_of(sample, options.shards, failures)
+
+
+def _made(written: list[ShardEntry | list[SortReport]], points: list[bytes], tasks: int, place: str) -> Made:
+    """What the tasks have made. Raises StoppedError if something is missing."""
+    entries = sorted(entry for entry in written if isinstance(entry, ShardEntry))
+    reports = [report for found in written if not isinstance(found, ShardEntry) for report in found]
+    if len(entries) != len(points) + 1 or len(reports) != tasks:
+        raise StoppedError(
+            f"{place}: only {len(entries)} of {len(points) + 1} shards were written; run it again"
+        )
+    there = list_folder(place)
+    if not all(_is_there(entry, there) for entry in entries):
+        raise StoppedError(
+            f"{place}: the shards that the nodes wrote are not there; use a directory that all machines"
+            " share, or an s3 or hdfs URL"
+        )
+    failed = [failure for report in reports for failure in report.failures]
+    lines = sum(report.lines for report in reports)
+    return Made(entries, points, lines, failed, has_read_twice=True)
+
+
+def _finished_shards(place: str, shards: int) -> dict[int, ShardEntry]:
+    """The shards that an earlier run of the same work has finished, by number."""
+    noted, there = list_folder(join(place, WORK)), list_folder(place)
+    found: dict[int, ShardEntry] = {}
+    for number in range(shards):
+        name = f"{report_name(number)}.json"
+        if name in noted:
+            with suppress(InputError, ValueError, TypeError):
+                entry = ShardEntry(**json.loads(read_bytes(join(place, WORK, name))))
+                if _is_there(entry, there):
+                    found[number] = entry
+    return found
+
+
+def _is_there(entry: ShardEntry, found: Mapping[str, Entry]) -> bool:
+    """Whether the files of a shard are in the folder: one listing is faster than a request for each."""
+    return entry.name in found and found[entry.name].size == entry.bytes and part_of(entry.name) in found

@@ -1,0 +1,60 @@
+"""Spark on YARN, from HDFS to HDFS: the bytes are those of the local engine."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from .conftest import Hadoop
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = {
+    "spark.yarn.am.memory": "512m",
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "2",
+    "spark.executor.instances": "1",
+    "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "ERROR",
+}
+
+
+def own_files(folder: Path) -> dict[str, bytes]:
+    """The files of a cluster, without the records of runs."""
+    own = (".finished.json", ".outputs.tsv", "failures.tsv")
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.endswith(own)
+    }
+
+
+@pytest.mark.usefixtures("jobs")
+def test_a_build_on_yarn_equals_the_local_one(
+    hadoop: Hadoop, pywb_archives: list[Path], tmp_path: Path
+) -> None:
+    """A rerun finds that it is done, and starts no Spark."""
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    home = spec.submodule_search_locations[0]
+    env = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": sys.executable}
+    hadoop.run("hadoop", "fs", "-mkdir", "-p", "/spark-warcs")
+    hadoop.run("hadoop", "fs", "-put", "-f", *pywb_archives, "/spark-warcs/")
+    settings = {**SETTINGS, "spark.yarn.jars": f"local:{home}/jars/*"}
+    submit = [f"{home}/bin/spark-submit", "--master", "yarn"]
+    submit += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    build = ["-q", "-s", "3", "--location", "/x", "hdfs:///spark-warcs"]
+    script = str(ROOT / "jobs/build_on_spark.py")
+    done = hadoop.run(*submit, script, "-o", "hdfs:///spark-cluster", *build, env=env, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr).decode()
+    cdxmill = [sys.executable, "-m", "cdxmill", "build"]
+    hadoop.run(*cdxmill, "-o", tmp_path / "local", *build)
+    hadoop.run("hadoop", "fs", "-get", "/spark-cluster", tmp_path / "spark")
+    assert own_files(tmp_path / "spark") == own_files(tmp_path / "local")
+    again = hadoop.run(*cdxmill, "--engine", "spark", "-o", "hdfs:///spark-cluster", *build[1:])
+    assert b"unchanged, because it has these inputs already" in again.stdout + again.stderr

@@ -1,0 +1,221 @@
+"""A cluster that Spark builds has the bytes of the local engine; what a killed run leaves is completed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+
+from cdxmill.commands import zipnum
+from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.inputs.sources import take_inventory
+from cdxmill.running.failures import Failures
+from cdxmill.spark import remote
+from cdxmill.spark import tasks as spark_tasks
+from cdxmill.spark.build import zipnum_on_spark
+from cdxmill.spark.engine import Engine, Shuffle
+from cdxmill.spark.tasks import ShardWork, SortWork, join_parts, sort_and_send
+from cdxmill.storage.choose import write_atomic
+from tests.spark import spark_steps as steps
+from tests.spark.conftest import HardInputs, hashes
+
+POINTS = (
+    b"!",
+    b"!!",
+    b"com,example)/page/0000002 20200101000000",
+    b"com,example)/page/0010000 20200101000000",
+    b"net,\ttab)/ 2",
+    b"net,zz)/ 20200101000000",
+    b"\xff\xff\xff\xff",
+)
+OPTIONS = ZipnumOptions(shards=8, points=POINTS, location="/published", quiet=True)
+
+
+def names(inputs: HardInputs) -> list[str]:
+    return [str(path) for path in inputs.paths]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory, hard_inputs: HardInputs) -> Path:
+    folder = tmp_path_factory.mktemp("expected")
+    build_cluster(names(hard_inputs), folder, OPTIONS, Failures(printed=False))
+    return folder
+
+
+def run(
+    engine: Engine, paths: Sequence[str], place: str | Path, options: ZipnumOptions = OPTIONS
+) -> tuple[ClusterSummary, Failures]:
+    failures = Failures(printed=False)
+    return zipnum_on_spark(engine, paths, str(place), options, failures), failures
+
+
+def test_every_file_equals_that_of_the_local_engine(
+    tmp_path: Path, engine: Engine, hard_inputs: HardInputs, expected: Path
+) -> None:
+    summary, failures = run(engine, names(hard_inputs), tmp_path / "c")
+    assert hashes(tmp_path / "c") == hashes(expected)
+    assert {failure.path for failure in failures.items} == set(map(str, hard_inputs.bad))
+    assert summary.lines == len(hard_inputs.lines)
+    again, failed = run(engine, names(hard_inputs), tmp_path / "c")
+    assert not again.new
+    assert again.duplicates == summary.duplicates > 0
+    assert failed.items == failures.items
+
+
+def test_without_split_points_the_sample_is_that_of_the_local_engine(
+    tmp_path: Path, engine: Engine, hard_inputs: HardInputs
+) -> None:
+    options = ZipnumOptions(shards=5, seed=3, location="/x", quiet=True, block_lines=100)
+    run(engine, names(hard_inputs), tmp_path / "spark", options)
+    build_cluster(names(hard_inputs), tmp_path / "local", options, Failures(printed=False))
+    assert hashes(tmp_path / "spark") == hashes(tmp_path / "local")
+
+
+def test_an_existing_cluster_stays_unless_replace_is_given(tmp_path: Path, engine: Engine) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.cdx").write_text(f"com,{name})/ 2020 {{}}\n")
+    options = ZipnumOptions(shards=1, location="/x", quiet=True)
+    run(engine, [str(tmp_path / "a.cdx")], tmp_path / "c", options)
+    before = hashes(tmp_path / "c")
+    with pytest.raises(UsageError, match="already has a cluster of other inputs"):
+        run(engine, [str(tmp_path / "b.cdx")], tmp_path / "c", options)
+    assert hashes(tmp_path / "c") == before
+    run(engine, [str(tmp_path / "b.cdx")], tmp_path / "c", replace(options, replace=True))
+    assert hashes(tmp_path / "c") != before
+
+
+def test_no_readable_input_is_an_error(tmp_path: Path, engine: Engine, hard_inputs: HardInputs) -> None:
+    bad = [str(path) for path in hard_inputs.bad]
+    with pytest.raises(InputError, match="no input can be read"):
+        run(engine, bad, tmp_path / "c")
+    assert not (tmp_path / "c/cluster.json").exists()
+
+
+def test_a_rerun_after_a_kill_writes_only_what_is_missing(
+    tmp_path: Path,
+    engine: Engine,
+    hard_inputs: HardInputs,
+    expected: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "c"
+    with monkeypatch.context() as patch:
+        patch.setattr(zipnum, "write_cluster_files", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(engine, names(hard_inputs), folder)
+    assert not (folder / "cluster.json").exists()
+    (folder / "cdx-00003.gz").unlink()
+    (folder / ".work/shard-00004.json").unlink()
+    kept = (folder / "cdx-00002.gz").stat().st_ino, (folder / "cdx-00003.gz").exists()
+    run(engine, names(hard_inputs), folder)
+    assert ((folder / "cdx-00002.gz").stat().st_ino, False) == kept
+    assert hashes(folder) == hashes(expected)
+
+
+def interrupt(*arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_killed_tasks_are_repeated_and_leave_one_whole_shard(
+    tmp_path: Path, engine: Engine, hard_inputs: HardInputs, expected: Path
+) -> None:
+    """Each kind of task is killed after it has done its work, so what it sent and wrote exists twice."""
+    folder, died = str(tmp_path / "c"), str(tmp_path)
+    works = [sort_work(number, [path]) for number, path in enumerate(names(hard_inputs))]
+    tasks = [steps.Deadly(work, died) for work in works]
+    step = Shuffle(
+        steps.sort_and_die, tasks[:2], steps.write_and_die, (shard_work(folder), died), len(POINTS) + 2
+    )
+    for task in tasks[2:]:
+        (tmp_path / f"sort-{task.work.number}").touch()
+    engine.shuffle(step._replace(tasks=tasks))
+    assert (tmp_path / "sort-0").exists()
+    assert (tmp_path / "shard-1").exists()
+    found = hashes(folder)
+    shards = {name: value for name, value in hashes(expected).items() if name.startswith(("cdx-", "part-"))}
+    assert {name: found[name] for name in shards} == shards
+    assert [name for name in found if name.endswith(".tmp")] == []
+
+
+def sort_work(number: int, paths: list[str]) -> SortWork:
+    return SortWork(
+        number, list(take_inventory(paths).sources), list(POINTS), frozenset(range(8)), False, "", 10
+    )
+
+
+def shard_work(folder: str) -> ShardWork:
+    compressor = Compressor()
+    return ShardWork(folder, list(POINTS), frozenset(range(8)), compressor, compressor.version(), 3000, "")
+
+
+def test_parts_may_come_in_any_order_and_are_small(
+    tmp_path: Path, hard_inputs: HardInputs, expected: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_tasks, "PIECE", 1000)
+    sent = [
+        part
+        for number, path in enumerate(names(hard_inputs))
+        for part in sort_and_send(sort_work(number, [path]))
+    ]
+    assert max(len(data) for number, (_, _, data) in sent if number < 9) <= 1000
+    assert sum(number == 3 for number, _ in sent) > 20, "a run has several pieces"
+    random.Random(5).shuffle(sent)
+    sent.sort(key=itemgetter(0))
+    for number, pairs in groupby(sent, itemgetter(0)):
+        join_parts(shard_work(str(tmp_path)), number, (part for _, part in pairs))
+    found = hashes(tmp_path)
+    assert found["cdx-00003.gz"] == hashes(expected)["cdx-00003.gz"]
+    assert found["cdx-00004.gz"] == hashes(expected)["cdx-00004.gz"]
+
+
+def test_a_failed_task_ends_with_its_own_reason(engine: Engine, tmp_path: Path) -> None:
+    assert sorted(engine.run_tasks(steps.double, [3, 4], 1, lambda: None)) == [(0, 6), (1, 8)]
+    with pytest.raises(StoppedError, match=r"^Spark: ValueError: no 7; run it again$"):
+        list(engine.run_tasks(steps.fail, [7], 1, lambda: None))
+    other = shard_work(str(tmp_path))._replace(version="zlib 0.1")
+    step = Shuffle(sort_and_send, [sort_work(0, [])], join_parts, other, len(POINTS) + 2)
+    with pytest.raises(StoppedError, match=r"^Spark: a node has .*, the driver zlib 0\.1: install the same"):
+        engine.shuffle(step)
+
+
+def test_a_cluster_on_s3(
+    tmp_path: Path,
+    engine: Engine,
+    s3: str,
+    hard_inputs: HardInputs,
+    expected: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = f"{s3}/crawl"
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "write_cluster_files", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(engine, names(hard_inputs), url)
+    assert "cluster.json" not in hashes(url)
+    run(engine, names(hard_inputs), url)
+    assert hashes(url) == hashes(expected)
+    assert not run(engine, names(hard_inputs), url)[0].new
+    (tmp_path / "b.cdx").write_text("com,b)/ 2020 {}\n")
+    options = ZipnumOptions(shards=2, points=(b"com",), location="/x", quiet=True)
+    with pytest.raises(UsageError, match="already has a cluster of other inputs or options; use --replace"):
+        run(engine, [str(tmp_path / "b.cdx")], url, options)
+    assert hashes(url) == hashes(expected)
+    run(engine, [str(tmp_path / "b.cdx")], url, replace(options, replace=True))
+    build_cluster([str(tmp_path / "b.cdx")], tmp_path / "local", options, Failures(printed=False))
+    assert hashes(url) == hashes(tmp_path / "local")
+
+
+def test_files_of_others_on_s3_stay(tmp_path: Path, engine: Engine, s3: str) -> None:
+    with write_atomic(f"{s3}/other/cdx-00000.gz") as file:
+        file.write(b"x")
+    (tmp_path / "b.cdx").write_text("com,b)/ 2020 {}\n")
+    with pytest.raises(UsageError, match=r"has cdx-00000\.gz, which is not of a cluster of this command"):
+        run(engine, [str(tmp_path / "b.cdx")], f"{s3}/other")
+    assert list(hashes(f"{s3}/other")) == ["cdx-00000.gz"]
