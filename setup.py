@@ -35,7 +35,8 @@ def share(folder: str, *patterns: str) -> "tuple[str, list[str]]":
 
 
 S3 = ["boto3>=1.34"]
-SCAN = ["resiliparse>=2.0.1", "selectolax>=1.0.2"]
+SCAN = ["hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2"]
+PARQUET = ["pyarrow>=20"]
 JOBS = [
     "mrjob==0.7.4",
     "setuptools",  # mrjob imports distutils

@@ -32,6 +32,7 @@ COMMANDS = (
     "copy",
     "cat",
     "verify",
+    "scan",
     "recompress",
     "train-dictionary",
     "prefix-index",

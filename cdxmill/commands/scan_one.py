@@ -1,0 +1,349 @@
+"""Scan one archive: the task that `scan` runs in its processes."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from cdxmill.capture import Damage, Note
+from cdxmill.commands.scan_rows import RowWriter, WarcWriter, as_warc, row_writer
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.inputs.existing_outputs import Rule
+from cdxmill.inputs.failure_list import failures_beside, list_beside, list_in
+from cdxmill.inputs.named import Input
+from cdxmill.inputs.output_names import identity
+from cdxmill.inputs.output_record import Fingerprinted, Made, append_made
+from cdxmill.inputs.output_settings import Seen
+from cdxmill.running.counted_reads import counted
+from cdxmill.running.failures import Failure
+from cdxmill.running.watched import mark, unmark
+from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.records.read_contents import Content, ScratchFiles, read_contents
+from cdxmill.stages.records.record_errors import RecordError
+from cdxmill.stages.scan.extract import DEFAULT, CallError, Extractor, Row, UserStep
+from cdxmill.stages.scan.plan import Measured, Plan
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
+from cdxmill.storage.choose import file_size, is_remote, read_bytes, remove, write_atomic
+from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.unchanged import open_unchanged
+from cdxmill.version import __version__
+
+FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc.gz", "warc.zst")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanOptions:
+    """What is searched, what is written of each match, and how the scan runs."""
+
+    where: tuple[str, ...] = ()
+    extract: str = DEFAULT
+    finds: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    page_calls: tuple[str, ...] = ()
+    to: str = "jsonl.gz"
+    seconds: float = 60.0
+    memory: int = 2 << 30
+    processes: int = 1
+    existing: Rule = Rule.REFUSE
+    quiet: bool = False
+
+    def settings(self) -> ScanSettings:
+        """What decides how an output looks, with the content of the files that the options name."""
+        asked = asdict(self)
+        for name in ("seconds", "memory", "processes", "existing", "quiet"):
+            del asked[name]
+        lines = hashlib.sha256()
+        program = compiled(self)
+        for data in program.files:
+            lines.update(hashlib.sha256(data).digest())
+        return ScanSettings(repr((__version__, sorted(asked.items()), lines.hexdigest())))
+
+
+class ScanSettings(NamedTuple):
+    """The settings of a scan, as text. The start of an output does not show them."""
+
+    text: str
+
+    def digest(self, filename: str) -> str:
+        """A hash of the settings and the name of the archive in rows."""
+        return hashlib.sha256(repr((self.text, filename)).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def look(self, output: str, archive: Input) -> Seen:
+        """An output without a record may have been made with any settings."""
+        return Seen(True, False)
+
+
+class Program(NamedTuple):
+    """The options of a scan, compiled, and the content of the files that they name."""
+
+    plan: Plan
+    extractor: Extractor
+    files: list[bytes]
+
+
+@lru_cache(maxsize=1)
+def compiled(options: ScanOptions) -> Program:
+    """The filters and extractors of a process: they are made once. Raises UsageError."""
+    files: list[bytes] = []
+
+    def read_lines(path: str) -> list[bytes]:
+        try:
+            files.append(read_bytes(path))
+        except InputError as error:
+            raise UsageError(f"--where: {error}") from None
+        return [line.rstrip(b"\r") for line in files[-1].split(b"\n")]
+
+    try:
+        plan = Plan(options.where, read_lines)
+        steps = [_user_step(name, False, files) for name in options.calls]
+        steps += [_user_step(name, True, files) for name in options.page_calls]
+        return Program(plan, Extractor(options.extract, options.finds, steps), files)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except ModuleNotFoundError as error:
+        hint = (
+            "pip install 'cdxmill[scan]'" if error.name in ("hyperscan", "selectolax", "resiliparse") else ""
+        )
+        raise UsageError(
+            f"{error.name} is not installed; run {hint or f'pip install {error.name}'}"
+        ) from None
+
+
+def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:
+    """The function MODULE:FUNCTION. Modules in the working directory are found, too. Raises UsageError."""
+    module_name, colon, function_name = name.partition(":")
+    if not (colon and module_name and function_name):
+        raise UsageError(f"invalid --call {name!r}; expected MODULE:FUNCTION")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever the user's module raises
+        raise UsageError(f"--call {name}: cannot be imported ({type(error).__name__}: {error})") from None
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise UsageError(f"--call {name}: {module_name} has no function {function_name}")
+    if module.__file__:
+        files.append(Path(module.__file__).read_bytes())
+    return UserStep(name, function, of_page)
+
+
+class Skip(NamedTuple):
+    """A record that cost a process: it is skipped, and listed with the reason."""
+
+    number: int
+    reason: str
+
+
+class ScanTask(NamedTuple):
+    """An archive to scan, and the path or URL of its output.
+
+    Failures are listed in the local folder `folder`, or, without one, beside the output. `errors` are processes that were
+    lost before.
+    """
+
+    archive: Input
+    output: str
+    folder: Path | None
+    scratch: Path
+    options: ScanOptions
+    skip: tuple[Skip, ...] = ()
+    lost: int = 0
+
+
+class ScanResult(NamedTuple):
+    """What came of an archive. `is_written` is False if it could not be read to its end."""
+
+    records: int
+    matches: int
+    is_written: bool
+    failures: list[Failure]
+    notes: list[Note]
+    measured: list[Measured]
+
+
+def scan_one(task: ScanTask) -> ScanResult:
+    """Scan one archive. Its failures are in the result; they are listed before its output appears.
+
+    If it cannot be read to its end, nothing is written, and an output of an earlier run stays.
+    """
+    scan, error = _Scan(task), None
+    try:
+        with write_atomic(task.output, sync_name=False) as raw:
+            scan.run(Fingerprinted(raw))
+    except InputError as failure:
+        error = failure
+    result = scan.result(error)
+    if error is not None:
+        list_failures(task, result.failures)
+    elif task.folder is not None or not result.failures:
+        remove(failures_beside(task.output))
+    Scratch(task.scratch).remove()
+    return result
+
+
+class _Scan:
+    """An archive that is scanned: the steps, and what was found."""
+
+    def __init__(self, task: ScanTask) -> None:
+        self._task, self._scratch = task, Scratch(task.scratch)
+        self._plan, self._extractor, _ = compiled(task.options)
+        self._skip = {skip.number: skip.reason for skip in task.skip}
+        self._failures: list[Failure] = []
+        self._notes: list[Note] = []
+        self._before = self._plan.measured()
+        self.records = self.matches = 0
+        self._is_written = False
+
+    def run(self, file: Fingerprinted) -> None:
+        """Write the output, then list its failures and record it. Raises InputError."""
+        task = self._task
+        path = task.archive.path
+        size = 0 if is_remote(path) else file_size(path)
+        with ExitStack() as files:
+            writer = row_writer(task.options.to, cast("IO[bytes]", file))
+            if isinstance(writer, WarcWriter):
+                name = Path(task.output).name
+                writer.write_all(name, (content for content, _ in self._matching(files)))
+            else:
+                self._write_rows(writer, files)
+            writer.close()
+        self._is_written = True
+        list_failures(task, self._failures)
+        if task.folder is not None:
+            name = Path(task.output).relative_to(task.folder).as_posix()
+            settings = task.options.settings().digest(task.archive.filename)
+            append_made(task.folder, Made(name, identity(path), settings, size, file.fingerprint()))
+
+    def _write_rows(self, writer: RowWriter, files: ExitStack) -> None:
+        for content, row in self._matching(files):
+            try:
+                writer.write(row)
+            except CallError as error:
+                self.matches -= 1
+                self._fail(content.offset, str(error))
+
+    def _matching(self, files: ExitStack) -> Iterator[tuple[Content, Row]]:
+        """Each record that passes, with its row."""
+        passes, is_warc = self._plan.passes, self._task.options.to.startswith("warc")
+        has_calls = bool(self._task.options.calls or self._task.options.page_calls)
+        for content, record in self._read(files):
+            try:
+                if not passes(record):
+                    continue
+                row: Row | None = {} if is_warc and not has_calls else self._extractor.row(record)
+                if row is None:
+                    continue
+                self._note_problems(record)
+                if is_warc:
+                    content = as_warc(record, content, self._task.archive.filename)
+            except CallError as error:
+                self._fail(record.offset, str(error))
+            except MemoryError:
+                self._fail(record.offset, "not enough memory for this record")
+            except RecursionError:
+                self._fail(record.offset, "nested too deeply")
+            else:
+                self.matches += 1
+                yield content, row
+
+    def _read(self, files: ExitStack) -> Iterator[tuple[Content, FullRecord]]:
+        shapes, skip = HeaderShapes(), self._skip
+        for content in self._contents(files):
+            number = self.records
+            mark(number)
+            self.records += 1
+            if number in skip:
+                self._fail(content.offset, skip[number], "the record is skipped")
+                continue
+            try:
+                record = FullRecord(content, number, shapes)
+            except RecordError as error:
+                self._fail(content.offset, error.reason, error.hint)
+                continue
+            yield content, record
+
+    def _contents(self, files: ExitStack) -> Iterator[Content]:
+        path = self._task.archive.path
+        scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
+        read_at = counted(_unmarked(files.enter_context(open_unchanged(path))))
+        for item in read_contents(read_at, scratch, CHUNK if is_remote(path) else LOCAL_CHUNK):
+            if isinstance(item, Damage):
+                self._fail(item.offset, item.reason, item.hint)
+            elif item.records:
+                yield item
+
+    def _note_problems(self, record: FullRecord) -> None:
+        """Note a matching record whose body could be decoded only in part."""
+        body = record.__dict__.get("body")
+        if body is not None and body.problem:
+            self._notes.append(Note(record.offset, body.problem))
+        if record.is_large:
+            self._notes.append(
+                Note(record.offset, "the record is larger than 256 MiB; only its start was read")
+            )
+        page = record.__dict__.get("page")
+        if page is not None and page.is_cut:
+            self._notes.append(
+                Note(record.offset, "the page is larger than 32 MiB; only its start was parsed")
+            )
+
+    def _fail(self, offset: int, reason: str, hint: str = "") -> None:
+        self._failures.append(Failure(self._task.archive.path, offset, reason, hint))
+
+    def result(self, error: InputError | None) -> ScanResult:
+        """What was found. `error` is why the archive cannot be read."""
+        failures = list(self._failures)
+        if error is not None:
+            failures.append(Failure(self._task.archive.path, None, error.reason, error.hint))
+        new = [
+            one._replace(
+                tested=one.tested - old.tested, held=one.held - old.held, seconds=one.seconds - old.seconds
+            )
+            for one in self._plan.measured()
+            for old in self._before
+            if old[:2] == one[:2]
+        ]
+        return ScanResult(
+            self.records, self.matches, error is None and self._is_written, failures, self._notes, new
+        )
+
+
+def _unmarked(read_at: ReadAt) -> ReadAt:
+    """`read_at`, whose time does not count as that of a record: storage has its own time limits."""
+
+    def read(offset: int, size: int) -> bytes:
+        unmark()
+        return read_at(offset, size)
+
+    return read
+
+
+def list_failures(task: ScanTask, failed: list[Failure]) -> None:
+    """List the failures of an archive."""
+    if task.folder is not None:
+        list_in(task.folder, failed)
+    elif failed:
+        list_beside(task.output, failed)
+
+
+def remove_parts(output: str) -> None:
+    """Delete what a killed process left of an output."""
+    if is_remote(output):
+        return
+    path = Path(output)
+    start = os.fsencode(f".{path.name}.")
+    if path.parent.is_dir():
+        for found in path.parent.iterdir():
+            if os.fsencode(found.name).startswith(start) and found.name.endswith(".tmp"):
+                found.unlink(missing_ok=True)
