@@ -7,7 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import IO, NamedTuple, cast
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.scan_rows import RowWriter, WarcWriter, as_warc, row_writer
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes
 from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.failure_list import failures_beside, list_beside, list_in
 from cdxmill.inputs.named import Input
@@ -27,7 +27,7 @@ from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.records.read_contents import Content, ScratchFiles, read_contents
+from cdxmill.stages.records.read_contents import Content, ScratchFiles, choose_contents
 from cdxmill.stages.records.record_errors import RecordError
 from cdxmill.stages.scan.extract import DEFAULT, CallError, Extractor, Row, UserStep
 from cdxmill.stages.scan.plan import Measured, Plan
@@ -199,6 +199,7 @@ class _Scan:
         self._task, self._scratch = task, Scratch(task.scratch)
         self._plan, self._extractor, _ = compiled(task.options)
         self._skip = {skip.number: skip.reason for skip in task.skip}
+        self._shapes = HeaderShapes()
         self._failures: list[Failure] = []
         self._notes: list[Note] = []
         self._before = self._plan.measured()
@@ -227,61 +228,59 @@ class _Scan:
 
     def _write_rows(self, writer: RowWriter, files: ExitStack) -> None:
         for content, row in self._matching(files):
-            try:
+            with self._listing(content.offset):
                 writer.write(row)
-            except CallError as error:
-                self.matches -= 1
-                self._fail(content.offset, str(error))
+                self.matches += 1
 
     def _matching(self, files: ExitStack) -> Iterator[tuple[Content, Row]]:
         """Each record that passes, with its row."""
-        passes, is_warc = self._plan.passes, self._task.options.to.startswith("warc")
+        path = self._task.archive.path
+        is_warc = self._task.options.to.startswith("warc")
         has_calls = bool(self._task.options.calls or self._task.options.page_calls)
-        for content, record in self._read(files):
-            try:
-                if not passes(record):
-                    continue
+        scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
+        read_at = counted(_unmarked(files.enter_context(open_unchanged(path))))
+        chunk = CHUNK if is_remote(path) else LOCAL_CHUNK
+        for item in choose_contents(read_at, scratch, self._choose, chunk):
+            if isinstance(item, Damage):
+                self._fail(item.offset, item.reason, item.hint)
+                continue
+            content, record = item
+            with self._listing(record.offset):
                 row: Row | None = {} if is_warc and not has_calls else self._extractor.row(record)
                 if row is None:
                     continue
                 self._note_problems(record)
                 if is_warc:
                     content = as_warc(record, content, self._task.archive.filename)
-            except CallError as error:
-                self._fail(record.offset, str(error))
-            except MemoryError:
-                self._fail(record.offset, "not enough memory for this record")
-            except RecursionError:
-                self._fail(record.offset, "nested too deeply")
-            else:
-                self.matches += 1
+                self.matches += is_warc
                 yield content, row
 
-    def _read(self, files: ExitStack) -> Iterator[tuple[Content, FullRecord]]:
-        shapes, skip = HeaderShapes(), self._skip
-        for content in self._contents(files):
-            number = self.records
-            mark(number)
-            self.records += 1
-            if number in skip:
-                self._fail(content.offset, skip[number], "the record is skipped")
-                continue
-            try:
-                record = FullRecord(content, number, shapes)
-            except RecordError as error:
-                self._fail(content.offset, error.reason, error.hint)
-                continue
-            yield content, record
+    def _choose(self, content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
+        """A record that passes; None for all others. Runs for every record."""
+        number = self.records
+        mark(number)
+        self.records = number + 1
+        if number in self._skip:
+            self._fail(content.offset, self._skip[number], "the record is skipped")
+            return None
+        try:
+            record = FullRecord(content, number, self._shapes, found)
+            return (content, record) if self._plan.passes(record) else None
+        except RecordError as error:
+            self._fail(content.offset, error.reason, error.hint)
+        except (MemoryError, RecursionError) as error:
+            self._fail(content.offset, _resource(error))
+        return None
 
-    def _contents(self, files: ExitStack) -> Iterator[Content]:
-        path = self._task.archive.path
-        scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
-        read_at = counted(_unmarked(files.enter_context(open_unchanged(path))))
-        for item in read_contents(read_at, scratch, CHUNK if is_remote(path) else LOCAL_CHUNK):
-            if isinstance(item, Damage):
-                self._fail(item.offset, item.reason, item.hint)
-            elif item.records:
-                yield item
+    @contextmanager
+    def _listing(self, offset: int) -> Iterator[None]:
+        """List a record whose row cannot be made or written."""
+        try:
+            yield
+        except CallError as error:
+            self._fail(offset, str(error))
+        except (MemoryError, RecursionError) as error:
+            self._fail(offset, _resource(error))
 
     def _note_problems(self, record: FullRecord) -> None:
         """Note a matching record whose body could be decoded only in part."""
@@ -317,6 +316,10 @@ class _Scan:
         return ScanResult(
             self.records, self.matches, error is None and self._is_written, failures, self._notes, new
         )
+
+
+def _resource(error: Exception) -> str:
+    return "not enough memory for this record" if isinstance(error, MemoryError) else "nested too deeply"
 
 
 def _unmarked(read_at: ReadAt) -> ReadAt:
