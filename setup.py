@@ -69,7 +69,16 @@ TEST = [
     "types-cachetools==7.0.0.20260713",
     "warcio==1.8.1",
 ]
-BENCH = ["fastwarc==2.0.1", "cdxj-indexer==1.5.0", "pywb==2.10.0", "warcio==1.8.1", "zlib-ng==1.1.0"]
+BENCH = [
+    *SCAN,
+    "beautifulsoup4==4.15.0",
+    "fastwarc==2.0.1",
+    "langdetect==1.0.9",
+    "cdxj-indexer==1.5.0",
+    "pywb==2.10.0",
+    "warcio==1.8.1",
+    "zlib-ng==1.1.0",
+]
 
 SOURCES = sorted((HERE / "cdxmill/native").glob("*.[ch]"))
 NATIVE = Extension(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import NamedTuple
 
+from bench import scanning
 from bench.contenders import OURS, Section
 from bench.report import Passage
 from bench.results import Measured
@@ -85,6 +86,46 @@ DEMANDS = [
         OURS,
         "inflate: isal, finding the members itself",
         1.2,
+    ),
+    Demand(
+        f"scan: CPU of {scanning.SELECTOLAX} relative to scan",
+        "scan",
+        "cpu",
+        scanning.SELECTOLAX,
+        OURS,
+        1.8,
+        True,
+    ),
+    Demand(
+        f"scan: CPU of {scanning.RESILIPARSE} relative to scan",
+        "scan",
+        "cpu",
+        scanning.RESILIPARSE,
+        OURS,
+        1.8,
+        True,
+    ),
+    Demand(
+        f"scan: CPU of {scanning.SOUP} relative to scan", "scan-soup", "cpu", scanning.SOUP, OURS, 45, True
+    ),
+    Demand(
+        "scan: a condition on the URL, CPU relative to FastWARC iteration",
+        "scan-url",
+        "cpu",
+        OURS,
+        scanning.BARE,
+        1,
+    ),
+    Demand(
+        "scan: 1,000 literals, CPU relative to reading all bodies",
+        "scan-literals",
+        "cpu",
+        OURS,
+        scanning.BODIES,
+        1.3,
+    ),
+    Demand(
+        "scan: rate of two processes relative to one", "scan-two", "wall", "cdxmill -p 1", OURS, 1.9, True
     ),
 ]
 

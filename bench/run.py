@@ -20,11 +20,12 @@ from bench.contenders import Section, index_sections
 from bench.pipeline_section import pipeline_section
 from bench.report import Passage, Result, as_passage
 from bench.running import run_section
+from bench.scanning import scan_sections
 from bench.zipnum_contenders import linear_section, zipnum_section
 
 ROOT = Path(__file__).parent.parent
 MARKS = "<!-- measured -->", "<!-- end of measured -->"
-SECTIONS = ("index", "zipnum", "linear", "pipeline", "sampling", "compression")
+SECTIONS = ("index", "zipnum", "linear", "pipeline", "sampling", "scan", "compression")
 
 
 def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
@@ -40,6 +41,8 @@ def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
         yield lambda: pipeline_section(quick)
     if "sampling" in options.only:
         yield lambda: sampling.section(millions, quick)
+    if "scan" in options.only:
+        yield from scan_sections(quick)
 
 
 def passages(options: argparse.Namespace, folder: Path) -> Iterator[Passage]:
