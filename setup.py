@@ -46,6 +46,7 @@ SERVE = ["pywb==2.10.0"]
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
     *SCAN,
+    *PARQUET,
     *SERVE,
     *S3,
     *JOBS,

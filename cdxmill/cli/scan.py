@@ -70,6 +70,15 @@ class ScanArguments(ArchiveInputs, RunArguments):
             help="jsonl, jsonl.gz, jsonl.zst, parquet, or, for the matching records as they are, warc.gz or warc.zst.",
         ),
     ] = "jsonl.gz"
+    captures: Annotated[
+        str | None,
+        Option(
+            "--captures",
+            metavar="FILE",
+            help="Scan only the records that these index lines name, as lookup prints them: path, URL, or - for"
+            " standard input. INPUT has to contain their archives.",
+        ),
+    ] = None
     explain: Annotated[
         bool, Option("--explain", help="Print the order of the conditions, and what was measured of each.")
     ] = False
@@ -111,12 +120,23 @@ class ScanArguments(ArchiveInputs, RunArguments):
             calls=tuple(self.call or ()),
             page_calls=tuple(self.call_page or ()),
             to=self.to,
+            captures=self._captures(),
             seconds=self.timeout,
             memory=self.memory << 20,
             processes=self.process_count(),
             existing=Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE,
             quiet=self.quiet,
         )
+
+    def _captures(self) -> bytes:
+        from cdxmill.commands.scan_captures import read_captures
+
+        if self.captures is None:
+            return b""
+        lines = read_captures(self.captures)
+        if not lines.strip():
+            raise UsageError(f"--captures {self.captures}: has no lines")
+        return lines
 
 
 @command
@@ -137,6 +157,7 @@ def scan(arguments: ScanArguments) -> int:
     Examples:
         cdxmill scan -o found --where "status=200 and mime=text/html" warcs/
         cdxmill scan -o en --where lang=en --extract url,title,links warcs/
+        cdxmill lookup cluster www.iana.org/* | cdxmill scan -o some --captures - warcs/
         cdxmill scan -o part --where host=www.iana.org --to warc.gz warcs/
     """
     from cdxmill.commands.scan import scan, scanned_name

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.commands.index import check_archives, forgetting
+from cdxmill.commands.scan_captures import ranges_of
 from cdxmill.commands.scan_one import (
     ScanOptions,
     ScanResult,
@@ -79,7 +80,7 @@ def scanned_name(path: str, to: str) -> str:
 def scan(
     names: Mapping[Input, str], folder: PathOrUrl, options: ScanOptions, failures: Failures
 ) -> ScanSummary:
-    """Scan each archive, and write the file of its name below `folder`, a path or URL.
+    """Scan each archive, or the captures of `options`, and write the file of its name below `folder`, a path or URL.
 
     Raises UsageError if there are no archives, if the options are invalid, or if an output exists that may not be
     replaced. Nothing is changed then.
@@ -115,10 +116,20 @@ def _run(
     names: Mapping[Input, str], base: str, scratch: Path, options: ScanOptions, failures: Failures
 ) -> ScanSummary:
     folder = None if is_remote(base) else Path(base)
-    outputs = {archive: join(base, name) for archive, name in names.items()}
+    ranges = ranges_of(options.captures, names, failures) if options.captures else None
+    outputs = {
+        archive: join(base, name) for archive, name in names.items() if ranges is None or archive in ranges
+    }
     archives, kept = plan_outputs(outputs, options.settings(), options.existing, folder)
     tasks = [
-        ScanTask(archive, outputs[archive], folder, scratch / str(number), options)
+        ScanTask(
+            archive,
+            outputs[archive],
+            folder,
+            scratch / str(number),
+            options,
+            None if ranges is None else ranges[archive],
+        )
         for number, archive in enumerate(archives)
     ]
     with forgetting(folder, archives):
@@ -154,6 +165,7 @@ def _run_tasks(tasks: Sequence[ScanTask], options: ScanOptions, failures: Failur
             results.append(result._replace(failures=[], notes=[], measured=[]))
             measured = added([*measured_so_far(results), result.measured])
             results[0] = results[0]._replace(measured=measured)
+            progress.more = f"{sum(one.matches for one in results)} of {sum(one.records for one in results)} records match"
             progress.advance()
         failures.close_notes()
     return _summary(results)
@@ -191,5 +203,5 @@ def _summary(results: Sequence[ScanResult]) -> ScanSummary:
         kept=0,
         records=sum(result.records for result in results),
         matches=sum(result.matches for result in results),
-        measured=[one for some in measured_so_far(results) for one in some],
+        measured=sorted((one for some in measured_so_far(results) for one in some), key=Measured.rank),
     )

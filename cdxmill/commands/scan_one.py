@@ -6,15 +6,16 @@ import hashlib
 import importlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from cdxmill.capture import Damage, Note
-from cdxmill.commands.scan_rows import RowWriter, WarcWriter, as_warc, row_writer
+from cdxmill.commands.scan_captures import Ranges
+from cdxmill.commands.scan_rows import RowWriter, WarcWriter, as_warc, check_format, row_writer
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes
 from cdxmill.inputs.existing_outputs import Rule
@@ -28,10 +29,11 @@ from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.read_contents import Content, ScratchFiles, choose_contents
+from cdxmill.stages.records.read_records import Container, container_of
 from cdxmill.stages.records.record_errors import RecordError
 from cdxmill.stages.scan.extract import DEFAULT, CallError, Extractor, Row, UserStep
 from cdxmill.stages.scan.plan import Measured, Plan
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
 from cdxmill.storage.choose import file_size, is_remote, read_bytes, remove, write_atomic
 from cdxmill.storage.scratch import Scratch
 from cdxmill.storage.unchanged import open_unchanged
@@ -52,6 +54,7 @@ class ScanOptions:
     to: str = "jsonl.gz"
     seconds: float = 60.0
     memory: int = 2 << 30
+    captures: bytes = field(default=b"", repr=False)
     processes: int = 1
     existing: Rule = Rule.REFUSE
     quiet: bool = False
@@ -102,6 +105,7 @@ def compiled(options: ScanOptions) -> Program:
             raise UsageError(f"--where: {error}") from None
         return [line.rstrip(b"\r") for line in files[-1].split(b"\n")]
 
+    check_format(options.to)
     try:
         plan = Plan(options.where, read_lines)
         steps = [_user_step(name, False, files) for name in options.calls]
@@ -138,6 +142,9 @@ def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:
     return UserStep(name, function, of_page)
 
 
+Choose = Callable[[Content, HeaderMatch | None], tuple[Content, FullRecord] | None]
+
+
 class Skip(NamedTuple):
     """A record that cost a process: it is skipped, and listed with the reason."""
 
@@ -148,8 +155,8 @@ class Skip(NamedTuple):
 class ScanTask(NamedTuple):
     """An archive to scan, and the path or URL of its output.
 
-    Failures are listed in the local folder `folder`, or, without one, beside the output. `errors` are processes that were
-    lost before.
+    Failures are listed in the local folder `folder`, or, without one, beside the output. Of an archive with
+    `ranges`, only these records are scanned. `lost` counts the processes that the archive has cost.
     """
 
     archive: Input
@@ -157,6 +164,7 @@ class ScanTask(NamedTuple):
     folder: Path | None
     scratch: Path
     options: ScanOptions
+    ranges: Ranges | None = None
     skip: tuple[Skip, ...] = ()
     lost: int = 0
 
@@ -218,7 +226,8 @@ class _Scan:
                 writer.write_all(name, (content for content, _ in self._matching(files)))
             else:
                 self._write_rows(writer, files)
-            writer.close()
+            with self._listing(None):
+                writer.close()
         self._is_written = True
         list_failures(task, self._failures)
         if task.folder is not None:
@@ -240,7 +249,7 @@ class _Scan:
         scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
         read_at = counted(_unmarked(files.enter_context(open_unchanged(path))))
         chunk = CHUNK if is_remote(path) else LOCAL_CHUNK
-        for item in choose_contents(read_at, scratch, self._choose, chunk):
+        for item in self._items(read_at, scratch, chunk):
             if isinstance(item, Damage):
                 self._fail(item.offset, item.reason, item.hint)
                 continue
@@ -254,6 +263,24 @@ class _Scan:
                     content = as_warc(record, content, self._task.archive.filename)
                 self.matches += is_warc
                 yield content, row
+
+    def _items(
+        self, read_at: ReadAt, scratch: ScratchFiles, chunk: int
+    ) -> Iterator[tuple[Content, FullRecord] | Damage]:
+        """The records of the archive, or of its ranges. The frames of a zst file need its dictionary: it is read whole."""
+        ranges = self._task.ranges
+        if ranges is None or container_of(Window(read_at, 16)) is not Container.GZIP:
+            wanted = None if ranges is None else {offset for offset, _ in ranges}
+
+            def choose(content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
+                return self._choose(content, found) if content.offset in (wanted or ()) else None
+
+            yield from choose_contents(read_at, scratch, self._choose if wanted is None else choose, chunk)
+            return
+        for offset, length in ranges:
+            inside = _inside(read_at, offset, length)
+            for item in choose_contents(inside, scratch, _shifted(self._choose, offset), length):
+                yield item._replace(offset=item.offset + offset) if isinstance(item, Damage) else item
 
     def _choose(self, content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
         """A record that passes; None for all others. Runs for every record."""
@@ -273,7 +300,7 @@ class _Scan:
         return None
 
     @contextmanager
-    def _listing(self, offset: int) -> Iterator[None]:
+    def _listing(self, offset: int | None) -> Iterator[None]:
         """List a record whose row cannot be made or written."""
         try:
             yield
@@ -297,7 +324,7 @@ class _Scan:
                 Note(record.offset, "the page is larger than 32 MiB; only its start was parsed")
             )
 
-    def _fail(self, offset: int, reason: str, hint: str = "") -> None:
+    def _fail(self, offset: int | None, reason: str, hint: str = "") -> None:
         self._failures.append(Failure(self._task.archive.path, offset, reason, hint))
 
     def result(self, error: InputError | None) -> ScanResult:
@@ -316,6 +343,16 @@ class _Scan:
         return ScanResult(
             self.records, self.matches, error is None and self._is_written, failures, self._notes, new
         )
+
+
+def _inside(read_at: ReadAt, start: int, length: int) -> ReadAt:
+    """A range of a file, as a file of its own."""
+    return lambda offset, size: read_at(start + offset, max(min(size, length - offset), 0))
+
+
+def _shifted(choose: Choose, start: int) -> Choose:
+    """`choose` for the contents of a range that begins at `start`."""
+    return lambda content, found: choose(content._replace(offset=content.offset + start), found)
 
 
 def _resource(error: Exception) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from hashlib import sha1
+from importlib import import_module
 from itertools import chain
 from typing import IO, Any, Protocol
 
@@ -61,35 +62,81 @@ class _Lines:
             self._flush()
 
 
-class _Parquet:
-    """A Parquet table. The types of its columns are those of the first rows."""
+class _Sink:
+    """What pyarrow needs of a file."""
+
+    closed = False
 
     def __init__(self, file: IO[bytes]) -> None:
-        try:
-            import pyarrow  # type: ignore[import-not-found, import-untyped, unused-ignore]
-            import pyarrow.parquet  # type: ignore[import-not-found, import-untyped, unused-ignore]
-        except ImportError:
-            raise UsageError("pyarrow is not installed; run pip install 'cdxmill[parquet]'") from None
-        self._arrow, self._file, self._rows = pyarrow, file, list[Row]()
+        self.write = file.write
+
+    def flush(self) -> None:
+        """The file is flushed by its owner."""
+
+    close = flush
+
+
+class _Parquet:
+    """A Parquet table. The types of its columns are those of the first rows; objects become JSON."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        self._arrow, self._rows = pyarrow, list[Row]()
+        self._file = pyarrow.PythonFile(_Sink(file), mode="w")
         self._writer: Any = None
 
     def write(self, row: Row) -> None:
-        self._rows.append(row)
+        self._rows.append({name: _cell(value) for name, value in row.items()})
         if len(self._rows) >= _BATCH:
             self._flush()
 
     def _flush(self) -> None:
-        schema = self._writer.schema if self._writer is not None else None
-        table = self._arrow.Table.from_pylist(self._rows, schema=schema)
+        rows, self._rows = self._rows, []
         if self._writer is None:
-            self._writer = self._arrow.parquet.ParquetWriter(self._arrow.PythonFile(self._file), table.schema)
-        self._writer.write_table(table)
-        self._rows.clear()
+            names = dict.fromkeys(name for row in rows for name in row)
+            found = self._table([{name: row.get(name) for name in names} for row in rows], None)
+            schema = self._arrow.schema([self._typed(field) for field in found.schema])
+            self._writer = self._arrow.parquet.ParquetWriter(self._file, schema)
+        schema = self._writer.schema
+        strange = sorted({name for row in rows for name in row} - set(schema.names))
+        self._writer.write_table(self._table(rows, schema))
+        if strange:
+            raise CallError(
+                f"the columns {', '.join(strange)} are not in the first {_BATCH} rows; use --to jsonl.gz"
+            )
+
+    def _table(self, rows: list[Row], schema: Any) -> Any:
+        try:
+            return self._arrow.Table.from_pylist(rows, schema=schema)
+        except (self._arrow.ArrowException, TypeError) as error:
+            reason = " ".join(str(error).split())
+            raise CallError(
+                f"{len(rows)} rows are lost: types differ ({reason}); use --to jsonl.gz"
+            ) from None
+
+    def _typed(self, field: Any) -> Any:
+        """A column whose first values are all missing has texts."""
+        types, text = self._arrow.types, self._arrow.string()
+        if types.is_null(field.type):
+            return field.with_type(text)
+        if types.is_list(field.type) and types.is_null(field.type.value_type):
+            return field.with_type(self._arrow.list_(text))
+        return field
 
     def close(self) -> None:
         if self._rows or self._writer is None:
             self._flush()
         self._writer.close()
+
+
+def _cell(value: Any) -> Any:
+    """A value for a table: objects, and lists of other things than texts, become JSON."""
+    is_texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if value is None or is_texts or isinstance(value, str | int | float | bool):
+        return value
+    return json_line({"": value})[4:-2].decode()
 
 
 class WarcWriter:
@@ -131,8 +178,17 @@ def as_warc(record: FullRecord, content: Content, name: str) -> Content:
 
 
 def row_writer(to: str, file: IO[bytes]) -> RowWriter | WarcWriter:
-    """The writer of a format. Raises UsageError if its library is missing."""
+    """The writer of a format."""
     name, _, compression = to.partition(".")
     if name == "warc":
         return WarcWriter(file, compression)
     return _Parquet(file) if name == "parquet" else _Lines(file, compression)
+
+
+def check_format(to: str) -> None:
+    """Raise UsageError if the library of a format is missing."""
+    if to == "parquet":
+        try:
+            import_module("pyarrow")
+        except ImportError:
+            raise UsageError("pyarrow is not installed; run pip install 'cdxmill[parquet]'") from None

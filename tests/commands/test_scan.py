@@ -240,3 +240,35 @@ def test_a_killed_scan_continues(samples: Path, tmp_path: Path) -> None:
         else Counter()
     )
     assert Counter(map(json.dumps, found)) == {row: 16 * number for row, number in once.items()} != {}
+
+
+@pytest.mark.parametrize("to", ["gz", "zst"])
+def test_captures_of_an_index_are_scanned_and_no_others(
+    to: str, samples: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = next(samples.rglob("iana.warc.gz"))
+    if to == "zst":
+        assert main(["recompress", "-q", "-o", str(tmp_path / "zst"), str(path)]) == 0
+        path = tmp_path / "zst" / "iana.warc.zst"
+    assert main(["index", "-q", "-o", "-", str(path)]) == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if " {" in line][5:25:4]
+    (tmp_path / "lines").write_text(
+        "\n".join([*lines, "nonsense", lines[0].replace("iana.warc", "other.warc")])
+    )
+    assert scan("-o", tmp_path / "out", "--captures", tmp_path / "lines", path) == 1
+    expected = [json.loads(line[line.index("{") :]) for line in lines]
+    assert sorted((row["url"], row["offset"]) for row in rows(tmp_path / "out")) == sorted(
+        (one["url"], int(one["offset"])) for one in expected
+    )
+    errors = capfd.readouterr().err
+    assert "line 6: is no index line" in errors
+    assert "but no INPUT" in errors
+
+
+def test_parquet(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = archive(tmp_path / "a.warc.gz", [b"<p>one<a href=/x>", b"<p>two"])
+    assert scan("-o", tmp_path / "out", "--to", "parquet", "--extract", "url,text,links,meta,lang", path) == 0
+    found = parquet.read_table(tmp_path / "out" / "a.warc.parquet").to_pylist()
+    assert [(row["text"], row["links"]) for row in found] == [("one", ["http://example.com/x"]), ("two", [])]
+    assert found[0]["meta"] == "{}"

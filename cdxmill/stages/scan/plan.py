@@ -33,6 +33,10 @@ class Measured(NamedTuple):
     held: int = 0
     seconds: float = 0.0
 
+    def rank(self) -> tuple[int, float]:
+        """What conditions are sorted by: the level, and cost / (1 - pass rate)."""
+        return self.level, self.seconds / max(self.tested - self.held, 1e-6)
+
     def __str__(self) -> str:
         if not self.tested:
             return f"{self.text} ({Level(self.level).name.lower()}): not measured"
