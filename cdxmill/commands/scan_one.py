@@ -32,6 +32,7 @@ from cdxmill.stages.records.read_contents import Content, ScratchFiles, choose_c
 from cdxmill.stages.records.read_records import Container, container_of
 from cdxmill.stages.records.record_errors import RecordError
 from cdxmill.stages.scan.extract import DEFAULT, CallError, Extractor, Row, UserStep
+from cdxmill.stages.scan.fields import Level
 from cdxmill.stages.scan.plan import Measured, Plan
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
 from cdxmill.storage.choose import file_size, is_remote, read_bytes, remove, write_atomic
@@ -110,16 +111,16 @@ def compiled(options: ScanOptions) -> Program:
         plan = Plan(options.where, read_lines)
         steps = [_user_step(name, False, files) for name in options.calls]
         steps += [_user_step(name, True, files) for name in options.page_calls]
-        return Program(plan, Extractor(options.extract, options.finds, steps), files)
+        extractor = Extractor(options.extract, options.finds, steps)
+        if max(plan.level, extractor.level) >= Level.PAGE:
+            for name in ("selectolax.lexbor", "resiliparse.parse.lang"):
+                importlib.import_module(name)
+        return Program(plan, extractor, files)
     except ValueError as error:
         raise UsageError(str(error)) from None
     except ModuleNotFoundError as error:
-        hint = (
-            "pip install 'cdxmill[scan]'" if error.name in ("hyperscan", "selectolax", "resiliparse") else ""
-        )
-        raise UsageError(
-            f"{error.name} is not installed; run {hint or f'pip install {error.name}'}"
-        ) from None
+        name = (error.name or "").partition(".")[0]
+        raise UsageError(f"{name} is not installed; run pip install 'cdxmill[scan]'") from None
 
 
 def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:

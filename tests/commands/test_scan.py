@@ -272,3 +272,24 @@ def test_parquet(tmp_path: Path) -> None:
     found = parquet.read_table(tmp_path / "out" / "a.warc.parquet").to_pylist()
     assert [(row["text"], row["links"]) for row in found] == [("one", ["http://example.com/x"]), ("two", [])]
     assert found[0]["meta"] == "{}"
+
+
+@pytest.mark.parametrize(
+    ("where", "status"),
+    [("status=200 and url:example and header.server!:x", 0), ("title:x", 2), ("body@words", 2)],
+)
+def test_headers_are_searched_without_the_libraries_for_pages(
+    where: str,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("selectolax", "selectolax.lexbor", "resiliparse", "resiliparse.parse.lang", "hyperscan"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words").write_text("x\n")
+    assert (
+        scan("-o", tmp_path / "out", "--where", where, archive(tmp_path / "a.warc.gz", [b"<p>one"])) == status
+    )
+    assert ("pip install 'cdxmill[scan]'" in capsys.readouterr().err) == (status == 2)

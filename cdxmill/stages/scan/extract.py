@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from orjson import OPT_NON_STR_KEYS, JSONEncodeError, dumps
 
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.scan.fields import find_field
+from cdxmill.stages.scan.fields import Field, Level, find_field
 
 DEFAULT = "url,time,type,status,mime,offset,length"
 _FIND = re.compile(r"(?P<name>[\w.-]+)=(?P<field>[a-z][\w.-]*)~(?P<pattern>.+)", re.S)
@@ -40,8 +40,11 @@ class Extractor:
         order = sorted(wanted, key=lambda pair: (pair[1].level, pair[0] in ("text", "word_count")))
         self._read = [(name, field.read) for name, field in order]
         self._names = [name for name, _ in wanted]
-        self._finds = [_parse_find(text) for text in finds]
+        finds_of = [_parse_find(text) for text in finds]
+        self._finds = [(name, field.read, pattern) for name, field, pattern in finds_of]
         self._steps = steps
+        levels = [field.level for _, field in wanted] + [field.level for _, field, _ in finds_of]
+        self.level = max([*levels, *(Level.PAGE for step in steps if step.of_page)], default=Level.HEADER)
 
     def row(self, record: FullRecord) -> Row | None:
         """The row of a record; None if a function of the user rejects it. Raises CallError."""
@@ -90,11 +93,11 @@ def _plain(value: Any) -> Any:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
-def _parse_find(text: str) -> tuple[str, Callable[[FullRecord], Any], re.Pattern[str]]:
+def _parse_find(text: str) -> tuple[str, Field, re.Pattern[str]]:
     found = _FIND.fullmatch(text)
     if found is None:
         raise ValueError(f"invalid {text!r}; expected NAME=FIELD~REGEX, such as price=text~EUR (\\d+)")
     try:
-        return found["name"], find_field(found["field"]).read, re.compile(found["pattern"])
+        return found["name"], find_field(found["field"]), re.compile(found["pattern"])
     except re.error as error:
         raise ValueError(f"{text!r}: not a regular expression ({error})") from None
