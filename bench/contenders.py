@@ -171,6 +171,30 @@ def two_processes(quick: bool) -> Section:
     )
 
 
+def recompressing(quick: bool) -> Section:
+    """Eight files with one process, with two, and by two runs of four files at the same time: what the machine allows."""
+    originals = ensure("web", quick)
+    files = copies(originals, 8)
+    halves = (files[::2], files[1::2])
+
+    def words(processes: int, out: Path, some: list[Path]) -> list[str]:
+        options = ["recompress", "-q", "--level", "3", "-p", str(processes), "-o", str(out)]
+        return [program("cdxmill"), *options, *map(str, some)]
+
+    def two_runs(out: Path) -> list[str]:
+        runs = (shlex.join(words(1, out / str(number), half)) for number, half in enumerate(halves))
+        return ["bash", "-c", f"{' & '.join(runs)} & wait"]
+
+    tools = [
+        Tool(OURS, lambda out: words(2, out, files)),
+        Tool("cdxmill -p 1", lambda out: words(1, out, files)),
+        Tool("two runs of cdxmill -p 1", two_runs),
+    ]
+    title = "Recompressing, eight files, two processes"
+    facts = f"Two WARCs, four times each, to zstd level 3. {facts_of(originals[0])}"
+    return Section("recompress-two", title, facts, 2, files, tools)
+
+
 def start_up(quick: bool) -> Section:
     """The time to start. An archive of 60 pages is hardly any work."""
     del quick

@@ -1,4 +1,7 @@
-"""A web server on loopback for `bench/copying.py`: ranges of files, and a CDX API. It costs little time per request."""
+"""A web server on loopback for `bench/copying.py`: ranges of files, and a CDX API. It costs little time per request.
+
+It can wait before each answer, as a server far away does.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ _RANGE = re.compile(rb"\r\nrange: bytes=(\d+)-(\d+)", re.I)
 class _Connection(asyncio.Protocol):
     """One connection: requests come one after the other."""
 
-    def __init__(self, files: dict[str, bytes], lines: bytes) -> None:
-        self._files, self._lines, self._begun = files, lines, b""
+    def __init__(self, files: dict[str, bytes], lines: bytes, delay: float) -> None:
+        self._files, self._lines, self._delay, self._begun = files, lines, delay, b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -24,7 +27,10 @@ class _Connection(asyncio.Protocol):
         self._begun += data
         while (end := self._begun.find(b"\r\n\r\n")) >= 0:
             head, self._begun = self._begun[: end + 2], self._begun[end + 4 :]
-            self._answer(head)
+            if self._delay:
+                asyncio.get_running_loop().call_later(self._delay, self._answer, head)
+            else:
+                self._answer(head)
 
     def _answer(self, head: bytes) -> None:
         url = urlsplit(head.split(b" ", 2)[1].decode())
@@ -48,15 +54,15 @@ class _Connection(asyncio.Protocol):
         self._out.write(body)
 
 
-def serve(folder: Path, lines: bytes, port_file: Path) -> None:
-    """Serve the files below a folder, and `lines` at /cdx, until the process is killed."""
+def serve(folder: Path, lines: bytes, port_file: Path, delay: float = 0.0) -> None:
+    """Serve the files below a folder, and `lines` at /cdx, until the process is killed. Each answer comes after `delay` seconds."""
     files = {
         f"/{path.relative_to(folder)}": path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
 
     async def run() -> None:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Connection(files, lines), "127.0.0.1", 0)
+        server = await loop.create_server(lambda: _Connection(files, lines, delay), "127.0.0.1", 0)
         port_file.write_text(str(server.sockets[0].getsockname()[1]))
         await server.serve_forever()
 

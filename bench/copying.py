@@ -1,17 +1,25 @@
 """Compare `cdxmill copy` with a plain range downloader and with cdx_toolkit's `cdxt warc`, from one server on loopback.
 
-    python -m bench.copying [--captures N] [--processes N] [--cdxt PYTHON]
+    python -m bench.copying [--captures N] [--processes N] [--delay MS]
 
-The captures are in archives of one host each, as Common Crawl has them: `apart` (each tenth record is wanted) and
-`neighbors` (all are). The plain downloader has N processes. Each sends one request per capture over a connection that
-stays open, and appends the bytes to a file: it checks nothing. PYTHON is that of an environment with cdx_toolkit. Its
-pauses are turned off. The contenders take turns. CPU seconds are those of the contender, without the server.
+The captures are in archives of one host each, as Common Crawl has them: `neighbors` (all are wanted), `apart` (one in
+ten), and `apart` from a server that answers after some milliseconds, as servers on a network do. The contenders:
+
+- a plain downloader with N processes. Each sends one request per capture over a connection that stays open, and
+  appends the bytes to a file. It checks nothing
+- the same downloader, which also decompresses each record and hashes it: no program that checks can do less
+- `cdxmill copy -p N`
+- `cdxt warc`, one process without its pauses, for the first captures only
+
+They take turns. CPU seconds are those of the contender, without the server. Time for a copy of a few captures is mostly
+that of the start, so it is printed, too.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import http.client
 import json
 import multiprocessing
@@ -22,10 +30,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Any, NamedTuple
+
+import deflate
 
 from bench import machine
 from bench.copy_server import serve
@@ -33,6 +46,8 @@ from cdxmill.formats.record_location import record_location
 
 ROUNDS = 3
 ARCHIVES = 20
+FEW = 300
+CDXT_CAPTURES = 500
 CDXT = """
 import sys
 from cdx_toolkit import cli, myrequests
@@ -40,6 +55,13 @@ for one in myrequests.retry_info.values():
     one["minimum_interval"] = 0.0
 cli.main(sys.argv[1:])
 """
+PLAIN, CHECKING, OURS, CDXT_NAME = (
+    "plain range downloader",
+    "the same, inflate + SHA-1",
+    "cdxmill copy",
+    "cdxt warc",
+)
+Wanted = list[tuple[str, int, int]]
 
 
 class Measured(NamedTuple):
@@ -47,6 +69,13 @@ class Measured(NamedTuple):
 
     wall: float
     cpu: float
+
+
+class Contender(NamedTuple):
+    """A program that gets the first `captures` captures when it is called with an output folder."""
+
+    run: Callable[[Path], None]
+    captures: int
 
 
 def record(url: str, block: bytes) -> bytes:
@@ -73,10 +102,10 @@ def make_archives(folder: Path, captures: int) -> None:
 
 
 def cdxmill(*arguments: str | Path) -> bytes:
-    done = subprocess.run(
-        [Path(sys.executable).parent / "cdxmill", *arguments], check=True, stdout=subprocess.PIPE
-    )
-    return done.stdout
+    """Run cdxmill as users have it: Python keeps the compiled modules."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    call = [Path(sys.executable).parent / "cdxmill", *arguments]
+    return subprocess.run(call, check=True, stdout=subprocess.PIPE, env=environment).stdout
 
 
 def measured(run: Callable[[Path], None], out: Path) -> Measured:
@@ -90,7 +119,7 @@ def measured(run: Callable[[Path], None], out: Path) -> Measured:
     return Measured(spent, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def download(port: int, wanted: list[tuple[str, int, int]], path: Path) -> None:
+def download(port: int, wanted: Wanted, path: Path, is_checking: bool) -> None:
     """One process of the plain downloader."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     with path.open("wb") as file:
@@ -98,16 +127,21 @@ def download(port: int, wanted: list[tuple[str, int, int]], path: Path) -> None:
             connection.request(
                 "GET", f"/warcs/{name}", headers={"Range": f"bytes={offset}-{offset + length - 1}"}
             )
-            file.write(connection.getresponse().read())
+            data = connection.getresponse().read()
+            if is_checking:
+                hashlib.sha1(deflate.gzip_decompress(data, int.from_bytes(data[-4:], "little"))).digest()
+            file.write(data)
 
 
-def plain(port: int, wanted: list[tuple[str, int, int]], processes: int) -> Callable[[Path], None]:
+def plain(port: int, wanted: Wanted, processes: int, is_checking: bool) -> Callable[[Path], None]:
     """The plain downloader."""
 
     def run(out: Path) -> None:
         context = multiprocessing.get_context("fork")
         workers = [
-            context.Process(target=download, args=(port, wanted[number::processes], out / str(number)))
+            context.Process(
+                target=download, args=(port, wanted[number::processes], out / str(number), is_checking)
+            )
             for number in range(processes)
         ]
         for worker in workers:
@@ -118,82 +152,110 @@ def plain(port: int, wanted: list[tuple[str, int, int]], processes: int) -> Call
     return run
 
 
-def contenders(work: Path, port: int, options: Any, query: str) -> dict[str, Callable[[Path], None]]:
+def contenders(work: Path, port: int, options: Any, query: str, captures: int) -> dict[str, Contender]:
     """The contenders for the captures of one query."""
-    lines = cdxmill("lookup", work / "C", query).splitlines()
-    wanted = [record_location(line)[:3] for line in lines]
-    size = sum(length or 0 for _, _, length in wanted)
+    lines = cdxmill("lookup", work / "C", query, "--limit", str(captures)).splitlines()
+    wanted: Wanted = [record_location(line)[:3] for line in lines]  # type: ignore[misc]
+    size = sum(length for _, _, length in wanted)
     print(f"\n{query}: {len(wanted)} captures, {size / 1e6:.1f} MB", flush=True)
     base = f"http://127.0.0.1:{port}"
 
     def copy(out: Path) -> None:
-        archives = ["--archives", f"{base}/warcs"]
-        cdxmill("copy", "-q", "-p", str(options.processes), *archives, "-o", out / "copy", work / "C", query)
+        arguments = [
+            "-q",
+            "-p",
+            str(options.processes),
+            "--archives",
+            f"{base}/warcs",
+            "--limit",
+            str(captures),
+        ]
+        cdxmill("copy", *arguments, "-o", out / "copy", work / "C", query)
+        assert (out / "copy/copy-00000.warc.gz").stat().st_size > size
 
-    found: dict[str, Callable[[Path], None]] = {
-        "plain range downloader": plain(port, wanted, options.processes),  # type: ignore[arg-type]
-        "cdxmill copy": copy,
+    def cdxt(out: Path) -> None:
+        arguments = ["--source", f"{base}/cdx", "warc", "--warc-download-prefix", f"{base}/warcs", query]
+        subprocess.run([sys.executable, "-c", CDXT, *arguments], cwd=out, check=True)
+
+    found = {
+        PLAIN: Contender(plain(port, wanted, options.processes, False), len(wanted)),
+        CHECKING: Contender(plain(port, wanted, options.processes, True), len(wanted)),
+        OURS: Contender(copy, len(wanted)),
     }
-    if options.cdxt:
-
-        def cdxt(out: Path) -> None:
-            arguments = ["--source", f"{base}/cdx", "warc", "--warc-download-prefix", f"{base}/warcs", query]
-            subprocess.run([options.cdxt, "-c", CDXT, *arguments], cwd=out, check=True)
-
-        found["cdxt warc"] = cdxt
+    if find_spec("cdx_toolkit") is not None:
+        found[CDXT_NAME] = Contender(cdxt, min(CDXT_CAPTURES, len(wanted)))
     return found
 
 
 def api_lines(work: Path, query: str) -> bytes:
-    """What a CDX server answers."""
+    """What a CDX server answers: the lines of the captures that cdxt gets."""
     rows = []
-    for line in cdxmill("lookup", work / "C", query).splitlines():
+    for line in cdxmill("lookup", work / "C", query, "--limit", str(CDXT_CAPTURES)).splitlines():
         key, timestamp, rest = line.split(b" ", 2)
         rows.append(json.dumps({"urlkey": key.decode(), "timestamp": timestamp.decode(), **json.loads(rest)}))
     return "".join(f"{row}\n" for row in rows).encode()
 
 
-def compare(work: Path, options: Any, query: str) -> None:
-    """Serve, measure in turns and print the medians."""
+@contextmanager
+def served(work: Path, query: str, delay: float) -> Iterator[int]:
+    """Serve the archives, and a CDX server's answer. Yields the port."""
     port_file = work / "port"
     port_file.unlink(missing_ok=True)
-    arguments = (work, api_lines(work, query), port_file)
+    arguments = (work, api_lines(work, query), port_file, delay)
     server = multiprocessing.get_context("fork").Process(target=serve, args=arguments, daemon=True)
     server.start()
     while not port_file.exists() or not port_file.read_text():
         time.sleep(0.05)
-    runs = contenders(work, int(port_file.read_text()), options, query)
-    results: dict[str, list[Measured]] = {name: [] for name in runs}
-    for _ in range(ROUNDS):
-        for name, run in runs.items():
-            results[name].append(measured(run, work / "out"))
-    server.kill()
-    first = sorted(results["plain range downloader"])[ROUNDS // 2]
+    try:
+        yield int(port_file.read_text())
+    finally:
+        server.kill()
+
+
+def compare(work: Path, options: Any, query: str, delay: float = 0.0, captures: int = 1 << 40) -> None:
+    """Serve, measure in turns and print the medians."""
+    with served(work, query, delay) as port:
+        runs = contenders(work, port, options, query, captures)
+        if delay:
+            print(f"each answer after {delay * 1000:g} ms")
+        results: dict[str, list[Measured]] = {name: [] for name in runs}
+        for _ in range(options.rounds):
+            for name, (run, _) in runs.items():
+                results[name].append(measured(run, work / "out"))
+    rates = {name: runs[name].captures / median(one.wall for one in found) for name, found in results.items()}
     for name, found in results.items():
-        wall, cpu = sorted(found)[ROUNDS // 2]
-        print(
-            f"{name:24} {wall:7.2f} s {cpu:7.2f} CPU s   throughput {first.wall / wall:5.2f} of the plain one",
-            flush=True,
-        )
+        print(row_of(name, found, rates), flush=True)
 
 
-def main() -> None:
+def row_of(name: str, found: Sequence[Measured], rates: dict[str, float]) -> str:
+    """What is printed about a contender."""
+    wall, cpu = median(one.wall for one in found), median(one.cpu for one in found)
+    return (
+        f"{name:26} {wall:7.2f} s {cpu:7.2f} CPU s {rates[name]:8.0f} captures/s"
+        f"   {rates[name] / rates[PLAIN]:5.2f} of the plain one"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Run the comparison."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--captures", type=int, default=20_000)
+    parser.add_argument("--captures", type=int, default=30_000)
     parser.add_argument("--processes", type=int, default=4)
-    parser.add_argument("--cdxt")
-    options = parser.parse_args()
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--delay", type=float, default=20.0)
+    options = parser.parse_args(arguments)
     print("\n".join(machine.describe()))
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         make_archives(work, options.captures)
         archives = sorted((work / "warcs").iterdir())
         cdxmill("build", "-q", "-s", "2", "-o", work / "C", *archives)
-        for query in ("*.wanted.com", "*.com"):
-            compare(work, options, query)
+        compare(work, options, "*.com")
+        compare(work, options, "*.wanted.com")
+        compare(work, options, "*.wanted.com", options.delay / 1000)
+        compare(work, options, "*.com", captures=FEW)
     print(f"load at the end {os.getloadavg()[0]:.1f}")
 
 

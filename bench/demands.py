@@ -10,6 +10,7 @@ from bench.contenders import OURS, Section
 from bench.report import Passage
 from bench.results import Measured
 from bench.zipnum_contenders import LIMIT as ZIPNUM_LIMIT
+from bench.zipnum_contenders import ONE_MEMBER, ONE_MEMBER_LIMIT
 
 FASTWARC = "FastWARC iteration, HTTP parsed"
 HEADER = ["demand", "target", "measured", "(min-max)", "met"]
@@ -44,6 +45,25 @@ DEMANDS = [
     Demand(
         "index: rate of two processes relative to one", "web-two", "wall", "cdxmill -p 1", OURS, 1.9, True
     ),
+    Demand(
+        "recompress: rate of two processes relative to one",
+        "recompress-two",
+        "wall",
+        "cdxmill -p 1",
+        OURS,
+        1.8,
+        True,
+    ),
+    Demand(
+        "recompress: rate of two processes relative to two runs at the same time",
+        "recompress-two",
+        "wall",
+        "two runs of cdxmill -p 1",
+        OURS,
+        0.95,
+        True,
+    ),
+    Demand("recompress: peak memory of a process, GiB", "recompress-two", "memory", OURS, GIB, 0.1),
     Demand("start-up, s: cdxmill --version", "start", "wall", "cdxmill --version", 1, 0.15),
     Demand("start-up, s: cdxmill zipnum --help", "start", "wall", "cdxmill zipnum --help", 1, 0.15),
     Demand("start-up, s: cdxmill index, 60 pages", "start", "wall", OURS, 1, 0.15),
@@ -57,6 +77,23 @@ DEMANDS = [
         True,
     ),
     Demand("zipnum: CPU relative to inflate and deflate", "zipnum", "cpu", OURS, ZIPNUM_LIMIT, 1.6),
+    Demand(
+        "zipnum, files of one member: rate relative to the classic job",
+        "zipnum",
+        "wall",
+        "classic job, mrjob -r local",
+        ONE_MEMBER,
+        8,
+        True,
+    ),
+    Demand(
+        "zipnum, files of one member: CPU relative to inflate and deflate",
+        "zipnum",
+        "cpu",
+        ONE_MEMBER,
+        ONE_MEMBER_LIMIT,
+        1.3,
+    ),
     Demand("zipnum: peak memory, GiB", "zipnum", "memory", OURS, GIB, 1.5),
     Demand(
         "zipnum: time per line, 10 million relative to 1 million",

@@ -16,7 +16,7 @@ from datetime import date
 from pathlib import Path
 
 from bench import compression, corpora, demands, machine, plot, results, sampling
-from bench.contenders import Section, index_sections
+from bench.contenders import Section, index_sections, recompressing
 from bench.pipeline_section import pipeline_section
 from bench.report import Passage, Result, as_passage
 from bench.running import run_section
@@ -25,7 +25,7 @@ from bench.zipnum_contenders import linear_section, zipnum_section
 
 ROOT = Path(__file__).parent.parent
 MARKS = "<!-- measured -->", "<!-- end of measured -->"
-SECTIONS = ("index", "zipnum", "linear", "pipeline", "sampling", "scan", "compression")
+SECTIONS = ("index", "recompress", "zipnum", "linear", "pipeline", "sampling", "scan", "compression")
 
 
 def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
@@ -33,6 +33,8 @@ def sections(options: argparse.Namespace) -> Iterator[Callable[[], Section]]:
     quick, millions = options.quick, options.lines
     if "index" in options.only:
         yield from index_sections(quick)
+    if "recompress" in options.only:
+        yield lambda: recompressing(quick)
     if "zipnum" in options.only:
         yield lambda: zipnum_section(millions, quick)
     if "linear" in options.only:

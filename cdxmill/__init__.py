@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index
     from cdxmill.api.arguments import urlkey
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
+    from cdxmill.api.copies import copy
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
     from cdxmill.api.results import (
         CapturedRecord,
         ClusterResult,
+        CopyResult,
         IndexResult,
         PrefixIndexResult,
         SampleResult,
@@ -39,11 +41,13 @@ _HOMES = {
     "lookup_many": "api.searches",
     "get": "api.searches",
     "Cluster": "api.searches",
+    "copy": "api.copies",
     "build_prefix_index": "api.prefix_indexes",
     "PrefixIndex": "api.prefix_indexes",
     "IndexResult": "api.results",
     "PrefixIndexResult": "api.results",
     "ClusterResult": "api.results",
+    "CopyResult": "api.results",
     "SampleResult": "api.results",
     "VerifyResult": "api.results",
     "CapturedRecord": "api.results",
@@ -63,6 +67,7 @@ __all__ = [
     "CdxmillError",
     "Cluster",
     "ClusterResult",
+    "CopyResult",
     "Failure",
     "IndexResult",
     "InputError",
@@ -76,6 +81,7 @@ __all__ = [
     "build",
     "build_prefix_index",
     "captures",
+    "copy",
     "get",
     "index",
     "lookup",

@@ -49,7 +49,8 @@ def _of_index(bench: CrashBench) -> list[Scenario]:
 
 def _of_recompress(bench: CrashBench) -> list[Scenario]:
     """One archive is a single gzip member, which goes through a scratch file."""
-    call = ["recompress", "-q", "-o", str(bench.out / "zst"), str(bench.base / "in"), str(bench.base / "odd")]
+    inputs = [str(bench.base / "in"), str(bench.base / "odd")]
+    call = ["recompress", "-q", "--offsets", "-o", str(bench.out / "zst"), *inputs]
     again: list[list[str]] = [["--skip-existing"], []]
     return [
         Scenario("recompress", call + _ONE, reruns=[call + _ONE + more for more in again]),

@@ -182,12 +182,15 @@ def _same_url(one: str, other: str) -> bool:
 
 
 def _digits(date: str) -> str:
-    """The 14 digits of a well-formed date; "" for others, which readers take as they like."""
+    """The 14 digits of a well-formed date; "" for others, which readers take as they like.
+
+    To warcio, digits after a control character are a date of 1900.
+    """
     try:
-        datetime.datetime.fromisoformat(date.removesuffix("Z"))
+        year = datetime.datetime.fromisoformat(date.removesuffix("Z")).year
     except ValueError:
         return ""
-    return re.sub(r"\D", "", date) if date[19:] == "Z" else ""
+    return re.sub(r"\D", "", date) if date[19:] == "Z" and year > 1900 else ""
 
 
 def _lost(
@@ -204,9 +207,15 @@ def _lost(
             yield kind, f"record {record.part} of {truth.sources[record.source].name} at {record.offset}"
             break
     if not findings.damage and not mutant.source.kind.startswith("zst"):
-        missing = _without_line(read_by_both(data, "arc" in mutant.source.kind), offsets)
+        theirs = read_by_both(data, "arc" in mutant.source.kind) - {note.offset for note in findings.notes}
+        missing = _without_line({start for start in theirs if not _is_inside(start, lines)}, offsets)
         if missing:
             yield "PEERS", f"both peers read the records at {missing[:5]}"
+
+
+def _is_inside(start: int, lines: Sequence[Line]) -> bool:
+    """Whether a peer lost its way: its record starts within the range of a line, which was found to be exactly a record."""
+    return any(line.offset < start < line.offset + line.length for line in lines)
 
 
 def _without_line(peers: set[int], offsets: set[int]) -> list[int]:

@@ -69,6 +69,22 @@ class PrefixIndexResult:
 
 
 @dataclass(frozen=True)
+class CopyResult:
+    """What `copy` did. `captures` were copied in this run, `present` in earlier ones.
+
+    `files` archives of `bytes` were written; `requests` were sent, and `fetched` bytes read.
+    """
+
+    captures: int
+    present: int
+    files: int
+    bytes: int
+    requests: int
+    fetched: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True)
 class CapturedRecord:
     """One record of an archive.
 

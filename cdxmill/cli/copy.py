@@ -107,26 +107,16 @@ class CopyArguments(QueryArguments):
 
     def asked(self) -> Asked:
         """What is to be copied. Raises UsageError, InputError."""
-        from cdxmill.commands.copy_plan import Asked
-        from cdxmill.search.query import PreparedQuery, Query
-        from cdxmill.search.sources import EVERYTHING, find_sources
+        from cdxmill.commands.copy_plan import ask
+        from cdxmill.search.query import Query
 
         if self.output is None and not self.dry_run:
             raise UsageError("give -o OUTPUT, or --dry-run")
         if self.json and not self.dry_run:
             raise UsageError("--json needs --dry-run")
-        if self.rate is not None and not 0 < self.rate <= 1e6:
-            raise UsageError(
-                f"--rate {self.rate}: expected a number of requests per second, such as 5 or 0.5"
-            )
-        sources = find_sources(self.source, self.archives)
-        if self.originals and any(source.name == "-" for source in sources):
-            raise UsageError("--originals needs a source that can be searched again; - is read once")
-        urls = list(dict.fromkeys(self._urls()))
-        if not urls and self.input is None and all(source.has_lines for source in sources):
-            urls = [EVERYTHING]
-        if not urls:
-            raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
+        urls = list(self._urls())
+        if self.input is not None and not urls:
+            raise UsageError(f"{self.input}: has no queries")
         query = Query(
             match_type=self.match_type,
             first=self.first,
@@ -135,11 +125,7 @@ class CopyArguments(QueryArguments):
             collapse=self.collapse,
             limit=self.limit,
         )
-        prepared = PreparedQuery(query)
-        for url in urls:
-            if url != EVERYTHING:
-                prepared.keys(url)
-        return Asked(sources, urls, query)
+        return ask(self.source, self.archives, urls, query)
 
     def _urls(self) -> Iterator[str]:
         from cdxmill.cli.lookup import read_urls

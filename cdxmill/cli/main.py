@@ -34,6 +34,7 @@ COMMANDS = (
     "verify",
     "scan",
     "recompress",
+    "reindex",
     "train-dictionary",
     "prefix-index",
     "split-points",

@@ -52,7 +52,8 @@ def build(arguments: PrefixBuildArguments) -> int:
 
     INPUT is a sorted CDX or CDXJ file, a ZipNum cluster, or a file with a line for each key: key, tab, pointer. A
     pointer is a number for each field of the layout, or all its bytes in hexadecimal digits. Several inputs are
-    merged. For captures, FILE.archives.gz is written beside FILE; it has the names of the archives.
+    merged. For captures, FILE.archives.gz is written beside FILE; it has the names of the archives. For other
+    pointers, FILE.layout is written; it has the layout.
 
     If an input is corrupt or not sorted, or a line cannot be stored, nothing is written.
 
@@ -137,7 +138,10 @@ class PrefixSearchArguments:
     ] = None
     layout: Annotated[
         str | None,
-        Option(metavar="LAYOUT", help="Fields of a pointer, as in prefix-index build. Default: capture."),
+        Option(
+            metavar="LAYOUT",
+            help="Fields of a pointer, as in prefix-index build. Default: those in FILE.layout, else capture.",
+        ),
     ] = None
     keys: Annotated[
         str | None,
@@ -151,6 +155,7 @@ class PrefixSearchArguments:
 
     def tree_query(self) -> TreeQuery:
         """Everything that is asked besides the URL. Raises UsageError."""
+        from cdxmill.search.prefix_index import stored_layout
         from cdxmill.search.tree_query import TreeQuery
 
         if (self.query is None) == (self.input is None):
@@ -164,7 +169,7 @@ class PrefixSearchArguments:
             resume=self.resume,
             fields=field_names(self.fields),
             output=self.output,
-            layout=self.layout,
+            layout=stored_layout(self.file) if self.layout is None else self.layout,
             keys=self.keys,
         )
 

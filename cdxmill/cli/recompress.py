@@ -55,6 +55,13 @@ class RecompressArguments(ArchiveInputs, RunArguments):
     index: Annotated[
         bool, Option("--index", help="Write the CDXJ index of each new archive, too, beside it.")
     ] = False
+    offsets: Annotated[
+        bool,
+        Option(
+            "--offsets",
+            help="Write a table of the old and the new offsets beside each new archive, too, for cdxmill reindex.",
+        ),
+    ] = False
     skip_existing: Annotated[
         bool,
         Option(
@@ -74,6 +81,8 @@ class RecompressArguments(ArchiveInputs, RunArguments):
             raise UsageError("--skip-existing and --replace cannot be used together")
         if self.group and self.index:
             raise UsageError("--group and --index cannot be used together")
+        if self.group and self.offsets:
+            raise UsageError("--group and --offsets cannot be used together")
         if self.to not in HIGHEST_LEVELS:
             raise UsageError(f"--to: invalid format {self.to!r}; expected {' or '.join(HIGHEST_LEVELS)}")
         if self.level > HIGHEST_LEVELS[self.to]:
@@ -85,6 +94,7 @@ class RecompressArguments(ArchiveInputs, RunArguments):
             group=self.group,
             max_window=self.max_window << 20,
             index=self.index,
+            offsets=self.offsets,
             processes=self.process_count(),
             existing=Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE,
             quiet=self.quiet,
@@ -127,6 +137,7 @@ def recompress(arguments: RecompressArguments) -> int:
     Examples:
         cdxmill recompress -o zst warcs/
         cdxmill recompress --to gz -o gz zst/
+        cdxmill recompress -o moved --offsets warcs/
     """
     from cdxmill.commands.recompress import recompress
     from cdxmill.inputs.output_names import output_names, recompressed_name

@@ -12,13 +12,14 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill.commands.copy_originals import find_originals
+from cdxmill.commands.copy_lock import RENEWED, hold_remote
+from cdxmill.commands.copy_originals import REVISIT, copied_revisits, find_originals
 from cdxmill.commands.copy_output import CopyOutput, FileHead, Finished
 from cdxmill.commands.copy_plan import (
     Asked,
@@ -26,12 +27,22 @@ from cdxmill.commands.copy_plan import (
     Planned,
     PlanSize,
     Unit,
+    detailed,
     find_rows,
     read_rows,
     units_of,
     write_plan,
 )
-from cdxmill.commands.copy_unit import PLAN, CopyForm, Part, UnitCopier, UnitResult, unit_file
+from cdxmill.commands.copy_unit import (
+    PLAN,
+    CopyForm,
+    Part,
+    UnitCopier,
+    UnitResult,
+    revisit_of,
+    unit_file,
+    unit_name,
+)
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.tsv_row import format_row
 from cdxmill.running.failures import Failure, Failures
@@ -47,6 +58,8 @@ from cdxmill.storage.choose import check_writable, exists, is_remote, join, loca
 
 WORK = ".work"
 ORIGINALS = "originals.rows"
+_RUNS = ".runs"
+"""The ending of the file with the runs of a plan."""
 _SECOND = 500_000
 """The number of the first unit with originals. No plan has as many units."""
 FAILURES = "copy-failures.tsv"
@@ -93,44 +106,67 @@ def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) ->
     Captures that it has already are not copied again. What cannot be copied is reported, and listed in FAILURES.
     Raises UsageError if another run writes to the folder, InputError if a source cannot be read, StoppedError.
     """
+    _check(asked, options)
     check_writable(target)
-    with _work_folder(target, failures) as folder:
+    with _work_folder(target, failures) as (folder, check):
         finished = Finished(target)
         work = WorkFolder(folder, _job(asked, options))
         try:
             plan = _plan(asked, work, finished)
+            _check_related(target, options, plan)
         except (InputError, UsageError):
             work.scratch.remove()
             raise
         for path, reason in plan["invalid"]:
             failures.report(Failure(path, None, reason))
-        summary = _Run(asked, target, options, failures).copy(work, folder, finished, plan)
+        run = _Run(asked, target, options, failures)
+        summary = run.copy(work, finished, plan, check)
         _list_failures(target, failures)
         work.scratch.remove()
     return summary
 
 
+def _check(asked: Asked, options: CopyOptions) -> None:
+    """Raise UsageError for options that cannot be used."""
+    if options.rate is not None and not 0 < options.rate <= 1e6:
+        raise UsageError(f"--rate {options.rate}: expected a number of requests per second, such as 5 or 0.5")
+    if options.originals and any(source.name == STDIN for source in asked.sources):
+        raise UsageError("--originals needs a source that can be searched again; - is read once")
+
+
 @contextmanager
-def _work_folder(target: str, failures: Failures) -> Iterator[Path]:
-    """The folder for a run's unfinished work. A remote copy cannot continue with that of a killed run."""
+def _work_folder(target: str, failures: Failures) -> Iterator[tuple[Path, Callable[[float], None]]]:
+    """The folder for a run's unfinished work, and a check that no other run writes to the target.
+
+    A remote copy cannot continue with the work of a killed run.
+    """
     if is_remote(target):
-        with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
-            yield Path(folder)
+        with hold_remote(target) as check, tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
+            yield Path(folder), check
         return
     path = Path(local_path(target))
     with hold(path, failures.note):
-        yield path / WORK
+        yield path / WORK, lambda seconds: None
+
+
+def _check_related(target: str, options: CopyOptions, plan: dict[str, Any]) -> None:
+    """Raise UsageError if related records are asked for, but their responses were copied without them."""
+    if options.related and plan["unrelated"]:
+        what = count(plan["unrelated"], "capture")
+        raise UsageError(
+            f"{target}: has {what} of this query without related records; choose another directory"
+        )
 
 
 def _job(asked: Asked, options: CopyOptions) -> str:
     """What decides the plan and the units. Standard input may be another one each time."""
     sources = [(source, state_of(source)) for source in asked.sources]
     once = time.time_ns() if any(source.name == STDIN for source in asked.sources) else 0
-    return fingerprint(sources, asked.urls, asked.query, _form(options), options.originals, once)
+    return fingerprint(sources, asked.urls, asked.query, _form(options), once)
 
 
 def _form(options: CopyOptions, plan: str = PLAN) -> CopyForm:
-    return CopyForm(plan, options.keep_arc, options.related)
+    return CopyForm(plan, options.keep_arc, options.related, options.originals)
 
 
 def _plan(asked: Asked, work: WorkFolder, finished: Finished) -> dict[str, Any]:
@@ -153,22 +189,29 @@ def _planned(name: str, plan: str, work: WorkFolder) -> dict[str, Any] | None:
 
 
 def _write_rows(
-    rows: Iterable[bytes], plan: str, work: WorkFolder, have: Container[Identity]
+    rows: Iterable[bytes], plan: str, work: WorkFolder, finished: Finished, have: Container[Identity] = ()
 ) -> dict[str, Any]:
-    """Write the rows of captures that are not in `have`. Returns their size, and the number of those in `have`."""
-    present = 0
+    """Write the rows of captures that are neither finished nor in `have`.
+
+    Returns their size; the number of finished ones, and of those without their related records; and the finished
+    revisits, as `copied_revisits` takes them.
+    """
+    present = unrelated = 0
+    revisits = []
 
     def missing() -> Iterator[tuple[bytes, Planned]]:
-        nonlocal present
-        for row, one in read_rows(rows):
-            if one.identity in have:
-                present += 1
-            else:
+        nonlocal present, unrelated
+        for row, one in read_rows(rows, have):
+            if one.identity not in finished:
                 yield row, one
+                continue
+            present, unrelated = present + 1, unrelated + (one.identity in finished.unrelated)
+            if REVISIT.encode() in one.line:
+                revisits.append([*one.identity, *revisit_of(detailed(one))])
 
-    with work.scratch.create(plan) as file:
-        size = write_plan(missing(), file)
-    return {"size": size, "present": present}
+    with work.scratch.create(plan) as file, work.scratch.create(plan + _RUNS) as runs:
+        size = write_plan(missing(), file, runs)
+    return {"size": size, "present": present, "unrelated": unrelated, "revisits": revisits}
 
 
 def _now() -> str:
@@ -194,14 +237,18 @@ class _Run:
         self._captures = self._requests = self._fetched = 0
         self._revisits: list[list[Any]] = []
 
-    def copy(self, work: WorkFolder, folder: Path, finished: Finished, plan: dict[str, Any]) -> CopySummary:
-        """Copy what is planned, and then the originals of its revisits."""
+    def copy(
+        self, work: WorkFolder, finished: Finished, plan: dict[str, Any], check: Callable[[float], None]
+    ) -> CopySummary:
+        """Copy what is planned, and then the originals of all revisits."""
         head = FileHead(plan["timestamp"], _about(self._asked))
-        with CopyOutput(self._target, finished, self._options.most, head) as output:
-            self._copy_units(_Phase(PLAN, 0, PlanSize(*plan["size"])), work, folder, finished, output)
+        with CopyOutput(self._target, finished, self._options.most, head, check) as output:
+            self._copy_units(_Phase(PLAN, 0, PlanSize(*plan["size"])), work, finished, output)
+            if self._options.originals:
+                self._revisits += copied_revisits(finished, plan["revisits"])
             if self._revisits:
                 size = self._plan_originals(work, finished)
-                self._copy_units(_Phase(ORIGINALS, _SECOND, size), work, folder, finished, output)
+                self._copy_units(_Phase(ORIGINALS, _SECOND, size), work, finished, output)
             output.finish()
         return CopySummary(
             self._captures, plan["present"], output.files, output.bytes, self._requests, self._fetched
@@ -214,58 +261,59 @@ class _Run:
             with (work.scratch.folder / PLAN).open("rb") as file:
                 have = {one.identity for _, one in read_rows(row.removesuffix(b"\n") for row in file)}
             rows = find_originals(self._asked.sources, self._revisits)
-            known = _write_rows(sorted(rows), ORIGINALS, work, have | finished.captures)
+            known = _write_rows(sorted(rows), ORIGINALS, work, finished, have)
             work.save("originals", known)
         return PlanSize(*known["size"])
 
-    def _copy_units(
-        self, phase: _Phase, work: WorkFolder, folder: Path, finished: Finished, output: CopyOutput
-    ) -> None:
-        with (folder / phase.plan).open("rb") as file:
-            units = [unit._replace(number=phase.first + unit.number) for unit in units_of(file, phase.size)]
-        for result, number in self._in_order(work, folder, units, phase, finished):
+    def _copy_units(self, phase: _Phase, work: WorkFolder, finished: Finished, output: CopyOutput) -> None:
+        folder = work.scratch.folder
+        end = (folder / phase.plan).stat().st_size
+        with (folder / (phase.plan + _RUNS)).open("rb") as file:
+            units = list(units_of(file, end, phase.size, phase.first))
+        for result, number in self._in_order(work, units, phase, finished):
             if self._options.originals and phase.plan == PLAN:
                 self._revisits += result.revisits
             for kind, part in result.parts.items():
+                output.check(RENEWED)
                 if not _are_in(part, finished):
                     self._captures += output.add(kind, unit_file(folder, number, kind), part)
 
     def _in_order(
-        self, work: WorkFolder, folder: Path, units: Sequence[Unit], phase: _Phase, finished: Finished
+        self, work: WorkFolder, units: Sequence[Unit], phase: _Phase, finished: Finished
     ) -> Iterator[tuple[UnitResult, int]]:
         """The results of all units, and their numbers, in the order of the units."""
         ready: set[int] = set()
         following = phase.first
-        for number in self._completed(work, folder, units, phase, finished):
+        for number in self._completed(work, units, phase, finished):
             ready.add(number)
             while following in ready:
                 ready.remove(following)
-                found = work.load(_name(following))
+                found = work.load(unit_name(following))
                 if found is None:
-                    raise StoppedError(f"{folder / _name(following)}.json: cannot be read; run it again")
+                    raise StoppedError(
+                        f"{work.scratch.folder / unit_name(following)}.json: cannot be read; run it again"
+                    )
                 yield UnitResult.from_json(found), following
                 following += 1
 
     def _completed(
-        self, work: WorkFolder, folder: Path, units: Sequence[Unit], phase: _Phase, finished: Finished
+        self, work: WorkFolder, units: Sequence[Unit], phase: _Phase, finished: Finished
     ) -> Iterator[int]:
         """Copy the units that no earlier run has copied. The numbers of all units, in the order in which they end."""
         left = []
         for unit in units:
-            if _is_valid(work.load(_name(unit.number)), folder, unit.number, finished):
+            if _is_valid(work, unit.number, finished):
                 yield unit.number
             else:
                 left.append(unit)
         places = [source.places for source in self._asked.sources]
         limit = RateLimit(self._options.rate)
         form = _form(self._options, phase.plan)
-        copier = UnitCopier(places, work.scratch, finished, limit.wait, form)
+        copier = UnitCopier(places, work.scratch, finished, limit.wait, work.save, form)
         total = phase.size.bytes if len(left) == len(units) else 0
         with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:
             self._failures.show_on(progress)
-            for index, found in run_tasks(copier, left, self._options.processes, progress.tick):
-                result = UnitResult.from_json(found)
-                work.save(_name(left[index].number), found)
+            for index, result in run_tasks(copier, left, self._options.processes, progress.tick):
                 self._requests += result.requests
                 self._fetched += result.fetched
                 progress.done += result.captures
@@ -274,18 +322,16 @@ class _Run:
                 yield left[index].number
 
 
-def _name(number: int) -> str:
-    return f"unit-{number:06d}"
-
-
 def _are_in(part: Part, finished: Finished) -> bool:
-    return all((filename, offset, time) in finished for filename, offset, _, time, *_ in part.rows)
+    return bool(finished.captures) and all(one in finished for one in part.identities())
 
 
-def _is_valid(found: Any, folder: Path, number: int, finished: Finished) -> bool:
+def _is_valid(work: WorkFolder, number: int, finished: Finished) -> bool:
     """Whether the result of an earlier run can be used: all was copied, and its files are there or are finished."""
+    found = work.load(unit_name(number))
     if found is None:
         return False
+    folder = work.scratch.folder
     try:
         result = UnitResult.from_json(found)
         return not result.failures and all(

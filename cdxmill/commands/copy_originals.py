@@ -5,14 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from cdxmill.commands.copy_output import Finished
 from cdxmill.commands.copy_plan import row_of
-from cdxmill.errors import UsageError
+from cdxmill.commands.copy_unit import refers_to
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.record_location import record_location
 from cdxmill.formats.timestamp import warc_timestamp_of
+from cdxmill.inputs.joined_ranges import OpenRanges
 from cdxmill.search.query import PreparedQuery, Query
 from cdxmill.search.sources import Searched, Source, open_source
+from cdxmill.stages.records.fetch_record import NoRecord
 
-_REVISIT = "warc/revisit"
+REVISIT = "warc/revisit"
+"""The MIME type of revisits in index lines."""
+
+
+def copied_revisits(finished: Finished, wanted: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
+    """What `find_originals` takes, for revisits that earlier runs have copied; their headers are read in the copy.
+
+    `wanted` has for each its file name, offset and timestamp, and what `revisit_of` returns.
+    """
+    found = {(filename, offset, timestamp): rest for filename, offset, timestamp, *rest in wanted}
+    archives = OpenRanges(lambda: None)
+    for identity, place in finished.places(found) if found else ():
+        archive = archives.opened(place.path).archive
+        try:
+            record = archive.record(place.offset, place.length).record
+        except NoRecord as error:
+            raise InputError(
+                place.path, f"{error} at {place.offset}", "move this file and its index away"
+            ) from None
+        yield [*found[identity], *refers_to(record)]
 
 
 def find_originals(sources: Sequence[Source], revisits: Iterable[Sequence[Any]]) -> Iterator[bytes]:
@@ -46,6 +69,6 @@ def _original(searched: Searched, url: str, date: bytes, digest: str) -> bytes |
                 found = record_location(line)
             except ValueError:
                 continue
-            if found.mime != _REVISIT and found.digest == digest:
+            if found.mime != REVISIT and found.digest == digest:
                 return line
     return None

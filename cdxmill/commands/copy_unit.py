@@ -8,22 +8,25 @@ joins the files and completes the lines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from cdxmill.capture import Capture, Record
+from cdxmill.capture import Capture, CommonLine, Record
 from cdxmill.cluster.archive_index import ArchivePlaces
-from cdxmill.commands.copy_plan import Identity, Planned, Run, Unit, read_rows, runs_of, with_line
+from cdxmill.commands.copy_plan import Identity, Planned, Run, Unit, detailed, read_rows, runs_of
 from cdxmill.errors import InputError
 from cdxmill.formats.cdxj import format_cdxj
+from cdxmill.formats.tsv_row import parse_row, row_text
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.inputs.joined_ranges import JoinedRanges, OpenRanges
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import count_bytes
 from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.check_common import CommonChecks
 from cdxmill.stages.captures.check_digest import wrong_digest
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.captures.match_record import capture_of_record, difference
@@ -40,16 +43,31 @@ _DEFAULT = CaptureOptions()
 _HAS_RELATED = (b"response", b"revisit", b"resource")
 _ADDS_TO_LINE = (b"metadata", b"request")
 """Types of records whose content may be part of the line of the record before them."""
+_URL = re.compile(rb'{"url": "([^"]*)"')
 _MISMATCH = "index the archive again, or use --archives with the indexed archives"
 
 
 @dataclass
 class Part:
-    """The records of one kind: the size of their file, and for each record a row and its index line or ""."""
+    """The records of one kind, one after the other in their file.
 
-    size: int = 0
-    rows: list[list[Any]] = field(default_factory=list)
+    For each record: where it is from, as the first columns of a row; its bytes; and its index line or "".
+    """
+
+    rows: list[str] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return sum(self.sizes)
+
+    def identities(self) -> Iterator[Identity]:
+        """The identities of the records."""
+        for row in self.rows:
+            filename, offset, _, timestamp, *_ = parse_row(row.encode("utf-8", "surrogateescape"))
+            yield filename, int(offset), timestamp
 
 
 @dataclass
@@ -76,24 +94,42 @@ class UnitResult:
         return cls(**{**found, "parts": parts, "failures": [Failure(*one) for one in found["failures"]]})
 
 
+def unit_name(number: int) -> str:
+    """The name under which a unit's result is kept, and that of its files."""
+    return f"unit-{number:06d}"
+
+
 class CopyForm(NamedTuple):
     """What is copied besides the captures, and how; `plan` is the scratch file with the rows."""
 
     plan: str = PLAN
     keep_arc: bool = False
     related: bool = False
+    originals: bool = False
 
 
 def unit_file(folder: Path, number: int, kind: str) -> Path:
     """The scratch file with a unit's records of one kind."""
-    return folder / f"unit-{number:06d}.{kind}"
+    return folder / f"{unit_name(number)}.{kind}"
+
+
+def revisit_of(one: Planned) -> list[Any]:
+    """What tells the original of a revisit from others: its source, URL, timestamp and digest."""
+    return [one.source, one.location.url, one.location.timestamp, one.location.digest]
+
+
+def refers_to(record: Record) -> list[str]:
+    """The URL and the date of the record that a revisit refers to, as far as its header has them."""
+    names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
+    return [record.headers.get(name, b"").decode("utf-8", "replace") for name in names]
 
 
 class UnitCopier:
     """Copies units. A process opens archives when it first needs them, and keeps some of them open.
 
     `places` are those of the archives of each source. The scratch folder has the rows of the plan in the file PLAN.
-    Captures in `have` are skipped: an earlier run has copied them. `before` is called before each request.
+    Captures in `have` are skipped: an earlier run has copied them. `before` is called before each request. `save`
+    keeps a result under a name.
     """
 
     def __init__(
@@ -102,23 +138,30 @@ class UnitCopier:
         scratch: Scratch,
         have: Container[Identity],
         before: Callable[[], None],
+        save: Callable[[str, object], None],
         form: CopyForm,
     ) -> None:
+        self._save = save
         self._places, self._folder, self._form = places, scratch.folder, form
         self._have = have
         self._read_plan = scratch.reader(form.plan)
         self._stores: dict[int, ArchiveStore] = {}
         self._open = OpenRanges(before)
+        self._common = CommonChecks(has_revisits=not form.originals)  # their headers are needed then
 
-    def __call__(self, unit: Unit) -> dict[str, Any]:
-        """Copy a unit. Returns a UnitResult as JSON. Raises StoppedError if the scratch files cannot be written."""
+    def __call__(self, unit: Unit) -> UnitResult:
+        """Copy a unit and save its UnitResult, which is returned without parts and revisits.
+
+        Raises StoppedError if the scratch files cannot be written.
+        """
         result = UnitResult()
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
-        with closing(_Files(self._folder, unit.number, result)) as files:
-            for run in runs_of(with_line(*found) for found in read_rows(rows, self._have)):
+        with closing(_Files(self._folder, unit.number, result, self._form.related)) as files:
+            for run in runs_of(one for _, one in read_rows(rows, self._have)):
                 result.captures += len(run)
                 self._copy_run(run, files, result)
-        return result.as_json()
+        self._save(unit_name(unit.number), result.as_json())
+        return replace(result, parts={}, revisits=[])
 
     def _copy_run(self, run: Run, files: _Files, result: UnitResult) -> None:
         """Copy the captures of a run. What cannot be read in one place of the archive is read in the next."""
@@ -130,7 +173,7 @@ class UnitCopier:
             if not reasons:
                 break
         for one, error in reasons.items():
-            what = f"{error.reason} ({one.location.url} {one.location.timestamp})"
+            what = f"{error.reason} ({detailed(one).location.url} {one.location.timestamp})"
             result.failures.append(Failure(error.path, one.location.offset, what, error.hint))
         for one in run:
             count_bytes(one.location.length or 0)
@@ -176,6 +219,10 @@ class UnitCopier:
         place = one.location
         if (place.filename, place.offset) in files.written:  # beside a response
             return
+        if not self._form.related and self._copy_common(one, archive, files):
+            return
+        one = detailed(one)
+        place = one.location
         fetched = archive.archive.record(place.offset, place.length)
         record = fetched.record
         capture = capture_of_record(record)
@@ -199,9 +246,20 @@ class UnitCopier:
                 raise NoRecord(str(error)) from None
             files.write(WARC, row, member)
         if record.headers.get(b"warc-type") == b"revisit":
-            names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
-            refers = [record.headers.get(name, b"").decode("utf-8", "replace") for name in names]
-            result.revisits.append([one.source, place.url, place.timestamp, place.digest, *refers])
+            result.revisits.append([*revisit_of(one), *refers_to(record)])
+
+    def _copy_common(self, one: Planned, archive: JoinedRanges, files: _Files) -> bool:
+        """Check and write a response of the common kind, the quick way; False if it is another record, or differs."""
+        place = one.location
+        member = archive.held(place.offset, place.length or 0)
+        made = self._common.line_of(member, one.line)
+        if made is None:
+            return False
+        url = _URL.search(made.start)
+        assert url is not None
+        row = [place.filename, place.offset, place.length, place.timestamp, url[1].decode()]
+        files.write_common(row, member, made)
+        return True
 
     def _write_group(self, row: list[Any], response: Placed, archive: JoinedRanges, files: _Files) -> None:
         """Write a record; if asked for, with the request and metadata records beside it."""
@@ -223,10 +281,12 @@ class UnitCopier:
 class _Files:
     """The scratch files of a unit, one per kind, opened when a record is written."""
 
-    def __init__(self, folder: Path, number: int, result: UnitResult) -> None:
+    def __init__(self, folder: Path, number: int, result: UnitResult, is_related: bool) -> None:
+        self._related = "yes" if is_related else "no"
         self._folder, self._number, self._parts = folder, number, result.parts
         self._open: dict[str, IO[bytes]] = {}
-        self._group: dict[int, Record] = {}
+        self._sizes = dict.fromkeys((WARC, ARC), 0)
+        self._group: dict[int, Record | CommonLine] = {}
         self._kind = WARC
         self.written: set[tuple[str, int]] = set()
 
@@ -237,44 +297,74 @@ class _Files:
             with stopping(self._folder):
                 file.close()
 
+    def write_common(self, row: list[Any], member: bytes, made: CommonLine) -> None:
+        """Append a gzip member whose line is made, and its row."""
+        self._add_lines()
+        self._kind = WARC
+        self._group[self._write(WARC, row, (member,))] = made
+
     def write(self, kind: str, row: list[Any], member: Member) -> None:
         """Append a member and its row. Raises NoRecord, and nothing is appended then."""
-        part = self._parts.setdefault(kind, Part())
-        start = part.size
-        size = self._append(kind, start, member.pieces)
-        part.size += size
-        part.rows.append([*row, start, size])
-        part.lines.append("")
-        self.written.add((row[0], row[1]))
+        start = self._sizes[kind]
+        number = self._write(kind, row, member.pieces)
         if member.record.headers.get(b"warc-type") not in _ADDS_TO_LINE or self._kind != kind:
             self._add_lines()
         self._kind = kind
-        self._group[len(part.rows) - 1] = member.record._replace(offset=start, length=size)
+        self._group[number] = member.record._replace(offset=start, length=self._sizes[kind] - start)
+
+    def _write(self, kind: str, row: list[Any], pieces: Iterable[bytes]) -> int:
+        """Append a member and its row, whose number is returned."""
+        part = self._parts.setdefault(kind, Part())
+        size = self._append(kind, self._sizes[kind], pieces)
+        self._sizes[kind] += size
+        part.sizes.append(size)
+        part.rows.append(row_text(["-" if value is None else str(value) for value in (*row, self._related)]))
+        part.lines.append("")
+        self.written.add((row[0], row[1]))
+        return len(part.rows) - 1
 
     def _add_lines(self) -> None:
-        """Make the index lines of the group of records that ends here: a record, and those that say more about it."""
-        part = self._parts.get(self._kind, Part())
-        numbers = {record.offset: number for number, record in self._group.items()}
+        """Make the index lines of the group of records that ends here: a record, and those that say more about it.
+
+        The lines have the offset 0 and no file name.
+        """
+        if not self._group:
+            return
+        part = self._parts[self._kind]
+        number, first = next(iter(self._group.items()))
+        if isinstance(first, CommonLine) and len(self._group) == 1:
+            part.lines[number] = (first.start + first.end).decode("latin-1")
+            self._group.clear()
+            return
+        places = {one.offset: number for number, one in self._group.items() if isinstance(one, Record)}
         for found in make_captures(iter(self._group.values()), b"", _DEFAULT):
             if isinstance(found, Capture):
-                part.lines[numbers[found.offset]] = format_cdxj(found).decode("latin-1")
+                line = format_cdxj(found._replace(offset=0))
+                part.lines[places[found.offset]] = line.decode("latin-1")
+            elif isinstance(found, bytes):  # of a common line, which only the first of a group has
+                part.lines[number] = found.decode("latin-1")
         self._group.clear()
 
-    def _append(self, kind: str, start: int, pieces: Iterator[bytes]) -> int:
+    def _append(self, kind: str, start: int, pieces: Iterable[bytes]) -> int:
         """Append a member to the file that has `start` bytes. Returns its size."""
+        file = self._open.get(kind) or self._created(kind)
+        size = 0
+        try:
+            for piece in pieces:
+                file.write(piece)
+                size += len(piece)
+        except OSError as error:
+            with stopping(unit_file(self._folder, self._number, kind)):
+                raise error
+        except BaseException:
+            file.seek(start)
+            file.truncate()
+            raise
+        return size
+
+    def _created(self, kind: str) -> IO[bytes]:
         path = unit_file(self._folder, self._number, kind)
         with stopping(path):
-            if kind not in self._open:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._open[kind] = path.open("wb")
-            file = self._open[kind]
-            size = 0
-            try:
-                for piece in pieces:
-                    file.write(piece)
-                    size += len(piece)
-            except BaseException:
-                file.seek(start)
-                file.truncate()
-                raise
-            return size
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._open[kind] = path.open("wb")
+        return self._open[kind]

@@ -16,13 +16,13 @@ from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.formats.pointer_layout import Layout
 from cdxmill.formats.prefix_btree import BLOCK_SIZE
 from cdxmill.inputs.cdx_files import find_cdx_files
-from cdxmill.inputs.pipes import STDIN
+from cdxmill.inputs.pipes import STDIN, is_pipe
 from cdxmill.inputs.tree_items import Archives, CaptureItems, Items, LineError, pointer_items
 from cdxmill.inputs.tree_sources import TreeSource, in_order, not_sorted, open_source
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
-from cdxmill.search.open import ARCHIVES
+from cdxmill.search.open import ARCHIVES, LAYOUT
 from cdxmill.search.prefix_index import parse_layout
 from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 from cdxmill.stages.lines.line_lists import distinct_captures
@@ -83,6 +83,7 @@ def build_tree(named: Sequence[str], output: str, options: TreeOptions, failures
     if not options.replace:
         check_absent(output)
         check_absent(f"{output}{ARCHIVES}")
+        check_absent(f"{output}{LAYOUT}")
     sources, paths = _open_all(named, failures)
     if any(same_location(output, path) for path in paths):
         raise UsageError(f"{output}: is an input; choose another output file")
@@ -110,10 +111,12 @@ def _write(writer: TreeWriter, work: _Work, output: str) -> TreeSummary:
     if work.is_capture:
         with write_atomic(f"{output}{ARCHIVES}") as file:
             file.write(gzip.compress(names, 6, mtime=0))
+    else:
+        with write_atomic(f"{output}{LAYOUT}") as file:
+            file.write(f"{work.layout.text}\n".encode())
     with write_atomic(output) as file:
         size = writer.finish(file)
-    if not work.is_capture:
-        remove(f"{output}{ARCHIVES}")  # of a tree that was replaced
+    remove(f"{output}{LAYOUT if work.is_capture else ARCHIVES}")  # of a tree that was replaced
     archives = len(work.archives)
     return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)
 
@@ -184,12 +187,15 @@ def _open_all(named: Sequence[str], failures: Failures) -> tuple[list[_Source], 
     """The sources, and the paths of those that are files. Raises UsageError, InputError."""
     if not named:
         raise UsageError("no input; give sorted CDX files, a cluster, or - for standard input")
-    sources, files = [], []
+    sources, files, piped = [], [], set()
     for name in named:
-        if name != STDIN and _is_cluster(name):
-            sources.append(_Source(name, None, name))
-        elif name == STDIN:
+        if is_pipe(name):
+            if name in piped:
+                raise UsageError(f"{name}: was given twice, but it can be read only once")
+            piped.add(name)
             sources.append(_Source(name, open_source(name)))
+        elif _is_cluster(name):
+            sources.append(_Source(name, None, name))
         else:
             files.append(name)
     paths = find_cdx_files(files, failures) if files else []

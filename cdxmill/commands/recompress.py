@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cdxmill.commands.index import check_archives, forgetting
 from cdxmill.commands.recompress_one import (
+    INDEX,
     RecompressOptions,
     RecompressResult,
     RecompressTask,
@@ -16,9 +17,10 @@ from cdxmill.commands.recompress_one import (
     recompress_one,
 )
 from cdxmill.errors import UsageError
-from cdxmill.inputs.existing_outputs import Rule, plan_outputs
-from cdxmill.inputs.named import Input
-from cdxmill.inputs.output_names import identity, output_name
+from cdxmill.inputs.existing_outputs import Rule, check_inputs_stay, plan_outputs
+from cdxmill.inputs.named import Input, named_input
+from cdxmill.inputs.offset_tables import is_table_of, table_beside
+from cdxmill.inputs.output_names import output_name
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
@@ -35,6 +37,10 @@ from cdxmill.storage.choose import (
     total_size,
 )
 from cdxmill.storage.local import sync_folders
+
+_KEEP = (
+    "{}: is not {} of {} that recompress writes; use --replace to write it again, or another output directory"
+)
 
 
 class RecompressSummary(NamedTuple):
@@ -76,25 +82,13 @@ def recompress(
     packer_of(options)  # for all processes
     is_local = not is_remote(str(folder))
     base = local_path(str(folder)) if is_local else str(folder)
-    _check_inputs_stay(names, base)
+    check_inputs_stay(names, base)
     if not is_local:
         with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
             return _run(names, base, Path(scratch), options, failures)
     path = Path(base)
     with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
         return _run(names, base, Path(scratch), options, failures)
-
-
-def _check_inputs_stay(names: Mapping[Input, str], base: str) -> None:
-    """Raise UsageError if an output would replace an archive that is read."""
-    read = {_real(archive.path) for archive in names}
-    for output in (join(base, name) for name in names.values()):
-        if _real(output) in read:
-            raise UsageError(f"{output}: is an input; choose another output directory")
-
-
-def _real(path: str) -> str:
-    return identity(path) if is_remote(path) else str(Path(local_path(path)).resolve())
 
 
 def _run(
@@ -107,13 +101,17 @@ def _run(
     folder = None if is_remote(base) else Path(base)
     outputs = {archive: join(base, name) for archive, name in names.items()}
     archives, kept = plan_outputs(outputs, options.settings(), options.existing, folder)
-    indexes = {archive: _index_of(output) if options.index else "" for archive, output in outputs.items()}
-    archives += [archive for archive in kept if indexes[archive] and not exists(indexes[archive])]
+    beside = {archive: _Beside.of(output) for archive, output in outputs.items()}
+    archives += [archive for archive in kept if beside[archive].is_missing(options)]
+    if options.existing is not Rule.REPLACE:
+        for archive in archives:
+            beside[archive].check(archive.filename, names[archive], options)
     tasks = [
         RecompressTask(
             archive,
             outputs[archive],
-            indexes[archive],
+            beside[archive].index_path if options.index else "",
+            beside[archive].table_to_write(options),
             names[archive],
             folder,
             scratch / str(number),
@@ -130,10 +128,34 @@ def _run(
     return summary._replace(kept=len(outputs) - len(archives), kept_as=kept_as)
 
 
-def _index_of(output: str) -> str:
-    """The place of the index of a new archive: beside it, with the name that `index` gives."""
-    folder, slash, name = output.rpartition("/")
-    return f"{folder}{slash}{output_name(name)}"
+class _Beside(NamedTuple):
+    """The places of what may stand beside a new archive."""
+
+    index_path: str
+    table: str
+
+    @classmethod
+    def of(cls, output: str) -> _Beside:
+        """Beside a path or URL. The index has the name that `index` gives."""
+        folder, slash, name = output.rpartition("/")
+        return cls(f"{folder}{slash}{output_name(name)}", table_beside(output))
+
+    def is_missing(self, options: RecompressOptions) -> bool:
+        """Whether something is wanted and does not exist."""
+        return (options.index and not exists(self.index_path)) or (options.offsets and not exists(self.table))
+
+    def table_to_write(self, options: RecompressOptions) -> str:
+        """The table, if it is wanted, or if that of an earlier archive would become wrong; else ""."""
+        return self.table if options.offsets or exists(self.table) else ""
+
+    def check(self, old: str, new: str, options: RecompressOptions) -> None:
+        """Raise UsageError if what would be written exists, and is not of the archive with the names `old` and `new`."""
+        if options.index and exists(self.index_path):
+            seen = INDEX.look(self.index_path, named_input(self.index_path, new))
+            if not (seen.is_of_archive and seen.has_settings):
+                raise UsageError(_KEEP.format(self.index_path, "an index", new))
+        if exists(self.table) and not is_table_of(self.table, old, new):
+            raise UsageError(_KEEP.format(self.table, "a table of offsets", new))
 
 
 def _run_tasks(

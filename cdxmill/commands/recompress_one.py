@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import IO, NamedTuple, cast
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.index_one import sorted_lists
 from cdxmill.errors import InputError
+from cdxmill.formats.offset_table import HEADER, row_format
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.failure_list import failures_beside, list_beside, list_in
@@ -46,6 +48,7 @@ class RecompressOptions:
     group: bool = False
     max_window: int | None = None
     index: bool = False
+    offsets: bool = False
     processes: int = 1
     existing: Rule = Rule.REFUSE
     quiet: bool = False
@@ -56,7 +59,7 @@ class RecompressOptions:
 
 
 class RecompressTask(NamedTuple):
-    """An archive to write again to the path or URL `output`, and the place of its index, "" for none.
+    """An archive to write again to the path or URL `output`, and the places of its index and its table of offsets, "" for none.
 
     Index lines have the name `filename`.
     Failures are listed in the local folder `folder`, or, without one, beside the output.
@@ -65,6 +68,7 @@ class RecompressTask(NamedTuple):
     archive: Input
     output: str
     index_path: str
+    table: str
     filename: str
     folder: Path | None
     scratch: Path
@@ -86,7 +90,12 @@ class RecompressResult(NamedTuple):
 
 
 _CAPTURES = CaptureOptions()
+INDEX = LineSettings(_CAPTURES, "cdxj")
 """The index has the lines that `index` writes without options."""
+
+
+_ROWS = 10_000
+"""Rows of a table of offsets that are compressed together."""
 
 
 class _NothingToWriteError(Exception):
@@ -106,8 +115,8 @@ def recompress_one(task: RecompressTask) -> RecompressResult:
     """
     copy, error = _Copy(task), None
     try:
-        with write_atomic(task.output, sync_name=False) as raw:
-            copy.run(Fingerprinted(raw))
+        with _table(task) as add, write_atomic(task.output, sync_name=False) as raw:
+            copy.run(Fingerprinted(raw), add)
         copy.write_index()
     except _NothingToWriteError:
         pass
@@ -122,6 +131,39 @@ def recompress_one(task: RecompressTask) -> RecompressResult:
     return result
 
 
+@contextmanager
+def _table(task: RecompressTask) -> Iterator[Callable[[Packed], object]]:
+    """A function that adds a record to the table of offsets, if it is wanted. The table gets its name at the end."""
+    if not task.table:
+        yield lambda packed: None
+        return
+    with write_atomic(task.table, sync_name=False) as file:
+        rows = _Rows(row_format(task.archive.filename, task.filename), file)
+        yield rows.add
+        rows.flush()
+
+
+class _Rows:
+    """Writes rows of a table of offsets to a file, compressed."""
+
+    def __init__(self, row: bytes, file: IO[bytes]) -> None:
+        self._row, self._file, self._compressor = row, file, Compressor()
+        self._rows = [HEADER]
+
+    def add(self, packed: Packed) -> None:
+        """Add a record, if an index of the old archive can have a line of it."""
+        old = packed.content
+        if old.line_length:
+            self._rows.append(self._row % (old.offset, old.line_length, packed.offset, packed.length))
+        if len(self._rows) == _ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that are held."""
+        self._file.write(self._compressor.compress(b"".join(self._rows)))
+        self._rows = []
+
+
 class _Copy:
     """An archive that is written again: the steps, and what was found."""
 
@@ -133,10 +175,13 @@ class _Copy:
         self._sorter = LineSorter(self._scratch.create, "lines")
         self._indexed = Findings()
 
-    def run(self, file: Fingerprinted) -> None:
-        """Write the archive, then list its failures and record it. Raises InputError, _NothingToWriteError."""
+    def run(self, file: Fingerprinted, add: Callable[[Packed], object]) -> None:
+        """Write the archive, then list its failures and record it. Raises InputError, _NothingToWriteError.
+
+        `add` gets each record.
+        """
         task = self._task
-        packed = self._packed(cast("IO[bytes]", file))
+        packed = self._packed(cast("IO[bytes]", file), add)
         if task.index_path:
             filename = os.fsencode(task.filename)
             captures = make_captures(read_packed(packed, filename, _CAPTURES), filename, _CAPTURES)
@@ -151,11 +196,13 @@ class _Copy:
             raise _NothingToWriteError
         self._written = file.size
         _list_failures(task, self.result(None).failures)
+        if task.table:
+            remove(task.table)  # it is of the archive that is replaced now
         if task.folder is not None:
             settings = task.options.settings().digest(task.archive.filename)
             _append_made(task.folder, task.output, task.archive.path, settings, self._size, file)
 
-    def _packed(self, file: IO[bytes]) -> Iterator[Packed]:
+    def _packed(self, file: IO[bytes], add: Callable[[Packed], object]) -> Iterator[Packed]:
         path, options = self._task.archive.path, self._task.options
         scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
         with open_unchanged(path) as read_at:
@@ -168,6 +215,7 @@ class _Copy:
                     self._findings.add(item)
                 else:
                     self._records += item.content.records
+                    add(item)
                     yield item
 
     def write_index(self) -> None:
@@ -179,7 +227,7 @@ class _Copy:
             file = Fingerprinted(raw)
             write_gzip_lines(sorted_lists(self._sorter, self._scratch), cast("IO[bytes]", file), Compressor())
             if task.folder is not None:
-                settings = LineSettings(_CAPTURES, "cdxj").digest(task.filename)
+                settings = INDEX.digest(task.filename)
                 _append_made(task.folder, task.index_path, task.output, settings, self._written, file)
 
     def result(self, error: InputError | None) -> RecompressResult:

@@ -90,6 +90,15 @@ def stored_fields(line: bytes) -> Fields:
     return dict(zip(_COLUMNS[len(values)], values, strict=True))
 
 
+def columns(count: int) -> tuple[str, ...]:
+    """The names of the fields of a CDX line with `count` fields; none if no such lines are known.
+
+    >>> columns(7)
+    ('urlkey', 'timestamp', 'url', 'mime', 'status', 'digest', 'length')
+    """
+    return _COLUMNS.get(count, ())
+
+
 def is_cdxj(line: bytes) -> bool:
     """Whether a line is CDXJ: its third field starts a JSON object.
 

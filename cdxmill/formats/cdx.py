@@ -24,20 +24,25 @@ _UNSAFE = re.compile(rb"[\x00-\x20\x7f]")
 
 def format_cdx11(capture: Capture) -> bytes:
     """One line of 11 fields, without its line end. As in pywb, redirect and meta are `-`."""
-    return b"%b - - %d %d %b" % (_start(capture), capture.length, capture.offset, _safe(capture.filename))
+    return b"%b - - %d %d %b" % (_start(capture), capture.length, capture.offset, safe(capture.filename))
 
 
 def format_cdx9(capture: Capture) -> bytes:
     """One line of 9 fields, without its line end. As in pywb, redirect is `-`."""
-    return b"%b - %d %b" % (_start(capture), capture.offset, _safe(capture.filename))
+    return b"%b - %d %b" % (_start(capture), capture.offset, safe(capture.filename))
 
 
 def _start(capture: Capture) -> bytes:
     fields = (capture.url, capture.mime, capture.status, capture.digest)
-    return b"%b %b %b" % (capture.urlkey, capture.timestamp, b" ".join(map(_safe, fields)))
+    return b"%b %b %b" % (capture.urlkey, capture.timestamp, b" ".join(map(safe, fields)))
 
 
-def _safe(value: bytes | None) -> bytes:
+def safe(value: bytes | None) -> bytes:
+    """A value as a field of a line.
+
+    >>> safe(b"a b.warc.gz"), safe(None)
+    (b'a%20b.warc.gz', b'-')
+    """
     if not value:
         return b"-"
     return _UNSAFE.sub(lambda match: b"%%%02X" % match.group()[0], value)

@@ -111,6 +111,12 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
     return None if data is None else (data, end)
 
 
+def inflate_member(member: bytes, limit: int) -> bytearray | None:
+    """The content of `member`, up to `limit` bytes; None if that cannot be read the quick way (`inflate_next`)."""
+    is_possible = len(member) >= _LEAST and member[:4] in _HEADS
+    return _proven(member, limit) if is_possible else None
+
+
 def _proven(member: bytes, limit: int) -> bytearray | None:
     """The content of `member`, up to `limit` bytes; None if it is not exactly one valid member.
 

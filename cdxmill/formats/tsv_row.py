@@ -23,8 +23,14 @@ def format_row(fields: list[str]) -> bytes:
     >>> format_row(["a\tb", "100%", "%09", "\x1b[2J", "a%20b"])
     b'a%09b\t100%\t%2509\t%1B[2J\ta%20b\n'
     """
-    row = "\t".join(_SPECIAL.sub(_encode, text) for text in fields)
-    return f"{row}\n".encode("utf-8", "surrogateescape")
+    return f"{row_text(fields)}\n".encode("utf-8", "surrogateescape")
+
+
+def row_text(fields: list[str]) -> str:
+    """A row without its LF, as text."""
+    if not _SPECIAL.search("".join(fields)):
+        return "\t".join(fields)
+    return "\t".join(_SPECIAL.sub(_encode, text) for text in fields)
 
 
 def parse_row(row: bytes) -> list[str]:

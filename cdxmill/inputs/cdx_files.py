@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from cdxmill.errors import InputError
 from cdxmill.formats.cdx import CDX_NAME
 from cdxmill.formats.gzip_member import MAGIC
-from cdxmill.inputs.named import Search, Wanted
+from cdxmill.inputs.named import Input, Search, Wanted
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.check_lines import LineCheck, LineError, checked
-from cdxmill.stages.lines.read_content import read_content
+from cdxmill.stages.lines.read_content import read_content, read_large_pieces
 from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, Window
 from cdxmill.storage.choose import is_remote
@@ -23,6 +24,10 @@ REBUILD = "rebuild this index"
 
 _LOCAL_CHUNK = 1 << 18
 """Bytes per read of a local file: larger reads cost more, because their memory is new each time."""
+
+_LARGE_CHUNK = 1 << 20
+
+Piece = TypeVar("Piece", bytes, bytes | bytearray)
 
 _CDX = Wanted(
     "CDX files",
@@ -38,10 +43,15 @@ def find_cdx_files(named: list[str], failures: Failures, pipes: Pipes | None = N
     Also as s3 and hdfs URLs; an http URL is one file. With `pipes`, also pipes and - for standard input. Inputs that cannot be listed are reported to `failures`, and
     what was skipped in folders. Raises UsageError if there is no file, InputError if nothing could be listed.
     """
+    return [entry.path for entry in find_cdx_inputs(named, failures, pipes)]
+
+
+def find_cdx_inputs(named: list[str], failures: Failures, pipes: Pipes | None = None) -> list[Input]:
+    """The same files, with the names that their outputs can have."""
     search = Search(_CDX, failures, pipes)
     for name in named:
         search.add(name)
-    return [entry.path for entry in search.finish(named)]
+    return search.finish(named)
 
 
 def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:
@@ -50,12 +60,21 @@ def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:
     Each piece is checked before it is passed on. Raises InputError if the file cannot be read, is empty or
     corrupt, or has a line that is no CDX line.
     """
+    return _read(path, chunk or chunk_of(path), read_content)
+
+
+def read_text(path: str) -> Iterator[bytes | bytearray]:
+    """As `read_pieces`, but pieces can have 4 MiB and be bytearrays: for readers that copy only some of the lines."""
+    return _read(path, max(_LARGE_CHUNK, chunk_of(path)), read_large_pieces)
+
+
+def _read(path: str, chunk: int, content: Callable[[Window], Iterator[Piece]]) -> Iterator[Piece]:
     with open_unchanged(path) as read_at:
-        window = Window(counted(read_at), chunk or chunk_of(path))
+        window = Window(counted(read_at), chunk)
         if not window.get(0, 1):
             raise InputError(path, "the file is empty", REBUILD)
         try:
-            yield from checked(read_content(window))
+            yield from checked(content(window))
         except (MemberError, LineError) as error:
             raise InputError(path, str(error), REBUILD) from None
 

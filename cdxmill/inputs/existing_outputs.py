@@ -14,7 +14,7 @@ from cdxmill.inputs.output_names import identity
 from cdxmill.inputs.output_record import Made, OutputRecord
 from cdxmill.inputs.output_settings import OutputSettings
 from cdxmill.inputs.own_records import OUTPUTS
-from cdxmill.storage.choose import ask_all, exists, file_size, is_newer, is_remote, status
+from cdxmill.storage.choose import ask_all, exists, file_size, is_newer, is_remote, join, local_path, status
 
 
 class Rule(Enum):
@@ -60,6 +60,18 @@ class Plan(NamedTuple):
 
     to_index: list[Input]
     kept: list[Input]
+
+
+def check_inputs_stay(names: Mapping[Input, str], base: str) -> None:
+    """Raise UsageError if an output of the names below `base` would replace a file that is read."""
+    read = {_real(archive.path) for archive in names}
+    for output in (join(base, name) for name in names.values()):
+        if _real(output) in read:
+            raise UsageError(f"{output}: is an input; choose another output directory")
+
+
+def _real(path: str) -> str:
+    return identity(path) if is_remote(path) else str(Path(local_path(path)).resolve())
 
 
 def plan_outputs(

@@ -61,6 +61,12 @@ class JoinedRanges:
             return self._fetched(index, size)
         return self._ask(offset, size)
 
+    def held(self, offset: int, size: int) -> bytes:
+        """The `size` bytes at `offset` if they were fetched and are in memory; else b""."""
+        index = offset - self._start
+        is_held = size <= _HELD and index >= 0 and index + size <= self._size
+        return self._fetched(index, size) if is_held else b""
+
     def inside(self) -> tuple[Archive, int, int]:
         """The fetched range as an archive that has nothing else, with the first offset and the one after the last."""
 

@@ -44,11 +44,15 @@ def named_input(path: str, filename: str) -> Input:
 
 
 class Wanted(NamedTuple):
-    """What is searched in folders: its name in messages, the names that its files have, and advice if there is none."""
+    """What is searched in folders: its name in messages, the names that its files have, and advice if there is none.
+
+    `is_alone` says that other files in these folders are reported as skipped.
+    """
 
     what: str
     pattern: re.Pattern[str]
     hint: str
+    is_alone: bool = True
 
 
 class Search:
@@ -102,7 +106,7 @@ class Search:
         if not self.inputs:
             skipped = f" ({self._skipped})" if self._skipped else ""
             raise UsageError(f"no {self._wanted.what} found in {_some(named)}{skipped}; {self._wanted.hint}")
-        if self._skipped:
+        if self._skipped and self._wanted.is_alone:
             self._failures.note(f"{_some(self._skipped.folders)}: note: {self._skipped}")
         for path in self._empty:
             if is_glob(path):

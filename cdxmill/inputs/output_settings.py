@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import posixpath
 import zlib
 from dataclasses import asdict
@@ -11,10 +12,12 @@ from typing import NamedTuple, Protocol
 from cdxmill.capture import Record
 from cdxmill.errors import InputError
 from cdxmill.formats.capture_fields import parse_fields
+from cdxmill.formats.gzip_member import MAGIC
 from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC
 from cdxmill.inputs.named import Input
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.lines.line_lists import is_capture_line
+from cdxmill.stages.lines.move_lines import TableNames
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.storage.choose import open_ranges
 from cdxmill.version import __version__
@@ -63,6 +66,24 @@ class LineSettings(NamedTuple):
         return Seen(not is_other, has_settings)
 
 
+class TableSettings(NamedTuple):
+    """The tables of offsets that index lines are moved by: the names of the archives, and a fingerprint of each."""
+
+    names: TableNames
+    tables: tuple[tuple[str, object], ...]
+
+    def digest(self, filename: str) -> str:
+        """A hash of the tables and the version of cdxmill. `filename` plays no part."""
+        return _hash((__version__, self.tables))
+
+    def look(self, output: str, archive: Input) -> Seen:
+        """Look at the first line: its key and time are those of the index, its archive is not one that has a table."""
+        ours, theirs = _first_line(output), _first_line(archive.path)
+        is_of_index = not ours or not theirs or ours.split(b" ")[:2] == theirs.split(b" ")[:2]
+        moved = self.names.find(os.fsencode(_filename(ours) or ""))
+        return Seen(is_of_index, moved is None or moved.new == os.fsencode(_filename(ours) or ""))
+
+
 class ArchiveSettings(NamedTuple):
     """What decides how an archive looks that is written again. `dictionary` is the start of a file with its dictionary.
 
@@ -105,7 +126,7 @@ def _first_line(output: str) -> bytes:
     with open_ranges(output) as read_at:
         head = read_at(0, _HEAD)
     try:
-        text = zlib.decompressobj(31).decompress(head, _HEAD)
+        text = zlib.decompressobj(31).decompress(head, _HEAD) if head.startswith(MAGIC) else head
     except zlib.error:
         return b""
     return next(filter(is_capture_line, text.split(b"\n")), b"")

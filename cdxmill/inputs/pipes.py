@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from stat import S_ISFIFO
@@ -39,7 +39,7 @@ class Pipes:
 
     def copy_of(self, named: str) -> str | None:
         """The path of the copy of an input; None if it is no pipe. Raises InputError, UsageError, StoppedError."""
-        if not _is_pipe(named):
+        if not is_pipe(named):
             return None
         if named in self._taken:
             raise UsageError(f"{named}: was given twice, but it can be read only once")
@@ -75,7 +75,8 @@ def filename_of(named: str) -> str:
     return NO_NAME if named == STDIN or named.startswith(_OPEN_FILES) else posixpath.basename(named)
 
 
-def _is_pipe(named: str) -> bool:
+def is_pipe(named: str) -> bool:
+    """Whether an input is standard input or a named pipe."""
     if named in (STDIN, _STDIN_PATH):
         return True
     try:
@@ -90,24 +91,31 @@ def _file_name(named: str) -> str:
 
 def _copy(named: str, path: Path) -> Path:
     """Copy a pipe to `path`, with `.gz` after its name if it is gzip. Raises InputError, StoppedError."""
-    try:
-        source = open(0, "rb", closefd=False) if named in (STDIN, _STDIN_PATH) else Path(named).open("rb")  # noqa: SIM115
-    except OSError as error:
-        raise _unreadable(named, error) from None
-    with source:
-        data = _read(source, named)
+    with open_pipe(named) as read:
+        data = read(_CHUNK)
         if data.startswith(MAGIC):
             path = path.with_name(f"{path.name}.gz")
         with stopping(path), path.open("wb") as copy:
             while data:
                 copy.write(data)
-                data = _read(source, named)
+                data = read(_CHUNK)
     return path
 
 
-def _read(source: IO[bytes], named: str) -> bytes:
+@contextmanager
+def open_pipe(named: str) -> Iterator[Callable[[int], bytes]]:
+    """Open a pipe: `read(size)` returns fewer bytes only at its end. Raises InputError."""
     try:
-        return source.read(_CHUNK)
+        source = open(0, "rb", closefd=False) if named in (STDIN, _STDIN_PATH) else Path(named).open("rb")  # noqa: SIM115
+    except OSError as error:
+        raise _unreadable(named, error) from None
+    with source:
+        yield lambda size: _read(source, named, size)
+
+
+def _read(source: IO[bytes], named: str, size: int) -> bytes:
+    try:
+        return source.read(size)
     except OSError as error:
         raise _unreadable(named, error) from None
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.errors import InputError
 from cdxmill.formats.gzip_member import MAGIC
-from cdxmill.inputs.cdx_files import read_pieces
+from cdxmill.inputs.cdx_files import read_text
 from cdxmill.inputs.grouping import group_sources
 from cdxmill.inputs.sources import Inventory
 from cdxmill.running.failures import Failure, Failures
@@ -90,7 +90,7 @@ def sample_group(task: SampleTask) -> SampleResult:
     for path in task.paths:
         reservoir.begin()
         try:
-            add_pieces(read_pieces(path), reservoir)
+            add_pieces(read_text(path), reservoir)
         except InputError as error:
             reservoir.undo()
             failures.append(Failure.from_error(error))

@@ -54,7 +54,7 @@ def sort_files(paths: Sequence[str], sorter: LineSorter, convert: bool) -> list[
     failures: list[Failure] = []
     for path in paths:
         with _whole_or_nothing(path, failures, sorter):
-            _sort(path, sorter, convert, None)
+            _sort(read_pieces(path), sorter, convert)
     return failures
 
 
@@ -69,9 +69,11 @@ def sort_and_sample(
     failures: list[Failure] = []
     for source in sources:
         with _whole_or_nothing(source.path, failures, sorter, reservoir):
-            may_adopt = not convert and source.size >= LEAST_SORTED and not is_remote(source.path)
+            is_large = source.size >= LEAST_SORTED and not convert
+            may_adopt = is_large and not is_remote(source.path)
             if not (may_adopt and _adopt(source, sorter, reservoir, shards)):
-                _sort(source.path, sorter, convert, TextSampler(reservoir))
+                pieces = _sampled(read_pieces(source.path), TextSampler(reservoir))
+                _sort(sorter.add_sorted(pieces) if is_large else pieces, sorter, convert)
     return failures
 
 
@@ -105,16 +107,19 @@ def _adopt(source: Source, sorter: LineSorter, reservoir: Reservoir, shards: int
     return True
 
 
-def _sort(path: str, sorter: LineSorter, convert: bool, sampler: TextSampler | None) -> None:
-    """Pass the lines of a file to `sorter`, and its text to `sampler`."""
+def _sampled(pieces: Iterator[bytes], sampler: TextSampler) -> Iterator[bytes]:
+    for piece in pieces:
+        sampler.add(piece)
+        yield piece
+    sampler.end()
+
+
+def _sort(pieces: Iterator[bytes], sorter: LineSorter, convert: bool) -> None:
+    """Pass the lines of a text to `sorter`."""
     cutter = LineCutter()
-    for piece in read_pieces(path):
+    for piece in pieces:
         sorter.add(_converted(cutter.cut(piece), convert))
-        if sampler is not None:
-            sampler.add(piece)
     sorter.add(_converted(cutter.end(), convert))
-    if sampler is not None:
-        sampler.end()
 
 
 def _converted(lines: list[bytes], convert: bool) -> list[bytes]:

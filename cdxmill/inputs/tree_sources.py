@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from operator import le
@@ -10,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from cdxmill.errors import InputError
 from cdxmill.inputs.cdx_files import REBUILD, chunk_of
-from cdxmill.inputs.pipes import STDIN
+from cdxmill.inputs.pipes import STDIN, is_pipe, open_pipe
 from cdxmill.inputs.tree_items import LineError, whole_lines
 from cdxmill.running.counted_reads import counted
 from cdxmill.stages.inflate import MemberError
@@ -22,6 +21,8 @@ from cdxmill.storage.unchanged import open_unchanged
 
 _SORT = "sort it with LC_ALL=C sort, or build a cluster of it with cdxmill zipnum and use that"
 _SHOWN = 80
+_PIPED = 1 << 18
+"""Bytes per read of a pipe."""
 _T = TypeVar("_T")
 
 
@@ -49,9 +50,9 @@ class TreeSource(NamedTuple):
 
 
 def open_source(path: str) -> TreeSource:
-    """Open a file, URL or standard input. Raises InputError if it cannot be read or is empty."""
+    """Open a file, URL, named pipe or standard input. Raises InputError if it cannot be read or is empty."""
     label = "standard input" if path == STDIN else path
-    pieces = _with_errors(label, _stdin() if path == STDIN else _content(path))
+    pieces = _with_errors(label, _piped(path) if is_pipe(path) else _content(path))
     head: list[bytes] = []
     for piece in pieces:
         head.append(piece)
@@ -63,9 +64,10 @@ def open_source(path: str) -> TreeSource:
     return TreeSource(label, first, iter(head))
 
 
-def _stdin() -> Iterator[bytes]:
-    while data := sys.stdin.buffer.read(1 << 18):
-        yield data
+def _piped(path: str) -> Iterator[bytes]:
+    """The content of a pipe, gzip or plain. It is read once, from its start to its end."""
+    with open_pipe(path) as read:
+        yield from read_content(Window(lambda offset, size: read(size), _PIPED))
 
 
 def _content(path: str) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-/* Finds the first line of a CDX file that may be invalid. No line becomes a Python object. */
+/* Checks the lines of a CDX file: the first that may be invalid, and whether all are in order. No line becomes a Python object. */
 
 #ifndef CDXMILL_CHECK_H
 #define CDXMILL_CHECK_H
@@ -51,19 +51,32 @@ static int is_valid_line(Text line, Py_ssize_t fields)
     return fields ? has_fields(at, line.end, fields - 2) : is_cdxj(at, line.end);
 }
 
+/* The range `start` to `end` of a text that the caller holds: no Python code runs while it is read. */
+static int take_range(PyObject *const *args, Text *text, const byte **start)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE))
+        return -1;
+    const byte *at = view.buf;
+    Py_ssize_t size = view.len, from = PyLong_AsSsize_t(args[1]), to = PyLong_AsSsize_t(args[2]);
+    PyBuffer_Release(&view);
+    if (!PyErr_Occurred() && (from < 0 || from > to || to > size))
+        PyErr_SetString(PyExc_ValueError, "not a range of the text");
+    *start = at, *text = (Text){at + from, at + to};
+    return PyErr_Occurred() ? -1 : 0;
+}
+
 /* odd_line(text, start, end, fields): see check_lines.py */
 static PyObject *odd_line(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
-    if (count != 4 || !PyBytes_Check(args[0]))
-        return PyErr_Format(PyExc_TypeError, "odd_line(bytes, start, end, fields)");
-    Text text = text_of(args[0]);
-    Py_ssize_t start = PyLong_AsSsize_t(args[1]), end = PyLong_AsSsize_t(args[2]),
-               fields = PyLong_AsSsize_t(args[3]), lines = 0;
-    if (PyErr_Occurred())
+    Text text;
+    const byte *start;
+    if (count != 4)
+        return PyErr_Format(PyExc_TypeError, "odd_line(text, start, end, fields)");
+    Py_ssize_t fields = PyLong_AsSsize_t(args[3]), lines = 0;
+    if (PyErr_Occurred() || take_range(args, &text, &start))
         return NULL;
-    if (start < 0 || start > end || end > (Py_ssize_t)SIZE(text))
-        return PyErr_Format(PyExc_ValueError, "not a range of the text");
-    const byte *at = text.at + start, *stop = text.at + end, *next;
+    const byte *at = text.at, *stop = text.end, *next;
     const byte *nul = memchr(at, 0, (size_t)(stop - at));
     stop = nul ? nul : stop;
     for (; at < stop && (next = memchr(at, '\n', (size_t)(stop - at))); at = next + 1, lines++) {
@@ -71,7 +84,28 @@ static PyObject *odd_line(PyObject *Py_UNUSED(module), PyObject *const *args, Py
         if (!is_valid_line(line, fields))
             break;
     }
-    return Py_BuildValue("nn", (Py_ssize_t)(at - text.at), lines);
+    return Py_BuildValue("nn", (Py_ssize_t)(at - start), lines);
+}
+
+/* lines_in_order(text, start, end): see sorted_file.py */
+static PyObject *lines_in_order(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    Text text, line, last = {NULL, NULL};
+    const byte *start;
+    Py_ssize_t lines = 0;
+    if (count != 3)
+        return PyErr_Format(PyExc_TypeError, "lines_in_order(text, start, end)");
+    if (take_range(args, &text, &start))
+        return NULL;
+    for (const byte *at = text.at; at <= text.end; at = line.end + 1, last = line, lines++) {
+        line.at = at;
+        line.end = at < text.end ? memchr(at, '\n', (size_t)(text.end - at)) : NULL;
+        if (!line.end)
+            line.end = text.end;
+        if (last.at && compare(last, line) > 0)
+            return PyLong_FromLong(-1);
+    }
+    return PyLong_FromSsize_t(lines);
 }
 
 #endif

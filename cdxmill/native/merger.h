@@ -34,14 +34,6 @@ typedef struct {
 
 static PyObject *StoppedError; /* of cdxmill.errors */
 
-/* < 0, 0 or > 0, in the order of bytes. */
-static int compare(Text one, Text other)
-{
-    size_t a = SIZE(one), b = SIZE(other), both = a < b ? a : b;
-    int order = both ? memcmp(one.at, other.at, both) : 0;
-    return order ? order : (a > b) - (a < b);
-}
-
 /* Make room for `size` bytes at `*memory`, which has room for `*room`; -1 on errors. */
 static int grow(byte **memory, size_t *room, size_t size)
 {

@@ -15,12 +15,14 @@
 PyDoc_STRVAR(read_doc, "read(archive, content, offset, length): see common_line.py");
 
 PyDoc_STRVAR(odd_line_doc, "odd_line(text, start, end, fields): see check_lines.py");
+PyDoc_STRVAR(lines_in_order_doc, "lines_in_order(text, start, end): see sorted_file.py");
 
 PyDoc_STRVAR(frame_within_doc, "frame_within(buffer, start, limit): see zstd_frame.py");
 
 static PyMethodDef METHODS[] = {
     {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
     {"odd_line", (PyCFunction)(void (*)(void))odd_line, METH_FASTCALL, odd_line_doc},
+    {"lines_in_order", (PyCFunction)(void (*)(void))lines_in_order, METH_FASTCALL, lines_in_order_doc},
     {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
     {0}};
 

@@ -24,6 +24,14 @@ static Text text_of(PyObject *bytes)
     return (Text){at, at + PyBytes_GET_SIZE(bytes)};
 }
 
+/* < 0, 0 or > 0, in the order of bytes. */
+static int compare(Text one, Text other)
+{
+    size_t a = SIZE(one), b = SIZE(other), both = a < b ? a : b;
+    int order = both ? memcmp(one.at, other.at, both) : 0;
+    return order ? order : (a > b) - (a < b);
+}
+
 /* Tables of byte classes, filled once. */
 static byte is_name[256];  /* allowed in a field's name: visible, no colon */
 static byte is_value[256]; /* allowed in a value: visible ASCII or space */

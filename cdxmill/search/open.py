@@ -16,6 +16,8 @@ from cdxmill.search.query import OpenCluster
 from cdxmill.storage.choose import PathOrUrl, exists, is_remote, status
 
 STDIN = "-"
+LAYOUT = ".layout"
+"""The ending of the file beside a prefix B-tree with its layout, unless that is `capture`."""
 ARCHIVES = ".archives.gz"
 """Ending of the side file of a prefix B-tree: the names of the archives, one per line, gzipped."""
 _TREE = ".tree"

@@ -25,12 +25,12 @@ from cdxmill.formats.pointer_layout import (
     name_check,
 )
 from cdxmill.formats.prefix_btree import Item
-from cdxmill.search.open import ARCHIVES
+from cdxmill.search.open import ARCHIVES, LAYOUT
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
 from cdxmill.stages.window import CHUNK, ReadAt, Window
-from cdxmill.storage.choose import exists, is_remote, local_path, open_ranges
+from cdxmill.storage.choose import exists, is_remote, local_path, open_ranges, read_bytes
 from cdxmill.storage.mapped import open_mapped
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
@@ -166,20 +166,32 @@ def _open_remote(path: str) -> AbstractContextManager[ReadAt]:
 
 @contextmanager
 def open_prefix_index(path: str, layout: str | None = None) -> Iterator[PrefixIndex]:
-    """Open the prefix B-tree at a path or URL. The layout of its pointers is `capture`, unless it is named.
+    """Open the prefix B-tree at a path or URL. Unless it is named, the layout of its pointers is `stored_layout`.
 
     Raises UsageError for an invalid layout, InputError if the file or its side file is missing or corrupt.
     """
-    fields = parse_layout(layout) if layout is not None else CAPTURE
+    fields = parse_layout(stored_layout(path) if layout is None else layout)
     if fields.name == "capture" and not is_remote(path) and exists(path) and not exists(f"{path}{ARCHIVES}"):
         raise _without_side_file(path)
     with ExitStack() as files:
         yield PrefixIndex(path, fields, files)
 
 
+def stored_layout(path: str) -> str:
+    """The layout in the file beside a local prefix B-tree; else `capture`: for a remote one, that costs no request."""
+    side = f"{path}{LAYOUT}"
+    if is_remote(path) or not exists(side):
+        return CAPTURE.text
+    return read_bytes(side).decode("utf-8", "replace").strip()
+
+
 def _without_side_file(path: str) -> InputError:
     reason = f"{path}{ARCHIVES}, which has the names of its archives, is missing"
-    return AbsentError(path, reason, "copy it, too; if the pointers are no captures, name them with --layout")
+    return AbsentError(
+        path,
+        reason,
+        f"copy it, too; if the pointers are no captures, name them with --layout, as in {path}{LAYOUT}",
+    )
 
 
 def parse_layout(text: str) -> Layout:

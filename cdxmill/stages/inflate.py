@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from cdxmill.formats.gzip_member import MAX_HEADER, TRAILER_SIZE, header_size
 from cdxmill.stages.window import Window
 
-_PIECE = 1 << 15
+_PIECE = 1 << 16
 _FIRST = 1 << 9
 """Compressed bytes that are enough for the first bytes of content: deflate's longest tables are smaller."""
 
@@ -51,7 +51,7 @@ class Pieces:
 def inflate(window: Window, offset: int) -> Pieces:
     """The content of the gzip member at `offset`.
 
-    A piece has at most 128 KiB, whatever the compression ratio. Iterating raises
+    A piece has at most 256 KiB, whatever the compression ratio. Iterating raises
     MemberError if the member is truncated or corrupt.
     """
     return Pieces(_inflate(window, offset))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 2635726340
+SOURCES = 3523157207
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
@@ -15,4 +15,5 @@ else:
 read = _native.read if _IS_USABLE else None
 Merger = _native.Merger if _IS_USABLE else None
 odd_line = _native.odd_line if _IS_USABLE else None
+lines_in_order = _native.lines_in_order if _IS_USABLE else None
 frame_within = _native.frame_within if _IS_USABLE else None

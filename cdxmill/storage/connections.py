@@ -34,6 +34,9 @@ _SHORT = 1 << 14
 """Bytes. An unwanted body up to this size is read, which takes less time than a new connection."""
 _SOON = 1.0
 """Seconds. An unwanted body that takes longer is not read to its end."""
+_PROXY_VARIABLES = (
+    "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"
+)  # fmt: skip
 _inside: dict[str, bool] = {}
 """Hosts by name: whether all connections to them went to internal addresses."""
 
@@ -51,10 +54,15 @@ def connections(url: str, reach: Reach = Reach.ANYWHERE) -> urllib3.PoolManager:
     if literal is not None and is_refused(literal, reach):
         raise RefusedPlace(literal)
     parts = urlsplit(url)
-    proxy = getproxies().get(parts.scheme)
-    if not proxy or proxy_bypass(parts.netloc):
-        proxy = None
+    proxy = _proxy(parts.scheme, parts.netloc, *map(os.environ.get, _PROXY_VARIABLES))
     return _manager(os.getpid(), proxy, reach)
+
+
+@lru_cache(maxsize=64)
+def _proxy(scheme: str, host: str, *environment: str | None) -> str | None:
+    """The proxy to use. To ask for it takes as long as a request on this machine; the environment hardly changes."""
+    proxy = getproxies().get(scheme)
+    return proxy if proxy and not proxy_bypass(host) else None
 
 
 def is_inside(url: str) -> bool:

@@ -7,6 +7,7 @@ addresses that only this machine or its network can reach.
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
@@ -78,6 +79,7 @@ def is_refused(address: str, reach: Reach) -> bool:
     return reach != Reach.ANYWHERE and (ip.is_link_local or ip in _METADATA)
 
 
+@lru_cache(maxsize=256)
 def literal_address(url: str) -> str | None:
     """The IP address that a URL has in place of a host name, None if it has a name. `localhost` is one, too.
 

@@ -120,10 +120,28 @@ def test_the_dictionary_of_a_remote_archive_is_fetched_once(
             )
             asked.append(server.ranges("/w/a.warc.zst")[before:])
 
-    def of_dictionary(ranges: list[str | None]) -> int:
-        return sum(one is not None and one.startswith("bytes=0-") and one != "bytes=0-0" for one in ranges)
-
     assert [of_dictionary(ranges) for ranges in asked] == [1, 0, 0]
+
+
+def of_dictionary(ranges: list[str | None]) -> int:
+    """The number of requests that read the start of the file."""
+    return sum(one is not None and one.startswith("bytes=0-") and one != "bytes=0-0" for one in ranges)
+
+
+def test_verify_fetches_the_dictionary_of_a_remote_archive_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cdxmill: RunCdxmill
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "a.warc.zst").write_bytes(frames(RECORDS))
+    assert run_cdxmill("build", "-q", "--shards", "1", "-o", "c", "a.warc.zst", cwd=tmp_path).returncode == 0
+    with serving() as server:
+        server.add("/w/a.warc.zst", frames(RECORDS))
+        for expected in (1, 0):
+            before = len(server.ranges("/w/a.warc.zst"))
+            call = ["verify", "-q", "--sample", "5", "--archives", f"{server.url}/w/", "c"]
+            done = run_cdxmill(*call, cwd=tmp_path)
+            assert (done.returncode, done.stderr) == (0, b"")
+            assert of_dictionary(server.ranges("/w/a.warc.zst")[before:]) == expected
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_gzip_members_are_copied_as_they_are(source: Path, whole: Path) -> None:
     rows = [row.split("\t") for row in (whole / "whole-00000.tsv").read_text().splitlines()[1:]]
     members = [row for row in rows if row[0].endswith(".warc.gz")]
     assert len(members) > 150
-    for name, offset, length, _, _, at, size in members:
+    for name, offset, length, _, _, _, at, size in members:
         original = (source / "warcs" / name).read_bytes()[int(offset) : int(offset) + int(length)]
         assert data[int(at) : int(at) + int(size)] == original
 

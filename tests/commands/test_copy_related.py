@@ -62,6 +62,18 @@ def test_the_request_and_the_notes_of_a_response_are_copied_with_it(
     assert kinds(tmp_path / "one") == [("response", URLS[1])]
 
 
+def test_records_of_all_types_that_have_lines_are_copied_with_the_index_of_the_copy(
+    tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(MEMBERS))
+    lines = run_cdxmill("index", "-q", "--records", "all", "-o", "-", tmp_path / "a.warc.gz").stdout
+    (tmp_path / "a.cdxj").write_bytes(lines)
+    done = run_cdxmill("copy", "-q", "-o", tmp_path / "out", "--archives", tmp_path, tmp_path / "a.cdxj")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(kinds(tmp_path / "out")) == len(MEMBERS) == lines.count(b"\n")
+    check_files(tmp_path / "out", run_cdxmill)
+
+
 def test_records_of_other_captures_are_not_related(
     tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
 ) -> None:
@@ -116,6 +128,42 @@ def test_the_original_of_a_revisit_is_copied_once(
     assert [one for one in found if one[0] == "revisit"] == revisits
     originals = [url for kind, url in found if kind == "response"]
     assert 0 < len(originals) == len(set(originals))
+
+
+def test_a_later_run_adds_the_originals_of_revisits_that_are_copied(
+    pywb_warcs: Path, tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
+) -> None:
+    build_cluster(tmp_path / "C", [pywb_warcs / "dupes.warc.gz"], 1, "-q")
+    rest = (tmp_path / "C", "*.iana.org", "*.example.com", "--filter", "=mime:warc/revisit")
+    whole = run_cdxmill("copy", "-q", "--originals", "-o", tmp_path / "whole", *rest)
+    assert whole.returncode == 0
+    call = ("copy", "-o", tmp_path / "out", *rest)
+    assert run_cdxmill(*call).returncode == 0
+    missing = run_cdxmill(*call, "--originals", "--archives", tmp_path)  # the archive is not there
+    assert missing.returncode == 1
+    assert b"dupes.warc.gz" in (tmp_path / "out/copy-failures.tsv").read_bytes()
+    later = run_cdxmill(*call, "--originals")
+    assert (later.returncode, (tmp_path / "out/copy-failures.tsv").exists()) == (0, False)
+    check_files(tmp_path / "out", run_cdxmill)
+    assert sorted(copied(tmp_path / "out")) == sorted(copied(tmp_path / "whole"))
+    again = run_cdxmill(*call, "--originals")
+    assert (again.returncode, b"0 captures (0 B) in 0 files" in again.stderr) == (0, True)
+
+
+def test_related_records_are_not_added_to_a_copy_without_them(
+    tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(b"".join(MEMBERS))
+    build_cluster(tmp_path / "C", [tmp_path / "a.warc.gz"], 1, "-q")
+    out = tmp_path / "out"
+    assert run_cdxmill("copy", "-q", "-o", out, tmp_path / "C", URLS[0]).returncode == 0
+    before = sorted(out.iterdir())
+    refused = run_cdxmill("copy", "--related", "-o", out, tmp_path / "C", URLS[0], URLS[1])
+    assert refused.returncode == 2
+    assert b"has 1 capture of this query without related records" in refused.stderr
+    assert sorted(out.iterdir()) == before
+    assert run_cdxmill("copy", "-q", "--related", "-o", out, tmp_path / "C", URLS[1]).returncode == 0
+    assert kinds(out)[1:] == [("request", URLS[1]), ("response", URLS[1]), ("metadata", URLS[1])]
 
 
 def test_captures_are_copied_by_a_prefix_b_tree(

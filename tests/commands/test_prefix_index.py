@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import io
+import gzip
 import json
+import os
 import struct
-import sys
+import subprocess
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from cdxmill.running.failures import Failures
 
 from ..material.cdx_files import write_gzip, write_plain
 from ..material.clusters import write_raw_cluster
+from ..material.processes import COMMAND
 from ..material.trees import LINES, QUIET, all_of, build, short
 
 
@@ -316,12 +319,43 @@ def test_no_regular_file_is_no_tree(tmp_path: Path, capfd: pytest.CaptureFixture
         assert len(capfd.readouterr().err.splitlines()) == 1
 
 
-def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stdin:
-        buffer = io.BytesIO(b"\n".join(LINES))
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_pipe_is_read_plain_or_gzip(pack: Callable[[bytes], bytes], is_named: bool, tmp_path: Path) -> None:
+    data, pipe = pack(b"\n".join(LINES)), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    tree = tmp_path / "index.tree"
+    call: list[str | Path] = [COMMAND, "prefix-index", "build", "-q", "-o", tree]
+    call += [pipe if is_named else "-"]
+    with subprocess.Popen(call, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        if is_named:
+            pipe.write_bytes(data)
+        assert process.communicate(None if is_named else data)[1] == b""
+    assert process.returncode == 0
+    assert list(map(short, all_of(str(tree)))) == list(map(short, LINES))
 
-    monkeypatch.setattr(sys, "stdin", Stdin())
-    assert list(map(short, all_of(build(tmp_path, "-")))) == list(map(short, LINES))
+
+def test_a_pipe_that_is_truncated_or_given_twice_is_an_error(tmp_path: Path) -> None:
+    cut = gzip.compress(b"\n".join(LINES))[:-20]
+    for inputs, status, message in (
+        (["-"], 1, b"standard input: the file is truncated inside a gzip member"),
+        (["-", "-"], 2, b"-: was given twice, but it can be read only once"),
+    ):
+        call: list[str | Path] = [COMMAND, "prefix-index", "build", "-q", "-o", tmp_path / "index.tree"]
+        done = subprocess.run([*call, *inputs], input=cut, capture_output=True, check=False)
+        assert (done.returncode, message in done.stderr) == (status, True), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_layout_is_found_beside_the_tree(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = write_plain(tmp_path / "a.tsv", [b"http://a.com/\t1 2"])
+    tree = build(tmp_path, file, options=TreeOptions(layout="kind:u8,place:u16", quiet=True))
+    assert main(["prefix-index", "search", tree, "http*"]) == 0
+    assert capfd.readouterr().out == "http://a.com/\t1\t2\n"
+    captures = write_plain(tmp_path / "a.cdxj", LINES)
+    assert build(tmp_path, captures, options=TreeOptions(replace=True, quiet=True)) == tree
+    assert not Path(f"{tree}.layout").exists()
+    assert list(map(short, all_of(tree))) == list(map(short, LINES))
 
 
 @pytest.mark.parametrize("name", ["iana.warc.gz", "post-test.warc.gz", "example-url-agnostic-orig.warc.gz"])

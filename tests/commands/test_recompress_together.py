@@ -10,7 +10,7 @@ import pytest
 
 from cdxmill.cli.main import main
 
-from .test_recompress import decompressed, inputs, recompress, record
+from .test_recompress import decompressed, failures, inputs, recompress, record
 
 __all__ = ["inputs"]
 
@@ -23,13 +23,34 @@ def indexes(folder: Path) -> dict[tuple[str, str], bytes]:
 
 
 @pytest.mark.parametrize("to", ["zst", "gz"])
-def test_the_index_is_that_of_the_new_archive(to: str, inputs: Path, tmp_path: Path) -> None:
-    assert recompress("--index", "--to", to, "-o", tmp_path / "new", inputs) == 1
+def test_the_index_is_that_of_the_new_archive(to: str, inputs: Path, old_index: Path, tmp_path: Path) -> None:
+    assert recompress("--index", "--offsets", "--to", to, "-o", tmp_path / "new", inputs) == 1
     new = tmp_path / "new"
     assert main(["index", "-q", "-o", str(tmp_path / "cdx"), str(new)]) in (0, 1)
     ours, theirs = indexes(new), indexes(tmp_path / "cdx")
     assert ours == theirs
     assert sum(map(len, ours.values())) > 100_000
+    _check_reindexed(old_index, new, tmp_path / "reindexed")
+
+
+def _check_reindexed(old: Path, new: Path, moved: Path) -> None:
+    """An old index that is rewritten has the lines of the new one, but for the records that `recompress` took apart."""
+    assert main(["reindex", "-q", "-p", "1", "-o", str(moved), "--offsets", str(new), str(old)]) == 0
+    expected = {folder: text for (folder, _), text in indexes(new).items()}
+    found = {folder: text for (folder, _), text in indexes(moved).items()}
+    repaired = {Path(path).parent.name for path in failures(old)}
+    for folder in found.keys() & repaired:
+        assert set(found[folder].splitlines()) <= set(expected.get(folder, b"").splitlines())
+    for folder in found.keys() - repaired:
+        assert found[folder] == expected[folder], folder
+    assert len(found.keys() - repaired) > 250
+
+
+@pytest.fixture(scope="module")
+def old_index(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("old")
+    assert main(["index", "-q", "-p", "1", "-o", str(folder), str(inputs)]) == 1
+    return folder
 
 
 def test_an_index_that_is_missing_is_written(

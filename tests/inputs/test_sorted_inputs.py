@@ -16,7 +16,7 @@ from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import StoppedError
 from cdxmill.inputs import grouping, sorting
 from cdxmill.running.failures import Failures
-from cdxmill.stages.lines import sorted_file
+from cdxmill.stages.lines import sorted_file, sorted_start
 from cdxmill.stages.lines.sorted_runs import OpenRun, Run, Slice, cut_runs
 
 from ..material.cdx_files import many_lines, sort_unique, write_gzip, write_plain
@@ -28,6 +28,7 @@ def _all_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorting, "LEAST_SORTED", 1)
     monkeypatch.setattr(grouping, "_LEAST", 1)
     monkeypatch.setattr(sorted_file, "APART", 1000)
+    monkeypatch.setattr(sorted_start, "BATCH", 5000)
 
 
 @pytest.fixture
@@ -45,6 +46,8 @@ def inputs(tmp_path: Path) -> list[Path]:
     paths.append(write_gzip(tmp_path / "header.cdx.gz", [b" CDX N b a", *sorted(lines[:900])], 9))
     paths.append(write_gzip(tmp_path / "unsorted.cdx.gz", lines[:900], 9))
     paths.append(write_plain(tmp_path / "plain.cdx", sorted(lines[:900])))
+    paths.append(write_gzip(tmp_path / "sorted-at-first.cdx.gz", [*sorted(lines[50:950]), *lines[:50]]))
+    paths.append(write_gzip(tmp_path / "one-member-header.cdx.gz", [b" CDX N b a", *sorted(lines[:900])]))
     return paths
 
 
@@ -78,18 +81,21 @@ def test_sorted_files_give_the_cluster_that_spilled_ones_give(
     assert published(tmp_path / "C") == published(tmp_path / "spilled")
 
 
+@pytest.mark.parametrize("number", [1, 4], ids=["members", "one-member"])
 def test_a_damaged_sorted_file_is_told_once_and_leaves_no_line(
-    inputs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    number: int, inputs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    data = bytearray(inputs[1].read_bytes())
+    damaged = inputs.pop(number)
+    data = bytearray(damaged.read_bytes())
     data[-100] ^= 1
-    inputs[1].write_bytes(data)
+    damaged.write_bytes(data)
     failures = Failures()
-    build(inputs, tmp_path / "C", failures)
+    build([inputs[0], damaged, *inputs[1:]], tmp_path / "C", failures)
     assert failures.count == 1
     (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith(f"{inputs[1]}: corrupt gzip data ")
-    check_cluster(tmp_path / "C", sort_unique([inputs[0], *inputs[2:]]), 100)
+    assert line.startswith(f"{damaged}: ")
+    assert "none of its lines are in the cluster" in line
+    check_cluster(tmp_path / "C", sort_unique(inputs), 100)
 
 
 def before_shards(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:

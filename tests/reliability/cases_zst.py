@@ -48,6 +48,11 @@ def zst_garbage(sources: Sources) -> Case:
     return one_file(NAME, put(sources.warc.frames(), b"GARBAGE" * 20), sources.warc)
 
 
+@row("zst-trailing")
+def zst_trailing(sources: Sources) -> Case:
+    return one_file(NAME, [*sources.warc.frames(), b"GARBAGE" * 20], sources.warc)
+
+
 @row("zst-two-records")
 def zst_two_records(sources: Sources) -> Case:
     parts, frames = sources.warc.parts(), sources.warc.frames()

@@ -19,7 +19,11 @@ from .read_back import name_in
 from .sources import Source
 from .table import Row, read_table
 
-ROWS = read_table(Path(__file__).resolve().parents[2] / "docs/reliability.md")
+ROWS = {
+    slug: row
+    for slug, row in read_table(Path(__file__).resolve().parents[2] / "docs/reliability.md").items()
+    if not slug.startswith("copy-")  # test_copy_table.py
+}
 MODULES = (cases_files, cases_gzip, cases_plain, cases_tolerated, cases_wacz, cases_zst)
 
 NOBODY = 65534

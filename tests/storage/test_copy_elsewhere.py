@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 
+from cdxmill.commands.copy_lock import hold_remote
+from cdxmill.errors import StoppedError
 from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
 
 from ..conftest import RunCdxmill
@@ -72,6 +76,38 @@ def test_captures_are_copied_from_s3_to_s3_and_once(bucket: Any, run_cdxmill: Ru
     again = run_cdxmill(*call)
     assert (again.returncode, b"12 captures already there; 0 requests" in again.stderr) == (0, True)
     assert pages_of("s3://mine/all/example") == 2 * PAGES
+
+
+def test_a_second_run_beside_it_is_refused_on_s3(
+    bucket: Any, run_cdxmill: RunCdxmill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ("copy", "-q", "-o", "s3://mine/held", CRAWL, "*.example.com")
+    lock = {"run": "x", "process": os.getpid(), "host": socket.gethostname(), "since": "now"}
+
+    def held(**changed: object) -> None:
+        data = json.dumps({**lock, "renewed": time.time(), **changed}).encode()
+        bucket.put_object(Bucket="mine", Key="held/.lock", Body=data)
+
+    for other in ({}, {"host": "elsewhere", "process": 1}):
+        held(**other)
+        refused = run_cdxmill(*call)
+        assert refused.returncode == 2
+        assert b"another run writes to this directory (process " in refused.stderr
+        assert list(list_folder("s3://mine/held")) == [".lock"]
+    held(process=2**22 + 1)  # was killed, on this machine
+    assert run_cdxmill(*call).returncode == 0
+    held(host="elsewhere", renewed=time.time() - 7200)
+    assert run_cdxmill(*call).returncode == 0
+    assert pages_of("s3://mine/held") == 2 * PAGES
+
+
+def test_of_two_runs_in_one_moment_one_stops_on_s3(bucket: Any) -> None:
+    with hold_remote("s3://mine/twice") as check:
+        bucket.put_object(Bucket="mine", Key="twice/.lock", Body=b'{"run": "other"}')
+        check(60)
+        with pytest.raises(StoppedError, match="another run has taken this directory"):
+            check(0)
+    assert list(list_folder("s3://mine/twice")) == [".lock"]  # it is the other one's
 
 
 def test_captures_are_copied_to_hdfs(bucket: Any, node: NameNode, run_cdxmill: RunCdxmill) -> None:

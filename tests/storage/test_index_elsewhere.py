@@ -12,6 +12,8 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.cli.main import main
+from cdxmill.commands.get import GetOptions, Wanted, get_record
+from cdxmill.formats.record_location import record_location
 from cdxmill.inputs.failure_list import failures_beside
 from cdxmill.storage.choose import join, list_folder, read_bytes, remove, write_atomic
 from cdxmill.storage.walk import files_below
@@ -19,6 +21,7 @@ from cdxmill.storage.walk import files_below
 from ..conftest import RunCdxmill
 from ..material.clusters import published
 from .name_node import name_node
+from .range_server import serving
 
 NAMES = ("example.warc.gz", "iana.warc.gz", "example.arc")
 
@@ -90,6 +93,66 @@ def test_archives_that_are_written_again_are_the_same_bytes_as_on_disk(
     back = tmp_path / "back"
     assert main([*call, str(back), "--to", "gz", elsewhere]) == 0
     assert len(list(back.rglob("*.gz"))) == len(NAMES)
+
+
+def test_an_index_is_moved_to_offsets_elsewhere(
+    archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """All of it elsewhere: archives, index, tables, and the output."""
+    for url in (str(tmp_path), elsewhere):
+        assert main(["index", "-q", "-p", "1", "-o", join(url, "old"), str(archives)]) == 0
+        assert main(["recompress", "-q", "-p", "1", "--offsets", "-o", join(url, "zst"), str(archives)]) == 0
+        call = ["reindex", "-p", "1", "-o", join(url, "new"), "--offsets", join(url, "zst"), join(url, "old")]
+        assert main(call) == 0
+        capfd.readouterr()
+        assert main(call) == 0
+        assert f"{len(NAMES)} up to date" in capfd.readouterr().err
+    new = tmp_path / "new"
+    expected = {str(path.relative_to(new)): path.read_bytes() for path in new.rglob("*.cdx.gz")}
+    assert content_of(join(elsewhere, "new")) == expected
+    assert len(expected) == len(NAMES)
+
+
+def test_a_dictionary_is_trained_and_used_elsewhere(archives: Path, elsewhere: str, tmp_path: Path) -> None:
+    store = join(elsewhere, "warcs")
+    for path in archives.rglob("*.gz"):
+        with write_atomic(join(store, path.name)) as file:
+            file.write(path.read_bytes())
+    trained = ["train-dictionary", "-q", "-p", "1", "--size", "16", "-o"]
+    with serving() as server:
+        for path in archives.rglob("*.gz"):
+            server.add(f"/{path.name}", path.read_bytes())
+        urls = [f"{server.url}/{path.name}" for path in archives.rglob("*.gz")]
+        assert main([*trained, str(tmp_path / "d"), *map(str, archives.rglob("*.gz"))]) == 0
+        assert main([*trained, join(elsewhere, "http"), *urls]) == 0
+    assert main([*trained, join(elsewhere, "d"), store]) == 0
+    dictionary = (tmp_path / "d").read_bytes()
+    assert read_bytes(join(elsewhere, "d")) == dictionary == read_bytes(join(elsewhere, "http"))
+    call = ["recompress", "-q", "-p", "1", "--dictionary"]
+    assert main([*call, join(elsewhere, "d"), "-o", join(elsewhere, "zst"), store]) == 0
+    assert (
+        main([*call, str(tmp_path / "d"), "-o", str(tmp_path / "zst"), *map(str, archives.rglob("*.gz"))])
+        == 0
+    )
+    for path in (tmp_path / "zst").glob("*.zst"):
+        assert read_bytes(join(elsewhere, "zst", path.name)) == path.read_bytes()
+    _check_random_access(join(elsewhere, "zst"), tmp_path / "zst", tmp_path)
+
+
+def _check_random_access(there: str, here: Path, tmp_path: Path) -> None:
+    """Indexes and records of archives with a dictionary are the same there and here."""
+    for number, place in enumerate((there, str(here))):
+        assert main(["index", "-q", "-p", "1", "-o", str(tmp_path / f"{number}.cdxj"), place]) == 0
+    lines = (tmp_path / "0.cdxj").read_bytes().splitlines()
+    assert lines == (tmp_path / "1.cdxj").read_bytes().splitlines()
+    for line in lines[:: len(lines) // 5]:
+        found = record_location(line)
+        ours, theirs = (
+            b"".join(get_record(Wanted(join(base, found.filename), found.offset, found.length), GetOptions()))
+            for base in (there, str(here))
+        )
+        assert ours == theirs
+        assert ours.startswith(b"WARC/1.0\r\n")
 
 
 def test_a_damaged_archive_has_its_failures_beside_its_output_until_it_is_whole(

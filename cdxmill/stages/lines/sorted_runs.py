@@ -21,10 +21,10 @@ from cdxmill.stages.window import ReadAt, Window
 
 BLOCK = 1 << 16
 """Plain bytes per block: a merge holds at least one block of each run."""
-LEVEL = 1
-"""zstd 1 compresses 5:1. Uncompressed lines would save 11 % of the CPU time and take five times the disk space."""
+LEVEL = -3
+"""zstd -3 compresses CDXJ lines 3.5:1 in 0.6 of the time of zstd 1, which compresses them 4.7:1."""
 
-_RATIO = 5
+_RATIO = 3
 _AHEAD = 1 << 14
 JOINED = 4000
 """Lines that are joined to one text before it is cut into blocks."""
@@ -73,20 +73,21 @@ def write_run(file: IO[bytes], name: str, texts: Iterable[TextBlock]) -> Run:
     offset = count = 0
     for lines, text in texts:
         count += lines
-        for block in _blocks(text):
-            data = pack(block)
-            firsts.append((offset, bytes(block[: block.index(b"\n")])))
-            file.write(len(data).to_bytes(4, "little") + data)
-            offset += 4 + len(data)
+        with memoryview(text) as view:
+            for start, end in _blocks(text):
+                data = pack(view[start:end])
+                firsts.append((offset, bytes(view[start : text.index(b"\n", start)])))
+                file.write(len(data).to_bytes(4, "little") + data)
+                offset += 4 + len(data)
     return Run(name, offset, offset + _write_footer(file, firsts), count, 0, offset)
 
 
-def _blocks(text: bytes | bytearray) -> Iterator[bytes | bytearray]:
-    """The text in parts of about BLOCK bytes, each of whole lines."""
+def _blocks(text: bytes | bytearray) -> Iterator[tuple[int, int]]:
+    """Where the text is cut into parts of about BLOCK bytes, each of whole lines."""
     start = 0
     while start < len(text):
         end = text.rfind(b"\n", start, start + BLOCK) + 1 or text.index(b"\n", start) + 1
-        yield text[start:end]
+        yield start, end
         start = end
 
 
@@ -168,7 +169,7 @@ def _unpacked(read_at: ReadAt, part: Slice, ahead: int) -> Iterator[bytes]:
         pos += 4 + length
 
 
-def _packer() -> Callable[[bytes | bytearray], bytes]:
+def _packer() -> Callable[[bytes | memoryview], bytes]:
     import zstandard  # slow to import, and most indexes are sorted without a spill
 
     return zstandard.ZstdCompressor(level=LEVEL).compress

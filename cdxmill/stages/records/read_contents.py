@@ -38,6 +38,7 @@ class Content(NamedTuple):
     """All bytes of one record: `size` bytes. They are in `data` if they are few (HELD), else `stream` reads them.
 
     `offset` and `length` are its byte range in the archive. It has one record; or none, if it is blank; or a group.
+    `line_length` is the length that an index line of the record has; 0 if the archive cannot have such a line.
     """
 
     offset: int
@@ -46,6 +47,7 @@ class Content(NamedTuple):
     data: bytes | bytearray | None
     stream: Callable[[], Iterator[bytes]] = lambda: iter(())
     records: int = 1
+    line_length: int = 0
 
     def pieces(self) -> Iterator[bytes]:
         """The bytes."""
@@ -71,7 +73,7 @@ def read_contents(
     def take(data: bytearray | bytes, offset: int, length: int) -> Content | Outcome:
         if len(data) > HELD or not is_one_record(data, shapes):
             return Outcome.NOT_COMMON
-        return Content(offset, length, len(data), data)
+        return Content(offset, length, len(data), data, line_length=length)
 
     items = read_records(read_at, chunk=chunk, read_common=take, max_window=max_window)
     return _contents(items, _Units(window, container_of(window), max_window), scratch)
@@ -137,6 +139,7 @@ def _contents(
     items: Iterator[Content | Record | CrawlNotes | Damage], units: _Units, scratch: ScratchFiles
 ) -> Iterator[Content | Damage]:
     start, last, miscut = 0, None, False  # of what was read, but not returned yet
+    line_length = 0
     for item in chain(items, (None,)):
         if miscut and isinstance(item, Damage):
             continue
@@ -145,8 +148,9 @@ def _contents(
         if miscut:
             yield from _contents_of_miscut(units, start, end, scratch)
         elif start >= 0:
-            yield from units.contents(start, end, last)
-        last, miscut = None, False
+            for content in units.contents(start, end, last):
+                yield content if content is last else content._replace(line_length=line_length)
+        last, miscut, line_length = None, False, 0
         if isinstance(item, Damage):
             miscut = item.is_miscut
             start = item.offset if miscut else -1
@@ -154,6 +158,7 @@ def _contents(
                 yield item
         elif item is not None:
             start, last = item.offset, item if isinstance(item, Content) else None
+            line_length = item.length
 
 
 class _Units:
@@ -239,7 +244,7 @@ def _contents_of_miscut(
                 reason = f"{item.reason}, at byte {item.offset} of the decompressed content"
                 yield Damage(start, reason, item.hint)
             else:
-                yield item._replace(offset=start)
+                yield item._replace(offset=start, line_length=0)
         if damage is not None:
             yield damage
         start = after

@@ -3,44 +3,61 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.lines.read_content import read_content
+from cdxmill.stages.lines.read_content import read_content, read_large_pieces
+from cdxmill.stages.window import Window
 
 from .test_line_lists import members, window_of
+
+Read = Callable[[Window], Iterator[bytes | bytearray]]
+readers = pytest.mark.parametrize("read", [read_content, read_large_pieces])
 
 contents = st.binary(max_size=300) | st.integers(0, 700_000).map(
     lambda size: b"0123456789abcdef" * (size // 16)
 )
 
 
+@readers
 @given(contents.filter(lambda content: content[:1] != b"\x1f" and content[1:2] != b"\x8b"))
-def test_a_plain_file_is_what_it_holds(content: bytes) -> None:
-    assert b"".join(read_content(window_of(content))) == content
+def test_a_plain_file_is_what_it_holds(read: Read, content: bytes) -> None:
+    assert b"".join(read(window_of(content))) == content
 
 
+@readers
 @given(contents, st.lists(st.integers(0, 1000), max_size=6), st.sampled_from([1, 7, 1 << 12, 4 << 20]))
 def test_gzip_of_any_number_of_members_holds_what_all_of_them_do(
-    content: bytes, cuts: list[int], chunk: int
+    read: Read, content: bytes, cuts: list[int], chunk: int
 ) -> None:
-    pieces = list(read_content(window_of(b"".join(members(content, cuts)), chunk)))
+    pieces = list(read(window_of(b"".join(members(content, cuts)), chunk)))
     assert b"".join(pieces) == content
-    assert all(0 < len(piece) <= 1 << 18 for piece in pieces)
+    assert all(0 < len(piece) <= (1 << 18 if read is read_content else 4 << 20) for piece in pieces)
 
 
+def test_a_member_is_one_piece_up_to_4_mib() -> None:
+    data = b"".join(map(gzip.compress, (b"a" * (4 << 20), b"b" * ((4 << 20) + 1), b"c")))
+    sizes = [len(piece) for piece in read_large_pieces(window_of(data))]
+    assert (sizes[0], sizes[-1]) == (4 << 20, 1)
+    assert max(sizes[1:-1]) <= 1 << 18
+
+
+@readers
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         (gzip.compress(b"abc\n" * 99)[:-9], "truncated inside"),
         (gzip.compress(b"abc\n" * 99)[:-8] + b"\0" * 8, "CRC32 mismatch"),
         (gzip.compress(b"abc\n") + b"more", "no gzip member"),
+        (gzip.compress(b"abc\n") + b"\0" * 512, "no gzip member"),
+        (gzip.compress(b"abc\n") * 3 + gzip.compress(b"abc\n" * 99)[:-9], "truncated inside"),
         (b"\x1f\x8c" + gzip.compress(b"abc\n")[2:], "no gzip member"),
     ],
 )
-def test_damage_is_an_error(data: bytes, reason: str) -> None:
+def test_damage_is_an_error(read: Read, data: bytes, reason: str) -> None:
     with pytest.raises(MemberError, match=reason):
-        list(read_content(window_of(data)))
+        list(read(window_of(data)))

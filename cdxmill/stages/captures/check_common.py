@@ -1,0 +1,81 @@
+"""A gzip member, compared with its index line the quick way: what `check_digest` and `match_record` do, for the common kind.
+
+    member -> content, proven by libdeflate -> line by the compiled reader -> compared up to the digest -> SHA-1
+
+Whatever is unusual or differs is left to those two, which say what differs.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cdxmill.capture import CommonLine
+from cdxmill.formats.gzip_member import inflate_member
+from cdxmill.formats.surt import origin_keys
+from cdxmill.stages import native
+from cdxmill.stages.records.payload_digest import base32, sha1
+from cdxmill.stages.records.read_gzip import QUICK_CONTENT
+
+_END = b'", "length": "'
+"""What follows the digest in a line of the compiled reader."""
+_SHA1 = re.compile(rb'"digest": "([A-Z2-7]{32})"')
+_REVISIT = b'", "mime": "warc/revisit"'
+_DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
+_HEAD_END = b"\n\r\n"
+"""The end of a WARC header and of an HTTP head, where the compiled reader has read them."""
+_CLOSING = 4
+"""Bytes after the block of a WARC record."""
+
+
+class CommonChecks:
+    """Checks members, one after the other. `has_revisits` says whether revisits are accepted, too."""
+
+    def __init__(self, has_revisits: bool = True) -> None:
+        self._has_revisits = has_revisits
+        self._wanted = b""
+        self._is_checked = False
+        self._archive = origin_keys(False), b"", self._own_digest
+
+    def _own_digest(self, content: bytearray | bytes, start: int, end: int) -> bytes:
+        """The digest of a payload whose record has none: the wanted one if it has that."""
+        hashed = sha1(memoryview(content)[start:end])
+        self._is_checked = _is_same(self._wanted, hashed.digest())
+        return self._wanted if self._is_checked else base32(hashed)
+
+    def line_of(self, member: bytes, line: bytes) -> CommonLine | None:
+        """The line of a response or revisit at the start of a file without a name, if it agrees with its index line.
+
+        That is: the member is exactly one record, key, timestamp, URL, MIME type, status and digest are those of
+        `line`, and the payload of a response has this digest, in SHA-1. None if this is not so or not certain.
+        """
+        wanted = _SHA1.search(line)
+        content = None if native.read is None or wanted is None else inflate_member(member, QUICK_CONTENT)
+        if native.read is None or wanted is None or content is None:
+            return None
+        self._wanted, self._is_checked = wanted[1], False
+        made = native.read(self._archive, content, 0, len(member))
+        if not isinstance(made, CommonLine):
+            return None
+        same = made.start[: made.start.find(_END) + 1]
+        if not line.startswith(same) or not same.endswith(wanted[0]):
+            return None
+        if _REVISIT in same:
+            return made if self._has_revisits and _is_revisit(content) else None
+        return made if self._is_checked or _payload_has(wanted[1], content) else None
+
+
+def _is_revisit(content: bytearray) -> bool:
+    """Whether it is a revisit, and no response with its media type."""
+    return b"\nwarc-type: revisit\r" in content[: content.find(_HEAD_END)].lower()
+
+
+def _payload_has(digest: bytes, content: bytearray) -> bool:
+    """Whether `digest` is that of the payload of a common record."""
+    block = content.find(_HEAD_END) + len(_HEAD_END)
+    payload = content.find(_HEAD_END, block) + len(_HEAD_END)
+    return _is_same(digest, sha1(memoryview(content)[payload:-_CLOSING]).digest())
+
+
+def _is_same(digest: bytes, hashed: bytes) -> bool:
+    """Whether a digest in base32 is that of these 20 bytes. Faster than base32 of them."""
+    return int(digest.translate(_DIGITS), 32) == int.from_bytes(hashed, "big")
