@@ -120,7 +120,6 @@ class ScanArguments(ArchiveInputs, RunArguments):
             calls=tuple(self.call or ()),
             page_calls=tuple(self.call_page or ()),
             to=self.to,
-            captures=self._captures(),
             seconds=self.timeout,
             memory=self.memory << 20,
             processes=self.process_count(),
@@ -128,11 +127,12 @@ class ScanArguments(ArchiveInputs, RunArguments):
             quiet=self.quiet,
         )
 
-    def _captures(self) -> bytes:
+    def capture_lines(self) -> bytes | None:
+        """The lines of --captures. Raises UsageError, InputError."""
         from cdxmill.commands.scan_captures import read_captures
 
         if self.captures is None:
-            return b""
+            return None
         lines = read_captures(self.captures)
         if not lines.strip():
             raise UsageError(f"--captures {self.captures}: has no lines")
@@ -157,7 +157,7 @@ def scan(arguments: ScanArguments) -> int:
     Examples:
         cdxmill scan -o found --where "status=200 and mime=text/html" warcs/
         cdxmill scan -o en --where lang=en --extract url,title,links warcs/
-        cdxmill lookup cluster www.iana.org/* | cdxmill scan -o some --captures - warcs/
+        cdxmill scan -o some --captures cdx/iana.cdx.gz warcs/
         cdxmill scan -o part --where host=www.iana.org --to warc.gz warcs/
     """
     from cdxmill.commands.scan import scan, scanned_name
@@ -169,7 +169,7 @@ def scan(arguments: ScanArguments) -> int:
     failures = Failures()
     options = arguments.options()
     names = output_names(arguments.archives(failures), lambda path: scanned_name(path, arguments.to))
-    summary = scan(names, arguments.output, options, failures)
+    summary = scan(names, arguments.output, options, failures, arguments.capture_lines())
     if arguments.explain:
         for measured in summary.measured:
             failures.note(str(measured))

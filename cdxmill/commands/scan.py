@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.commands.index import check_archives, forgetting
-from cdxmill.commands.scan_captures import ranges_of
+from cdxmill.commands.scan_captures import Ranges, ranges_of
 from cdxmill.commands.scan_one import (
     ScanOptions,
     ScanResult,
@@ -78,26 +80,35 @@ def scanned_name(path: str, to: str) -> str:
 
 
 def scan(
-    names: Mapping[Input, str], folder: PathOrUrl, options: ScanOptions, failures: Failures
+    names: Mapping[Input, str],
+    folder: PathOrUrl,
+    options: ScanOptions,
+    failures: Failures,
+    captures: bytes | None = None,
 ) -> ScanSummary:
-    """Scan each archive, or the captures of `options`, and write the file of its name below `folder`, a path or URL.
+    """Scan each archive, or only the records that the index lines `captures` name, and write the file of its name below `folder`, a path or URL.
 
     Raises UsageError if there are no archives, if the options are invalid, or if an output exists that may not be
     replaced. Nothing is changed then.
     """
     check_archives(names)
     check_writable(folder)
-    compiled.cache_clear()  # the files that the options name may have changed
-    compiled(options)  # for all processes
     is_local = not is_remote(str(folder))
     base = local_path(str(folder)) if is_local else str(folder)
     _check_inputs_stay(names, base)
+    ranges: Mapping[Input, Ranges | None] = dict.fromkeys(names)
+    if captures is not None:
+        options = replace(options, captures=hashlib.sha256(captures).hexdigest())
+        ranges = ranges_of(captures, names, failures)
+    compiled.cache_clear()  # the files that the options name may have changed
+    compiled(options)  # for all processes
+    outputs = {archive: join(base, names[archive]) for archive in ranges}
     if not is_local:
         with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
-            return _run(names, base, Path(scratch), options, failures)
+            return _run(_Places(outputs, ranges, base, Path(scratch)), options, failures)
     path = Path(base)
     with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
-        return _run(names, base, Path(scratch), options, failures)
+        return _run(_Places(outputs, ranges, base, Path(scratch)), options, failures)
 
 
 def _check_inputs_stay(names: Mapping[Input, str], base: str) -> None:
@@ -112,14 +123,18 @@ def _real(path: str) -> str:
     return identity(path) if is_remote(path) else str(Path(local_path(path)).resolve())
 
 
-def _run(
-    names: Mapping[Input, str], base: str, scratch: Path, options: ScanOptions, failures: Failures
-) -> ScanSummary:
+class _Places(NamedTuple):
+    """The output of each archive, the ranges to scan of it (None: all), the folder of the outputs, one for scratch files."""
+
+    outputs: Mapping[Input, str]
+    ranges: Mapping[Input, Ranges | None]
+    base: str
+    scratch: Path
+
+
+def _run(places: _Places, options: ScanOptions, failures: Failures) -> ScanSummary:
+    outputs, ranges, base, scratch = places
     folder = None if is_remote(base) else Path(base)
-    ranges = ranges_of(options.captures, names, failures) if options.captures else None
-    outputs = {
-        archive: join(base, name) for archive, name in names.items() if ranges is None or archive in ranges
-    }
     archives, kept = plan_outputs(outputs, options.settings(), options.existing, folder)
     tasks = [
         ScanTask(
@@ -128,7 +143,7 @@ def _run(
             folder,
             scratch / str(number),
             options,
-            None if ranges is None else ranges[archive],
+            ranges[archive],
         )
         for number, archive in enumerate(archives)
     ]

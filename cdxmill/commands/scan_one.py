@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -45,7 +45,7 @@ FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc.gz", "warc.zst")
 
 @dataclass(frozen=True, kw_only=True)
 class ScanOptions:
-    """What is searched, what is written of each match, and how the scan runs."""
+    """What is searched, what is written of each match, and how the scan runs. `captures` is a hash of the captures."""
 
     where: tuple[str, ...] = ()
     extract: str = DEFAULT
@@ -55,7 +55,7 @@ class ScanOptions:
     to: str = "jsonl.gz"
     seconds: float = 60.0
     memory: int = 2 << 30
-    captures: bytes = field(default=b"", repr=False)
+    captures: str = ""
     processes: int = 1
     existing: Rule = Rule.REFUSE
     quiet: bool = False
