@@ -104,7 +104,7 @@ class FullRecord:
         data = self._content.data
         if data is None:
             data = _first(self._content.pieces(), stop)
-        return bytes(data[start:stop])
+        return bytes(memoryview(data)[start:stop])  # one copy of a bytearray, not two
 
     @computed
     def raw(self) -> bytes | bytearray:
