@@ -361,6 +361,8 @@ def _list_failures(target: str, failures: Failures) -> None:
             [one.path, "" if one.offset is None else str(one.offset), one.reason, one.hint]
             for one in failures.items
         ]
+        if failures.count > len(rows):
+            rows.append(["", "", f"{failures.count - len(rows)} more failures, which were only printed", ""])
         with write_atomic(path) as file:
             file.writelines(map(format_row, rows))
     elif exists(path):

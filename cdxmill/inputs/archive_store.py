@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -129,8 +129,8 @@ class ArchiveStore:
         opened = self._open.get(path)
         if opened is None:
             files = ExitStack()
-            open_start = partial(_cached, path) if is_remote(path) else None
-            opened = _OpenArchive(Archive(files.enter_context(open_ranges(path)), open_start), files)
+            archive = Archive(files.enter_context(open_ranges(path)), open_start_of(path))
+            opened = _OpenArchive(archive, files)
             self._open[path] = opened
         return opened.archive
 
@@ -140,13 +140,13 @@ class ArchiveStore:
             self._open.popitem()
 
 
-@contextmanager
-def _cached(url: str) -> Iterator[ReadAt]:
-    """Open a remote archive to read its dictionary, which other runs read, too."""
-    from cdxmill.storage.cache import open_cached
+def open_start_of(path: str) -> Callable[[], AbstractContextManager[ReadAt]] | None:
+    """Opens a remote archive to read its dictionary, through the cache. None for a local archive."""
+    if not is_remote(path):
+        return None
+    from cdxmill.storage.cache import cached_reads  # network code
 
-    with open_cached(url) as ranges:
-        yield ranges.read_at
+    return partial(cached_reads, path)
 
 
 def _all_allowed(locations: list[str], allowed: Allowed) -> list[str]:

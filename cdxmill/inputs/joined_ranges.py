@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
+from cdxmill.inputs.archive_store import open_start_of
 from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.cache import open_known
@@ -25,11 +26,11 @@ _OPEN = 32
 class JoinedRanges:
     """One archive. Reads inside the range that was fetched last are answered from memory, or from a file."""
 
-    def __init__(self, read_at: ReadAt, before: Callable[[], None]) -> None:
+    def __init__(self, read_at: ReadAt, before: Callable[[], None], path: str) -> None:
         self._read, self._before = read_at, before
         self._start, self._size = 0, 0
         self._fetched: ReadAt = lambda offset, size: b""
-        self.archive = Archive(self.read_at)
+        self.archive = Archive(self.read_at, open_start_of(path))
         self.requests = self.bytes = 0
 
     def fetch(self, start: int, size: int, folder: Path) -> None:
@@ -101,7 +102,7 @@ class OpenRanges(LRUCache[str, tuple[JoinedRanges, ExitStack]]):
         if path not in self:
             files = ExitStack()
             opener = open_known if is_remote(path) else open_ranges
-            self[path] = JoinedRanges(files.enter_context(opener(path)), self._before), files
+            self[path] = JoinedRanges(files.enter_context(opener(path)), self._before, path), files
         return self[path][0]
 
     def popitem(self) -> tuple[str, tuple[JoinedRanges, ExitStack]]:

@@ -56,6 +56,13 @@ def open_cached(url: str) -> Iterator[Ranges]:
             yield Ranges(_Pages(ranges.read_at, ranges.size, _folder(url, version)).read_at, ranges.size)
 
 
+@contextmanager
+def cached_reads(url: str) -> Iterator[ReadAt]:
+    """`read_at` of the file at a URL, through the cache: for a part that many runs read, such as a dictionary."""
+    with open_cached(url) as ranges:
+        yield ranges.read_at
+
+
 def read_recent(url: str, seconds: float) -> bytes:
     """The content of a small file. It is read again if the copy in the cache is older than `seconds`.
 

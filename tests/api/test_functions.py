@@ -53,6 +53,17 @@ def test_lookups_are_those_of_the_command(pywb_warcs: Path, tmp_path: Path, run_
     ]
 
 
+def test_the_list_of_failures_of_a_copy_says_how_many_it_leaves_out(
+    pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdxmill.running.failures.KEPT", 3)
+    cdxmill.build(pywb_warcs / "iana.warc.gz", output=tmp_path / "C", shards=2)
+    cdxmill.copy(tmp_path / "C", "*.iana.org", output=tmp_path / "out", archives=tmp_path)
+    rows = (tmp_path / "out/copy-failures.tsv").read_text().splitlines()
+    assert len(rows) == 4
+    assert rows[-1].startswith("\t\t") and " more failures" in rows[-1]
+
+
 def test_failures_are_returned_and_not_printed(
     cut: Path, pywb_warcs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

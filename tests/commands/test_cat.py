@@ -144,6 +144,22 @@ def test_verify_fetches_the_dictionary_of_a_remote_archive_once(
             assert of_dictionary(server.ranges("/w/a.warc.zst")[before:]) == expected
 
 
+def test_copy_fetches_the_dictionary_of_a_remote_archive_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cdxmill: RunCdxmill
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "a.warc.zst").write_bytes(frames(RECORDS))
+    assert run_cdxmill("index", "-q", "-o", "a.cdxj", "a.warc.zst", cwd=tmp_path).returncode == 0
+    with serving() as server:
+        server.add("/w/a.warc.zst", frames(RECORDS))
+        for out, expected in ("1", 1), ("2", 0):
+            before = len(server.ranges("/w/a.warc.zst"))
+            archives = ["--archives", f"{server.url}/w/"]
+            done = run_cdxmill("copy", "-q", "-o", out, *archives, "a.cdxj", "*.example.com", cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert of_dictionary(server.ranges("/w/a.warc.zst")[before:]) == expected
+
+
 @pytest.mark.parametrize(
     "options", [[], ["--offset", "0", "--table", "t"], ["--table", "t", "--length", "5"], ["--offset", "-1"]]
 )
