@@ -35,7 +35,8 @@ def share(folder: str, *patterns: str) -> "tuple[str, list[str]]":
 
 
 S3 = ["boto3>=1.34"]
-SCAN = ["resiliparse>=2.0.1", "selectolax>=1.0.2"]
+SCAN = ["hyperscan>=0.9", "resiliparse>=2.0.1", "selectolax>=1.0.2"]
+PARQUET = ["pyarrow>=20"]
 JOBS = [
     "mrjob==0.7.4",
     "setuptools",  # mrjob imports distutils
@@ -46,6 +47,7 @@ SERVE = ["pywb==2.10.0"]
 DOCS = ["mkdocs-material==9.8.1"]  # builds the site from docs/
 TEST = [
     *SCAN,
+    *PARQUET,
     *SERVE,
     *S3,
     *JOBS,
@@ -71,8 +73,11 @@ TEST = [
     "warcio==1.8.1",
 ]
 BENCH = [
-    "fastwarc==2.0.1",
+    *SCAN,
+    "beautifulsoup4==4.15.0",
     "cdx-toolkit==0.9.39",
+    "fastwarc==2.0.1",
+    "langdetect==1.0.9",
     "cdxj-indexer==1.5.0",
     "pywb==2.10.0",
     "ujson==6.1.0",

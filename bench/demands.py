@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import NamedTuple
 
-from bench import counting
+from bench import counting, scanning
 from bench.contenders import OURS, Section
 from bench.report import Passage
 from bench.results import Measured
@@ -136,6 +136,46 @@ DEMANDS = [
     Demand(f"Spark, zipnum: CPU of {SPARK}", "spark-zipnum", "cpu", SPARK, OURS, 4.5, True),
     Demand(f"Spark, index: rate relative to {SPARK}", "spark-index", "wall", SPARK, OURS, 4, True),
     Demand(f"Spark, index: CPU of {SPARK}", "spark-index", "cpu", SPARK, OURS, 4, True),
+    Demand(
+        f"scan: CPU of {scanning.SELECTOLAX} relative to scan",
+        "scan",
+        "cpu",
+        scanning.SELECTOLAX,
+        OURS,
+        1.8,
+        True,
+    ),
+    Demand(
+        f"scan: CPU of {scanning.RESILIPARSE} relative to scan",
+        "scan",
+        "cpu",
+        scanning.RESILIPARSE,
+        OURS,
+        1.8,
+        True,
+    ),
+    Demand(
+        f"scan: CPU of {scanning.SOUP} relative to scan", "scan-soup", "cpu", scanning.SOUP, OURS, 45, True
+    ),
+    Demand(
+        "scan: a condition on the URL, CPU relative to FastWARC iteration",
+        "scan-url",
+        "cpu",
+        OURS,
+        scanning.BARE,
+        1,
+    ),
+    Demand(
+        "scan: 1,000 literals, CPU relative to reading all bodies",
+        "scan-literals",
+        "cpu",
+        OURS,
+        scanning.BODIES,
+        1.3,
+    ),
+    Demand(
+        "scan: rate of two processes relative to one", "scan-two", "wall", "cdxmill -p 1", OURS, 1.9, True
+    ),
 ]
 
 

@@ -20,6 +20,7 @@ from bench.contenders import Section, index_sections, recompressing
 from bench.pipeline_section import pipeline_section
 from bench.report import Passage, Result, as_passage
 from bench.running import run_section
+from bench.scanning import scan_sections
 from bench.spark_contenders import spark_sections
 from bench.zipnum_contenders import linear_section, zipnum_section
 
@@ -32,6 +33,7 @@ SECTIONS = (
     "linear",
     "pipeline",
     "sampling",
+    "scan",
     "spark",
     "compression",
     "counting",
@@ -57,6 +59,8 @@ def sections(options: argparse.Namespace, folder: Path) -> Iterator[Callable[[],
         yield from counting.sections(quick)
     if "spark" in options.only:
         yield from spark_sections(millions, quick, folder)
+    if "scan" in options.only:
+        yield from scan_sections(quick)
 
 
 def passages(options: argparse.Namespace, folder: Path) -> Iterator[Passage]:

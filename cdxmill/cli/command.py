@@ -37,6 +37,8 @@ METAVARS = {
         "LAYOUT",
         "SIZE",
         "FILTER",
+        "EXPRESSION",
+        "FUNCTION",
         "RULE",
         "NAMES",
         "TEXT",

@@ -33,6 +33,7 @@ COMMANDS = (
     "cat",
     "count",
     "verify",
+    "scan",
     "recompress",
     "reindex",
     "train-dictionary",

@@ -36,7 +36,7 @@ ASKED = frozenset(
     )
 )
 """The fields that a capture is made from."""
-_SINGLE = (b"content-length", b"content-type", b"warc-concurrent-to")
+_SINGLE = (b"content-length", b"content-type", b"warc-concurrent-to", b"warc-target-uri")
 """Fields whose groups a shape has by name. Group 0, the whole header, means that the field is missing."""
 _NAME = re.compile(rb"[!-9;-~]+")
 
@@ -54,6 +54,7 @@ class HeaderShape(NamedTuple):
     length: int
     content_type: int
     concurrent_to: int
+    url: int
     following: list[HeaderShape]
 
 
@@ -116,8 +117,8 @@ def _shape_of(head: bytes, headers: Headers) -> HeaderShape | None:
     )
     pattern = re.compile(re.escape(version) + b"\r\n" + b"".join(fields) + b"\r\n")
     groups = tuple(key for key in keys if key in ASKED)
-    length, content_type, about = (groups.index(key) + 1 if key in groups else 0 for key in _SINGLE)
-    shape = HeaderShape(pattern, groups, kind, length, content_type, about, [])
+    length, content_type, about, url = (groups.index(key) + 1 if key in groups else 0 for key in _SINGLE)
+    shape = HeaderShape(pattern, groups, kind, length, content_type, about, url, [])
     match = pattern.match(head)
     if match is None or match.end() != len(head):
         return None

@@ -54,9 +54,16 @@ class _Counter:
 _counter = _Counter()
 
 
-class _Worker(NamedTuple):
+class Worker(NamedTuple):
+    """A process that takes tasks from a connection and answers with their results."""
+
     process: ForkProcess
     connection: Connection[Any, Any]
+
+
+def count_in(numbers: Any) -> None:
+    """Begin a step: bytes are counted in `numbers`."""
+    _counter.read = numbers
 
 
 def bytes_done() -> int:
@@ -86,19 +93,19 @@ def run_tasks(
     task are raised here. Raises StoppedError if a worker dies.
     """
     _counter.read = [0]
-    _keep_freed_memory()
+    keep_freed_memory()
     if processes == 1 or len(tasks) <= 1:
         for index, task in enumerate(tasks):
             yield index, work(task)
             tick()
         return
     count = min(processes, len(tasks))
-    numbers = _counter.read = _shared_numbers(count)
-    workers: list[_Worker] = []
+    numbers = _counter.read = shared_numbers(count)
+    workers: list[Worker] = []
     try:
         for slot in range(count):
-            with _signals_held():
-                workers.append(_start(work, slot, numbers))
+            with signals_held():
+                workers.append(start_worker(work, slot, numbers))
         yield from _results(workers, tasks, tick)
     finally:
         for worker in workers:
@@ -107,7 +114,7 @@ def run_tasks(
             worker.connection.close()
 
 
-def _keep_freed_memory() -> None:
+def keep_freed_memory() -> None:
     """Have the C library keep freed memory for later use, up to 32 MiB (twice the size of this block).
 
     By default it returns blocks of a megabyte to the system; getting them again takes up to a tenth of all time.
@@ -115,7 +122,8 @@ def _keep_freed_memory() -> None:
     bytes(16 << 20)
 
 
-def _shared_numbers(count: int) -> Any:
+def shared_numbers(count: int) -> Any:
+    """Numbers that processes share, all 0 at first. The counter of bytes has one per process."""
     import ctypes
     from multiprocessing import RawArray
 
@@ -123,7 +131,7 @@ def _shared_numbers(count: int) -> Any:
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
+def signals_held() -> Iterator[None]:
     """Hold back the signals that stop a run: during a fork, what their handlers raise would be lost."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     try:
@@ -132,7 +140,8 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(work: Callable[[Task], Result], slot: int, numbers: Any) -> _Worker:
+def start_worker(work: Callable[[Task], Result], slot: int, numbers: Any) -> Worker:
+    """Fork a process that runs `work`. It counts the bytes that it reads in slot `slot` of `numbers`."""
     from multiprocessing import get_context
 
     context = get_context("fork")
@@ -140,7 +149,7 @@ def _start(work: Callable[[Task], Result], slot: int, numbers: Any) -> _Worker:
     process = context.Process(target=_serve, args=(theirs, work, slot, numbers, os.getpid()), daemon=True)
     process.start()
     theirs.close()  # so that the pipe ends when the process does
-    return _Worker(process, ours)
+    return Worker(process, ours)
 
 
 def _serve(
@@ -175,7 +184,7 @@ def _end_with_parent() -> None:
 
 
 def _results(
-    workers: Sequence[_Worker], tasks: Sequence[Task], tick: Callable[[], None]
+    workers: Sequence[Worker], tasks: Sequence[Task], tick: Callable[[], None]
 ) -> Iterator[tuple[int, Any]]:
     from multiprocessing.connection import wait
 

@@ -26,6 +26,8 @@ class Progress:
         self._start = self._shown = time.monotonic()
         self._bar: _Bar | None = None
         self.done = 0
+        self.more = ""
+        """What else the line says."""
         self.failures = 0
 
     def __enter__(self) -> Progress:
@@ -69,6 +71,8 @@ class Progress:
         share = self._share()
         if 0 < share < 1:
             parts.append(f"{human_seconds(spent / share - spent)} left")
+        if self.more:
+            parts.append(self.more)
         if self.failures:
             parts.append(count(self.failures, "failure"))
         return f"{self._title}: " + ", ".join(parts)

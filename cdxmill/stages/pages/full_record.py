@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 from cdxmill.capture import Headers
-from cdxmill.formats.header_shape import ASKED, HeaderShapes, fields_of
+from cdxmill.formats.header_shape import ASKED, HeaderMatch, HeaderShapes, fields_of
 from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.formats.timestamp import arc_timestamp_of, warc_timestamp_of
 from cdxmill.formats.warc_header import MAX_HEADER, parse_fields, parse_warc_header
+from cdxmill.stages.pages.computed import computed
 from cdxmill.stages.pages.decode_body import MAX_BODY, Body, decode_body
 from cdxmill.stages.pages.parse_page import Page, is_html
 from cdxmill.stages.records.parse_header import content_length, parse_header
@@ -28,21 +28,39 @@ class FullRecord:
     Requires: it is used before the next record of its archive is read.
     """
 
-    def __init__(self, content: Content, number: int, shapes: HeaderShapes) -> None:
-        """Parse the header. Raises RecordError if there is none."""
+    def __init__(
+        self, content: Content, number: int, shapes: HeaderShapes, found: HeaderMatch | None = None
+    ) -> None:
+        """`found` is the header's match, if it is known. Otherwise raises RecordError if there is no header."""
         self.offset, self.length, self.number = content.offset, content.length, number
         self._content = content
-        data = content.data
-        self._start_of_record = data if data is not None else _first(content.pieces(), _HEADER)
-        found = shapes.match(self._start_of_record)
+        self._found = found
+        self._has_all_fields = self.is_arc = False
         if found is None:
-            self.headers, self._block_at, self.is_arc = parse_header(self._start_of_record, shapes.parse)
-            self.size = content_length(self.headers)
+            data = self._start_of_record
+            self.headers, self._block_at, self.is_arc = parse_header(data, shapes.parse)
             self._has_all_fields = True
-        else:
-            self.headers, self._block_at, self.is_arc = fields_of(found), found[1].end(), False
-            self.size = int(found[1][found[0].length])
-            self._has_all_fields = False
+
+    @computed
+    def _start_of_record(self) -> bytes | bytearray:
+        data = self._content.data
+        return data if data is not None else _first(self._content.pieces(), _HEADER)
+
+    @computed
+    def headers(self) -> Headers:
+        """Fields of the record's header by their names in lower case. `header` has all of them."""
+        assert self._found is not None
+        return fields_of(self._found)
+
+    @computed
+    def _block_at(self) -> int:
+        assert self._found is not None
+        return self._found[1].end()
+
+    @computed
+    def size(self) -> int:
+        """Bytes of the block."""
+        return content_length(self.headers)
 
     def header(self, name: bytes) -> bytes | None:
         """A field of the record's header by its name in lower case."""
@@ -56,44 +74,50 @@ class FullRecord:
         """The record type: response, request and so on."""
         return self.headers.get(b"warc-type", b"")
 
-    @cached_property
+    @computed
     def url(self) -> str:
         """The URL; "" if there is none."""
-        return self.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
+        found = self._found
+        if found is None:
+            url = self.headers.get(b"warc-target-uri", b"")
+        else:  # without the other fields
+            shape, match = found
+            url = match[shape.url] if shape.url else b""
+        return url.strip(b"<>").decode("utf-8", "replace")
 
-    @cached_property
+    @computed
     def time(self) -> str:
         """The timestamp with 14 digits; "" if the date is missing or invalid."""
         date = self.headers.get(b"warc-date", b"")
         found = arc_timestamp_of(date) if self.is_arc else warc_timestamp_of(date)
         return (found or b"").decode()
 
-    @cached_property
+    @computed
     def is_large(self) -> bool:
         """Whether the record is larger than the largest body. The rest is not read."""
         return self.size > MAX_BODY
 
-    @cached_property
+    @computed
     def block(self) -> bytes:
         """The content block, or its first 256 MiB."""
         start, stop = self._block_at, self._block_at + min(self.size, MAX_BODY)
         data = self._content.data
         if data is None:
             data = _first(self._content.pieces(), stop)
-        return bytes(data[start:stop])
+        return bytes(memoryview(data)[start:stop])  # one copy of a bytearray, not two
 
-    @cached_property
+    @computed
     def raw(self) -> bytes | bytearray:
         """All bytes of a record that is held in memory, with the line ends after it."""
         data = self._content.data
         return b"".join(self._content.pieces()) if data is None else data
 
-    @cached_property
+    @computed
     def is_http(self) -> bool:
         """Whether the block is an HTTP message."""
         return self.size > 0 and is_http(self.kind, self.headers.get(b"warc-target-uri", b""))
 
-    @cached_property
+    @computed
     def http(self) -> HttpHead:
         """Status, Content-Type and end of the HTTP head; the end is 0 if there is none."""
         return parse_http_head(self.block) if self.is_http else _NO_HEAD
@@ -103,13 +127,13 @@ class FullRecord:
         """The bytes of the HTTP head."""
         return self.block[: self.http.end]
 
-    @cached_property
+    @computed
     def http_fields(self) -> Headers:
         """The fields of the HTTP head by their names in lower case."""
         head = self.http_head
         return parse_fields(head, head.find(b"\n") + 1)[0] if head else {}
 
-    @cached_property
+    @computed
     def content_type(self) -> bytes | None:
         """The Content-Type of the payload: that of the HTTP head, or else of the record."""
         found = self.http.content_type
@@ -119,7 +143,7 @@ class FullRecord:
                 return None
         return found
 
-    @cached_property
+    @computed
     def body(self) -> Body:
         """The payload with transfer and content encodings undone. A request or revisit has none."""
         if self.kind not in _WITH_PAYLOAD:
@@ -128,7 +152,7 @@ class FullRecord:
             return Body(self.block)
         return decode_body(self.http_head, self.block[self.http.end :])
 
-    @cached_property
+    @computed
     def page(self) -> Page | None:
         """The page, if the record is a response or resource with HTML."""
         if self.kind not in (b"response", b"resource") or not is_html(self.content_type, self.body.data):

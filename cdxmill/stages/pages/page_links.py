@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 _ABSOLUTE = re.compile(r"https?://[^/\\?#\s.\[]", re.I)
 """A URL that needs no check. The other ones, such as those with an IPv6 address, are parsed."""
 _HTTP = re.compile(r"https?://[^/?#\s]", re.I)
-_PATH = re.compile(r"/(?!/)")
+_ORIGIN = re.compile(r"https?://[^/\\?#\s]+", re.I)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
 _IGNORED = str.maketrans("", "", "\t\n\r")
 """Characters that browsers remove from URLs (WHATWG URL, 4.4)."""
@@ -23,17 +23,29 @@ class LinkBase:
         """`url` is that of the page, `href` that of its base element."""
         joined = _joined(url, href.strip(_SPACES)) if href else None
         self.url = joined or url
-        try:
-            parts = urlsplit(self.url)
-        except ValueError:  # an invalid IPv6 address
-            parts = urlsplit("")
-        self._origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+        found = _ORIGIN.match(self.url)
+        self._origin = found[0] if found is not None else ""
 
     def absolute(self, hrefs: Iterable[str | None]) -> list[str]:
         """Absolute http and https URLs, without fragments, in the order of the page. Others are skipped."""
         found: list[str] = []
+        origin = self._origin
         for href in hrefs:
-            link = self._absolute(href) if href else None
+            if not href:
+                continue
+            # A path, as most links are, that is right as it is.
+            if (
+                href[0] == "/"
+                and origin
+                and href.isprintable()
+                and "#" not in href
+                and "/." not in href
+                and href[1:2] not in ("/", "\\")
+                and href[-1] != " "
+            ):
+                found.append(origin + href)
+                continue
+            link = self._absolute(href)
             if link is not None:
                 found.append(link)
         return found
@@ -48,8 +60,6 @@ class LinkBase:
             return href
         if not href:
             return None
-        if _PATH.match(href) and self._origin and "/." not in href:
-            return self._origin + href
         if _SCHEME.match(href) and href[:4].lower() != "http":
             return None
         return _joined(self.url, href)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import chain
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes
 from cdxmill.stages.inflate import MemberError, Pieces, inflate
 from cdxmill.stages.records.read_gzip import GZIP_START
 from cdxmill.stages.records.read_plain import read_plain
@@ -24,6 +24,8 @@ from cdxmill.stages.records.record_errors import FETCH_AGAIN
 from cdxmill.stages.records.resync import RECORD_START, Probe, Resync
 from cdxmill.stages.records.take_record import is_one_record
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
+
+Chosen = TypeVar("Chosen")
 
 HELD = 8 << 20
 """Bytes of the largest content that is held in memory."""
@@ -75,6 +77,62 @@ def read_contents(
 
     items = read_records(read_at, chunk=chunk, read_common=take, max_window=max_window)
     return _contents(items, _Units(window, container_of(window), max_window), scratch)
+
+
+def choose_contents(
+    read_at: ReadAt,
+    scratch: ScratchFiles,
+    choose: Callable[[Content, HeaderMatch | None], Chosen | None],
+    chunk: int = CHUNK,
+) -> Iterator[Chosen | Damage]:
+    """What `choose` makes of the content of each record, without None. `choose` gets the header's match, if it is known.
+
+    A record that is not chosen costs little more than its decompression. If a member or frame does not have exactly one
+    record, the archive is read again from there, as `read_contents` does.
+    """
+    window, shapes = Window(read_at, chunk), HeaderShapes()
+
+    def take(data: bytearray | bytes, offset: int, length: int) -> Chosen | Outcome:
+        if len(data) > HELD:
+            return Outcome.NOT_COMMON
+        found = shapes.match(data)
+        if (found is None or not _is_all(data, found)) and not is_one_record(data, shapes):
+            return Outcome.NOT_COMMON
+        return choose(Content(offset, length, len(data), data), found) or Outcome.NO_LINE
+
+    units = _Units(window, container_of(window))
+    for item in read_records(read_at, chunk=chunk, read_common=take):
+        assert not isinstance(item, CrawlNotes)  # they stand only for records of types that are not asked for
+        if isinstance(item, Damage) and item.is_miscut:
+            yield from _choose_from(read_contents(read_at, scratch, chunk), item.offset, choose)
+            return
+        if isinstance(item, Record):
+            for content in units.contents(item.offset, item.offset + item.length, None):
+                chosen = choose(content, None)
+                if chosen is not None:
+                    yield chosen
+        else:
+            yield item
+
+
+def _is_all(data: bytes | bytearray, found: HeaderMatch) -> bool:
+    """Whether a record with this header ends where `data` does."""
+    shape, match = found
+    return match.end() + int(match[shape.length]) + 4 == len(data) and data.endswith(b"\r\n\r\n")
+
+
+def _choose_from(
+    contents: Iterator[Content | Damage],
+    start: int,
+    choose: Callable[[Content, HeaderMatch | None], Chosen | None],
+) -> Iterator[Chosen | Damage]:
+    for item in contents:
+        if item.offset < start:
+            continue
+        if isinstance(item, Damage):
+            yield item
+        elif item.records and (chosen := choose(item, None)) is not None:
+            yield chosen
 
 
 def _contents(

@@ -1,0 +1,87 @@
+"""The sections about `scan`: pages with everything, a condition on the URL, 1,000 literals, and two processes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+from bench.contenders import OURS, Section, Tool, copies, facts_of, program
+from bench.corpora import ensure
+from cdxmill.capture import Record
+from cdxmill.stages.records.read_records import read_records
+from cdxmill.storage.choose import open_ranges
+
+SOUP = "warcio, BeautifulSoup, langdetect"
+SELECTOLAX = "warcio, selectolax, detect_fast"
+RESILIPARSE = "FastWARC, resiliparse"
+BARE, BODIES = "FastWARC iteration", "FastWARC, all bodies read"
+_PAGE = "url,title,text,links,lang"
+_SOUP_RECORDS = 9_000
+"""Records of the archive that BeautifulSoup reads. A whole one takes it minutes."""
+
+
+def _scan(name: str, files: list[Path], *options: str, processes: int = 1) -> Tool:
+    given = ["-q", "-p", str(processes), "--to", "jsonl", *options, *map(str, files)]
+    return Tool(name, lambda out: [program("cdxmill"), "scan", "-o", str(out), *given], ("*.jsonl",))
+
+
+def _everything(name: str, files: list[Path], processes: int = 1) -> Tool:
+    return _scan(name, files, "--where", "mime=text/html", "--extract", _PAGE, processes=processes)
+
+
+def _script(name: str, contender: str, file: Path) -> Tool:
+    command = [sys.executable, "-m", "bench.scan_contenders", contender, str(file)]
+    return Tool(name, lambda out: [*command, str(out / "o.jsonl")], ("o.jsonl",))
+
+
+def first_records(file: Path, count: int) -> Path:
+    """A file with the first records of an archive."""
+    cut = file.with_name(f"first-{count}-{file.name}")
+    if not cut.exists():
+        with open_ranges(str(file)) as read_at:
+            found = (item for item in read_records(read_at) if isinstance(item, Record))
+            last = next(islice(found, count, None), None)
+            cut.write_bytes(read_at(0, last.offset if last is not None else file.stat().st_size))
+    return cut
+
+
+def _pages(quick: bool) -> Section:
+    file = ensure("web", quick)[0]
+    scripts = [_script(SELECTOLAX, "selectolax", file), _script(RESILIPARSE, "resiliparse", file)]
+    title = "Scan: title, text, links and language of all pages, one core"
+    return Section("scan", title, facts_of(file), 1, [file], [_everything(OURS, [file]), *scripts])
+
+
+def _soup(quick: bool) -> Section:
+    file = first_records(ensure("web", quick)[0], _SOUP_RECORDS)
+    tools = [_everything(OURS, [file]), _script(SOUP, "soup", file)]
+    return Section("scan-soup", "Scan: the same, a part of the archive", facts_of(file), 1, [file], tools)
+
+
+def _url(quick: bool) -> Section:
+    file = ensure("web", quick)[0]
+    tools = [_scan(OURS, [file], "--where", "url:nowhere-to-be-found"), _script(BARE, "fastwarc", file)]
+    return Section("scan-url", "Scan: a condition on the URL", facts_of(file), 1, [file], tools)
+
+
+def _literals(quick: bool) -> Section:
+    file = ensure("web", quick)[0]
+    rng, words = Random(1), file.with_name("literals.txt")
+    words.write_text(
+        "".join("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=8)) + "\n" for _ in range(1000))
+    )
+    tools = [_scan(OURS, [file], "--where", f"body@{words}"), _script(BODIES, "fastwarc-bodies", file)]
+    return Section("scan-literals", "Scan: 1,000 literals in all bodies", facts_of(file), 1, [file], tools)
+
+
+def _two(quick: bool) -> Section:
+    files = copies(ensure("web", quick), 4)
+    tools = [_everything(OURS, files, 2), _everything("cdxmill -p 1", files)]
+    return Section("scan-two", "Scan: four archives, two processes", facts_of(files[0]), 2, files, tools)
+
+
+def scan_sections(quick: bool) -> list[Callable[[], Section]]:
+    return [lambda make=make: make(quick) for make in (_pages, _soup, _url, _literals, _two)]  # type: ignore[misc]

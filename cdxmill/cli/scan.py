@@ -1,0 +1,177 @@
+"""`cdxmill scan`: its options, its help and the call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from cdxmill.cli.arguments import ArchiveInputs, Replace, RunArguments
+from cdxmill.cli.command import Option, command
+from cdxmill.cli.output import FAILED, OK, print_summary
+from cdxmill.errors import UsageError
+
+if TYPE_CHECKING:
+    from cdxmill.commands.scan_one import ScanOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanArguments(ArchiveInputs, RunArguments):
+    """The command line of `scan`."""
+
+    output: Annotated[
+        str,
+        Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the results."),
+    ]
+    where: Annotated[
+        list[str] | None,
+        Option(
+            "--where",
+            metavar="EXPRESSION",
+            help="Conditions such as status=200, url~REGEX, title:TEXT or host@FILE, with and, or, not and parentheses."
+            " May be repeated: then all must hold. Default: all records.",
+        ),
+    ] = None
+    extract: Annotated[
+        str | None,
+        Option(
+            "--extract",
+            metavar="NAMES",
+            help="Fields to write, comma-separated. Default: url,time,type,status,mime,offset,length.",
+        ),
+    ] = None
+    find: Annotated[
+        list[str] | None,
+        Option(
+            "--find",
+            metavar="FILTER",
+            help="NAME=FIELD~REGEX: write all matches in a field, or of the groups in REGEX. May be repeated.",
+        ),
+    ] = None
+    call: Annotated[
+        list[str] | None,
+        Option(
+            "--call",
+            metavar="FUNCTION",
+            help="MODULE:FUNCTION of your own. It gets each matching record. If it returns a dict, its items are"
+            " written; if False, the record is skipped. May be repeated.",
+        ),
+    ] = None
+    call_page: Annotated[
+        list[str] | None,
+        Option(
+            "--call-page", metavar="FUNCTION", help="As --call, but it gets the parsed page, if there is one."
+        ),
+    ] = None
+    to: Annotated[
+        str,
+        Option(
+            "--to",
+            metavar="FORMAT",
+            help="jsonl, jsonl.gz, jsonl.zst, parquet, or, for the matching records as they are, warc.gz or warc.zst.",
+        ),
+    ] = "jsonl.gz"
+    captures: Annotated[
+        str | None,
+        Option(
+            "--captures",
+            metavar="FILE",
+            help="Scan only the records that these index lines name, as lookup prints them: path, URL, or - for"
+            " standard input. INPUT has to contain their archives.",
+        ),
+    ] = None
+    explain: Annotated[
+        bool, Option("--explain", help="Print the order of the conditions, and what was measured of each.")
+    ] = False
+    timeout: Annotated[
+        int,
+        Option(
+            "--timeout", min=1, metavar="N", help="Seconds for one record. Then it is skipped and reported."
+        ),
+    ] = 60
+    memory: Annotated[
+        int, Option("--memory", min=64, metavar="N", help="MiB of memory that one process may use.")
+    ] = 2048
+    skip_existing: Annotated[
+        bool,
+        Option(
+            "--skip-existing",
+            help="Skip an archive if its output exists, is not older than the archive, and has no recorded failure,"
+            " whatever options it was written with.",
+        ),
+    ] = False
+    replace: Replace = False
+
+    def options(self) -> ScanOptions:
+        """What is searched and written. Raises UsageError."""
+        from cdxmill.commands.scan_one import FORMATS, ScanOptions
+        from cdxmill.inputs.existing_outputs import Rule
+        from cdxmill.stages.scan.extract import DEFAULT
+
+        if self.skip_existing and self.replace:
+            raise UsageError("--skip-existing and --replace cannot be used together")
+        if self.to not in FORMATS:
+            raise UsageError(f"--to: invalid format {self.to!r}; expected one of {', '.join(FORMATS)}")
+        if self.to.startswith("warc") and (self.extract is not None or self.find):
+            raise UsageError("--extract and --find need rows; omit them, or omit --to warc")
+        return ScanOptions(
+            where=tuple(self.where or ()),
+            extract=DEFAULT if self.extract is None else self.extract,
+            finds=tuple(self.find or ()),
+            calls=tuple(self.call or ()),
+            page_calls=tuple(self.call_page or ()),
+            to=self.to,
+            seconds=self.timeout,
+            memory=self.memory << 20,
+            processes=self.process_count(),
+            existing=Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE,
+            quiet=self.quiet,
+        )
+
+    def capture_lines(self) -> bytes | None:
+        """The lines of --captures. Raises UsageError, InputError."""
+        from cdxmill.commands.scan_captures import read_captures
+
+        if self.captures is None:
+            return None
+        lines = read_captures(self.captures)
+        if not lines.strip():
+            raise UsageError(f"--captures {self.captures}: has no lines")
+        return lines
+
+
+@command
+def scan(arguments: ScanArguments) -> int:
+    """Search archives for records, and write what you need of them.
+
+    INPUT is a WARC, WAT, WET or ARC file, directory, glob or URL (http, https, s3, hdfs). cdxmill writes one file per
+    input, with the same relative path. A line of it is a JSON object with the fields of a record that matches.
+
+    Conditions that need only the header of a record are tested first, those that need its page or language last,
+    whatever their order in EXPRESSION. With --explain, cdxmill prints the order.
+
+    A record that cannot be read, takes too long or makes your function fail is skipped, and reported on stderr and in
+    DIR/failures.tsv, or, if DIR is a URL, in a file beside the output, _NAME.failures. If you run it again, outputs that
+    are up to date are kept. cdxmill never overwrites any other output unless you say --skip-existing (write those that
+    are older or failed) or --replace (write all again).
+
+    Examples:
+        cdxmill scan -o found --where "status=200 and mime=text/html" warcs/
+        cdxmill scan -o en --where lang=en --extract url,title,links warcs/
+        cdxmill scan -o some --captures cdx/iana.cdx.gz warcs/
+        cdxmill scan -o part --where host=www.iana.org --to warc.gz warcs/
+    """
+    from cdxmill.commands.scan import scan, scanned_name
+    from cdxmill.inputs.output_names import output_names
+    from cdxmill.running.failures import Failures
+
+    if "-" in (arguments.inputs or []):
+        raise UsageError("an archive from a pipe has no name for its output; give a file")
+    failures = Failures()
+    options = arguments.options()
+    names = output_names(arguments.archives(failures), lambda path: scanned_name(path, arguments.to))
+    summary = scan(names, arguments.output, options, failures, arguments.capture_lines())
+    if arguments.explain:
+        for measured in summary.measured:
+            failures.note(str(measured))
+    print_summary(summary, quiet=arguments.quiet)
+    return FAILED if failures.count else OK

@@ -1,0 +1,1 @@
+"""Filters over records, cheapest first, and what is taken from the records that pass."""

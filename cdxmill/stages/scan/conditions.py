@@ -1,0 +1,163 @@
+"""A condition such as `status=200` -> a function from a record to whether it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.scan.expression import Condition
+from cdxmill.stages.scan.fields import Field, find_field
+
+Test = Callable[[Any], bool]
+ReadLines = Callable[[str], list[bytes]]
+"""A path -> the lines of a file."""
+
+_NUMBERS = ("length", "size", "offset", "link_count", "word_count", "confidence", "status")
+_SEARCHED = ("body", "text", "title", "html")
+"""Fields of which `@FILE` finds a part. Of all others it compares the whole."""
+_DOMAINS = ("domain", "link_domain")
+_NOT_TESTED = ("meta", "jsonld", "tags")
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "<": lambda value, limit: value < limit,
+    "<=": lambda value, limit: value <= limit,
+    ">": lambda value, limit: value > limit,
+    ">=": lambda value, limit: value >= limit,
+}
+
+
+def make_test(condition: Condition, read_lines: ReadLines) -> tuple[Field, Callable[[FullRecord], bool]]:
+    """The field of a condition, and its test. A record without the field does not pass. Raises ValueError."""
+    field = find_field(condition.field)
+    if condition.field in _NOT_TESTED:
+        raise ValueError(
+            f"{condition.field} cannot be tested{'; use meta.NAME' if condition.field == 'meta' else ''}"
+        )
+    try:
+        test = _test(condition, read_lines)
+    except re.error as error:
+        raise ValueError(f"{condition.text!r}: not a regular expression ({error})") from None
+    read = field.read
+
+    def holds(record: FullRecord) -> bool:
+        value = read(record)
+        if value is None:
+            return False
+        return any(map(test, value)) if isinstance(value, list) else test(value)
+
+    return field, holds
+
+
+def _test(condition: Condition, read_lines: ReadLines) -> Test:
+    name, operator, text = condition.field, condition.operator, condition.value
+    if operator == "@":
+        return _in_lines(name, [line for line in read_lines(text) if line], condition)
+    if operator in _ORDER:
+        return _ordered(name, operator, text)
+    if name in _DOMAINS and operator == "=":
+        return _in_domains({text.lower().encode()})
+    value: Any = text.encode() if name == "body" else text
+    if operator == "=":
+        return _equals(name, value)
+    if name in _NUMBERS and name != "status":
+        raise ValueError(f"{condition.text!r}: {name} is a number; expected =, <, <=, > or >=")
+    if operator == ":":
+        return lambda found: value in found
+    if operator == "^=":
+        return lambda found: found.startswith(value)
+    search = re.compile(value).search
+    return lambda found: search(found) is not None
+
+
+def _equals(name: str, value: Any) -> Test:
+    if name == "time":
+        return lambda found: found[: len(value)] == value
+    if name in _NUMBERS and name != "status":
+        number = _number(name, value)
+        return lambda found: bool(found == number)
+    return lambda found: bool(found == value)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{name}: {text!r} is no number") from None
+
+
+def _ordered(name: str, operator: str, text: str) -> Test:
+    compare = _ORDER[operator]
+    if name == "time":
+        if not (text.isdecimal() and len(text) <= 14):
+            raise ValueError(f"time: {text!r} is no timestamp; expected 1 to 14 digits, such as 2014")
+        return lambda found: found != "" and compare(found[: len(text)], text)
+    if name not in _NUMBERS:
+        raise ValueError(f"{name} is no number; {operator} is for {', '.join(_NUMBERS)} and time")
+    limit = _number(name, text)
+    if name == "status":
+        return lambda found: found.isdecimal() and compare(int(found), limit)
+    return lambda found: compare(found, limit)
+
+
+def _in_lines(name: str, lines: list[bytes], condition: Condition) -> Test:
+    if not lines:
+        raise ValueError(f"{condition.text!r}: the file has no lines")
+    if name in _NUMBERS and name != "status":
+        raise ValueError(f"{condition.text!r}: {name} is a number, which cannot be searched in a list")
+    if name in _SEARCHED:
+        return literal_test(lines, is_text=name != "body")
+    if name in _DOMAINS:
+        return _in_domains({line.lower() for line in lines})
+    if name == "surt":
+        return _has_prefix(lines)
+    known = {line.decode("utf-8", "replace") for line in lines}
+    if name in ("host", "link_host"):
+        known = {host.lower() for host in known}
+    return lambda found: found in known
+
+
+def _in_domains(domains: set[bytes]) -> Test:
+    """Whether a host is one of `domains`, or below one."""
+    known = {domain.decode("utf-8", "replace").strip(".") for domain in domains}
+
+    def test(host: str) -> bool:
+        while host:
+            if host in known:
+                return True
+            host = host.partition(".")[2]
+        return False
+
+    return test
+
+
+def _has_prefix(prefixes: Iterable[bytes]) -> Test:
+    known = {prefix.decode("utf-8", "replace") for prefix in prefixes}
+    sizes = sorted({len(prefix) for prefix in known})
+    return lambda key: any(key[:size] in known for size in sizes)
+
+
+def literal_test(literals: list[bytes], *, is_text: bool) -> Test:
+    """Whether one of `literals` occurs. They are searched all at once.
+
+    The library is Hyperscan. It needs 9 microseconds for 1,000 literals in a page of 24 kB; the Aho-Corasick automata of
+    ahocorasick_rs and pyahocorasick need 54 and 470.
+    """
+    import hyperscan
+
+    unique = sorted(set(literals))
+    database = hyperscan.Database()
+    flags = [hyperscan.HS_FLAG_SINGLEMATCH] * len(unique)
+    database.compile(expressions=unique, elements=len(unique), flags=flags, literal=True)
+
+    def stop(*_: object) -> bool:
+        return True
+
+    def test(value: Any) -> bool:
+        try:
+            database.scan(value.encode() if is_text else value, match_event_handler=stop)
+        except hyperscan.ScanTerminated:
+            return True
+        return False
+
+    return test

@@ -1,0 +1,127 @@
+"""The fields of a record that filters and outputs name, and what it takes to compute each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from cdxmill.formats.surt import surt
+from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.pages.page_links import host_of
+
+
+class Level(IntEnum):
+    """What has to be done before a field is known, from the cheapest to the most expensive."""
+
+    HEADER = 0
+    HTTP = 1
+    BODY = 2
+    PAGE = 3
+    LANGUAGE = 4
+
+
+class Field(NamedTuple):
+    """A field: its level and a function from a record to its value: text, bytes, number or list."""
+
+    level: Level
+    read: Callable[[FullRecord], Any]
+
+
+def text_of(value: bytes | None) -> str | None:
+    """A field of a header as text."""
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+def _mime(record: FullRecord) -> str | None:
+    found = record.content_type
+    return None if found is None else found.partition(b";")[0].strip().lower().decode("utf-8", "replace")
+
+
+def _status(record: FullRecord) -> str | None:
+    return text_of(record.http.status)
+
+
+def _key(record: FullRecord) -> str:
+    return surt(record.url.encode()).decode("utf-8", "replace") if record.url else ""
+
+
+def _warc(record: FullRecord, name: bytes) -> str | None:
+    """A field of the record's header. The WARC- of its name may be omitted."""
+    found = record.header(name)
+    return text_of(record.header(b"warc-" + name) if found is None else found)
+
+
+def _of_page(name: str) -> Callable[[FullRecord], Any]:
+    return lambda record: None if record.page is None else getattr(record.page, name)
+
+
+def _text(record: FullRecord) -> str | None:
+    """The text of a page; of a conversion or another text, all of it."""
+    if record.page is not None:
+        return record.page.text
+    if (_mime(record) or "").startswith("text/") or record.kind == b"conversion":
+        return record.body.data.decode("utf-8", "replace")
+    return None
+
+
+def _language(record: FullRecord) -> Any:
+    from cdxmill.stages.pages.detect_language import detect_language
+
+    if record.page is not None:
+        return record.page.language
+    text = _text(record)
+    return None if text is None else detect_language(text)
+
+
+_FIELDS = {
+    "url": Field(Level.HEADER, lambda record: record.url),
+    "host": Field(Level.HEADER, lambda record: host_of(record.url)),
+    "domain": Field(Level.HEADER, lambda record: host_of(record.url)),
+    "surt": Field(Level.HEADER, _key),
+    "time": Field(Level.HEADER, lambda record: record.time),
+    "type": Field(Level.HEADER, lambda record: record.kind.decode("latin-1")),
+    "length": Field(Level.HEADER, lambda record: record.length),
+    "size": Field(Level.HEADER, lambda record: record.size),
+    "offset": Field(Level.HEADER, lambda record: record.offset),
+    "status": Field(Level.HTTP, _status),
+    "mime": Field(Level.HTTP, _mime),
+    "body": Field(Level.BODY, lambda record: record.body.data),
+    "charset": Field(Level.PAGE, _of_page("charset")),
+    "title": Field(Level.PAGE, _of_page("title")),
+    "text": Field(Level.PAGE, _text),
+    "links": Field(Level.PAGE, _of_page("links")),
+    "link_hosts": Field(
+        Level.PAGE, lambda record: record.page and list(dict.fromkeys(map(host_of, record.page.links)))
+    ),
+    "link_count": Field(Level.PAGE, lambda record: record.page and len(record.page.links)),
+    "word_count": Field(Level.PAGE, lambda record: len((_text(record) or "").split())),
+    "meta": Field(Level.PAGE, _of_page("metas")),
+    "jsonld": Field(Level.PAGE, _of_page("json_ld")),
+    "tags": Field(Level.PAGE, _of_page("tags")),
+    "html": Field(Level.PAGE, lambda record: record.page and record.page.html.decode("utf-8", "replace")),
+    "lang": Field(Level.LANGUAGE, lambda record: getattr(_language(record), "code", None)),
+    "confidence": Field(Level.LANGUAGE, lambda record: getattr(_language(record), "confidence", None)),
+}
+_OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link_hosts", "language": "lang"}
+_PREFIXES = {
+    "warc": lambda name: Field(Level.HEADER, lambda record: _warc(record, name.lower().encode())),
+    "header": lambda name: Field(
+        Level.HTTP, lambda record: text_of(record.http_fields.get(name.lower().encode()))
+    ),
+    "meta": lambda name: Field(
+        Level.PAGE, lambda record: record.page and record.page.metas.get(name.lower())
+    ),
+}
+NAMES = sorted([*_FIELDS, *(f"{name}.NAME" for name in _PREFIXES)])
+
+
+def find_field(name: str) -> Field:
+    """The field of this name. Raises ValueError."""
+    prefix, dot, rest = name.partition(".")
+    if dot and prefix in _PREFIXES and rest:
+        return _PREFIXES[prefix](rest)
+    found = _FIELDS.get(_OTHER_NAMES.get(name, name))
+    if found is None:
+        raise ValueError(f"unknown field {name!r}; expected one of {', '.join(NAMES)}")
+    return found

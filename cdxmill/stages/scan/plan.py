@@ -1,0 +1,184 @@
+"""Conditions in the order in which they cost least: what the record header decides first, the language last.
+
+Within a level the order is that of measured cost / (1 - pass rate). The first records, and then one of SAMPLED, are measured. A condition of a
+level costs what has to be computed first for it, too, such as the tree of a page; the next one of that level finds it done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.scan.conditions import ReadLines, make_test
+from cdxmill.stages.scan.expression import Condition, Every, Node, Not, parse_expression
+from cdxmill.stages.scan.fields import Level
+
+Passes = Callable[[FullRecord], bool]
+
+SAMPLED = 32
+_AT_FIRST = 256
+"""Records at the start that are all measured."""
+_REORDERED = 2048
+"""Records after which the conditions are sorted again."""
+
+
+class Measured(NamedTuple):
+    """What was measured of a condition: how often it was tested, how often it held, and seconds."""
+
+    text: str
+    level: int
+    tested: int = 0
+    held: int = 0
+    seconds: float = 0.0
+
+    def rank(self) -> tuple[int, float]:
+        """What conditions are sorted by: the level, and cost / (1 - pass rate)."""
+        return self.level, self.seconds / max(self.tested - self.held, 1e-6)
+
+    def __str__(self) -> str:
+        if not self.tested:
+            return f"{self.text} ({Level(self.level).name.lower()}): not measured"
+        cost, rate = 1e6 * self.seconds / self.tested, 100 * self.held / self.tested
+        level = Level(self.level).name.lower()
+        return f"{self.text} ({level}): {cost:.1f} microseconds, {rate:.1f} % pass, {self.tested} measured"
+
+
+def added(lists: Iterable[Sequence[Measured]]) -> list[Measured]:
+    """The sums over several processes, in the order of the first list."""
+    sums: dict[tuple[str, int], Measured] = {}
+    for one in lists:
+        for new in one:
+            old = sums.setdefault(new[:2], Measured(*new[:2]))
+            sums[new[:2]] = new._replace(
+                tested=old.tested + new.tested, held=old.held + new.held, seconds=old.seconds + new.seconds
+            )
+    return list(sums.values())
+
+
+class _Leaf:
+    """A condition. `wanted` is False below a `not`."""
+
+    def __init__(self, condition: Condition, wanted: bool, read_lines: ReadLines) -> None:
+        field, holds = make_test(condition, read_lines)
+        self.level = int(field.level)
+        text = condition.text if wanted or condition.text.count("!") else f"not {condition.text}"
+        self._text, self._wanted, self.holds = text, wanted, holds
+        self.passes: Passes = holds if wanted else lambda record: not holds(record)
+        self.tested = self.held = 0
+        self.seconds = 0.0
+
+    def measure(self, record: FullRecord) -> bool:
+        start = perf_counter()
+        found = self.passes(record)
+        self.seconds += perf_counter() - start
+        self.tested += 1
+        self.held += found
+        return found
+
+    def cost(self) -> float:
+        return self.seconds / self.tested if self.tested else 0.0
+
+    def rate(self) -> float:
+        return self.held / self.tested if self.tested else 0.5
+
+    def reorder(self) -> None:
+        """A single condition has no order."""
+
+    def leaves(self) -> list[Measured]:
+        return [Measured(self._text, self.level, self.tested, self.held, self.seconds)]
+
+
+class _Group:
+    """Parts of which all have to hold, or one of them."""
+
+    def __init__(self, parts: Sequence[_Part], is_every: bool) -> None:
+        self.parts, self._is_every = list(parts), is_every
+        self.level: int = max((part.level for part in parts), default=0)
+        self.reorder()
+
+    def reorder(self) -> None:
+        for part in self.parts:
+            part.reorder()
+        self.parts.sort(key=lambda part: (part.level, self._rank(part)))
+        self._tests = [part.passes for part in self.parts]
+
+    def _rank(self, part: _Part) -> float:
+        ending = 1 - part.rate() if self._is_every else part.rate()
+        return part.cost() / max(ending, 1e-6)
+
+    def passes(self, record: FullRecord) -> bool:
+        is_every = self._is_every
+        for test in self._tests:
+            if test(record) is not is_every:
+                return not is_every
+        return is_every
+
+    def measure(self, record: FullRecord) -> bool:
+        for part in self.parts:
+            if part.measure(record) is not self._is_every:
+                return not self._is_every
+        return self._is_every
+
+    def cost(self) -> float:
+        reached, total = 1.0, 0.0
+        for part in self.parts:
+            total += reached * part.cost()
+            reached *= part.rate() if self._is_every else 1 - part.rate()
+        return total
+
+    def rate(self) -> float:
+        all_go_on = 1.0
+        for part in self.parts:
+            all_go_on *= part.rate() if self._is_every else 1 - part.rate()
+        return all_go_on if self._is_every else 1 - all_go_on
+
+    def leaves(self) -> list[Measured]:
+        return [leaf for part in self.parts for leaf in part.leaves()]
+
+
+_Part = _Leaf | _Group
+
+
+class Plan:
+    """The conditions of a scan, all of which must hold."""
+
+    def __init__(self, expressions: Iterable[str], read_lines: ReadLines) -> None:
+        """Raises ValueError if an expression is invalid, and what `read_lines` raises."""
+        nodes = tuple(parse_expression(text) for text in expressions)
+        self._group = _Group([_part(node, True, read_lines) for node in _flat(nodes)], True)
+        self._seen = 0
+
+    def passes(self, record: FullRecord) -> bool:
+        """Whether a record passes. Some records are measured, and the order improves."""
+        seen = self._seen = self._seen + 1
+        if seen % SAMPLED and seen > _AT_FIRST:
+            return self._group.passes(record)
+        found = self._group.measure(record)
+        if seen == _AT_FIRST or not seen % _REORDERED:
+            self._group.reorder()
+        return found
+
+    @property
+    def level(self) -> Level:
+        """The most expensive level that any condition needs."""
+        return Level(self._group.level)
+
+    def measured(self) -> list[Measured]:
+        """What was measured so far, in the order in which the conditions are tested."""
+        return self._group.leaves()
+
+
+def _flat(nodes: tuple[Node, ...]) -> list[Node]:
+    return [part for node in nodes for part in (_flat(node.nodes) if isinstance(node, Every) else [node])]
+
+
+def _part(node: Node, wanted: bool, read_lines: ReadLines) -> _Part:
+    """The part for a node, or for its opposite."""
+    if isinstance(node, Not):
+        return _part(node.node, not wanted, read_lines)
+    if isinstance(node, Condition):
+        return _Leaf(node, wanted, read_lines)
+    parts = [_part(one, wanted, read_lines) for one in node.nodes]
+    return _Group(parts, isinstance(node, Every) is wanted)

@@ -1,0 +1,295 @@
+"""`cdxmill scan`: what it finds, what it writes, and what happens if it is stopped or a record does harm."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator as WarcioIterator
+
+from cdxmill.cli.main import main
+
+HTML = "status=200 and mime=text/html"
+
+
+def scan(*args: str | Path) -> int:
+    return main(["scan", "-q", *map(str, args)])
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    files = sorted(path for path in folder.rglob("*.jsonl.gz"))
+    return [json.loads(line) for path in files for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def archive(path: Path, pages: list[bytes], kind: str = "text/html") -> Path:
+    """An archive with a response for each page."""
+    members = []
+    for number, page in enumerate(pages):
+        block = b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\n\r\n%b" % (kind.encode(), page)
+        header = (
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://example.com/{number}\r\n"
+            f"WARC-Date: 2020-01-01T00:00:00Z\r\nContent-Length: {len(block)}\r\n\r\n"
+        )
+        members.append(gzip.compress(header.encode() + block + b"\r\n\r\n"))
+    path.write_bytes(b"".join(members))
+    return path
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module with functions that a user might write, in the working directory."""
+    code = """
+        import os, time
+
+        def fails(record): raise KeyError(record.url)
+        def hangs(record): time.sleep(999) if record.url.endswith("/1") else None
+        def crashes(record): os.kill(os.getpid(), 11) if record.url.endswith("/1") else None
+        kept = []
+        def leaks(record): kept.append(bytearray(os.urandom(1)) * (60 << 20)); time.sleep(0.05)
+        def words(page): return {"words": len(page.text.split())}
+        """
+    name = f"steps_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(textwrap.dedent(code))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    return name
+
+
+def test_matches_are_those_of_other_readers(samples: Path, tmp_path: Path) -> None:
+    for path in [
+        *(samples / "webrecorder+pywb").rglob("example*.warc.gz"),
+        *samples.rglob("IAH-2008*warc.gz"),
+    ][:6]:
+        expected = []
+        with path.open("rb") as file:
+            for record in WarcioIterator(file):
+                head = record.http_headers
+                kind = head and (head.get_header("Content-Type") or "").partition(";")[0].strip().lower()
+                if (
+                    record.rec_type == "response"
+                    and head
+                    and head.get_statuscode() == "200"
+                    and kind == "text/html"
+                ):
+                    expected.append(record.rec_headers.get_header("WARC-Target-URI"))
+        out = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        assert scan("-o", out, "--where", "type=response", "--where", HTML, path) in (0, 1)
+        assert [row["url"] for row in rows(out)] == expected
+
+
+def test_words_in_bodies_are_those_of_a_search_by_hand(samples: Path, tmp_path: Path) -> None:
+    path = next(samples.rglob("iana.warc.gz"))
+    words = tmp_path / "words.txt"
+    words.write_text("Root Zone\nprotocol\n")
+    with path.open("rb") as file:
+        bodies = [
+            (record.rec_headers.get_header("WARC-Target-URI"), record.content_stream().read())
+            for record in WarcioIterator(file)
+            if record.rec_type == "response"
+        ]
+    expected = {url for url, body in bodies if b"Root Zone" in body or b"protocol" in body}
+    assert scan("-o", tmp_path / "out", "--where", f"type=response and body@{words}", path) == 0
+    assert {row["url"] for row in rows(tmp_path / "out")} == expected != set()
+
+
+def test_matching_records_are_written_as_they_are(samples: Path, tmp_path: Path) -> None:
+    path = next(samples.rglob("iana.warc.gz"))
+    assert scan("-o", tmp_path / "out", "--where", "status=200", "--to", "warc.gz", path) == 0
+    ours = tmp_path / "out" / "iana.warc.gz"
+    with ours.open("rb") as new, path.open("rb") as old:
+        found = [one.content_stream().read() for one in WarcioIterator(new) if one.rec_type == "response"]
+        expected = [
+            one.content_stream().read()
+            for one in WarcioIterator(old)
+            if one.rec_type == "response" and one.http_headers.get_statuscode() == "200"
+        ]
+    assert found == expected != []
+
+
+@pytest.mark.parametrize("to", ["jsonl", "jsonl.gz", "jsonl.zst", "warc.gz", "warc.zst"])
+def test_a_scan_without_matches_has_an_output_that_is_kept(
+    to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(tmp_path / "a.warc.gz", [b"<p>one"])
+    given = ["scan", "-o", str(tmp_path / "out"), "--where", "url:nowhere", "--to", to, str(path)]
+    assert main(given) == 0
+    assert len(list((tmp_path / "out").glob(f"a*{to}"))) == 1
+    assert main(given) == 0
+    if to != "jsonl":  # an empty file may be that of another program
+        assert "1 up to date" in capsys.readouterr().err
+
+
+def test_other_settings_are_refused_and_replace_replaces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out, hosts = archive(tmp_path / "a.warc.gz", [b"<p>one"]), tmp_path / "out", tmp_path / "hosts"
+    hosts.write_text("example.org\n")
+    given: list[str | Path] = ["-o", out, "--where", f"host@{hosts}", path]
+    assert scan(*given) == 0
+    hosts.write_text("example.com\n")
+    assert scan(*given) == 2
+    assert "was made with other options" in capsys.readouterr().err
+    assert rows(out) == []
+    assert scan("--replace", *given) == 0
+    assert [row["url"] for row in rows(out)] == ["http://example.com/0"]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        ("fails", (), 3, "raised KeyError"),
+        ("hangs", ("--timeout", "1"), 1, "took longer than 1 s"),
+        ("crashes", (), 1, "killed by SIGSEGV"),
+        ("missing", (), None, "has no function"),
+    ],
+)
+def test_a_function_that_does_harm_costs_only_its_record(
+    harm: tuple[str, tuple[str, ...], int | None, str],
+    module: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    function, options, lost, reason = harm
+    paths = [archive(tmp_path / f"{name}.warc.gz", [b"<p>one", b"<p>two", b"<p>three"]) for name in "ab"]
+    given: list[str | Path] = [
+        "-o",
+        tmp_path / "out",
+        "-p",
+        "2",
+        "--call",
+        f"{module}:{function}",
+        *options,
+        *paths,
+    ]
+    assert scan(*given) == (2 if lost is None else 1)
+    errors = capfd.readouterr().err
+    assert reason in errors
+    if lost is not None:
+        assert errors.count(reason) == 2 * lost
+        assert len(rows(tmp_path / "out")) == 2 * (3 - lost)
+        assert (tmp_path / "out" / "failures.tsv").read_text().count(reason) == 2 * lost
+        assert not list((tmp_path / "out").glob(".*.tmp"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is known on Linux only")
+def test_a_function_that_leaks_fails_its_archive_and_not_the_scan(
+    module: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(tmp_path / "a.warc.gz", [b"<p>one"] * 40)
+    assert scan("-o", tmp_path / "out", "--memory", "400", "--call", f"{module}:leaks", path) == 1
+    assert "more than 400 MiB" in capfd.readouterr().err
+
+
+def test_pages_of_a_users_function(module: str, tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.warc.gz", [b"<p>one two", b"\x89PNG\0\0"])
+    assert scan("-o", tmp_path / "out", "--extract", "url", "--call-page", f"{module}:words", path) == 0
+    assert rows(tmp_path / "out") == [
+        {"url": "http://example.com/0", "words": 2},
+        {"url": "http://example.com/1"},
+    ]
+
+
+def test_a_page_that_is_nested_deeply_costs_only_itself(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(tmp_path / "a.warc.gz", [b"<p>one", b"<div>" * 2_000_000, b"<p>three"])
+    assert scan("-o", tmp_path / "out", "--where", "text~.", "--timeout", "1", path) == 1
+    assert [row["url"][-1] for row in rows(tmp_path / "out")] == ["0", "2"]
+    assert "took longer than 1 s" in capfd.readouterr().err
+
+
+def test_damage_is_reported_and_the_rest_is_scanned(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = archive(tmp_path / "a.warc.gz", [b"<p>%d" % number for number in range(50)])
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 255
+    path.write_bytes(data)
+    assert scan("-o", tmp_path / "out", path) == 1
+    assert 48 <= len(rows(tmp_path / "out")) <= 49
+    assert f"{path}@" in capfd.readouterr().err
+
+
+def test_a_killed_scan_continues(samples: Path, tmp_path: Path) -> None:
+    path = next(samples.rglob("iana.warc.gz"))
+    source = path.read_bytes()
+    for number in range(8):
+        (tmp_path / f"{number}.warc.gz").write_bytes(source * 2)
+    given = ["scan", "-q", "-p", "2", "-o", str(tmp_path / "out"), "--extract", "url,lang", str(tmp_path)]
+    for delay in (0.4, 0.6):
+        process = subprocess.Popen([sys.executable, "-m", "cdxmill", *given])
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*.jsonl.gz")}
+    assert main(given) == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    found = rows(tmp_path / "out")
+    once = (
+        Counter(map(json.dumps, rows(tmp_path / "one")))
+        if scan("-o", tmp_path / "one", "--extract", "url,lang", path) == 0
+        else Counter()
+    )
+    assert Counter(map(json.dumps, found)) == {row: 16 * number for row, number in once.items()} != {}
+
+
+@pytest.mark.parametrize("to", ["gz", "zst"])
+def test_captures_of_an_index_are_scanned_and_no_others(
+    to: str, samples: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = next(samples.rglob("iana.warc.gz"))
+    if to == "zst":
+        assert main(["recompress", "-q", "-o", str(tmp_path / "zst"), str(path)]) == 0
+        path = tmp_path / "zst" / "iana.warc.zst"
+    assert main(["index", "-q", "-o", "-", str(path)]) == 0
+    lines = [line for line in capfd.readouterr().out.splitlines() if " {" in line][5:25:4]
+    (tmp_path / "lines").write_text(
+        "\n".join([*lines, "nonsense", lines[0].replace("iana.warc", "other.warc")])
+    )
+    assert scan("-o", tmp_path / "out", "--captures", tmp_path / "lines", path) == 1
+    expected = [json.loads(line[line.index("{") :]) for line in lines]
+    assert sorted((row["url"], row["offset"]) for row in rows(tmp_path / "out")) == sorted(
+        (one["url"], int(one["offset"])) for one in expected
+    )
+    errors = capfd.readouterr().err
+    assert "line 6: is no index line" in errors
+    assert "but no INPUT" in errors
+
+
+def test_parquet(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = archive(tmp_path / "a.warc.gz", [b"<p>one<a href=/x>", b"<p>two"])
+    assert scan("-o", tmp_path / "out", "--to", "parquet", "--extract", "url,text,links,meta,lang", path) == 0
+    found = parquet.read_table(tmp_path / "out" / "a.warc.parquet").to_pylist()
+    assert [(row["text"], row["links"]) for row in found] == [("one", ["http://example.com/x"]), ("two", [])]
+    assert found[0]["meta"] == "{}"
+
+
+@pytest.mark.parametrize(
+    ("where", "status"),
+    [("status=200 and url:example and header.server!:x", 0), ("title:x", 2), ("body@words", 2)],
+)
+def test_headers_are_searched_without_the_libraries_for_pages(
+    where: str,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("selectolax", "selectolax.lexbor", "resiliparse", "resiliparse.parse.lang", "hyperscan"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words").write_text("x\n")
+    assert (
+        scan("-o", tmp_path / "out", "--where", where, archive(tmp_path / "a.warc.gz", [b"<p>one"])) == status
+    )
+    assert ("pip install 'cdxmill[scan]'" in capsys.readouterr().err) == (status == 2)
