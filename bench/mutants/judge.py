@@ -146,10 +146,13 @@ def _wrong(
     }
     known = truth.contents if is_summed and not mutant.is_repacked else None
     is_zst = mutant.source.kind.startswith("zst") and bool(findings.damage)
+    noted = {note.offset for note in findings.notes}
     for line in lines:
         piece = data[line.offset : line.offset + line.length]
         content = unpacked(piece, dictionary) if len(piece) == line.length else None
-        reason = "the range does not unpack to its end" if content is None else _compare(line, content, known)
+        reason = "the range does not unpack to its end"
+        if content is not None:
+            reason = _compare(line, content, known, line.offset in noted)
         if reason is None:
             continue
         # A zstd frame whose flag for the checksum was flipped has none, and so has text before the first frame.
@@ -158,14 +161,15 @@ def _wrong(
         return
 
 
-def _compare(line: Line, content: bytes, known: set[bytes] | None) -> str | None:
+def _compare(line: Line, content: bytes, known: set[bytes] | None, is_noted: bool) -> str | None:
+    """What is wrong with a line. If a note says that its date is odd, readers take it as they like."""
     seen, fields = read_ended(content), line.fields()
     if seen is None:
         return "warcio reads no single whole record there"
     if not _same_url(fields["url"], seen.url):
         return f"URL {fields['url']!r}, warcio has {seen.url!r}"
     stamp, digits = line.text.split(b" ", 2)[1].decode(), _digits(seen.date)
-    if stamp != "-" and not stamp.startswith(digits):
+    if stamp != "-" and not is_noted and not stamp.startswith(digits):
         return f"timestamp {stamp}, warcio has {seen.date}"
     if known is not None and hashlib.sha1(content).digest() not in known:
         return "the content is no record of the sources"
@@ -233,10 +237,10 @@ def _why_lost(
     mutant: Mutant, data: bytes, record: Untouched, lines: Sequence[Line], findings: Findings
 ) -> str:
     """LOST or MERGED are faults. Other words are for records that may be lost, or are not."""
-    if _is_covered(record.offset, findings):
+    end = record.offset + record.length
+    if _is_covered(record.offset, end, findings):
         return "reported"
     source = mutant.sources[record.source]
-    end = record.offset + record.length
     if any(line.offset < record.offset and line.offset + line.length == end for line in lines):
         return "read from another offset"
     original = source.records[record.part]
@@ -261,9 +265,12 @@ def _why_lost(
     return "merged" if findings.damage or source.kind == "arc" else "MERGED"
 
 
-def _is_covered(offset: int, findings: Findings) -> bool:
+def _is_covered(offset: int, end: int, findings: Findings) -> bool:
+    """Also if the skipped bytes begin later: a truncated frame before the record may end with bytes like its first ones."""
     for damage in findings.damage:
         skipped = _SKIPPED.search(damage.reason)
+        if skipped and offset < damage.offset < end <= damage.offset + int(skipped[1]):
+            return True
         if damage.offset <= offset < damage.offset + (int(skipped[1]) if skipped else 1):
             return True
         is_open = skipped is None and any(word in damage.reason for word in _TO_THE_END)

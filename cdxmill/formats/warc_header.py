@@ -121,7 +121,8 @@ def _has_second_record(head: bytes) -> bool:
     """Whether `head`, a header from its version number on, is the start of one header and all of another one.
 
     The version line of the second record may follow a part of a line. But a legal value may end like it, too:
-    `WARC-Target-URI: http://a.com/WARC/1.0`. Then no field is on both sides, except those of _SEVERAL.
+    `WARC-Target-URI: http://a.com/WARC/1.0`. Then no field is on both sides, except those of _SEVERAL, and writers
+    put a space after the colon: `Name:WARC/1.0` breaks off.
     """
     versions = list(islice(_SECOND_VERSION.finditer(head), _MOST_VERSIONS))
     return len(versions) == _MOST_VERSIONS or any(_is_second(version, head) for version in versions)
@@ -129,7 +130,11 @@ def _has_second_record(head: bytes) -> bool:
 
 def _is_second(version: re.Match[bytes], head: bytes) -> bool:
     line = head[head.rfind(b"\n", 0, version.start()) + 1 : version.start()]
-    if line[-1:].isalnum() or line[-1:] == b"\r" or (b":" not in line and line[:1] not in (b" ", b"\t")):
+    if (
+        line[-1:].isalnum()
+        or line[-1:] in (b"\r", b":")
+        or (b":" not in line and line[:1] not in (b" ", b"\t"))
+    ):
         return True
     before, after = _values(head[: version.start()]), _values(head[version.end() :])
     return bool((before.keys() & after.keys()) - _SEVERAL)
