@@ -150,7 +150,7 @@ def _wrong(
     for line in lines:
         piece = data[line.offset : line.offset + line.length]
         content = unpacked(piece, dictionary) if len(piece) == line.length else None
-        reason = "the range does not unpack to its end"
+        reason: str | None = "the range does not unpack to its end"
         if content is not None:
             reason = _compare(line, content, known, line.offset in noted)
         if reason is None:
