@@ -80,7 +80,6 @@ BENCH = [
     "langdetect==1.0.9",
     "cdxj-indexer==1.5.0",
     "pywb==2.10.0",
-    "ujson==6.1.0",
     "warcio==1.8.1",
     "zlib-ng==1.1.0",
 ]
@@ -140,6 +139,7 @@ setup(
     extras_require={
         "s3": S3,
         "scan": SCAN,
+        "parquet": PARQUET,
         "jobs": JOBS,
         "spark": SPARK,
         "serve": SERVE,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-import ujson  # type: ignore[import-untyped, unused-ignore]
+import orjson  # cc-mrjob uses ujson; where that is installed, pywb uses it too and writes other lines
 from mrjob.job import MRJob
 from warcio.archiveiterator import ArchiveIterator
 
@@ -43,7 +43,7 @@ def _response(record: Any) -> tuple[str, dict[str, Any]]:
     """The URL and the metadata of the response that a WAT record describes."""
     if record.rec_headers.get_header("Content-Type") != "application/json":
         return "", {}
-    envelope = ujson.loads(record.content_stream().read())["Envelope"]
+    envelope = orjson.loads(record.content_stream().read())["Envelope"]
     found = envelope["Payload-Metadata"].get("HTTP-Response-Metadata", {})
     return envelope["WARC-Header-Metadata"].get("WARC-Target-URI", ""), found
 

@@ -302,6 +302,8 @@ class ClusterArguments(EngineArguments):
         """The options of building a cluster. Raises UsageError."""
         from cdxmill.commands.zipnum import ZipnumOptions
 
+        if self.engine == "local":
+            self.local_output()  # before the inputs are searched
         compressor = self._compressor()
         points = self._split_points()
         return ZipnumOptions(

@@ -86,7 +86,7 @@ def test_a_container_s_jvm_leaves_room_for_python() -> None:
             assert jobconf[f"mapreduce.{kind}.memory.mb"] - heap >= 1000
 
 
-def test_the_nodes_get_what_indexing_imports_in_the_versions_that_are_tested() -> None:
+def test_the_nodes_get_what_indexing_and_counting_import_in_the_versions_that_are_tested() -> None:
     program = "import sys, pkgutil, cdxmill.storage, cdxmill.commands.index\n"
     program += "import isal.isal_zlib, zstandard\n"  # for members that are not plain, and for spilled lines
     program += "for module in pkgutil.iter_modules(cdxmill.storage.__path__, 'cdxmill.storage.'):\n    __import__(module.name)\n"
@@ -98,6 +98,7 @@ def test_the_nodes_get_what_indexing_imports_in_the_versions_that_are_tested() -
     # what urllib3 would take if it is there, what makes this an editable install, and the cache of `lookup`
     not_needed = {"cdxmill", "brotli", "brotlipy", "cffi", "setuptools", "cachetools"}
     needed = {owner for name in loaded.split() for owner in owners.get(name, [])} - not_needed
+    needed |= {"msgspec", "resiliparse", "selectolax"}  # for the counting jobs
     pins = dict(pin.split("==") for pin in re.findall(r"[a-z0-9]+==[\d.]+", BOOTSTRAP))
     assert set(pins) == {*needed, "boto3"}
     constraints = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines())
@@ -134,7 +135,10 @@ def test_bootstrap_makes_an_environment(has_python: bool, tmp_path: Path) -> Non
     assert called[:-2] == [*installed, f"python3.11 -m venv --clear -- {place}"]
     assert called[-2].startswith("python -m pip install ")
     assert "--only-binary :all: --retries 10 --index-url https://mirror/simple boto3==" in called[-2]
-    assert called[-1] == "python -c import boto3, deflate, isal, orjson, stringzilla, urllib3, zstandard"
+    assert (
+        called[-1]
+        == "python -c import boto3, deflate, isal, msgspec, orjson, resiliparse, selectolax, stringzilla, urllib3, zstandard"
+    )
 
 
 def test_requirements_are_those_of_setup() -> None:

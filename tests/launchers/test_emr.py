@@ -187,7 +187,9 @@ def test_a_finished_cluster_is_told_of_before_the_first_step(emr: Emr, run_step:
     done = run_step("run_index_hadoop.sh")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert "holds a finished cluster; choose another directory for ZIPNUM_CLUSTER_DIR, or delete it" in line
+    assert (
+        "holds a finished cluster; use --replace-cluster to replace it, or choose another directory" in line
+    )
     assert emr.clusters() == []
 
 

@@ -57,6 +57,16 @@ OPTIONS = {
         "--convert",
     },
     "run_index_hadoop.sh": {"YEAR-WEEK", "MANIFEST", "SPLIT_FILE"},
+    "run_index_ccpyspark.sh": {"YEAR-WEEK", "LIST", "SPLIT_FILE"},
+    "indexwarcs_cc_pyspark.py": {
+        *("--input_base_url", "--output_base_url", "--skip-existing"),
+        *("--num_input_partitions", "--local_temp_dir"),
+    },
+    "zipnumcluster_cc_pyspark.py": {
+        *("--input_base_url", "--output_base_url", "--temporary_output_base_url"),
+        *("--partition_boundaries_file", "--num_lines", "--num_output_partitions"),
+        *("--num_input_partitions", "--local_temp_dir"),
+    },
     "publish_index.sh": {"YEAR-WEEK", "MONTH"},
     "mrjob": {"-r", "--conf-path", "--no-output", "--cleanup", "--cmdenv", "--jobconf", "--verbose"},
 }
