@@ -1,7 +1,7 @@
 """The text of --where -> a tree of conditions.
 
 EXPRESSION  a condition, or several with `and`, `or`, `not` and parentheses
-condition   FIELD OPERATOR VALUE, without spaces between them: status=200, url~\\.pdf$, title:"annual report"
+condition   FIELD OPERATOR VALUE, with spaces around the operator or without: status=200, url ~ \\.pdf$, title:"annual report"
 
 =   equals            !=  does not equal
 :   contains          !:  does not contain
@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_TERM = re.compile(
-    r"\s*(?P<field>[a-z][a-z_]*(?:\.[^\s=!:~^@<>()]+)?)(?P<operator>!=|!:|!~|!@|\^=|<=|>=|[=:~@<>])", re.I
-)
+_FIELD = r"\s*(?P<field>[a-z][a-z_]*(?:\.[^\s=!:~^@<>()]+)?)"
+_OPERATOR = r"(?:!=|!:|!~|!@|\^=|<=|>=|[=:~@<>])"
+_TERM = re.compile(rf"{_FIELD}(?:(?P<operator>{_OPERATOR})|\s+(?P<apart>{_OPERATOR})\s+)", re.I)
 _WORD = re.compile(r"\s*(and|or|not)(?=[\s(]|$)", re.I)
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _DEEPEST = 50
@@ -126,10 +126,10 @@ class _Parser:
         start = self._at + len(found[0]) - len(found[0].lstrip())
         self._at = found.end()
         value = self._value()
-        operator = found["operator"].removeprefix("!")
+        sign = found["operator"] or found["apart"]
         text = self._text[start : self._at]
-        condition = Condition(found["field"], operator, value, text)
-        return Not(condition) if found["operator"].startswith("!") else condition
+        condition = Condition(found["field"], sign.removeprefix("!"), value, text)
+        return Not(condition) if sign.startswith("!") else condition
 
     def _value(self) -> str:
         quoted = _QUOTED.match(self._text, self._at)

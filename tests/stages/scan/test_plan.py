@@ -74,6 +74,7 @@ def passes(text: str, one: FullRecord | None = None) -> bool:
         "not (status=404 or not url:example)",
         "NOT status=404 AND (status=200)",
         "lang!=tlh",
+        "status = 200 and not (status != 200) and length >= 99 and title : 'Caf\xe9'",
     ],
 )
 def test_conditions_hold(text: str) -> None:
