@@ -75,6 +75,7 @@ class CrashBench:
                 *("-o", str(self.base / name), str(source)),
             )
         self.plain("build", "-q", "-p", "1", "-s", "1", "-o", str(self.base / "real"), *sources)
+        self.plain("recompress", "-q", "-p", "1", "--offsets", "-o", str(self.base / "moved"), *sources)
 
     def plain(self, *arguments: str) -> None:
         """Run a command without a fault."""

@@ -28,6 +28,7 @@ def all_scenarios(bench: CrashBench) -> list[Scenario]:
     return [
         *_of_index(bench),
         *_of_recompress(bench),
+        *_of_scan(bench),
         *_of_splits(bench),
         *_of_clusters(bench),
         *_of_publish(bench),
@@ -55,6 +56,29 @@ def _of_recompress(bench: CrashBench) -> list[Scenario]:
     return [
         Scenario("recompress", call + _ONE, reruns=[call + _ONE + more for more in again]),
         Scenario("recompress-2", call + _TWO, reruns=[call + _TWO + more for more in again]),
+    ]
+
+
+def _of_scan(bench: CrashBench) -> list[Scenario]:
+    """Commands that read records, and one that reads tables of offsets."""
+    inputs = str(bench.base / "in")
+    scan = ["scan", "-q", "-o", str(bench.out / "scan"), "--extract", "url,status", inputs]
+    count = ["count", "servers", "-q", "-o", str(bench.out / "servers.tsv"), inputs]
+    moved = str(bench.base / "moved")
+    reindex = [
+        "reindex",
+        "-q",
+        "-o",
+        str(bench.out / "cdx"),
+        "--offsets",
+        moved,
+        str(bench.base / "real/cdx"),
+    ]
+    return [
+        Scenario("scan", scan + _ONE),
+        Scenario("scan-2", scan + _TWO),
+        Scenario("count", count + _ONE, reruns=[count + _ONE + _REPLACE]),
+        Scenario("reindex", reindex + _ONE),
     ]
 
 
