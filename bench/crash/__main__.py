@@ -114,10 +114,8 @@ def findings(bench: CrashBench, scenario: Scenario, point: Point, wanted: Wanted
                 f"RERUN {where}: status {again.status}, not {wanted.done.status}; other files {others[:5]}:"
                 f" {again.stderr.strip()[-200:]}"
             )
-    has_lock = scenario.command[0] not in (
-        "sample",
-        "split-points",
-    )  # these write two small files, without a lock
+    # these write one or two files beside others, without a lock
+    has_lock = scenario.command[0] not in ("sample", "split-points", "count")
     endings = (".tmp", ".lock", ".work")
     names = [name for name in bench.temporary() if name.endswith(endings) or ".scratch-" in name]
     if has_lock and names:
