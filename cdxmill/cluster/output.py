@@ -35,7 +35,7 @@ from cdxmill.cluster.switch import (
     repair,
     switch,
 )
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS, read_splits
@@ -158,12 +158,14 @@ def check_output(
 
 
 def check_replaceable(folder: Path) -> None:
-    """Raise UsageError if the cluster in a folder cannot be replaced as a whole."""
+    """Raise UsageError if the cluster in a folder cannot be replaced as a whole, StoppedError if the disk fails."""
     check_switchable(folder)
     try:
         own = cluster_files(folder)
     except InputError as error:
-        raise UsageError(f"{error}; choose another directory") from None
+        if error.reason.startswith("is corrupt") or isinstance(error, (AbsentError, RefusedError)):
+            raise UsageError(f"{error}; choose another directory") from None
+        raise StoppedError(str(error)) from None
     for name in sorted(_names(folder)):
         if _NUMBERED.fullmatch(name) and name not in own:
             raise UsageError(
