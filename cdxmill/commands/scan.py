@@ -22,10 +22,9 @@ from cdxmill.commands.scan_one import (
     remove_parts,
     scan_one,
 )
-from cdxmill.errors import UsageError
-from cdxmill.inputs.existing_outputs import Rule, plan_outputs
+from cdxmill.inputs.existing_outputs import Rule, check_inputs_stay, plan_outputs
 from cdxmill.inputs.named import Input
-from cdxmill.inputs.output_names import below, identity
+from cdxmill.inputs.output_names import below
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.progress import Progress
@@ -95,7 +94,7 @@ def scan(
     check_writable(folder)
     is_local = not is_remote(str(folder))
     base = local_path(str(folder)) if is_local else str(folder)
-    _check_inputs_stay(names, base)
+    check_inputs_stay(names, base)
     ranges: Mapping[Input, Ranges | None] = dict.fromkeys(names)
     if captures is not None:
         options = replace(options, captures=hashlib.sha256(captures).hexdigest())
@@ -109,18 +108,6 @@ def scan(
     path = Path(base)
     with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
         return _run(_Places(outputs, ranges, base, Path(scratch)), options, failures)
-
-
-def _check_inputs_stay(names: Mapping[Input, str], base: str) -> None:
-    """Raise UsageError if an output would replace an archive that is read."""
-    read = {_real(archive.path) for archive in names}
-    for output in (join(base, name) for name in names.values()):
-        if _real(output) in read:
-            raise UsageError(f"{output}: is an input; choose another output directory")
-
-
-def _real(path: str) -> str:
-    return identity(path) if is_remote(path) else str(Path(local_path(path)).resolve())
 
 
 class _Places(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
 
 from cdxmill.errors import InputError
 from cdxmill.formats.cdx import CDX_NAME
@@ -13,7 +12,7 @@ from cdxmill.inputs.pipes import Pipes
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.lines.check_lines import LineCheck, LineError, checked
+from cdxmill.stages.lines.check_lines import LineCheck, LineError, Piece, checked
 from cdxmill.stages.lines.read_content import read_content, read_large_pieces
 from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, Window
@@ -26,8 +25,6 @@ _LOCAL_CHUNK = 1 << 18
 """Bytes per read of a local file: larger reads cost more, because their memory is new each time."""
 
 _LARGE_CHUNK = 1 << 20
-
-Piece = TypeVar("Piece", bytes, bytes | bytearray)
 
 _CDX = Wanted(
     "CDX files",
