@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.cluster.output import Output, open_output
-from cdxmill.commands.index import IndexSummary, check_archives, index_to_folder
+from cdxmill.commands.index import IndexSummary, index_to_folder
 from cdxmill.commands.index_one import IndexOptions
 from cdxmill.commands.next_step import next_commands
 from cdxmill.commands.zipnum import (
@@ -24,7 +24,7 @@ from cdxmill.commands.zipnum import (
 from cdxmill.errors import InputError
 from cdxmill.formats.path_index import ARCHIVES, format_path_index
 from cdxmill.inputs.existing_outputs import Rule, up_to_date
-from cdxmill.inputs.named import Input
+from cdxmill.inputs.named import Input, check_archives
 from cdxmill.inputs.output_names import identity, unique_names
 from cdxmill.inputs.output_record import link_outputs
 from cdxmill.inputs.own_records import FAILURES, OUTPUTS

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.commands.count_group import CountTask, GroupResult, count_group
-from cdxmill.commands.index import check_archives
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.inputs.named import Input
+from cdxmill.inputs.named import Input, check_archives
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress

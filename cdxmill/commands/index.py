@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.commands.index_one import IndexOptions, IndexResult, IndexTask, index_one, with_header
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import InputError
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.inputs.existing_outputs import Rule, plan_outputs
 from cdxmill.inputs.failure_list import forget
-from cdxmill.inputs.named import Input
+from cdxmill.inputs.named import Input, check_archives
 from cdxmill.inputs.output_names import identity
 from cdxmill.inputs.output_record import end_last_row
 from cdxmill.inputs.own_records import BESIDE, FAILURES, OUTPUTS
@@ -89,12 +89,6 @@ def index_to_folder(
     outputs = {archive: str(path / name) for archive, name in names.items()}
     with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
         return _index_to(outputs, path, scratch, options, failures)
-
-
-def check_archives(archives: Mapping[Input, str] | Sequence[Input]) -> None:
-    """Raise UsageError if there are none."""
-    if not archives:
-        raise UsageError("no archives found; check the paths, and that the disk with the archives is mounted")
 
 
 def _index_to(

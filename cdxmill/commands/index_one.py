@@ -20,7 +20,8 @@ from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer, Findings
+from cdxmill.stages.captures.findings import Findings
+from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer
 from cdxmill.stages.lines.line_lists import distinct
 from cdxmill.stages.lines.merge_runs import merge_runs
 from cdxmill.stages.lines.sort_lines import LineSorter, sort_captures

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.index import check_archives, forgetting
+from cdxmill.commands.index import forgetting
 from cdxmill.commands.recompress_one import (
     INDEX,
     RecompressOptions,
@@ -18,7 +18,7 @@ from cdxmill.commands.recompress_one import (
 )
 from cdxmill.errors import UsageError
 from cdxmill.inputs.existing_outputs import Rule, check_inputs_stay, plan_outputs
-from cdxmill.inputs.named import Input, named_input
+from cdxmill.inputs.named import Input, check_archives, named_input
 from cdxmill.inputs.offset_tables import is_table_of, table_beside
 from cdxmill.inputs.output_names import output_name
 from cdxmill.running.failures import Failure, Failures

@@ -24,7 +24,8 @@ from cdxmill.inputs.output_settings import ArchiveSettings, LineSettings
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import CaptureLines, Findings
+from cdxmill.stages.captures.findings import Findings
+from cdxmill.stages.captures.index_archive import CaptureLines
 from cdxmill.stages.captures.index_packed import read_packed
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.lines.sort_lines import LineSorter

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.index import check_archives, forgetting
+from cdxmill.commands.index import forgetting
 from cdxmill.commands.scan_captures import Ranges, ranges_of
 from cdxmill.commands.scan_one import (
     ScanOptions,
@@ -23,7 +23,7 @@ from cdxmill.commands.scan_one import (
     scan_one,
 )
 from cdxmill.inputs.existing_outputs import Rule, check_inputs_stay, plan_outputs
-from cdxmill.inputs.named import Input
+from cdxmill.inputs.named import Input, check_archives
 from cdxmill.inputs.output_names import below
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold

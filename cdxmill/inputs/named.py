@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
@@ -219,6 +219,12 @@ def _without_twins(paths: list[str], links: set[str]) -> tuple[list[str], int]:
             real = join(folders[folder], name)
         best[real] = min(best.get(real, rank), rank)
     return [path for _, _, path in best.values()], len(paths) - len(best)
+
+
+def check_archives(archives: Mapping[Input, str] | Sequence[Input]) -> None:
+    """Raise UsageError if there are none."""
+    if not archives:
+        raise UsageError("no archives found; check the paths, and that the disk with the archives is mounted")
 
 
 def _some(names: Sequence[str]) -> str:

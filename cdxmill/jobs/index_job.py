@@ -14,10 +14,10 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from cdxmill.commands.index import check_archives, forgetting
+from cdxmill.commands.index import forgetting
 from cdxmill.commands.index_one import IndexOptions, IndexTask, index_one
 from cdxmill.inputs.existing_outputs import plan_outputs
-from cdxmill.inputs.named import Input
+from cdxmill.inputs.named import Input, check_archives
 from cdxmill.jobs.cc_names import cdx_names
 from cdxmill.jobs.found_inputs import archives_of
 from cdxmill.jobs.hadoop_folder import folder_of

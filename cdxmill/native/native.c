@@ -5,9 +5,9 @@
 
 #include "check.h"
 #include "common_line.h"
+#include "count.h"
 #include "frame.h"
 #include "merger.h"
-#include "tally.h"
 
 #ifndef SOURCES /* CRC-32 of all files of this folder; setup.py defines it */
 #define SOURCES 0u
@@ -18,10 +18,13 @@ PyDoc_STRVAR(read_doc, "read(archive, content, offset, length): see common_line.
 PyDoc_STRVAR(odd_line_doc, "odd_line(text, start, end, fields): see check_lines.py");
 PyDoc_STRVAR(lines_in_order_doc, "lines_in_order(text, start, end): see sorted_file.py");
 
+PyDoc_STRVAR(count_doc, "count(tally, what, content): see count_records.py");
+
 PyDoc_STRVAR(frame_within_doc, "frame_within(buffer, start, limit): see zstd_frame.py");
 
 static PyMethodDef METHODS[] = {
     {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
+    {"count", (PyCFunction)(void (*)(void))count_record, METH_FASTCALL, count_doc},
     {"odd_line", (PyCFunction)(void (*)(void))odd_line, METH_FASTCALL, odd_line_doc},
     {"lines_in_order", (PyCFunction)(void (*)(void))lines_in_order, METH_FASTCALL, lines_in_order_doc},
     {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
@@ -32,6 +35,7 @@ static struct PyModuleDef MODULE = {
 
 PyMODINIT_FUNC PyInit__native(void)
 {
+    fill_json_table();
     PyObject *module = prepare_reading() < 0 || prepare_merging() < 0 ? NULL : PyModule_Create(&MODULE);
     if (module && (PyModule_AddType(module, &MERGER) < 0 || PyModule_AddType(module, &TALLY) < 0 ||
                    PyModule_AddObject(module, "sources", PyLong_FromUnsignedLong(SOURCES)) < 0))

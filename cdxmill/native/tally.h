@@ -189,14 +189,9 @@ static PyObject *tally_absorb(Tally *tally, PyObject *args)
     return Py_NewRef(Py_None);
 }
 
-PyDoc_STRVAR(add_words_doc, "add_words(text)");
-
-static PyObject *tally_add_words(Tally *tally, PyObject *given)
+static int count_words(Tally *tally, Text text)
 {
-    Py_buffer text;
-    if (PyObject_GetBuffer(given, &text, PyBUF_SIMPLE) < 0)
-        return NULL;
-    const byte *at = text.buf, *end = at + text.len;
+    const byte *at = text.at, *end = text.end;
     int failed = 0;
     while (at < end && !failed) {
         const byte *start = at;
@@ -207,6 +202,18 @@ static PyObject *tally_add_words(Tally *tally, PyObject *given)
             failed = count_item(tally, start, cut_item(start, (size_t)(at - start)), 1) < 0;
         at += space;
     }
+    return failed ? -1 : 0;
+}
+
+PyDoc_STRVAR(add_words_doc, "add_words(text)");
+
+static PyObject *tally_add_words(Tally *tally, PyObject *given)
+{
+    Py_buffer text;
+    if (PyObject_GetBuffer(given, &text, PyBUF_SIMPLE) < 0)
+        return NULL;
+    const byte *at = text.buf;
+    int failed = count_words(tally, (Text){at, at + text.len}) < 0;
     PyBuffer_Release(&text);
     return failed ? NULL : Py_NewRef(Py_None);
 }

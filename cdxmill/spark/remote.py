@@ -23,7 +23,7 @@ from cdxmill.cluster.finished import FINISHED, WORK, Finished, read_finished, wr
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.cluster.write import unpublish, write_archive_index, write_cluster_files
 from cdxmill.commands.build import CDX_FOLDER, BuildSummary, archives_file, fingerprint_of
-from cdxmill.commands.index import IndexSummary, check_archives, index_to_folder
+from cdxmill.commands.index import IndexSummary, index_to_folder
 from cdxmill.commands.index_one import IndexOptions
 from cdxmill.commands.zipnum import (
     ClusterSummary,
@@ -39,7 +39,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.path_index import ARCHIVES
 from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST, shard_name
 from cdxmill.inputs.existing_outputs import Rule
-from cdxmill.inputs.named import Input
+from cdxmill.inputs.named import Input, check_archives
 from cdxmill.inputs.output_names import unique_names
 from cdxmill.inputs.sources import Inventory, take_inventory
 from cdxmill.running.failures import Failures

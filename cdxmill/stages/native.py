@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 2456497362
+SOURCES = 1541844112
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
@@ -13,6 +13,7 @@ else:
     _IS_USABLE = _native.sources == SOURCES
 
 read = _native.read if _IS_USABLE else None
+count = _native.count if _IS_USABLE else None
 Merger = _native.Merger if _IS_USABLE else None
 Tally = _native.Tally if _IS_USABLE else None
 odd_line = _native.odd_line if _IS_USABLE else None

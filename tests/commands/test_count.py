@@ -306,3 +306,22 @@ def test_counts_of_all_samples_are_those_of_warcio(sample_archives: list[Path]) 
                 assert {item: int(count) for item, count in lines} == counts, (name, what)
                 compared += bool(counts)
     assert compared > 200
+
+
+def test_the_compiled_way_counts_all_samples_as_the_general_way_does(sample_archives: list[Path]) -> None:
+    """The same counts, the same reports. Only members and frames are counted in the compiled way."""
+    compared = 0
+    for path in sample_archives:
+        data = path.read_bytes()
+        if not data.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")) or len(data) > 3 << 20:
+            continue
+        for what in ("tags", "servers", "words"):
+            results = []
+            for counter in (COUNTERS[what], COUNTERS[what]._replace(compiled="")):
+                tally = new_tally()
+                found = count_records(in_memory(data), counter, tally, lambda: None)
+                read = (found.records, found.counted, found.skipped, found.findings.damage)
+                results.append((read, tally.take(b"\n")))
+            assert results[0] == results[1], (path, what)
+            compared += results[0][0][1] > 0
+    assert compared > 100

@@ -5,12 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
+import boto3  # type: ignore[import-untyped]
 import pytest
 from moto.server import ThreadedMotoServer
 
 from cdxmill.storage import connections, hdfs, patience, s3
+from cdxmill.storage.choose import remove
+from cdxmill.storage.walk import files_below
 
+from .name_node import name_node
 from .range_server import RangeServer, Served, serving
 from .web_file import BODY, A
 
@@ -69,3 +74,21 @@ def moto_url() -> Iterator[str]:
         yield f"http://{host}:{port}"
     finally:
         running.stop()
+
+
+@pytest.fixture(params=["s3", "hdfs"])
+def elsewhere(
+    request: pytest.FixtureRequest, moto_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The URL of a folder that is empty, for this process and those that it starts."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    client: Any = boto3.client("s3", region_name="us-east-1")
+    client.create_bucket(Bucket="elsewhere")
+    with name_node() as running:
+        monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
+        place = "s3://elsewhere/out" if request.param == "s3" else "hdfs:///out"
+        yield place
+        for url in files_below(place).files:
+            remove(url)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.get import GetOptions, Wanted, get_record
 from cdxmill.formats.record_location import record_location
 from cdxmill.inputs.failure_list import failures_beside
-from cdxmill.storage.choose import join, list_folder, read_bytes, remove, write_atomic
+from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
 from cdxmill.storage.walk import files_below
 
 from ..conftest import RunCdxmill
 from ..material.clusters import published
-from .name_node import name_node
 from .range_server import serving
 
 NAMES = ("example.warc.gz", "iana.warc.gz", "example.arc")
@@ -36,24 +32,6 @@ def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
         path.write_bytes((pywb_warcs / name).read_bytes())
         os.utime(path, (5, 5))
     return folder
-
-
-@pytest.fixture(params=["s3", "hdfs"])
-def elsewhere(
-    request: pytest.FixtureRequest, moto_url: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    """The URL of a folder that is empty, for this process and those that it starts."""
-    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    client: Any = boto3.client("s3", region_name="us-east-1")
-    client.create_bucket(Bucket="elsewhere")
-    with name_node() as running:
-        monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
-        place = "s3://elsewhere/out" if request.param == "s3" else "hdfs:///out"
-        yield place
-        for url in files_below(place).files:
-            remove(url)
 
 
 def content_of(place: str) -> dict[str, bytes]:

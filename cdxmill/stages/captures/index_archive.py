@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from cdxmill.capture import Capture, Damage, Note
 from cdxmill.formats.cdx import CDX9_HEADER, CDX11_HEADER, format_cdx9, format_cdx11
 from cdxmill.formats.cdxj import format_cdxj
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.common_line import common_reader
+from cdxmill.stages.captures.findings import Findings
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.window import CHUNK, ReadAt
 
 _BATCH = 1000
-MAX_DAMAGE = 10_000
-"""Damage that is reported separately, per file. More would take memory and nobody would read it."""
 
 LINE_FORMATS: dict[str, tuple[Callable[[Capture], bytes], bytes]] = {
     "cdxj": (format_cdxj, b""),
@@ -24,31 +22,6 @@ LINE_FORMATS: dict[str, tuple[Callable[[Capture], bytes], bytes]] = {
     "cdx9": (format_cdx9, CDX9_HEADER),
 }
 """Name of a format -> the function that writes a line, and the header line (b"" if there is none)."""
-
-
-@dataclass
-class Findings:
-    """The number of captures in an archive, and the damage and the notes about it."""
-
-    damage: list[Damage] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    captures: int = 0
-    _more: int = 0
-
-    def add(self, found: Damage | Note) -> None:
-        """Add damage or a note. All damage after the first MAX_DAMAGE becomes one item, the last of the list."""
-        if isinstance(found, Note):
-            self.notes.append(found)
-        elif len(self.damage) < MAX_DAMAGE:
-            self.damage.append(found)
-        else:
-            self._add_to_last(found)
-
-    def _add_to_last(self, found: Damage) -> None:
-        self._more += 1
-        first = found.offset if self._more == 1 else self.damage.pop().offset
-        more = f"{self._more} more errors up to offset {found.offset}"
-        self.damage.append(Damage(first, f"{more}, the last one: {found.reason}", found.hint))
 
 
 class CaptureLines:

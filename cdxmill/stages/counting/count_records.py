@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
 from cdxmill.formats.header_shape import HeaderShapes
-from cdxmill.stages.captures.index_archive import Findings
+from cdxmill.stages import native
+from cdxmill.stages.captures.findings import Findings
 from cdxmill.stages.counting.counters import MAX_CONTENT, BadRecord, Counter, NotWanted
 from cdxmill.stages.counting.tally import Tally
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
@@ -15,7 +17,7 @@ from cdxmill.stages.records.parse_header import parse_header
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.record_errors import REPAIR, RecordError
 from cdxmill.stages.records.record_parts import record_parts
-from cdxmill.stages.records.take_record import take_whole
+from cdxmill.stages.records.take_record import ReadCommon, take_whole
 from cdxmill.stages.window import CHUNK, ReadAt
 
 
@@ -48,7 +50,8 @@ def count_records(
     """
     counted = Counted()
     archive = Archive(read_at)
-    for item in _items(read_at, counter, chunk, counted):
+    take = _reader(counter, tally, spill, counted)
+    for item in read_records(read_at, frozenset(), chunk, take):
         if isinstance(item, Damage):
             counted.findings.add(item)
         elif isinstance(item, Record) and item.headers.get(b"warc-type") != b"warcinfo":
@@ -61,23 +64,49 @@ def count_records(
     return counted
 
 
-def _items(
-    read_at: ReadAt, counter: Counter, chunk: int, counted: Counted
-) -> Iterator[Record | CrawlNotes | Damage]:
-    """The records, without most of those that have nothing to count."""
+def _reader(
+    counter: Counter, tally: Tally, spill: Callable[[], None], counted: Counted
+) -> ReadCommon[Record | CrawlNotes]:
+    """A function that counts most records by itself, and returns the others that may have something to count."""
+    general = _general_reader(counter, counted)
+    if (
+        native.count is None
+        or native.Tally is None
+        or not isinstance(tally, native.Tally)
+        or not counter.compiled
+    ):
+        return general
+    count = partial(native.count, tally, counter.compiled)  # None for a record that is not of the common kind
+
+    def take(data: bytes | bytearray, offset: int, length: int) -> Record | CrawlNotes | Outcome:
+        found = count(data)
+        if found is None:
+            return general(data, offset, length)
+        counted.records += 1
+        if found:
+            counted.counted += 1
+            spill()
+        return Outcome.NO_LINE
+
+    return take
+
+
+def _general_reader(counter: Counter, counted: Counted) -> ReadCommon[Record | CrawlNotes]:
+    """A function that returns the record, if its type is not one of those without anything to count."""
     # with shapes, only those fields are returned that indexes need
     shapes = None if counter.all_fields else HeaderShapes()
+    others = counter.others - {b"warcinfo"}
 
     def take(data: bytes | bytearray, offset: int, length: int) -> Record | CrawlNotes | Outcome:
         try:
-            found = take_whole(offset, length, data, shapes, counter.others)
+            found = take_whole(offset, length, data, shapes, others)
         except RecordError:
             return Outcome.NOT_COMMON
         if found is Outcome.NO_LINE:
             counted.records += 1
         return found
 
-    return read_records(read_at, frozenset(), chunk, take)
+    return take
 
 
 def _count(record: Record, archive: Archive, counter: Counter, tally: Tally, counted: Counted) -> None:

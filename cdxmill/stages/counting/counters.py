@@ -44,13 +44,14 @@ class Counter(NamedTuple):
     """How records are counted. `add` adds the items of a record to a tally. It raises BadRecord, NotWanted.
 
     Records of the types in `others` have nothing to count. `needs` says which archives have something. `all_fields`:
-    the whole WARC header is needed.
+    the whole WARC header is needed. `compiled` is the name of the compiled function that counts common records.
     """
 
     add: Callable[[Record, Tally], None]
     others: frozenset[bytes]
     needs: str
     all_fields: bool = False
+    compiled: str = ""
 
 
 def _media(headers: Headers) -> bytes:
@@ -179,10 +180,15 @@ def _safe(items: Items, record: Record) -> list[bytes]:
 _NO_PAGES = frozenset((b"request", b"metadata", b"warcinfo", b"revisit", b"conversion"))
 
 COUNTERS: Mapping[str, Counter] = {
-    "tags": Counter(count_tags, _NO_PAGES, "WARC and ARC files with HTML pages"),
-    "servers": Counter(count_servers, frozenset((b"request", b"warcinfo")), "WAT, WARC and ARC files"),
+    "tags": Counter(count_tags, _NO_PAGES, "WARC and ARC files with HTML pages", compiled="tags"),
+    "servers": Counter(
+        count_servers, frozenset((b"request", b"warcinfo")), "WAT, WARC and ARC files", compiled="servers"
+    ),
     "words": Counter(
-        count_words, frozenset((b"request", b"response", b"metadata", b"warcinfo")), "WET files"
+        count_words,
+        frozenset((b"request", b"response", b"metadata", b"warcinfo")),
+        "WET files",
+        compiled="words",
     ),
     "links": Counter(
         count_links,

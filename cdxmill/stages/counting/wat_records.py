@@ -44,7 +44,7 @@ def server_values(block: bytes | bytearray) -> list[bytes] | None:
 
     try:
         envelope = _server_decoder().decode(block).Envelope
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         response = _response(_parsed(block))
         headers = _at(response, "Headers")
     else:
@@ -60,7 +60,7 @@ def links_of(block: bytes | bytearray) -> WatLinks | None:
 
     try:
         envelope = _link_decoder().decode(block).Envelope
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _links_by_json(_parsed(block))
     response = envelope and envelope.payload and envelope.payload.response
     page, header = response and response.page, envelope and envelope.header
@@ -101,25 +101,21 @@ def _link_decoder() -> Decoder[Any]:
     link = struct("Link", [("path", text, None), ("url", text, None)], gc=False)
     head = struct("Head", [("Base", text, None)])
     page = struct("Page", [("Head", head | None, None), ("Links", list[link] | None, None)])  # type: ignore[valid-type]
-    return _decoder(struct("Response", [("page", page | None, None)], rename={"page": "HTML-Metadata"}))
+    header = struct("Header", [("url", text, None)], rename={"url": "WARC-Target-URI"})
+    response = struct("Response", [("page", page | None, None)], rename={"page": "HTML-Metadata"})
+    return _decoder(response, ("header", header | None, None))
 
 
-def _decoder(response: Any) -> Decoder[Any]:
-    """A decoder that reads of a record its URL and `response`."""
+def _decoder(response: Any, *more: Any) -> Decoder[Any]:
+    """A decoder that reads `response` of a record, and `more` fields of the envelope."""
     import msgspec
 
     struct = msgspec.defstruct
-    names = {
-        "response": "HTTP-Response-Metadata",
-        "payload": "Payload-Metadata",
-        "header": "WARC-Header-Metadata",
-        "url": "WARC-Target-URI",
-    }
-    payload = struct("Payload", [("response", response | None, None)], rename=names)
-    header = struct("Header", [("url", str | None, None)], rename=names)
-    envelope = struct(
-        "Envelope", [("payload", payload | None, None), ("header", header | None, None)], rename=names
+    names = {"payload": "Payload-Metadata", "header": "WARC-Header-Metadata"}
+    payload = struct(
+        "Payload", [("response", response | None, None)], rename={"response": "HTTP-Response-Metadata"}
     )
+    envelope = struct("Envelope", [("payload", payload | None, None), *more], rename=names)
     return msgspec.json.Decoder(struct("Record", [("Envelope", envelope | None, None)]))
 
 

@@ -14,7 +14,8 @@ from cdxmill.capture import CommonLine, CrawlNotes, Outcome
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.common_line import common_reader
-from cdxmill.stages.captures.index_archive import ArchiveIndexer, Findings
+from cdxmill.stages.captures.findings import Findings
+from cdxmill.stages.captures.index_archive import ArchiveIndexer
 from tests.material.sanitizers import run_sanitized
 from tests.stages.captures.common_records import archive, contents
 
