@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from bench.members import walk
 RECORDS = 48_430
 MRJOB = "warcio in an mrjob job, -r inline"
 PLAIN = "warcio, a Counter per page"
+SPARK = "warcio in a job on local PySpark"
 KINDS = {"tags": "warc", "servers": "wat", "words": "wet", "links": "wat"}
 
 
@@ -47,6 +49,13 @@ def _classic(name: str, arguments: list[str]) -> Tool:
     )
 
 
+def _spark(what: str, names: Path) -> Tool:
+    """The steps of cc-pyspark. The CPU is that of the machine: nobody waits for the Python processes of Spark."""
+    script = [sys.executable, str(ROOT / "bench/classic_count_spark.py"), what]
+    absent = "" if importlib.util.find_spec("pyspark") else "pyspark is not installed"
+    return Tool(SPARK, lambda out: [*script, str(out / "o"), str(names)], absent=absent, whole_machine=True)
+
+
 def _section(what: str, quick: bool) -> Section:
     file = corpus(KINDS[what], quick)
     names = file.with_name(f"{file.name}.list")
@@ -59,6 +68,7 @@ def _section(what: str, quick: bool) -> Section:
         ),
         _classic(PLAIN, ["--plain", what, str(file)]),
         _classic(MRJOB, ["-q", "--no-conf", "-r", "inline", "--what", what, str(names)]),
+        _spark(what, names),
     ]
     facts = f"{file.stat().st_size / 1e6:.1f} MB of {KINDS[what].upper()}, {RECORDS:,} records of a WARC."
     return Section(f"counting-{what}", f"Counting {what}, one core", facts, 1, [file], tools)

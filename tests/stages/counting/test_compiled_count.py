@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -16,6 +17,7 @@ from cdxmill.stages.counting.counters import COUNTERS, BadRecord, NotWanted
 from cdxmill.stages.counting.tally import DictTally, Tally
 from cdxmill.stages.records.record_errors import RecordError
 from cdxmill.stages.records.take_record import take_whole
+from tests.material.sanitizers import run_sanitized
 
 COMPILED = ("tags", "servers", "words")
 PIECES = [
@@ -154,3 +156,33 @@ def test_wrong_arguments() -> None:
     for arguments in ((), (1, "tags", b""), (native.Tally, "tags", b"")):
         with pytest.raises(TypeError):
             native.count(*arguments)
+
+
+_DAMAGE = """
+import ctypes, random, sys, _native
+drawn = random.Random(7)
+seeds = [bytes.fromhex(line) for line in open(sys.argv[1])]
+def count(data):
+    exact = (ctypes.c_char * len(data)).from_buffer_copy(data)  # bytes have a NUL after the last byte
+    for what in ("tags", "servers", "words"):
+        found.append(_native.count(tally, what, exact))
+tally, found = _native.Tally(), []
+for seed in seeds:
+    head, _, block = seed.partition(b"\\r\\n\\r\\n")
+    head, _, length = head.rpartition(b" ")
+    for _ in range(4000):
+        data = bytearray(block[:-4])
+        for _ in range(drawn.choice((0, 1, 1, 2, 5))):
+            data[drawn.randrange(len(data))] = drawn.choice((0, 34, 92, 123, 125, 91, 93, 44, 58, 10, 13, 60, 117, 255))
+        data = data[: drawn.choice((len(data), drawn.randrange(len(data))))]
+        count(b"%b %d\\r\\n\\r\\n%b\\r\\n\\r\\n" % (head, len(data), data))
+    for end in range(len(seed)):
+        count(seed[:end])
+assert min(map(found.count, (None, False, True))) > 2000
+"""
+
+
+def test_it_reads_no_byte_outside_of_damaged_records(tmp_path: Path) -> None:
+    seeds = tmp_path / "seeds"
+    seeds.write_text("".join(content(*each).hex() + "\n" for each in (WAT, PAGE, TEXT)))
+    run_sanitized(_DAMAGE, tmp_path, str(seeds))
