@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import random
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from io import BytesIO
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -325,3 +327,29 @@ def test_the_compiled_way_counts_all_samples_as_the_general_way_does(sample_arch
             assert results[0] == results[1], (path, what)
             compared += results[0][0][1] > 0
     assert compared > 100
+
+
+def test_records_of_common_crawls_wat_files(samples: Path, tmp_path: Path) -> None:
+    """Their JSON as it is. The records of the first file have LF line ends, so they are written again."""
+    names = ("r-spark+sparkwarc/inst/samples/sample.wat", "commoncrawl+whirlwind-python/whirlwind.warc.wat")
+    found = [
+        line for name in names for line in (samples / name).read_bytes().splitlines() if line[:2] == b'{"'
+    ]
+    assert len(found) == 16
+    servers, links = Counter[bytes](), Counter[bytes]()
+    for text_of_json in found:
+        envelope = json.loads(text_of_json)["Envelope"]
+        response = envelope["Payload-Metadata"].get("HTTP-Response-Metadata", {})
+        source = urlsplit(envelope["WARC-Header-Metadata"].get("WARC-Target-URI", "")).hostname
+        servers.update(v.encode() for k, v in response.get("Headers", {}).items() if k.lower() == "server")
+        for link in response.get("HTML-Metadata", {}).get("Links", []):
+            target = urlsplit(link["url"]).hostname
+            if link["path"] == "A@/href" and target and target != source:
+                links[
+                    b" ".join(".".join(host.split(".")[::-1]).encode() for host in (source or "", target))
+                ] += 1
+    path = tmp_path / "a.warc.wat.gz"
+    path.write_bytes(b"".join(record("metadata", block, "application/json") for block in found))
+    for what, expected in (("servers", servers), ("links", links)):
+        assert main(["count", what, "-q", "--replace", "-o", str(tmp_path / "out"), str(path)]) == 0
+        assert rows(tmp_path / "out") == {item.decode(): count for item, count in expected.items()} != {}

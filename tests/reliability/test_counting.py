@@ -36,9 +36,28 @@ def text(data: bytes) -> bytes:
 
 
 GZIP = "Content-Encoding: gzip\r\n"
-INNER = b'{"HTTP-Response-Metadata":{"Headers":{"Server":"nginx"},"HTML-Metadata":{"Links":[{"path":"A@/href","url":"http://b.org/"}]}}}'
-GOOD_WAT = wat(
-    b'{"Envelope":{"WARC-Header-Metadata":{"WARC-Target-URI":"http://a.org/"},"Payload-Metadata":%b}}' % INNER
+INNER = b'{"Headers":{"Server":"nginx"},"HTML-Metadata":{"Links":[{"path":"A@/href","url":"http://b.org/"}]}}'
+
+
+def _envelope(response: bytes) -> bytes:
+    """The JSON about a response."""
+    url = b'{"WARC-Target-URI":"http://a.org/"}'
+    return b'{"Envelope":{"WARC-Header-Metadata":%b,"Payload-Metadata":{"HTTP-Response-Metadata":%b}}}' % (
+        url,
+        response,
+    )
+
+
+GOOD_WAT = wat(_envelope(INNER))
+ODD_WAT = (
+    GOOD_WAT
+    + wat(
+        _envelope(b'{"Headers":{"X-Server":"a","X":{"Server":"b"},"Y":"\\"Server\\":\\"c\\""},"Server":"d"}')
+    )
+    + wat(_envelope(b'{"Headers":{"Server":null}}'))
+    + wat(
+        b'{"Server":"e","Envelope":{"Payload-Metadata":{"HTTP-Request-Metadata":{"Headers":{"Server":"f"}}}}}'
+    )
 )
 GOOD = page(b"<p><a href='http://b.org/'>")
 ODD = b"<div>" * 100_000 + b"<!-- <!--- --><script><!-- <script></script --></script><i <u" + b"<!--" * 1000
@@ -51,6 +70,10 @@ CASES: list[tuple[bytes, bytes]] = [
     (GOOD + page(gzip.compress(b"<i>" + b" " * 100_000_000, 1), GZIP), b"a\t1\np\t1\n"),
     (GOOD + page(b"<a href='http://c.org/'>", "Content-Encoding: x-odd\r\n"), b"org.a org.b\t1\n"),
     (page(ODD), b"div\t100000\nscript\t1\n"),
+    (ODD_WAT, b"nginx\t1\n"),
+    (GOOD_WAT + wat(_envelope(b'{"Headers":{"X":"\xfc","Server":"nginx"}}')) + GOOD_WAT, b"nginx\t2\n"),
+    (GOOD_WAT + GOOD_WAT[:-20], b"org.a org.b\t1\n"),
+    (text(b"to be") + text(b"or not")[:-20], b"be\t1\nto\t1\n"),
     (text(b"a \xff\xfe b\xc2 a"), b"a\t2\nb\xc2\t1\n\xff\xfe\t1\n"),
     (text(b"x" * 5_000_000 + b" y"), b"x" * 1000 + b"\t1\ny\t1\n"),
     (text(b"ab " * 34_000_000), b"a\t1\nab\t22369621\n"),
