@@ -119,7 +119,13 @@ class Nodes:
             zipfile.ZipFile(io.BytesIO(packed)).extractall(place / name)
         for name, content in self._sent_along("-files").items():
             (place / name).write_bytes(content)
-        hadoop = {"mapreduce_task_partition": str(number), "HADOOP_HOME": str(self._hadoop)}
+        output = self._step.option("-output")
+        hadoop = {
+            "mapreduce_task_partition": str(number),
+            "mapreduce_task_output_dir": output,
+            "mapreduce_output_fileoutputformat_outputdir": output,
+            "HADOOP_HOME": str(self._hadoop),
+        }
         given = {"PATH": os.environ["PATH"], "AWS_ENDPOINT_URL": self._emr.url, **KEYS, **hadoop}
         # -I: of cdxmill only what has travelled
         words = [sys.executable, "-I", *shlex.split(command)[1:]]
