@@ -25,6 +25,8 @@ _ARCHIVES = Wanted(
     "in directories, cdxmill searches for .warc, .arc, .wat and .wet files, also with .gz or .zst, and for .wacz files",
 )
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_ARCHIVE_STARTS = (b"WARC/", b"filedesc://", b"\x28\xb5\x2f\xfd")
+_START = 1 << 12
 
 
 class Manifest(NamedTuple):
@@ -94,7 +96,15 @@ def _manifest_text(manifest: str) -> str:
             data = b"" if sys.stdin is None else sys.stdin.buffer.read()
         else:
             data = read_bytes(manifest) if is_remote(manifest) else Path(manifest).read_bytes()
-        if data[:2] == b"\x1f\x8b":
+        is_gzip = data[:2] == b"\x1f\x8b"
+        start = (
+            zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data[:_START], 16) if is_gzip else data[:16]
+        )
+        if start.startswith(_ARCHIVE_STARTS):
+            raise UsageError(
+                f"{manifest} is an archive, not a manifest, which is a text with one path per line"
+            )
+        if is_gzip:
             data = gzip.decompress(data)
     except (OSError, EOFError, ValueError, zlib.error, InputError) as error:
         raise UsageError(f"the manifest {manifest} cannot be read ({error})") from None

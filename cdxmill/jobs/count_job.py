@@ -22,6 +22,7 @@ from typing import ClassVar
 
 from cdxmill.capture import Record
 from cdxmill.commands.count_group import CountTask, count_group
+from cdxmill.errors import UsageError
 from cdxmill.jobs.count_task import FAILURES, JOB_FILE, CountWork, sum_texts, texts_of
 from cdxmill.jobs.found_inputs import archives_of
 from cdxmill.jobs.hadoop_folder import folder_of
@@ -43,7 +44,7 @@ class CountJob(StreamJob):
     what: ClassVar[str] = ""
     """A name in COUNTERS, or "" if the items are those of the method `items`."""
 
-    def items(self, record: Record) -> Iterable[Item]:
+    def items(self, record: Record) -> Iterable[Item] | Item | None:
         """The items to count in a record: bytes or text. What is raised is reported, and the record is skipped."""
         raise NotImplementedError
 
@@ -70,7 +71,9 @@ class CountJob(StreamJob):
         return COUNTERS[self.what] if self.what else counter_of(self.items)
 
     def list_work(self) -> Iterator[CountWork]:
-        """The archives, one at a time."""
+        """The archives, one at a time. Raises UsageError if the job does not say what it counts."""
+        if not self.what and type(self).items is CountJob.items:
+            raise UsageError(f"{type(self).__name__} has no method `items`; it says what the job counts")
         archives = archives_of(self.options.args, self.options.warc_bucket)
         self._total = len(archives)
         return map(CountWork, archives)

@@ -238,6 +238,7 @@ def test_every_index_is_sorted_with_its_header_first(
         ("index -o out --manifest in", 2),
         ("index -o out --manifest broken.gz", 2),
         ("index -o out --manifest cut.gz", 2),
+        ("index -o out --manifest in/a.warc.gz", 2),
         ("index -q -o out absent.warc.gz", 1),
         ("index -q -p 2 -o out absent.warc.gz in/a.warc.gz in/deep/b.warc.gz", 1),
         ("index -q -o - in/notes.txt", 1),

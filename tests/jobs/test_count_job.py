@@ -62,14 +62,37 @@ def test_the_job_prints_what_the_command_writes(
     assert "cut.warc.gz@" in failed
 
 
-def test_the_example_of_the_page_is_a_job(tmp_path: Path, manifest: Path) -> None:
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_the_example_of_the_page_is_a_job(runner: str, tmp_path: Path, manifest: Path) -> None:
     assert EXAMPLE is not None
     (tmp_path / "languages.py").write_text(EXAMPLE[1])
     (tmp_path / "list").write_text("a.warc.wet.gz\nb.warc.gz\n")
-    options = ["-q", "--no-conf", "--warc_bucket", str(manifest.parent)]
+    options = ["-q", "--no-conf", "-r", runner, "--warc_bucket", str(manifest.parent)]
     command = [sys.executable, str(tmp_path / "languages.py"), *options, str(tmp_path / "list")]
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"eng\t1\nunknown\t2\n", b"")
+
+
+def test_a_job_that_cannot_count_ends_before_it_starts(tmp_path: Path, manifest: Path) -> None:
+    assert EXAMPLE is not None
+    (tmp_path / "job.py").write_text(EXAMPLE[1].replace("def items", "def things"))
+    archive = manifest.parent / "b.warc.gz"
+    for script, given, message in (
+        (
+            tmp_path / "job.py",
+            manifest,
+            b"LanguageCount has no method `items`; it says what the job counts\n",
+        ),
+        (
+            ROOT / "jobs/tagcountjob.py",
+            archive,
+            b"b.warc.gz is an archive, not a manifest, which is a text with",
+        ),
+    ):
+        command = [sys.executable, str(script), "-q", "--no-conf", str(given)]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+        assert message in done.stderr
 
 
 def run_on_node(

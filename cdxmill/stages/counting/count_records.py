@@ -15,7 +15,7 @@ from cdxmill.stages.counting.tally import Tally
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
 from cdxmill.stages.records.parse_header import parse_header
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.stages.records.record_errors import REPAIR, RecordError
+from cdxmill.stages.records.record_errors import RecordError
 from cdxmill.stages.records.record_parts import record_parts
 from cdxmill.stages.records.take_record import ReadCommon, take_whole
 from cdxmill.stages.window import CHUNK, ReadAt
@@ -117,7 +117,7 @@ def _count(record: Record, archive: Archive, counter: Counter, tally: Tally, cou
         if text := str(reason):
             counted.skipped[text] = counted.skipped.get(text, 0) + 1
     except BadRecord as error:
-        counted.findings.add(Damage(record.offset, str(error), REPAIR))
+        counted.findings.add(Damage(record.offset, str(error), error.hint))
 
 
 def _whole(record: Record, archive: Archive, counted: Counted) -> Record:

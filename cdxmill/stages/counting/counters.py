@@ -18,6 +18,7 @@ from cdxmill.stages.pages.decode_text import decode_text
 from cdxmill.stages.pages.page_links import LinkBase
 from cdxmill.stages.pages.parse_page import Page, is_binary, is_html
 from cdxmill.stages.records.payload_digest import is_http, payload_start
+from cdxmill.stages.records.record_errors import REPAIR
 
 MAX_CONTENT = 64 << 20
 """Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""
@@ -28,12 +29,20 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _NO_HEAD = HttpHead(None, None, None, 0)
 Found = TypeVar("Found")
 Item = bytes | str
-Items = Callable[[Record], Iterable[Item]]
-"""A user's function: a record -> the items to count in it."""
+Items = Callable[[Record], Iterable[Item] | Item | None]
+"""A user's function: a record -> the items to count in it, a single one, or None."""
 
 
 class BadRecord(ValueError):
-    """A record that cannot be counted. The text is the reason."""
+    """A record that cannot be counted. The text is the reason; `hint` is what the user can do."""
+
+    hint = REPAIR
+
+
+class BadFunction(BadRecord):
+    """A record on which a user's function failed."""
+
+    hint = "correct the function"
 
 
 class NotWanted(Exception):
@@ -167,14 +176,21 @@ def counter_of(items: Items) -> Counter:
 
 
 def _safe(items: Items, record: Record) -> list[bytes]:
-    """The items of a record; all of them, or BadRecord."""
+    """The items of a record; all of them, or BadFunction."""
     try:
-        found = [
-            item if isinstance(item, bytes) else item.encode("utf-8", "replace") for item in items(record)
-        ]
+        found = items(record) or ()
+        given = (found,) if isinstance(found, bytes | str) else found
+        return list(filter(None, [clean_item(_as_bytes(item)) for item in given]))
     except Exception as error:
-        raise BadRecord(f"{type(error).__name__}: {error}") from None
-    return list(filter(None, map(clean_item, found)))
+        raise BadFunction(f"{type(error).__name__}: {error}") from None
+
+
+def _as_bytes(item: Item) -> bytes:
+    if isinstance(item, str):
+        return item.encode("utf-8", "replace")
+    if not isinstance(item, bytes):
+        raise TypeError(f"an item is bytes or text, not {type(item).__name__}")
+    return item
 
 
 _NO_PAGES = frozenset((b"request", b"metadata", b"warcinfo", b"revisit", b"conversion"))
