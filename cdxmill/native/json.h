@@ -71,7 +71,7 @@ static const byte *after_escape(const byte *at, const byte *end)
     return low >= 0xdc00 && low < 0xe000 ? at + 11 : NULL;
 }
 
-/* The next quote, backslash or control character. Most strings are short, so a loop over bytes takes twice as long. */
+/* The next quote, backslash or control character. With a loop over bytes, a record takes a third longer. */
 static const byte *next_stop(const byte *at, const byte *end)
 {
 #ifdef __SSE2__

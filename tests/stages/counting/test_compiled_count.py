@@ -119,7 +119,7 @@ def counted_by_c(what: str, data: bytes) -> Counter[bytes] | None:
 @example(content(*WAT))
 @example(content(*PAGE))
 @example(content(*TEXT))
-@settings(max_examples=1000)
+@settings(max_examples=600)
 def test_it_finds_what_python_finds_or_leaves_the_record_to_it(data: bytes) -> None:
     for what in COMPILED:
         found = counted_by_c(what, data)
@@ -170,7 +170,7 @@ tally, found = _native.Tally(), []
 for seed in seeds:
     head, _, block = seed.partition(b"\\r\\n\\r\\n")
     head, _, length = head.rpartition(b" ")
-    for _ in range(4000):
+    for _ in range(2000):
         data = bytearray(block[:-4])
         for _ in range(drawn.choice((0, 1, 1, 2, 5))):
             data[drawn.randrange(len(data))] = drawn.choice((0, 34, 92, 123, 125, 91, 93, 44, 58, 10, 13, 60, 117, 255))
@@ -178,7 +178,7 @@ for seed in seeds:
         count(b"%b %d\\r\\n\\r\\n%b\\r\\n\\r\\n" % (head, len(data), data))
     for end in range(len(seed)):
         count(seed[:end])
-assert min(map(found.count, (None, False, True))) > 2000
+assert min(map(found.count, (None, False, True))) > 1000
 """
 
 
