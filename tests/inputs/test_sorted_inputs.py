@@ -81,6 +81,17 @@ def test_sorted_files_give_the_cluster_that_spilled_ones_give(
     assert published(tmp_path / "C") == published(tmp_path / "spilled")
 
 
+@pytest.mark.parametrize("place", [0, 5000, 11_999], ids=["start", "middle", "end"])
+@pytest.mark.parametrize("write", [write_plain, write_gzip], ids=["plain", "one-member"])
+def test_a_file_of_many_pieces_loses_nothing_where_its_order_ends(
+    write: Callable[[Path, list[bytes]], Path], place: int, tmp_path: Path
+) -> None:
+    lines = sorted(many_lines(12_000))
+    path = write(tmp_path / "lines.cdx", [*lines[:place], *lines[:place:-1], lines[place]])
+    build([path], tmp_path / "C")
+    check_cluster(tmp_path / "C", sort_unique([path]), 100)
+
+
 @pytest.mark.parametrize("number", [1, 4], ids=["members", "one-member"])
 def test_a_damaged_sorted_file_is_told_once_and_leaves_no_line(
     number: int, inputs: list[Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
