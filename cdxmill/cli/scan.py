@@ -11,7 +11,7 @@ from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.scan_one import ScanOptions
+    from cdxmill.commands.scan_options import ScanOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class ScanArguments(ArchiveInputs, RunArguments):
 
     def options(self) -> ScanOptions:
         """What is searched and written. Raises UsageError."""
-        from cdxmill.commands.scan_one import FORMATS, ScanOptions
+        from cdxmill.commands.scan_options import FORMATS, ScanOptions
         from cdxmill.inputs.existing_outputs import Rule
         from cdxmill.stages.scan.extract import DEFAULT
 

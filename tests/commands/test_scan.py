@@ -48,11 +48,13 @@ def archive(path: Path, pages: list[bytes], kind: str = "text/html") -> Path:
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A module with functions that a user might write, in the working directory."""
     code = """
-        import os, time
+        import faulthandler, os, time
 
         def fails(record): raise KeyError(record.url)
         def hangs(record): time.sleep(999) if record.url.endswith("/1") else None
-        def crashes(record): os.kill(os.getpid(), 11) if record.url.endswith("/1") else None
+        def crashes(record):
+            faulthandler.disable()  # of pytest: it writes a trace
+            os.kill(os.getpid(), 11) if record.url.endswith("/1") else None
         kept = []
         def leaks(record): kept.append(bytearray(os.urandom(1)) * (60 << 20)); time.sleep(0.05)
         def words(page): return {"words": len(page.text.split())}
