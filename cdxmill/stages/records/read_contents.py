@@ -33,7 +33,8 @@ HELD = 8 << 20
 _PIECE = 1 << 18
 _START = 1 << 10
 """Bytes that have the header of nearly every record."""
-_TRIED = 256
+_TRIED, _RESTING = 128, 1024
+"""Members after which it is decided whether to try the next ones. If most records pass, it costs more than it saves."""
 _BLANK = b"\r\n \t\0"
 _SCRATCH = "content"
 
@@ -152,12 +153,16 @@ class _Skip:
 
     def __init__(self, shapes: HeaderShapes, refuses: Callable[[HeaderMatch], bool]) -> None:
         self._match, self._refuses = shapes.match, refuses
-        self._tried = self._skipped = 0
+        self._tried = self._skipped = self._resting = 0
 
     def __call__(self, member: bytes) -> bool:
-        tried = self._tried = self._tried + 1
-        if tried > _TRIED and 2 * self._skipped < tried and tried % _TRIED:
-            return False  # most records pass, so it would cost more than it saves
+        if self._resting:
+            self._resting -= 1
+            return False
+        self._tried += 1
+        if self._tried > _TRIED:
+            self._resting = 0 if 2 * self._skipped >= _TRIED else _RESTING
+            self._tried = self._skipped = 0
         found = self._match(start_of_member(member, _START))
         if found is None:
             return False
