@@ -78,12 +78,18 @@ def inflate_members(
 
     Only members that can be read the quick way (`inflate_next`), each of them proven. The iteration stops
     at the first member that cannot, and where the header of the next member differs. Members of some size
-    are first given to `skip`. If it is true, the content is empty, and only `skip` has proven where the member ends.
+    are first given to `skip`. If it is true, the content is empty. Then the member ends at the first magic after its start,
+    if `skip` compares the size in its trailer.
     """
     begin, header = start, buffer[start : start + _PLAIN_HEADER]
     while header[:4] == _PLAIN and (end := find(buffer, header, start + _LEAST, start + _NEAR)) >= 0:
         member = buffer[start:end]
-        if skip is not None and end - start > _WORTH_SKIPPING and skip(member):
+        if (
+            skip is not None
+            and end - start > _WORTH_SKIPPING
+            and find(member, MAGIC, _LEAST) < 0
+            and skip(member)
+        ):
             yield _SKIPPED, end
             start = end
             continue
