@@ -57,7 +57,7 @@ class Progress:
             self._shown = time.monotonic()
             say(self.line())
             if self.at_work:
-                say(f"{self._title}: at work: {', '.join(self.at_work)}")
+                say(f"{self._title}: at work: {'; '.join(self.at_work)}")
 
     def say(self, text: str) -> None:
         """Print a line on stderr without disturbing the bar."""

@@ -300,7 +300,7 @@ def test_captures_that_are_neighbors_are_fetched_with_one_request(
     (tmp_path / "lines").write_text("\n".join(lines))
     with failing() as server:
         server.files["/iana.warc.gz"] = path.read_bytes()
-        given = ["-p", "1", "--captures", tmp_path / "lines", "--extract", "url,offset"]
+        given: list[str | Path] = ["-p", "1", "--captures", tmp_path / "lines", "--extract", "url,offset"]
         assert scan("-o", tmp_path / "out", *given, f"{server.url}/iana.warc.gz") == 0
         requests = server.count
     expected = [json.loads(line[line.index("{") :]) for line in lines]
