@@ -185,7 +185,7 @@ DEMANDS = [
         0.95,
         True,
     ),
-    Demand("scan: memory for 1,000 archives relative to 10", "scan-many", "memory", OURS, scanning.FEW, 1.1),
+    Demand("scan: memory for 1,000 archives relative to 100", "scan-many", "memory", OURS, scanning.FEW, 1.1),
 ]
 
 

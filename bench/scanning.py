@@ -18,7 +18,7 @@ from cdxmill.storage.choose import open_ranges
 SOUP = "warcio, BeautifulSoup, langdetect"
 SELECTOLAX = "warcio, selectolax, detect_fast"
 RESILIPARSE = "FastWARC, resiliparse"
-TWO_RUNS, FEW = "two runs of cdxmill -p 1", "cdxmill, 10 archives"
+TWO_RUNS, FEW = "two runs of cdxmill -p 1", "cdxmill, 100 archives"
 BARE, BODIES = "FastWARC iteration", "FastWARC, all bodies read"
 _PAGE = "url,title,text,links,lang"
 _SOUP_RECORDS = 9_000
@@ -101,10 +101,10 @@ def _two(quick: bool) -> Section:
 def _many(quick: bool) -> Section:
     """The memory of a run does not grow with the number of its files."""
     file = ensure("web", quick=True)[0]
-    few, many = (copies([file], count) for count in ((2, 10) if quick else (10, 1000)))
+    few, many = (copies([file], count) for count in ((2, 10) if quick else (100, 1000)))
     tools = [_everything(OURS, many), _everything(FEW, few)._replace(units=len(few) / len(many))]
     facts = f"{len(many)} and {len(few)} times the same archive. {facts_of(file)}"
-    return Section("scan-many", "Scan: 1,000 archives and 10", facts, 1, many, tools)
+    return Section("scan-many", "Scan: 1,000 archives and 100", facts, 1, many, tools)
 
 
 def scan_sections(quick: bool) -> list[Callable[[], Section]]:

@@ -23,7 +23,7 @@ _HTML = "text/html"
 class ScanCase(NamedTuple):
     """The body of the bad page, its HTTP fields, more options, and the code of a function for --call.
 
-    With a `fault` the archive is on a web server. `around` surrounds the run.
+    With a `fault` the archive is on a web server, and a request is sent `tries` times. `around` surrounds the run.
     """
 
     body: bytes = PAGE
@@ -32,6 +32,7 @@ class ScanCase(NamedTuple):
     code: str = ""
     fault: str = ""
     is_once: bool = False
+    tries: int = 8
     around: Callable[[Path], AbstractContextManager[None]] = lambda out: nullcontext()
 
     def archive(self) -> bytes:
@@ -84,12 +85,17 @@ CASES = {
     "scan-raises": _calls("raise KeyError(7)"),
     "scan-hangs": _calls("time.sleep(999)", "--timeout", "1"),
     "scan-crashes": _calls("faulthandler.disable(); os.kill(os.getpid(), 11)"),  # pytest has enabled it
-    "scan-leaks": _calls("kept = [bytearray(b'x') * (60 << 20) for _ in iter(int, 1)]", "--memory", "400"),
+    "scan-leaks": _calls(
+        "kept = [bytearray(b'x') * (60 << 20) for _ in iter(int, 1) if not time.sleep(0.1)]",
+        "--memory",
+        "400",
+    ),
     "scan-503": ScanCase(fault="503", is_once=True),
     "scan-closed": ScanCase(fault="reset-body", is_once=True),
     "scan-stalled": ScanCase(fault="stall", is_once=True),
-    "scan-stalled-for-good": ScanCase(fault="stall-before"),
-    "scan-always-busy": ScanCase(fault="503"),
+    "scan-stalled-for-good": ScanCase(fault="stall-before", tries=2),
+    "scan-busy-for-long": ScanCase(fault="503", is_once=True, tries=1),
+    "scan-always-busy": ScanCase(fault="503", tries=2),
     "scan-absent": ScanCase(fault="404"),
     "scan-full-disk": ScanCase(
         options=("--to", "jsonl", "--find", "x=html~."), around=_full_disk, body=PAGE + b"word " * 500

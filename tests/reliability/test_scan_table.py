@@ -31,17 +31,19 @@ def test_every_row_has_a_case_and_every_case_has_a_row() -> None:
 def test_a_row_is_what_happens(
     row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in (("FIRST_WAIT", 0.001), ("LONGEST_WAIT", 0.01), ("TRIES", 2)):
-        monkeypatch.setattr(patience, name, value)
-    monkeypatch.setattr(http_file, "READ_SECONDS", 0.3)
     monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "path", [*sys.path])
     case, out = CASES[row.slug], tmp_path / "out"
+    archive = case.archive()
+    for name, value in (("FIRST_WAIT", 0.001), ("LONGEST_WAIT", 0.01), ("TRIES", case.tries)):
+        monkeypatch.setattr(patience, name, value)
+    if case.fault.startswith("stall"):
+        monkeypatch.setattr(http_file, "READ_SECONDS", 0.3)
     with failing() as server:
-        server.files["/a.warc.gz"] = case.archive()
+        server.files["/a.warc.gz"] = archive
         server.plan(case.fault, 2 if case.is_once else 1, once=case.is_once)
         path = f"{server.url}/a.warc.gz" if case.fault else str(tmp_path / "a.warc.gz")
-        (tmp_path / "a.warc.gz").write_bytes(case.archive())
+        (tmp_path / "a.warc.gz").write_bytes(archive)
         call = ["scan", "-q", "-p", "1", "-o", str(out), *_options(case, tmp_path, row.slug), path]
         with case.around(out):
             status = main(call)
