@@ -176,6 +176,16 @@ DEMANDS = [
     Demand(
         "scan: rate of two processes relative to one", "scan-two", "wall", "cdxmill -p 1", OURS, 1.9, True
     ),
+    Demand(
+        "scan: rate of two processes relative to two runs at the same time",
+        "scan-two",
+        "wall",
+        scanning.TWO_RUNS,
+        OURS,
+        0.95,
+        True,
+    ),
+    Demand("scan: memory for 1,000 archives relative to 100", "scan-many", "memory", OURS, scanning.FEW, 1.1),
 ]
 
 

@@ -64,7 +64,7 @@ def selectolax(path: str) -> Iterator[Row]:
 def resiliparse(path: str) -> Iterator[Row]:
     from fastwarc.warc import ArchiveIterator, WarcRecordType
     from resiliparse.extract.html2text import extract_plain_text
-    from resiliparse.parse.html import HTMLTree
+    from resiliparse.parse.html import HTMLTree, traverse_dom
     from resiliparse.parse.lang import detect_fast
 
     with Path(path).open("rb") as file:
@@ -73,11 +73,16 @@ def resiliparse(path: str) -> Iterator[Row]:
                 continue
             page = HTMLTree.parse_from_bytes(record.reader.read())
             text, url = extract_plain_text(page), record.headers["WARC-Target-URI"]
-            links = [
-                node.getattr("href") or ""
-                for node in (page.body.get_elements_by_tag_name("a") if page.body else [])
-                if node.hasattr("href")
-            ]
+            links: list[str] = []
+
+            def find_link(place: Any, links: list[str] = links) -> None:
+                if place.node.tag == "a" and place.node.hasattr("href"):
+                    links.append(place.node.getattr("href") or "")
+
+            if (
+                page.body
+            ):  # to iterate over get_elements_by_tag_name takes time that grows with the square of the links
+                traverse_dom(base_node=page.body, start_callback=find_link, elements_only=True)
             yield _row(url, page.title or "", text, links, detect_fast(text[:10_000])[0])
 
 

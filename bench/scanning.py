@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable
 from itertools import islice
@@ -17,6 +18,7 @@ from cdxmill.storage.choose import open_ranges
 SOUP = "warcio, BeautifulSoup, langdetect"
 SELECTOLAX = "warcio, selectolax, detect_fast"
 RESILIPARSE = "FastWARC, resiliparse"
+TWO_RUNS, FEW = "two runs of cdxmill -p 1", "cdxmill, 100 archives"
 BARE, BODIES = "FastWARC iteration", "FastWARC, all bodies read"
 _PAGE = "url,title,text,links,lang"
 _SOUP_RECORDS = 9_000
@@ -78,10 +80,32 @@ def _literals(quick: bool) -> Section:
 
 
 def _two(quick: bool) -> Section:
+    """Four files with two processes, with one, and by two runs of two files at the same time: what the machine allows."""
     files = copies(ensure("web", quick), 4)
-    tools = [_everything(OURS, files, 2), _everything("cdxmill -p 1", files)]
+
+    def two_runs(out: Path) -> list[str]:
+        runs = (
+            shlex.join(_everything("", half).command(out / str(number)))
+            for number, half in enumerate((files[::2], files[1::2]))
+        )
+        return ["bash", "-c", f"{' & '.join(runs)} & wait"]
+
+    tools = [
+        _everything(OURS, files, 2),
+        _everything("cdxmill -p 1", files),
+        Tool(TWO_RUNS, two_runs, ("**/*.jsonl",)),
+    ]
     return Section("scan-two", "Scan: four archives, two processes", facts_of(files[0]), 2, files, tools)
 
 
+def _many(quick: bool) -> Section:
+    """The memory of a run does not grow with the number of its files."""
+    file = ensure("web", quick=True)[0]
+    few, many = (copies([file], count) for count in ((2, 10) if quick else (100, 1000)))
+    tools = [_everything(OURS, many), _everything(FEW, few)._replace(units=len(few) / len(many))]
+    facts = f"{len(many)} and {len(few)} times the same archive. {facts_of(file)}"
+    return Section("scan-many", "Scan: 1,000 archives and 100", facts, 1, many, tools)
+
+
 def scan_sections(quick: bool) -> list[Callable[[], Section]]:
-    return [lambda make=make: make(quick) for make in (_pages, _soup, _url, _literals, _two)]  # type: ignore[misc]
+    return [lambda make=make: make(quick) for make in (_pages, _soup, _url, _literals, _two, _many)]  # type: ignore[misc]

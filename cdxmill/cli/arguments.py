@@ -72,6 +72,29 @@ class RunArguments:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExistingArguments:
+    """What happens to outputs of archives that exist."""
+
+    skip_existing: Annotated[
+        bool,
+        Option(
+            "--skip-existing",
+            help="Skip an archive if its output exists, is not older than the archive, and has no recorded failure,"
+            " whatever options it was written with.",
+        ),
+    ] = False
+    replace: Replace = False
+
+    def rule(self) -> Rule:
+        """What happens to an output that exists. Raises UsageError."""
+        from cdxmill.inputs.existing_outputs import Rule
+
+        if self.skip_existing and self.replace:
+            raise UsageError("--skip-existing and --replace cannot be used together")
+        return Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE
+
+
+@dataclass(frozen=True, kw_only=True)
 class EngineArguments(RunArguments):
     """Where the tasks of a command run."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cdxmill.cli.arguments import ArchiveInputs, Replace, RunArguments
+from cdxmill.cli.arguments import ArchiveInputs, ExistingArguments, RunArguments
 from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import InputError, UsageError
@@ -17,7 +17,7 @@ HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecompressArguments(ArchiveInputs, RunArguments):
+class RecompressArguments(ArchiveInputs, ExistingArguments, RunArguments):
     """The command line of `recompress`."""
 
     output: Annotated[
@@ -62,23 +62,11 @@ class RecompressArguments(ArchiveInputs, RunArguments):
             help="Write a table of the old and the new offsets beside each new archive, too, for cdxmill reindex.",
         ),
     ] = False
-    skip_existing: Annotated[
-        bool,
-        Option(
-            "--skip-existing",
-            help="Skip an archive if its output exists, is not older than the archive, and has no recorded failure,"
-            " whatever options it was written with.",
-        ),
-    ] = False
-    replace: Replace = False
 
     def options(self) -> RecompressOptions:
         """How archives are written again. Raises UsageError."""
         from cdxmill.commands.recompress_one import RecompressOptions
-        from cdxmill.inputs.existing_outputs import Rule
 
-        if self.skip_existing and self.replace:
-            raise UsageError("--skip-existing and --replace cannot be used together")
         if self.group and self.index:
             raise UsageError("--group and --index cannot be used together")
         if self.group and self.offsets:
@@ -96,7 +84,7 @@ class RecompressArguments(ArchiveInputs, RunArguments):
             index=self.index,
             offsets=self.offsets,
             processes=self.process_count(),
-            existing=Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE,
+            existing=self.rule(),
             quiet=self.quiet,
         )
 

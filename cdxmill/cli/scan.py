@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cdxmill.cli.arguments import ArchiveInputs, Replace, RunArguments
+from cdxmill.cli.arguments import ArchiveInputs, ExistingArguments, RunArguments
 from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.scan_one import ScanOptions
+    from cdxmill.commands.scan_options import ScanOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScanArguments(ArchiveInputs, RunArguments):
+class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
     """The command line of `scan`."""
 
     output: Annotated[
@@ -91,24 +91,12 @@ class ScanArguments(ArchiveInputs, RunArguments):
     memory: Annotated[
         int, Option("--memory", min=64, metavar="N", help="MiB of memory that one process may use.")
     ] = 2048
-    skip_existing: Annotated[
-        bool,
-        Option(
-            "--skip-existing",
-            help="Skip an archive if its output exists, is not older than the archive, and has no recorded failure,"
-            " whatever options it was written with.",
-        ),
-    ] = False
-    replace: Replace = False
 
     def options(self) -> ScanOptions:
         """What is searched and written. Raises UsageError."""
-        from cdxmill.commands.scan_one import FORMATS, ScanOptions
-        from cdxmill.inputs.existing_outputs import Rule
+        from cdxmill.commands.scan_options import FORMATS, ScanOptions
         from cdxmill.stages.scan.extract import DEFAULT
 
-        if self.skip_existing and self.replace:
-            raise UsageError("--skip-existing and --replace cannot be used together")
         if self.to not in FORMATS:
             raise UsageError(f"--to: invalid format {self.to!r}; expected one of {', '.join(FORMATS)}")
         if self.to.startswith("warc") and (self.extract is not None or self.find):
@@ -123,7 +111,7 @@ class ScanArguments(ArchiveInputs, RunArguments):
             seconds=self.timeout,
             memory=self.memory << 20,
             processes=self.process_count(),
-            existing=Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE,
+            existing=self.rule(),
             quiet=self.quiet,
         )
 

@@ -14,15 +14,12 @@ from typing import IO, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.record_location import RecordLocation, record_location
+from cdxmill.inputs.joined_ranges import JOINED, is_one_request
 from cdxmill.search.query import PreparedQuery, Query
 from cdxmill.search.sources import EVERYTHING, Source, find_sources, open_source
 from cdxmill.stages.lines.merge_runs import sort_lists
 from cdxmill.storage.scratch import Scratch
 
-JOINED = 8 << 20
-"""Maximum bytes of neighboring records in one request, unless one record is larger."""
-GAP = 16 << 10
-"""Bytes between two records that are read along: a new request takes as long as reading them."""
 _REQUESTS = 24
 """Requests of a unit at most: enough that its overhead is small, few enough that little is lost by a kill."""
 _SHARE = 48
@@ -177,8 +174,8 @@ def runs_of(captures: Iterable[Planned]) -> Iterator[Run]:
 def is_near(first: Planned, last: Planned, following: Planned) -> bool:
     """Whether a capture can be fetched together with those from `first` to `last`."""
     is_same = (last.location.filename, last.source) == (following.location.filename, following.source)
-    start = first.location.offset
-    return is_same and following.location.offset <= last.end + GAP and following.end - start <= JOINED
+    following_range = following.location.offset, following.end
+    return is_same and is_one_request(first.location.offset, last.end, following_range)
 
 
 class Unit(NamedTuple):

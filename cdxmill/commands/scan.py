@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.commands.index import forgetting
 from cdxmill.commands.scan_captures import Ranges, ranges_of
 from cdxmill.commands.scan_one import (
-    ScanOptions,
     ScanResult,
     ScanTask,
     Skip,
-    compiled,
     list_failures,
     remove_parts,
     scan_one,
 )
+from cdxmill.commands.scan_options import ScanOptions, compiled
 from cdxmill.inputs.existing_outputs import Rule, check_inputs_stay, plan_outputs
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.inputs.output_names import below
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.progress import Progress
-from cdxmill.running.quantities import count
-from cdxmill.running.watched import Limits, Lost, run_watched
+from cdxmill.running.quantities import count, human_seconds
+from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
 from cdxmill.storage.choose import (
     PathOrUrl,
@@ -47,6 +49,10 @@ _WARC = re.compile(r"\.warc$", re.I)
 _MOST_LOST = 10
 """Processes that one archive may cost. One that used too much memory counts several times: a leak does not end."""
 _BY_MEMORY = 4
+_LONG = 2.0
+"""Seconds. The progress shows a record that takes longer."""
+_MOST_SHOWN = 16
+"""Processes that the progress shows: those that work on their archive longest."""
 
 
 class ScanSummary(NamedTuple):
@@ -145,37 +151,89 @@ def _run(places: _Places, options: ScanOptions, failures: Failures) -> ScanSumma
 def _run_tasks(tasks: Sequence[ScanTask], options: ScanOptions, failures: Failures) -> ScanSummary:
     check_libraries(task.archive.path for task in tasks)
     total = total_size(task.archive.path for task in tasks)
-    results: list[ScanResult] = []
-    running = list(tasks)
-
-    def lost(index: int, how: Lost) -> ScanTask | ScanResult:
-        found = _after_loss(running[index], how)
-        if isinstance(found, ScanTask):
-            running[index] = found
-        return found
-
-    limits = Limits(options.seconds, options.memory)
     with Progress("scanning", len(tasks), total, options.quiet) as progress:
         failures.show_on(progress)
-        for index, result in run_watched(scan_one, tasks, options.processes, progress.tick, limits, lost):
-            archive = tasks[index].archive
-            failures.report_listed(
-                archive.label, [one._replace(path=archive.label) for one in result.failures]
-            )
-            for note in result.notes:
-                failures.note_one(f"{archive.label}@{note.offset}", note.reason)
-            results.append(result._replace(failures=[], notes=[], measured=[]))
-            measured = added([*measured_so_far(results), result.measured])
-            results[0] = results[0]._replace(measured=measured)
-            progress.more = f"{sum(one.matches for one in results)} of {sum(one.records for one in results)} records match"
-            progress.advance()
+        run = _Run(options, progress, failures)
+        failed = run.scan([task._replace(is_last=False) for task in tasks])
+        run.scan([task._replace(is_last=True) for task in failed])
         failures.close_notes()
-    return _summary(results)
+    return run.summary()
 
 
-def measured_so_far(results: Sequence[ScanResult]) -> list[list[Measured]]:
-    """What was measured in all results: the first one has the sums."""
-    return [results[0].measured] if results else []
+class _Run:
+    """The archives of a scan that are finished: what they had in all, and what they report."""
+
+    def __init__(self, options: ScanOptions, progress: Progress, failures: Failures) -> None:
+        self._options, self._progress, self._failures = options, progress, failures
+        self._start = time.monotonic()
+        self._files = self._written = self._records = self._matches = 0
+        self._measured: list[Measured] = []
+
+    def scan(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
+        """Scan archives. Returns those to try once more: their storage gave no answer."""
+        running, again = list(tasks), list[ScanTask]()
+
+        def lost(index: int, how: Lost) -> ScanTask | ScanResult:
+            found = _after_loss(running[index], how)
+            if isinstance(found, ScanTask):
+                running[index] = found
+            return found
+
+        limits = Limits(self._options.seconds, self._options.memory)
+        show = partial(self._show, tasks)
+        for index, result in run_watched(scan_one, tasks, self._options.processes, show, limits, lost):
+            if result.again:
+                self._failures.note(f"{result.again}; tried again at the end")
+                again.append(running[index])
+            else:
+                self._add(tasks[index].archive, result)
+        return again
+
+    def _add(self, archive: Input, result: ScanResult) -> None:
+        self._failures.report_listed(
+            archive.label, [one._replace(path=archive.label) for one in result.failures]
+        )
+        for note in result.notes:
+            self._failures.note_one(f"{archive.label}@{note.offset}", note.reason)
+        self._files += 1
+        self._written += result.is_written
+        self._records += result.records
+        self._matches += result.matches
+        self._measured = added([self._measured, result.measured])
+        self._progress.advance()
+
+    def _show(self, tasks: Sequence[ScanTask], working: Sequence[Working]) -> None:
+        """Show the progress, with the records of archives that are not finished."""
+        records = self._records + sum(one.items for one in working)
+        matches = self._matches + sum(one.found for one in working)
+        rate = records / max(time.monotonic() - self._start, 1e-6)
+        self._progress.more = f"{count(records, 'record')} ({rate:.0f}/s), {matches} match"
+        longest = sorted(working, key=lambda one: -one.seconds)[:_MOST_SHOWN]
+        names = [posixpath.basename(tasks[one.task].archive.path) for one in longest]
+        self._progress.at_work = [f"{name}: {_state(one)}" for name, one in zip(names, longest, strict=True)]
+        self._progress.tick()
+
+    def summary(self) -> ScanSummary:
+        """All that was scanned."""
+        return ScanSummary(
+            files=self._files,
+            written=self._written,
+            kept=0,
+            records=self._records,
+            matches=self._matches,
+            measured=sorted(self._measured, key=Measured.rank),
+        )
+
+
+def _state(working: Working) -> str:
+    """What a process does: `record 120, 31 s`."""
+    if not working.items:
+        return f"starts, {human_seconds(working.seconds)}"
+    what = f"record {working.items}, {human_seconds(working.seconds)}"
+    if working.item_seconds is None:
+        return f"{what}, reads"
+    is_long = working.item_seconds > _LONG
+    return f"{what}, this record for {human_seconds(working.item_seconds)}" if is_long else what
 
 
 def _after_loss(task: ScanTask, how: Lost) -> ScanTask | ScanResult:
@@ -196,14 +254,3 @@ def _after_loss(task: ScanTask, how: Lost) -> ScanTask | ScanResult:
     failed = [Failure(task.archive.path, None, how.reason, hint)]
     list_failures(task, failed)
     return ScanResult(0, 0, False, failed, [], [])
-
-
-def _summary(results: Sequence[ScanResult]) -> ScanSummary:
-    return ScanSummary(
-        files=len(results),
-        written=sum(result.is_written for result in results),
-        kept=0,
-        records=sum(result.records for result in results),
-        matches=sum(result.matches for result in results),
-        measured=sorted((one for some in measured_so_far(results) for one in some), key=Measured.rank),
-    )

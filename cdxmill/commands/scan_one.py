@@ -2,146 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.scan_captures import Ranges
-from cdxmill.commands.scan_rows import RowWriter, WarcWriter, as_warc, check_format, row_writer
-from cdxmill.errors import InputError, UsageError
+from cdxmill.commands.scan_options import ScanOptions, compiled
+from cdxmill.commands.scan_rows import RowWriter, WarcWriter, as_warc, row_writer
+from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes
-from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.failure_list import failures_beside, list_beside, list_in
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
 from cdxmill.inputs.output_record import Fingerprinted, Made, append_made
-from cdxmill.inputs.output_settings import Seen
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.records.read_contents import Content, ScratchFiles, choose_contents
+from cdxmill.stages.records.read_contents import Content, Refusals, ScratchFiles, choose_contents
 from cdxmill.stages.records.read_records import Container, container_of
 from cdxmill.stages.records.record_errors import RecordError
-from cdxmill.stages.scan.extract import DEFAULT, CallError, Extractor, Row, UserStep
-from cdxmill.stages.scan.fields import Level
-from cdxmill.stages.scan.plan import Measured, Plan
+from cdxmill.stages.scan.extract import CallError, Row
+from cdxmill.stages.scan.plan import Measured
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
-from cdxmill.storage.choose import file_size, is_remote, read_bytes, remove, write_atomic
+from cdxmill.storage.choose import file_size, is_remote, remove, write_atomic
 from cdxmill.storage.scratch import Scratch
 from cdxmill.storage.unchanged import open_unchanged
-from cdxmill.version import __version__
-
-FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc.gz", "warc.zst")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScanOptions:
-    """What is searched, what is written of each match, and how the scan runs. `captures` is a hash of the captures."""
-
-    where: tuple[str, ...] = ()
-    extract: str = DEFAULT
-    finds: tuple[str, ...] = ()
-    calls: tuple[str, ...] = ()
-    page_calls: tuple[str, ...] = ()
-    to: str = "jsonl.gz"
-    seconds: float = 60.0
-    memory: int = 2 << 30
-    captures: str = ""
-    processes: int = 1
-    existing: Rule = Rule.REFUSE
-    quiet: bool = False
-
-    def settings(self) -> ScanSettings:
-        """What decides how an output looks, with the content of the files that the options name."""
-        asked = asdict(self)
-        for name in ("seconds", "memory", "processes", "existing", "quiet"):
-            del asked[name]
-        lines = hashlib.sha256()
-        program = compiled(self)
-        for data in program.files:
-            lines.update(hashlib.sha256(data).digest())
-        return ScanSettings(repr((__version__, sorted(asked.items()), lines.hexdigest())))
-
-
-class ScanSettings(NamedTuple):
-    """The settings of a scan, as text. The start of an output does not show them."""
-
-    text: str
-
-    def digest(self, filename: str) -> str:
-        """A hash of the settings and the name of the archive in rows."""
-        return hashlib.sha256(repr((self.text, filename)).encode("utf-8", "surrogateescape")).hexdigest()
-
-    def look(self, output: str, archive: Input) -> Seen:
-        """An output without a record may have been made with any settings."""
-        return Seen(True, False)
-
-
-class Program(NamedTuple):
-    """The options of a scan, compiled, and the content of the files that they name."""
-
-    plan: Plan
-    extractor: Extractor
-    files: list[bytes]
-
-
-@lru_cache(maxsize=1)
-def compiled(options: ScanOptions) -> Program:
-    """The filters and extractors of a process: they are made once. Raises UsageError."""
-    files: list[bytes] = []
-
-    def read_lines(path: str) -> list[bytes]:
-        try:
-            files.append(read_bytes(path))
-        except InputError as error:
-            raise UsageError(f"--where: {error}") from None
-        return [line.rstrip(b"\r") for line in files[-1].split(b"\n")]
-
-    check_format(options.to)
-    try:
-        plan = Plan(options.where, read_lines)
-        steps = [_user_step(name, False, files) for name in options.calls]
-        steps += [_user_step(name, True, files) for name in options.page_calls]
-        extractor = Extractor(options.extract, options.finds, steps)
-        if max(plan.level, extractor.level) >= Level.PAGE:
-            for name in ("selectolax.lexbor", "resiliparse.parse.lang"):
-                importlib.import_module(name)
-        return Program(plan, extractor, files)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
-    except ModuleNotFoundError as error:
-        name = (error.name or "").partition(".")[0]
-        raise UsageError(f"{name} is not installed; run pip install 'cdxmill[scan]'") from None
-
-
-def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:
-    """The function MODULE:FUNCTION. Modules in the working directory are found, too. Raises UsageError."""
-    module_name, colon, function_name = name.partition(":")
-    if not (colon and module_name and function_name):
-        raise UsageError(f"invalid --call {name!r}; expected MODULE:FUNCTION")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # whatever the user's module raises
-        raise UsageError(f"--call {name}: cannot be imported ({type(error).__name__}: {error})") from None
-    function = getattr(module, function_name, None)
-    if not callable(function):
-        raise UsageError(f"--call {name}: {module_name} has no function {function_name}")
-    if module.__file__:
-        files.append(Path(module.__file__).read_bytes())
-    return UserStep(name, function, of_page)
-
 
 Choose = Callable[[Content, HeaderMatch | None], tuple[Content, FullRecord] | None]
 
@@ -157,7 +46,8 @@ class ScanTask(NamedTuple):
     """An archive to scan, and the path or URL of its output.
 
     Failures are listed in the local folder `folder`, or, without one, beside the output. Of an archive with
-    `ranges`, only these records are scanned. `lost` counts the processes that the archive has cost.
+    `ranges`, only these records are scanned. `lost` counts the processes that the archive has cost. Unless it `is_last`,
+    the archive is tried again if its storage gives no answer.
     """
 
     archive: Input
@@ -168,10 +58,14 @@ class ScanTask(NamedTuple):
     ranges: Ranges | None = None
     skip: tuple[Skip, ...] = ()
     lost: int = 0
+    is_last: bool = True
 
 
 class ScanResult(NamedTuple):
-    """What came of an archive. `is_written` is False if it could not be read to its end."""
+    """What came of an archive. `is_written` is False if it could not be read to its end.
+
+    `again` is why it has to be tried again; then nothing else counts.
+    """
 
     records: int
     matches: int
@@ -179,6 +73,7 @@ class ScanResult(NamedTuple):
     failures: list[Failure]
     notes: list[Note]
     measured: list[Measured]
+    again: str = ""
 
 
 def scan_one(task: ScanTask) -> ScanResult:
@@ -193,7 +88,9 @@ def scan_one(task: ScanTask) -> ScanResult:
     except InputError as failure:
         error = failure
     result = scan.result(error)
-    if error is not None:
+    if error is not None and not task.is_last and _may_pass(error, task):
+        result = ScanResult(0, 0, False, [], [], [], f"{error.path}: {error.reason}")
+    elif error is not None:
         list_failures(task, result.failures)
     elif task.folder is not None or not result.failures:
         remove(failures_beside(task.output))
@@ -276,17 +173,25 @@ class _Scan:
             def choose(content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
                 return self._choose(content, found) if content.offset in (wanted or ()) else None
 
-            yield from choose_contents(read_at, scratch, self._choose if wanted is None else choose, chunk)
+            if wanted is None:
+                yield from choose_contents(read_at, scratch, self._choose, chunk, self._refusals())
+            else:
+                yield from choose_contents(read_at, scratch, choose, chunk)
             return
-        for offset, length in ranges:
-            inside = _inside(read_at, offset, length)
-            for item in choose_contents(inside, scratch, _shifted(self._choose, offset), length):
-                yield item._replace(offset=item.offset + offset) if isinstance(item, Damage) else item
+        from cdxmill.inputs.joined_ranges import JoinedRanges  # network code
+
+        joined = JoinedRanges(read_at, unmark, self._task.archive.path)
+        for start, size, inner in _requests(ranges):
+            joined.fetch(start, size, self._scratch.folder)
+            for offset, length in inner:
+                inside = _inside(joined.read_at, offset, length)
+                for item in choose_contents(inside, scratch, _shifted(self._choose, offset), length):
+                    yield item._replace(offset=item.offset + offset) if isinstance(item, Damage) else item
 
     def _choose(self, content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
         """A record that passes; None for all others. Runs for every record."""
         number = self.records
-        mark(number)
+        mark(number, self.matches)
         self.records = number + 1
         if number in self._skip:
             self._fail(content.offset, self._skip[number], "the record is skipped")
@@ -299,6 +204,25 @@ class _Scan:
         except (MemoryError, RecursionError) as error:
             self._fail(content.offset, _resource(error))
         return None
+
+    def _refusals(self) -> Refusals:
+        plan = self._plan
+        content = self._refuses_content if plan.can_refuse_content else None
+        return Refusals(self._refuses if plan.can_refuse else None, content)
+
+    def _refuses_content(self, data: bytes | bytearray) -> bool:
+        """Whether all bytes of a record show that it does not pass."""
+        if self._plan.refuses_content(data):
+            self.records += 1
+            return True
+        return False
+
+    def _refuses(self, found: HeaderMatch) -> bool:
+        """Whether the header of a record shows that it does not pass. Runs for every record."""
+        if self._plan.refuses(found):
+            self.records += 1
+            return True
+        return False
 
     @contextmanager
     def _listing(self, offset: int | None) -> Iterator[None]:
@@ -344,6 +268,27 @@ class _Scan:
         return ScanResult(
             self.records, self.matches, error is None and self._is_written, failures, self._notes, new
         )
+
+
+def _requests(ranges: Ranges) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """The start and size of each request, and its ranges: neighbors are fetched together."""
+    from cdxmill.inputs.joined_ranges import is_one_request  # network code
+
+    inner: list[tuple[int, int]] = []
+    end = 0
+    for offset, length in ranges:
+        if inner and not is_one_request(inner[0][0], end, (offset, offset + length)):
+            yield inner[0][0], end - inner[0][0], inner
+            inner, end = [], 0
+        inner.append((offset, length))
+        end = max(end, offset + length)
+    if inner:
+        yield inner[0][0], end - inner[0][0], inner
+
+
+def _may_pass(error: InputError, task: ScanTask) -> bool:
+    """Whether another try may help: the storage is remote, and did not say that the archive is missing or refused."""
+    return is_remote(task.archive.path) and not isinstance(error, AbsentError | RefusedError)
 
 
 def _inside(read_at: ReadAt, start: int, length: int) -> ReadAt:

@@ -68,6 +68,12 @@ def fields_of(found: HeaderMatch) -> Headers:
     return dict(zip(shape.names, match.groups()))  # noqa: B905 - the lengths are equal, and strict takes time
 
 
+def url_of(found: HeaderMatch) -> str:
+    """The URL of a header; "" if there is none."""
+    shape, match = found
+    return match[shape.url].strip(b"<>").decode("utf-8", "replace") if shape.url else ""
+
+
 class HeaderShapes:
     """The shapes of a file's headers, at most a small number."""
 

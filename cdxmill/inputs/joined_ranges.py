@@ -16,11 +16,21 @@ from cdxmill.storage.cache import open_known
 from cdxmill.storage.choose import is_remote, open_ranges
 from cdxmill.storage.local import stopping
 
+JOINED = 8 << 20
+"""Maximum bytes of neighboring records in one request, unless one record is larger."""
+GAP = 16 << 10
+"""Bytes between two records that are read along: a new request takes as long as reading them."""
 _HELD = 16 << 20
 """Bytes of the largest range that is kept in memory. A larger one, which is a single record, goes to a file."""
 _PIECE = 4 << 20
 _OPEN = 32
 """Archives that stay open."""
+
+
+def is_one_request(start: int, last_end: int, following: tuple[int, int]) -> bool:
+    """Whether one request fetches a record with offset and end `following`, too: the others are from `start` to `last_end`."""
+    offset, end = following
+    return offset <= last_end + GAP and end - start <= JOINED
 
 
 class JoinedRanges:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from types import TracebackType
+from typing import Any
 
 from cdxmill.messages import printable, say
 from cdxmill.running.processes import bytes_done
@@ -28,6 +30,8 @@ class Progress:
         self.done = 0
         self.more = ""
         """What else the line says."""
+        self.at_work: Sequence[str] = ()
+        """What each process does: lines below the bar, or one more line in a log."""
         self.failures = 0
 
     def __enter__(self) -> Progress:
@@ -48,10 +52,12 @@ class Progress:
     def tick(self) -> None:
         """Show the progress, if it is time to."""
         if self._bar is not None:
-            self._bar.show(self._share(), self.line())
+            self._bar.show(self._share(), self.line(), [printable(text) for text in self.at_work])
         elif not self._quiet and time.monotonic() - self._shown >= LOG_SECONDS:
             self._shown = time.monotonic()
             say(self.line())
+            if self.at_work:
+                say(f"{self._title}: at work: {'; '.join(self.at_work)}")
 
     def say(self, text: str) -> None:
         """Print a line on stderr without disturbing the bar."""
@@ -68,6 +74,8 @@ class Progress:
             read = min(bytes_done(), self._total)
             parts.append(f"{human_bytes(read)} of {human_bytes(self._total)}")
             parts.append(f"{human_bytes(read / max(spent, 1e-6))}/s")
+        elif read := bytes_done():
+            parts += [human_bytes(read), f"{human_bytes(read / max(spent, 1e-6))}/s"]
         share = self._share()
         if 0 < share < 1:
             parts.append(f"{human_seconds(spent / share - spent)} left")
@@ -90,14 +98,23 @@ class _Bar:
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as RichProgress
+        from rich.text import Text
+
+        class _Shown(RichProgress):
+            below: Sequence[str] = ()
+
+            def get_renderables(self) -> Iterable[Any]:
+                yield from super().get_renderables()
+                yield from (Text(line, no_wrap=True, overflow="ellipsis") for line in self.below)
 
         console = Console(stderr=True)
         columns = (BarColumn(bar_width=30), TextColumn("{task.description}"))
-        self._rich = RichProgress(*columns, console=console, auto_refresh=False, transient=True)
+        self._rich = _Shown(*columns, console=console, auto_refresh=False, transient=True)
         self._rich.start()
         self._task = self._rich.add_task(title, total=1.0)
 
-    def show(self, share: float, text: str) -> None:
+    def show(self, share: float, text: str, below: Sequence[str]) -> None:
+        self._rich.below = below
         self._rich.update(self._task, completed=share, description=text.replace("[", "\\["), refresh=True)
 
     def say(self, text: str) -> None:

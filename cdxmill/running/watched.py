@@ -27,6 +27,8 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _NOTHING = 0
+_NUMBERS = 3
+"""Numbers per process: the item, since when, and how many were found."""
 
 
 class Lost(NamedTuple):
@@ -44,22 +46,36 @@ class Limits(NamedTuple):
     memory: int
 
 
+class Working(NamedTuple):
+    """What a process does: its task, the items that it has begun and found, seconds since it began the task and the item.
+
+    The seconds of the item are None while it waits for data.
+    """
+
+    task: int
+    items: int
+    found: int
+    seconds: float
+    item_seconds: float | None
+
+
 class _Marks:
-    """What each process works on, and since when: two numbers per process, and only that process writes them."""
+    """What each process works on, since when, and what it found: numbers of a process that only that process writes."""
 
     def __init__(self) -> None:
-        self.numbers: Any = [0, 0]
+        self.numbers: Any = [0] * _NUMBERS
         self.slot = 0
 
 
 _marks = _Marks()
 
 
-def mark(item: int) -> None:
-    """Say that this process now works on `item`, a number."""
+def mark(item: int, found: int = 0) -> None:
+    """Say that this process now works on `item`, a number, and has found `found` items of this task so far."""
     numbers, slot = _marks.numbers, _marks.slot
     numbers[slot] = item + 1
     numbers[slot + 1] = time.monotonic_ns()
+    numbers[slot + 2] = found
 
 
 def unmark() -> None:
@@ -71,13 +87,13 @@ def run_watched(
     work: Callable[[Task], Result],
     tasks: Sequence[Task],
     processes: int,
-    tick: Callable[[], None],
+    tick: Callable[[Sequence[Working]], None],
     limits: Limits,
     lost: Callable[[int, Lost], Task | Result],
 ) -> Iterator[tuple[int, Result]]:
     """(index of the task, result) for every task, in the order in which they end.
 
-    If a process is lost, `lost(index, how)` returns the task to run again, or the result to take in its place: a
+    `tick` is called about twice a second with what each process does. If a process is lost, `lost(index, how)` returns the task to run again, or the result to take in its place: a
     tuple of another type than the task's. Also with one process, a process is forked. Errors of a task are raised here.
     """
     count = max(1, min(processes, len(tasks)))
@@ -89,9 +105,9 @@ def run_watched(
         while waiting or pool.busy:
             while waiting and pool.idle:
                 pool.give(*waiting.pop())
-            tick_results = pool.wait()
-            tick()
-            for index, result in tick_results:
+            results = pool.wait()
+            tick(pool.working())
+            for index, result in results:
                 if isinstance(result, Lost):
                     answer = lost(index, result)
                     if isinstance(answer, kind) if kind else False:
@@ -108,22 +124,40 @@ class _Pool:
 
     def __init__(self, work: Callable[[Any], Any], count: int, limits: Limits) -> None:
         self._work, self._limits = work, limits
-        self._read, self._numbers = shared_numbers(count), shared_numbers(2 * count)
+        self._read, self._numbers = shared_numbers(count), shared_numbers(_NUMBERS * count)
         count_in(self._read)
         self._workers: dict[int, Worker] = {}
         self.idle = list(range(count))[::-1]
         self.busy: dict[int, int] = {}
+        self._since: dict[int, float] = {}
 
     def give(self, index: int, task: object) -> None:
         slot = self.idle.pop()
+        start = _NUMBERS * slot
+        self._numbers[start : start + _NUMBERS] = [
+            _NOTHING
+        ] * _NUMBERS  # the process waits, so nobody else writes
         if slot not in self._workers:
-            self._numbers[2 * slot] = self._numbers[2 * slot + 1] = _NOTHING
-            _marks.numbers, _marks.slot = self._numbers, 2 * slot  # inherited by the process
+            _marks.numbers, _marks.slot = self._numbers, start  # inherited by the process
             with signals_held():
                 self._workers[slot] = start_worker(self._work, slot, self._read)
-        self.busy[slot] = index
+        self.busy[slot], self._since[slot] = index, time.monotonic()
         with suppress(BrokenPipeError):  # it is noticed when its result is read
             self._workers[slot].connection.send(task)
+
+    def working(self) -> list[Working]:
+        """What each process does that has a task."""
+        now = time.monotonic()
+        found = []
+        for slot, index in self.busy.items():
+            items, since, finds = self._marks_of(slot)
+            of_item = max(now - since / 1e9, 0.0) if since else None
+            found.append(Working(index, items, finds, now - self._since[slot], of_item))
+        return found
+
+    def _marks_of(self, slot: int) -> tuple[int, int, int]:
+        items, since, found = self._numbers[_NUMBERS * slot : _NUMBERS * (slot + 1)]
+        return items, since, found
 
     def wait(self) -> list[tuple[int, Any]]:
         """Wait for results up to a tick. Raises the errors of tasks."""
@@ -153,7 +187,7 @@ class _Pool:
 
     def _judge(self, slot: int) -> tuple[Lost] | None:
         """Whether a process that works has to be killed."""
-        number, since = self._numbers[2 * slot : 2 * slot + 2]
+        number, since, _ = self._marks_of(slot)
         if memory_of(self._workers[slot].process.pid) > self._limits.memory:
             reason = f"the process used more than {self._limits.memory >> 20} MiB of memory"
             return (self._drop(slot, reason)._replace(by_memory=True),)
@@ -173,7 +207,7 @@ class _Pool:
             worker.process.kill()
         worker.process.join()
         worker.connection.close()
-        number, since = self._numbers[2 * slot : 2 * slot + 2]
+        number, since, _ = self._marks_of(slot)
         item = number - 1 if number and since else None
         return Lost(item, reason or _reason(worker.process.exitcode))
 

@@ -31,11 +31,19 @@ def decode_body(http_head: bytes, payload: bytes, max_body: int = MAX_BODY) -> B
     parts: list[bytes] = []
     size = 0
     try:
-        for piece in decode_payload(http_head, iter((payload,))):
+        pieces = decode_payload(http_head, iter((payload,)))
+    except PayloadError as error:  # an unknown encoding, which is often no encoding at all
+        return Body(payload, _reason(error))
+    try:
+        for piece in pieces:
             parts.append(piece)
             size += len(piece)
             if size > max_body:
                 return Body(b"".join(parts)[:max_body], f"the decoded body is larger than {max_body} bytes")
     except PayloadError as error:
-        return Body(b"".join(parts), str(error).removesuffix("; omit --decode"))
+        return Body(b"".join(parts), _reason(error))
     return Body(b"".join(parts))
+
+
+def _reason(error: PayloadError) -> str:
+    return str(error).removesuffix("; omit --decode")

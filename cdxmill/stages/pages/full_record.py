@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdxmill.capture import Headers
-from cdxmill.formats.header_shape import ASKED, HeaderMatch, HeaderShapes, fields_of
+from cdxmill.formats.header_shape import ASKED, HeaderMatch, HeaderShapes, fields_of, url_of
 from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.formats.timestamp import arc_timestamp_of, warc_timestamp_of
 from cdxmill.formats.warc_header import MAX_HEADER, parse_fields, parse_warc_header
@@ -77,13 +77,9 @@ class FullRecord:
     @computed
     def url(self) -> str:
         """The URL; "" if there is none."""
-        found = self._found
-        if found is None:
-            url = self.headers.get(b"warc-target-uri", b"")
-        else:  # without the other fields
-            shape, match = found
-            url = match[shape.url] if shape.url else b""
-        return url.strip(b"<>").decode("utf-8", "replace")
+        if self._found is not None:  # without the other fields
+            return url_of(self._found)
+        return self.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
 
     @computed
     def time(self) -> str:

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import IO, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
+from cdxmill.formats.gzip_member import size_of_content, start_of_member
 from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes
 from cdxmill.stages.inflate import MemberError, Pieces, inflate
 from cdxmill.stages.records.read_gzip import GZIP_START
@@ -22,7 +23,7 @@ from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import Container, container_of, read_records
 from cdxmill.stages.records.record_errors import FETCH_AGAIN
 from cdxmill.stages.records.resync import RECORD_START, Probe, Resync
-from cdxmill.stages.records.take_record import is_one_record
+from cdxmill.stages.records.take_record import ReadCommon, is_one_record
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
 
 Chosen = TypeVar("Chosen")
@@ -30,6 +31,10 @@ Chosen = TypeVar("Chosen")
 HELD = 8 << 20
 """Bytes of the largest content that is held in memory."""
 _PIECE = 1 << 18
+_START = 1 << 10
+"""Bytes that have the header of nearly every record."""
+_TRIED, _RESTING = 128, 1024
+"""Members after which it is decided whether to try the next ones. If most records pass, it costs more than it saves."""
 _BLANK = b"\r\n \t\0"
 _SCRATCH = "content"
 
@@ -79,29 +84,32 @@ def read_contents(
     return _contents(items, _Units(window, container_of(window), max_window), scratch)
 
 
+class Refusals(NamedTuple):
+    """Quick tests for records that nobody asks for: by the header's match, and by all bytes of the record."""
+
+    by_header: Callable[[HeaderMatch], bool] | None = None
+    by_content: Callable[[bytes | bytearray], bool] | None = None
+
+
 def choose_contents(
     read_at: ReadAt,
     scratch: ScratchFiles,
     choose: Callable[[Content, HeaderMatch | None], Chosen | None],
     chunk: int = CHUNK,
+    refusals: Refusals = Refusals(),  # noqa: B008 - it cannot be changed
 ) -> Iterator[Chosen | Damage]:
     """What `choose` makes of the content of each record, without None. `choose` gets the header's match, if it is known.
 
+    It is not asked about a record that is refused. If it is refused by its header, only the start of its gzip member
+    is decompressed, and the size in the member's trailer has to be that of the record. Damage in the rest is not noticed.
     A record that is not chosen costs little more than its decompression. If a member or frame does not have exactly one
     record, the archive is read again from there, as `read_contents` does.
     """
     window, shapes = Window(read_at, chunk), HeaderShapes()
-
-    def take(data: bytearray | bytes, offset: int, length: int) -> Chosen | Outcome:
-        if len(data) > HELD:
-            return Outcome.NOT_COMMON
-        found = shapes.match(data)
-        if (found is None or not _is_all(data, found)) and not is_one_record(data, shapes):
-            return Outcome.NOT_COMMON
-        return choose(Content(offset, length, len(data), data), found) or Outcome.NO_LINE
-
+    take = _taker(choose, shapes, refusals)
     units = _Units(window, container_of(window))
-    for item in read_records(read_at, chunk=chunk, read_common=take):
+    skip = None if refusals.by_header is None else _Skip(shapes, refusals.by_header)
+    for item in read_records(read_at, chunk=chunk, read_common=take, skip=skip):
         assert not isinstance(item, CrawlNotes)  # they stand only for records of types that are not asked for
         if isinstance(item, Damage) and item.is_miscut:
             yield from _choose_from(read_contents(read_at, scratch, chunk), item.offset, choose)
@@ -115,10 +123,55 @@ def choose_contents(
             yield item
 
 
-def _is_all(data: bytes | bytearray, found: HeaderMatch) -> bool:
-    """Whether a record with this header ends where `data` does."""
-    shape, match = found
-    return match.end() + int(match[shape.length]) + 4 == len(data) and data.endswith(b"\r\n\r\n")
+def _taker(
+    choose: Callable[[Content, HeaderMatch | None], Chosen | None], shapes: HeaderShapes, refusals: Refusals
+) -> ReadCommon[Chosen]:
+    match_header, no_line = shapes.match, Outcome.NO_LINE
+    by_header, by_content = refusals
+
+    def take(data: bytearray | bytes, offset: int, length: int) -> Chosen | Outcome:
+        if len(data) > HELD:
+            return Outcome.NOT_COMMON
+        found = match_header(data)
+        if found is not None:
+            shape, match = found  # does the record end where the data does?
+            if match.end() + int(match[shape.length]) + 4 == len(data) and data.endswith(b"\r\n\r\n"):
+                if by_header is not None and by_header(found):
+                    return no_line
+                if by_content is not None and by_content(data):
+                    return no_line
+                return choose(Content(offset, length, len(data), data), found) or no_line
+        if not is_one_record(data, shapes):
+            return Outcome.NOT_COMMON
+        return choose(Content(offset, length, len(data), data), found) or no_line
+
+    return take
+
+
+class _Skip:
+    """Whether a gzip member has a record that is refused, by the start of the member."""
+
+    def __init__(self, shapes: HeaderShapes, refuses: Callable[[HeaderMatch], bool]) -> None:
+        self._match, self._refuses = shapes.match, refuses
+        self._tried = self._skipped = self._resting = 0
+
+    def __call__(self, member: bytes) -> bool:
+        if self._resting:
+            self._resting -= 1
+            return False
+        self._tried += 1
+        if self._tried > _TRIED:
+            self._resting = 0 if 2 * self._skipped >= _TRIED else _RESTING
+            self._tried = self._skipped = 0
+        found = self._match(start_of_member(member, _START))
+        if found is None:
+            return False
+        shape, match = found
+        is_all = match.end() + int(match[shape.length]) + 4 == size_of_content(member)
+        if is_all and self._refuses(found):
+            self._skipped += 1
+            return True
+        return False
 
 
 def _choose_from(

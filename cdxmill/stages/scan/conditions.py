@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+from cdxmill.formats.header_shape import HeaderMatch
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.scan.expression import Condition
 from cdxmill.stages.scan.fields import Field, find_field
@@ -18,6 +19,8 @@ _NUMBERS = ("length", "size", "offset", "link_count", "word_count", "confidence"
 _SEARCHED = ("body", "text", "title", "html")
 """Fields of which `@FILE` finds a part. Of all others it compares the whole."""
 _DOMAINS = ("domain", "link_domain")
+_ENCODED = (b"\ncontent-encoding", b"\ntransfer-encoding")
+"""Fields of an HTTP head whose body is not as it was sent. Lower and upper case are the same."""
 _NOT_TESTED = ("meta", "jsonld", "tags")
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda value, limit: value < limit,
@@ -27,8 +30,20 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def make_test(condition: Condition, read_lines: ReadLines) -> tuple[Field, Callable[[FullRecord], bool]]:
-    """The field of a condition, and its test. A record without the field does not pass. Raises ValueError."""
+class FieldTest(NamedTuple):
+    """The test of a condition: of its field, of a record and, if that is possible, of the match of a header.
+
+    `may_hold` is False for the bytes of a record, with its headers, if the condition certainly does not hold.
+    """
+
+    field: Field
+    holds: Callable[[FullRecord], bool]
+    holds_for_match: Callable[[HeaderMatch], bool] | None = None
+    may_hold: Callable[[bytes | bytearray], bool] | None = None
+
+
+def make_test(condition: Condition, read_lines: ReadLines) -> FieldTest:
+    """The test of a condition. A record without the field does not pass. Raises ValueError."""
     field = find_field(condition.field)
     if condition.field in _NOT_TESTED:
         raise ValueError(
@@ -46,7 +61,13 @@ def make_test(condition: Condition, read_lines: ReadLines) -> tuple[Field, Calla
             return False
         return any(map(test, value)) if isinstance(value, list) else test(value)
 
-    return field, holds
+    if condition.field == "body" and isinstance(test, LiteralTest):
+        return FieldTest(field, holds, may_hold=test.may_hold)
+    # A regular expression can take hours, so the record has to be marked before.
+    of_match = None if condition.operator == "~" else field.of_match
+    if of_match is None:
+        return FieldTest(field, holds)
+    return FieldTest(field, holds, lambda found: test(of_match(found)))
 
 
 def _test(condition: Condition, read_lines: ReadLines) -> Test:
@@ -106,7 +127,7 @@ def _in_lines(name: str, lines: list[bytes], condition: Condition) -> Test:
     if name in _NUMBERS and name != "status":
         raise ValueError(f"{condition.text!r}: {name} is a number, which cannot be searched in a list")
     if name in _SEARCHED:
-        return literal_test(lines, is_text=name != "body")
+        return LiteralTest(lines, is_text=name != "body")
     if name in _DOMAINS:
         return _in_domains({line.lower() for line in lines})
     if name == "surt":
@@ -137,27 +158,39 @@ def _has_prefix(prefixes: Iterable[bytes]) -> Test:
     return lambda key: any(key[:size] in known for size in sizes)
 
 
-def literal_test(literals: list[bytes], *, is_text: bool) -> Test:
-    """Whether one of `literals` occurs. They are searched all at once.
+class LiteralTest:
+    """Whether one of some texts occurs. They are searched all at once.
 
     The library is Hyperscan. It needs 9 microseconds for 1,000 literals in a page of 24 kB; the Aho-Corasick automata of
     ahocorasick_rs and pyahocorasick need 54 and 470.
     """
-    import hyperscan
 
-    unique = sorted(set(literals))
-    database = hyperscan.Database()
-    flags = [hyperscan.HS_FLAG_SINGLEMATCH] * len(unique)
-    database.compile(expressions=unique, elements=len(unique), flags=flags, literal=True)
+    def __init__(self, literals: list[bytes], *, is_text: bool) -> None:
+        import hyperscan
 
-    def stop(*_: object) -> bool:
-        return True
+        unique = sorted(set(literals))
+        count, single = len(unique), hyperscan.HS_FLAG_SINGLEMATCH
+        flags = [single] * count + [single | hyperscan.HS_FLAG_CASELESS] * len(_ENCODED)
+        database = hyperscan.Database()
+        database.compile(expressions=[*unique, *_ENCODED], elements=len(flags), flags=flags, literal=True)
+        self._scan, self._ended, self._is_text = database.scan, hyperscan.ScanTerminated, is_text
+        self._stop = lambda number, *_: number < count
 
-    def test(value: Any) -> bool:
+    def __call__(self, value: Any) -> bool:
+        """Whether one occurs in a text, or in bytes."""
+        return self._finds(value.encode() if self._is_text else value, self._stop)
+
+    def may_hold(self, data: bytes | bytearray) -> bool:
+        """False if none occurs in the body of the record with the bytes `data`: none is in them, and they are not encoded."""
+        return self._finds(data, _any)
+
+    def _finds(self, data: Any, stop: Callable[..., bool]) -> bool:
         try:
-            database.scan(value.encode() if is_text else value, match_event_handler=stop)
-        except hyperscan.ScanTerminated:
+            self._scan(data, match_event_handler=stop)
+        except self._ended:
             return True
         return False
 
-    return test
+
+def _any(*_: object) -> bool:
+    return True

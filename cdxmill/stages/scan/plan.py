@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
+from cdxmill.formats.header_shape import HeaderMatch
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.scan.conditions import ReadLines, make_test
 from cdxmill.stages.scan.expression import Condition, Every, Node, Not, parse_expression
 from cdxmill.stages.scan.fields import Level
 
 Passes = Callable[[FullRecord], bool]
+
+Refuses = Callable[[HeaderMatch], bool]
 
 SAMPLED = 32
 _AT_FIRST = 256
@@ -61,7 +64,11 @@ class _Leaf:
     """A condition. `wanted` is False below a `not`."""
 
     def __init__(self, condition: Condition, wanted: bool, read_lines: ReadLines) -> None:
-        field, holds = make_test(condition, read_lines)
+        field, holds, of_match, may_hold = make_test(condition, read_lines)
+        self.refuses: Refuses | None = None
+        self.may_hold = may_hold if wanted else None
+        if of_match is not None:
+            self.refuses = (lambda found: not of_match(found)) if wanted else of_match
         self.level = int(field.level)
         text = condition.text if wanted or condition.text.count("!") else f"not {condition.text}"
         self._text, self._wanted, self.holds = text, wanted, holds
@@ -103,6 +110,12 @@ class _Group:
             part.reorder()
         self.parts.sort(key=lambda part: (part.level, self._rank(part)))
         self._tests = [part.passes for part in self.parts]
+        before = (part for part in self.parts if not (isinstance(part, _Leaf) and part.refuses))
+        first = next(before, None)
+        self.may_hold = first.may_hold if isinstance(first, _Leaf) else None
+        self._refusals = [
+            part.refuses for part in self.parts if isinstance(part, _Leaf) and part.refuses is not None
+        ]
 
     def _rank(self, part: _Part) -> float:
         ending = 1 - part.rate() if self._is_every else part.rate()
@@ -114,6 +127,18 @@ class _Group:
             if test(record) is not is_every:
                 return not is_every
         return is_every
+
+    @property
+    def can_refuse(self) -> bool:
+        """Whether `refuses` is ever true."""
+        return bool(self._refusals)
+
+    def refuses(self, found: HeaderMatch) -> bool:
+        """Whether a part that needs no more than the header's match does not hold. Requires: all parts have to."""
+        for refuses in self._refusals:  # noqa: SIM110 - a generator takes longer
+            if refuses(found):
+                return True
+        return False
 
     def measure(self, record: FullRecord) -> bool:
         for part in self.parts:
@@ -159,6 +184,32 @@ class Plan:
         if seen == _AT_FIRST or not seen % _REORDERED:
             self._group.reorder()
         return found
+
+    def refuses(self, found: HeaderMatch) -> bool:
+        """Whether a record with this header certainly does not pass. If not, `passes` has to be asked."""
+        seen = self._seen + 1
+        if seen % SAMPLED and seen > _AT_FIRST and self._group.refuses(found):
+            self._seen = seen
+            return True
+        return False
+
+    def refuses_content(self, data: bytes | bytearray) -> bool:
+        """Whether a record with these bytes certainly does not pass."""
+        seen, may_hold = self._seen + 1, self._group.may_hold
+        if may_hold is not None and seen % SAMPLED and seen > _AT_FIRST and not may_hold(data):
+            self._seen = seen
+            return True
+        return False
+
+    @property
+    def can_refuse(self) -> bool:
+        """Whether `refuses` is ever true."""
+        return self._group.can_refuse
+
+    @property
+    def can_refuse_content(self) -> bool:
+        """Whether `refuses_content` is ever true."""
+        return self._group.may_hold is not None
 
     @property
     def level(self) -> Level:
