@@ -1,6 +1,6 @@
 """What `scan` is compared with: scripts as everyone writes them, one process, one archive, lines of JSON.
 
-python -m bench.scan_contenders NAME ARCHIVE OUTPUT
+python -m bench.scan_contenders NAME ARCHIVE... OUTPUT
 """
 
 from __future__ import annotations
@@ -114,10 +114,11 @@ CONTENDERS: dict[str, Callable[[str], Iterator[Row]]] = {
 
 
 def main() -> None:
-    name, path, output = sys.argv[1:]
+    name, *paths, output = sys.argv[1:]
     with Path(output).open("w", encoding="utf-8", errors="replace") as file:
-        for row in CONTENDERS[name](path):
-            file.write(json.dumps(row) + "\n")
+        for path in paths:
+            for row in CONTENDERS[name](path):
+                file.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ def _everything(name: str, files: list[Path], processes: int = 1) -> Tool:
     return _scan(name, files, "--where", "mime=text/html", "--extract", _PAGE, processes=processes)
 
 
-def _script(name: str, contender: str, file: Path) -> Tool:
-    command = [sys.executable, "-m", "bench.scan_contenders", contender, str(file)]
+def _script(name: str, contender: str, *files: Path) -> Tool:
+    command = [sys.executable, "-m", "bench.scan_contenders", contender, *map(str, files)]
     return Tool(name, lambda out: [*command, str(out / "o.jsonl")], ("o.jsonl",))
 
 
@@ -64,19 +64,21 @@ def _soup(quick: bool) -> Section:
 
 
 def _url(quick: bool) -> Section:
-    file = ensure("web", quick)[0]
-    tools = [_scan(OURS, [file], "--where", "url:nowhere-to-be-found"), _script(BARE, "fastwarc", file)]
-    return Section("scan-url", "Scan: a condition on the URL", facts_of(file), 1, [file], tools)
+    files = copies(ensure("web", quick), 4)
+    tools = [_scan(OURS, files, "--where", "url:nowhere-to-be-found"), _script(BARE, "fastwarc", *files)]
+    title = "Scan: a condition on the URL, four archives"
+    return Section("scan-url", title, facts_of(files[0]), 1, files, tools)
 
 
 def _literals(quick: bool) -> Section:
-    file = ensure("web", quick)[0]
-    rng, words = Random(1), file.with_name("literals.txt")
+    files = copies(ensure("web", quick), 4)
+    rng, words = Random(1), files[0].with_name("literals.txt")
     words.write_text(
         "".join("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=8)) + "\n" for _ in range(1000))
     )
-    tools = [_scan(OURS, [file], "--where", f"body@{words}"), _script(BODIES, "fastwarc-bodies", file)]
-    return Section("scan-literals", "Scan: 1,000 literals in all bodies", facts_of(file), 1, [file], tools)
+    tools = [_scan(OURS, files, "--where", f"body@{words}"), _script(BODIES, "fastwarc-bodies", *files)]
+    title = "Scan: 1,000 literals in all bodies, four archives"
+    return Section("scan-literals", title, facts_of(files[0]), 1, files, tools)
 
 
 def _two(quick: bool) -> Section:

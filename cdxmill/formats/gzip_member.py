@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import deflate
 from stringzilla import find  # three times as fast as bytes.find, which took a tenth of an index's time
@@ -26,9 +26,6 @@ _LEAST = 18
 _FHCRC, _FEXTRA, _FNAME, _FCOMMENT, _RESERVED = 2, 4, 8, 16, 0xE0
 _PLAIN_HEADER, _PLAIN = 10, MAGIC + b"\0"
 _LENGTH_SIZE = 4
-_WORTH_SKIPPING = 1 << 11
-"""Bytes of a member from which its start is decompressed much faster than all of it."""
-_SKIPPED = bytearray()
 _read_length = struct.Struct("<I").unpack
 _HEADS = frozenset(MAGIC + bytes((flags,)) for flags in range(32) if not flags & _FHCRC)
 
@@ -71,29 +68,15 @@ def header_size(data: bytes | bytearray | memoryview) -> int | None:
     return pos
 
 
-def inflate_members(
-    buffer: bytes, start: int, limit: int, skip: Callable[[bytes], bool] | None = None
-) -> Iterator[tuple[bytearray, int]]:
+def inflate_members(buffer: bytes, start: int, limit: int) -> Iterator[tuple[bytearray, int]]:
     """The members of `buffer` from `start` on: the content of each, up to `limit` bytes, and its end.
 
     Only members that can be read the quick way (`inflate_next`), each of them proven. The iteration stops
-    at the first member that cannot, and where the header of the next member differs. Members of some size
-    are first given to `skip`. If it is true, the content is empty. Then the member ends at the first magic after its start,
-    if `skip` compares the size in its trailer.
+    at the first member that cannot, and where the header of the next member differs.
     """
     begin, header = start, buffer[start : start + _PLAIN_HEADER]
     while header[:4] == _PLAIN and (end := find(buffer, header, start + _LEAST, start + _NEAR)) >= 0:
-        member = buffer[start:end]
-        if (
-            skip is not None
-            and end - start > _WORTH_SKIPPING
-            and find(member, MAGIC, _LEAST) < 0
-            and skip(member)
-        ):
-            yield _SKIPPED, end
-            start = end
-            continue
-        data = _proven(member, limit)
+        data = _proven(buffer[start:end], limit)
         if data is None:
             break
         yield data, end
@@ -126,19 +109,6 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
             end = len(buffer)
     data = _proven(buffer[start:end], limit) if end - start >= _LEAST else None
     return None if data is None else (data, end)
-
-
-def start_of_member(member: bytes, size: int) -> bytes:
-    """The first `size` bytes of the content of `member`, or fewer, unproven; b"" if it is corrupt."""
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(member[:size], size)
-    except zlib.error:
-        return b""
-
-
-def size_of_content(member: bytes) -> int:
-    """The size of the content of `member`, modulo 2**32, as its trailer says."""
-    return int(_read_length(member[-_LENGTH_SIZE:])[0])
 
 
 def inflate_member(member: bytes, limit: int) -> bytearray | None:

@@ -15,7 +15,6 @@ from itertools import chain
 from typing import IO, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.gzip_member import size_of_content, start_of_member
 from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes
 from cdxmill.stages.inflate import MemberError, Pieces, inflate
 from cdxmill.stages.records.read_gzip import GZIP_START
@@ -31,10 +30,6 @@ Chosen = TypeVar("Chosen")
 HELD = 8 << 20
 """Bytes of the largest content that is held in memory."""
 _PIECE = 1 << 18
-_START = 1 << 10
-"""Bytes that have the header of nearly every record."""
-_TRIED, _RESTING = 128, 1024
-"""Members after which it is decided whether to try the next ones. If most records pass, it costs more than it saves."""
 _BLANK = b"\r\n \t\0"
 _SCRATCH = "content"
 
@@ -100,16 +95,14 @@ def choose_contents(
 ) -> Iterator[Chosen | Damage]:
     """What `choose` makes of the content of each record, without None. `choose` gets the header's match, if it is known.
 
-    It is not asked about a record that is refused. If it is refused by its header, only the start of its gzip member
-    is decompressed, and the size in the member's trailer has to be that of the record. Damage in the rest is not noticed.
+    It is not asked about a record that is refused.
     A record that is not chosen costs little more than its decompression. If a member or frame does not have exactly one
     record, the archive is read again from there, as `read_contents` does.
     """
     window, shapes = Window(read_at, chunk), HeaderShapes()
     take = _taker(choose, shapes, refusals)
     units = _Units(window, container_of(window))
-    skip = None if refusals.by_header is None else _Skip(shapes, refusals.by_header)
-    for item in read_records(read_at, chunk=chunk, read_common=take, skip=skip):
+    for item in read_records(read_at, chunk=chunk, read_common=take):
         assert not isinstance(item, CrawlNotes)  # they stand only for records of types that are not asked for
         if isinstance(item, Damage) and item.is_miscut:
             yield from _choose_from(read_contents(read_at, scratch, chunk), item.offset, choose)
@@ -146,32 +139,6 @@ def _taker(
         return choose(Content(offset, length, len(data), data), found) or no_line
 
     return take
-
-
-class _Skip:
-    """Whether a gzip member has a record that is refused, by the start of the member."""
-
-    def __init__(self, shapes: HeaderShapes, refuses: Callable[[HeaderMatch], bool]) -> None:
-        self._match, self._refuses = shapes.match, refuses
-        self._tried = self._skipped = self._resting = 0
-
-    def __call__(self, member: bytes) -> bool:
-        if self._resting:
-            self._resting -= 1
-            return False
-        self._tried += 1
-        if self._tried > _TRIED:
-            self._resting = 0 if 2 * self._skipped >= _TRIED else _RESTING
-            self._tried = self._skipped = 0
-        found = self._match(start_of_member(member, _START))
-        if found is None:
-            return False
-        shape, match = found
-        is_all = match.end() + int(match[shape.length]) + 4 == size_of_content(member)
-        if is_all and self._refuses(found):
-            self._skipped += 1
-            return True
-        return False
 
 
 def _choose_from(

@@ -8,7 +8,7 @@ the member piece by piece, in bounded memory, and reports what is wrong.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
@@ -47,31 +47,26 @@ class Found(NamedTuple):
 
 
 def read_gzip(
-    window: Window,
-    lineless: frozenset[bytes] = frozenset(),
-    read_common: ReadCommon[Common] | None = None,
-    skip: Callable[[bytes], bool] | None = None,
+    window: Window, lineless: frozenset[bytes] = frozenset(), read_common: ReadCommon[Common] | None = None
 ) -> Iterator[Record | Common | CrawlNotes | Damage]:
     """Every record of the file in `window`. What cannot be read as a record is reported as Damage.
 
     Records whose type is in `lineless` are checked, but may be returned as CrawlNotes or skipped.
-    Content is first given to `read_common`, and what that returns is passed on. Members for which `skip` is
-    true are passed over (`inflate_members`).
+    Content is first given to `read_common`, and what that returns is passed on.
     """
     careful = _CarefulReader(window)
     shapes = HeaderShapes()
     pos, ahead = 0, AHEAD
     no_line: Final = Outcome.NO_LINE
     not_common: Final = Outcome.NOT_COMMON
-    read: ReadCommon[Common] = read_common or (lambda *_: not_common)
     found: Record | Common | CrawlNotes | Damage | Outcome | None
     while True:
         buffer, index = window.at(pos, ahead)
         if index == len(buffer):
             return
         start = index
-        for data, end in inflate_members(buffer, index, QUICK_CONTENT, skip):
-            found = read(data, pos, end - index) if data else no_line
+        for data, end in inflate_members(buffer, index, QUICK_CONTENT):
+            found = not_common if read_common is None else read_common(data, pos, end - index)
             if found is not_common:
                 try:
                     found = take_whole(pos, end - index, data, shapes, lineless)

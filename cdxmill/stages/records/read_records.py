@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from typing import TypeVar
 
@@ -43,7 +43,6 @@ def read_records(
     chunk: int = CHUNK,
     read_common: ReadCommon[Common] | None = None,
     max_window: int | None = None,
-    skip: Callable[[bytes], bool] | None = None,
 ) -> Iterator[Record | Common | CrawlNotes | Damage]:
     """Every complete record of the archive that `read_at(offset, size)` reads, after all checks.
 
@@ -52,7 +51,6 @@ def read_records(
     Records whose type is in `lineless` are checked as all others are, but may be skipped.
     The file is read in chunks of `chunk` bytes. Content is first given to `read_common`,
     and what that returns is passed on. Zstandard frames may need a window of `max_window` bytes.
-    Gzip members for which `skip` is true are passed over.
     """
     window = Window(read_at, chunk)
     head = window.get(0, 16)
@@ -61,8 +59,6 @@ def read_records(
     for magic, (name, hint) in _FOREIGN.items():
         if head.startswith(magic):
             return iter((Damage(0, f"{name} files cannot be indexed", hint),))
-    if skip is not None and container_of(window) is Container.GZIP:
-        return read_gzip(window, lineless, read_common, skip)
     return _reader(window, lineless, read_common, max_window)
 
 
