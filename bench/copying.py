@@ -7,6 +7,7 @@ ten), and `apart` from a server that answers after some milliseconds, as servers
 
 - a plain downloader with N processes. Each sends one request per capture over a connection that stays open, and
   appends the bytes to a file. It checks nothing
+- the same downloader with the ranges that `cdxmill copy` asks for: neighbors in one request
 - the same downloader, which also decompresses each record and hashes it: no program that checks can do less
 - `cdxmill copy -p N`
 - `cdxt warc`, one process without its pauses, for the first captures only
@@ -42,6 +43,7 @@ import deflate
 
 from bench import machine
 from bench.copy_server import serve
+from cdxmill.commands.copy_plan import GAP, JOINED
 from cdxmill.formats.record_location import record_location
 
 ROUNDS = 3
@@ -55,8 +57,9 @@ for one in myrequests.retry_info.values():
     one["minimum_interval"] = 0.0
 cli.main(sys.argv[1:])
 """
-PLAIN, CHECKING, OURS, CDXT_NAME = (
+PLAIN, JOINED_NAME, CHECKING, OURS, CDXT_NAME = (
     "plain range downloader",
+    "the same, joined ranges",
     "the same, inflate + SHA-1",
     "cdxmill copy",
     "cdxt warc",
@@ -133,6 +136,19 @@ def download(port: int, wanted: Wanted, path: Path, is_checking: bool) -> None:
             file.write(data)
 
 
+def joined(wanted: Wanted) -> Wanted:
+    """The ranges, neighbors as one."""
+    ranges: Wanted = []
+    for name, offset, length in sorted(wanted):
+        last, start, size = ranges[-1] if ranges else ("", 0, 0)
+        end = offset + length
+        if last == name and offset <= start + size + GAP and end - start <= JOINED:
+            ranges[-1] = name, start, end - start
+        else:
+            ranges.append((name, offset, length))
+    return ranges
+
+
 def plain(port: int, wanted: Wanted, processes: int, is_checking: bool) -> Callable[[Path], None]:
     """The plain downloader."""
 
@@ -179,6 +195,7 @@ def contenders(work: Path, port: int, options: Any, query: str, captures: int) -
 
     found = {
         PLAIN: Contender(plain(port, wanted, options.processes, False), len(wanted)),
+        JOINED_NAME: Contender(plain(port, joined(wanted), options.processes, False), len(wanted)),
         CHECKING: Contender(plain(port, wanted, options.processes, True), len(wanted)),
         OURS: Contender(copy, len(wanted)),
     }

@@ -219,7 +219,7 @@ def compare(millions: int, quick: bool, latency: float, work: Path) -> None:
 
 
 def captures(tree: str, url: str) -> int:
-    return sum(map(len, find_captures(tree, [url], match_type="exact")))
+    return sum(map(len, find_captures(tree, [url], match_type="exact", layout="capture")))
 
 
 def local_turns(cluster: Path, tree: Path, urls: list[str]) -> None:

@@ -39,7 +39,8 @@ class CopyArguments(QueryArguments):
         Argument(
             metavar="SOURCE",
             help="ZipNum cluster (directory, URL or .idx file), crawl by name, such as CC-MAIN-2024-22 or"
-            " CC-MAIN-2024-*, .cdxj file, or - for CDXJ lines on standard input. Several are separated by commas.",
+            " CC-MAIN-2024-*, prefix B-tree, .cdxj file, or - for CDXJ lines on standard input. Several are"
+            " separated by commas.",
         ),
     ]
     queries: Annotated[

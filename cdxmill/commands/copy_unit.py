@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -157,18 +159,23 @@ class UnitCopier:
         result = UnitResult()
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
         with closing(_Files(self._folder, unit.number, result, self._form.related)) as files:
-            for run in runs_of(one for _, one in read_rows(rows, self._have)):
+            runs = list(runs_of(one for _, one in read_rows(rows, self._have)))
+            for run, following in zip_longest(runs, runs[1:]):
                 result.captures += len(run)
-                self._copy_run(run, files, result)
+                self._copy_run(run, following, files, result)
         self._save(unit_name(unit.number), result.as_json())
         return replace(result, parts={}, revisits=[])
 
-    def _copy_run(self, run: Run, files: _Files, result: UnitResult) -> None:
-        """Copy the captures of a run. What cannot be read in one place of the archive is read in the next."""
+    def _copy_run(self, run: Run, following: Run | None, files: _Files, result: UnitResult) -> None:
+        """Copy the captures of a run. What cannot be read in one place of the archive is read in the next.
+
+        While its records are checked, the range of the following run may be fetched.
+        """
+        begin = partial(self._begin, following)
         reasons: dict[Planned, InputError] = {}
         for path in self._locations(run, reasons):
             left = [one for one in run if one in reasons] or run
-            found = self._copy_from(path, left, files, result)
+            found = self._copy_from(path, left, begin, files, result)
             reasons = {one: reasons.get(one, error) for one, error in found.items()}
             if not reasons:
                 break
@@ -188,10 +195,22 @@ class UnitCopier:
             reasons.update(dict.fromkeys(run, error))
             return []
 
-    def _copy_from(self, path: str, run: Run, files: _Files, result: UnitResult) -> dict[Planned, InputError]:
-        """Copy captures from the archive at `path`, in one request. Returns those that cannot be copied, and why."""
+    def _begin(self, run: Run | None) -> None:
+        """Begin to fetch the range of a run. If that fails, the run itself says why."""
+        with suppress(InputError):
+            if run is not None and (paths := self._locations(run, {})):
+                self._open.begin(paths[0], *self._range_of(run))
+
+    def _range_of(self, run: Run) -> tuple[int, int]:
+        """The first offset that is fetched for a run, and the number of bytes."""
         around = AROUND if self._form.related else 0
-        first, last = max(0, run[0].location.offset - around), run[-1].end + around
+        first = max(0, run[0].location.offset - around)
+        return first, run[-1].end + around - first
+
+    def _copy_from(
+        self, path: str, run: Run, begin: Callable[[], None], files: _Files, result: UnitResult
+    ) -> dict[Planned, InputError]:
+        """Copy captures from the archive at `path`, in one request. Returns those that cannot be copied, and why."""
         try:
             archive = self._open.opened(path)
         except InputError as error:
@@ -199,10 +218,11 @@ class UnitCopier:
         before = archive.requests, archive.bytes
         failed: dict[Planned, InputError] = {}
         try:
-            archive.fetch(first, last - first, self._folder)
+            archive.fetch(*self._range_of(run), self._folder)
         except InputError as error:
             failed = dict.fromkeys(run, error)
         else:
+            begin()
             for one in run:
                 try:
                     self._copy_record(one, archive, files, result)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Thread
 
 from cachetools import LRUCache
 
@@ -13,7 +15,7 @@ from cdxmill.inputs.archive_store import open_start_of
 from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.cache import open_known
-from cdxmill.storage.choose import is_remote, open_ranges
+from cdxmill.storage.choose import HTTP, is_remote, open_ranges, scheme_of
 from cdxmill.storage.local import stopping
 
 JOINED = 8 << 20
@@ -25,6 +27,31 @@ _HELD = 16 << 20
 _PIECE = 4 << 20
 _OPEN = 32
 """Archives that stay open."""
+_FAR = 0.005
+"""Seconds. If a request took longer, the next one is sent in a thread before the records of the last one are checked."""
+
+
+class _Begun:
+    """A read that runs in a thread. The thread does not outlive the process."""
+
+    def __init__(self, read: Callable[[], bytes]) -> None:
+        self._read = read
+        self._data: bytes | BaseException = b""
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._data = self._read()
+        except BaseException as error:  # it is raised by data()
+            self._data = error
+
+    def data(self) -> bytes:
+        """Wait for what was read. Raises what the read raised."""
+        self._thread.join()
+        if isinstance(self._data, BaseException):
+            raise self._data
+        return self._data
 
 
 def is_one_request(start: int, last_end: int, following: tuple[int, int]) -> bool:
@@ -40,14 +67,25 @@ class JoinedRanges:
         self._read, self._before = read_at, before
         self._start, self._size = 0, 0
         self._fetched: ReadAt = lambda offset, size: b""
+        self._begun: tuple[int, int, _Begun] | None = None
         self.archive = Archive(self.read_at, open_start_of(path))
         self.requests = self.bytes = 0
+
+    def begin(self, start: int, size: int) -> None:
+        """Begin to fetch a range that `fetch` is going to want, unless it is too large for memory."""
+        if size <= _HELD and self._begun is None:
+
+            def read() -> bytes:
+                self._before()
+                return self._read(start, size)
+
+            self._begun = start, size, _Begun(read)
 
     def fetch(self, start: int, size: int, folder: Path) -> None:
         """Fetch a range; one that is too large for memory goes to a temporary file in `folder`. Raises InputError."""
         self._size = 0
         if size <= _HELD:
-            data = self._ask(start, size)
+            data = self._taken(start, size)
             self._fetched = lambda offset, size: data[offset : offset + size]
             self._start, self._size = start, len(data)
             return
@@ -87,11 +125,20 @@ class JoinedRanges:
 
         return self.archive.within(read_at), self._start, self._start + self._size
 
+    def _taken(self, start: int, size: int) -> bytes:
+        """The bytes of a range: of the read that was begun, if it is the same range."""
+        begun, self._begun = self._begun, None
+        if begun is None or begun[:2] != (start, size):
+            return self._ask(start, size)
+        return self._counted(begun[2].data())
+
     def _ask(self, offset: int, size: int) -> bytes:
         if size <= 0:
             return b""
         self._before()
-        data = self._read(offset, size)
+        return self._counted(self._read(offset, size))
+
+    def _counted(self, data: bytes) -> bytes:
         self.requests += 1
         self.bytes += len(data)
         return data
@@ -106,14 +153,31 @@ class OpenRanges(LRUCache[str, tuple[JoinedRanges, ExitStack]]):
     def __init__(self, before: Callable[[], None]) -> None:
         super().__init__(_OPEN)
         self._before = before
+        self._seconds = 0.0
 
     def opened(self, path: str) -> JoinedRanges:
         """The archive at `path`, opened if it is not open yet. Raises InputError."""
         if path not in self:
             files = ExitStack()
             opener = open_known if is_remote(path) else open_ranges
-            self[path] = JoinedRanges(files.enter_context(opener(path)), self._before, path), files
+            read_at = self._timed(files.enter_context(opener(path)))
+            self[path] = JoinedRanges(read_at, self._before, path), files
         return self[path][0]
+
+    def _timed(self, read_at: ReadAt) -> ReadAt:
+        def read(offset: int, size: int) -> bytes:
+            start = time.monotonic()
+            data = read_at(offset, size)
+            self._seconds = time.monotonic() - start
+            return data
+
+        return read
+
+    def begin(self, path: str, start: int, size: int) -> None:
+        """Begin to fetch a range of the archive at `path`, unless its storage is near, or to open it takes a request."""
+        is_open = scheme_of(path) in HTTP or (path in self and is_remote(path))
+        if is_open and self._seconds > _FAR:
+            self.opened(path).begin(start, size)
 
     def popitem(self) -> tuple[str, tuple[JoinedRanges, ExitStack]]:
         """Close the least recently used archive."""

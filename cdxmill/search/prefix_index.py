@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 
-from cdxmill.errors import AbsentError, CorruptError, InputError, UsageError
+from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError, UsageError
 from cdxmill.formats.lookup_query import KeyRange, key_range
 from cdxmill.formats.pointer_layout import (
     CAPTURE,
@@ -39,6 +39,8 @@ KEYS = ("surt", "reversed", "plain")
 _KEYS_OF = {"capture": "surt", "classic": "reversed"}
 _MOST_NAMES = 1 << 30
 """Bytes of the side file, decompressed."""
+_MOST_LAYOUT = 1 << 10
+"""Bytes of a layout."""
 _REBUILD = "build it again with cdxmill prefix-index build"
 
 
@@ -178,11 +180,20 @@ def open_prefix_index(path: str, layout: str | None = None) -> Iterator[PrefixIn
 
 
 def stored_layout(path: str) -> str:
-    """The layout in the file beside a local prefix B-tree; else `capture`: for a remote one, that costs no request."""
+    """The layout in the file beside a prefix B-tree; `capture` if there is none. A remote file costs one request.
+
+    Raises InputError if the server gives no answer.
+    """
     side = f"{path}{LAYOUT}"
-    if is_remote(path) or not exists(side):
+    try:
+        if is_remote(path):
+            with _open_remote(side) as read_at:
+                found = read_at(0, _MOST_LAYOUT)
+        else:
+            found = read_bytes(side)
+    except (AbsentError, RefusedError):  # buckets may refuse a file that does not exist
         return CAPTURE.text
-    return read_bytes(side).decode("utf-8", "replace").strip()
+    return found.decode("utf-8", "replace").strip()
 
 
 def _without_side_file(path: str) -> InputError:

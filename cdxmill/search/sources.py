@@ -122,7 +122,10 @@ def open_source(source: Source) -> Iterator[Searched]:
         elif source.is_tree:
             from cdxmill.search.prefix_index import open_prefix_index  # most sources are clusters
 
-            yield _Tree(files.enter_context(open_prefix_index(source.name)))
+            layout = (
+                "capture" if is_remote(source.name) else None
+            )  # of a file that is remote, it costs a request
+            yield _Tree(files.enter_context(open_prefix_index(source.name, layout)))
         else:
             yield _Cluster(source, files.enter_context(open_searched(source.cluster)))
 

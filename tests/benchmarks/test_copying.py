@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bench.copying import CDXT_NAME, CHECKING, OURS, PLAIN, main
+from bench.copying import CDXT_NAME, CHECKING, JOINED_NAME, OURS, PLAIN, main
 
 
 def test_all_contenders_copy_a_small_corpus(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,7 +19,7 @@ def test_all_contenders_copy_a_small_corpus(capsys: pytest.CaptureFixture[str]) 
         ("*.wanted.com", "20"),
         ("*.com", "200"),
     ]
-    for name in (PLAIN, CHECKING, OURS, CDXT_NAME):
+    for name in (PLAIN, JOINED_NAME, CHECKING, OURS, CDXT_NAME):
         rates = re.findall(
             rf"^{re.escape(name)} .* (\d+) captures/s +\d+\.\d\d of the plain one$", said, re.M
         )

@@ -106,6 +106,7 @@ class RangeServer(QuietServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each body comes 40 ms after its headers
     server: RangeServer
 
     def setup(self) -> None:

@@ -158,3 +158,22 @@ def test_a_tree_is_built_and_searched_in_s3(
     build(tmp_path, "s3://trees/x.tree")
     assert found("s3://trees/x.tree", "*.host17.com") == wanted(b"com,host17)")
     assert main(["prefix-index", "build", "-q", "-o", "s3://trees/x.tree", str(tmp_path / "a.cdxj")]) == 2
+
+
+def test_the_layout_beside_the_tree_is_found_by_one_request(
+    tmp_path: Path, server: RangeServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"http://a.com/\t1 2\n")
+    options = TreeOptions(layout="kind:u8,place:u16", quiet=True)
+    build_tree([str(tmp_path / "a.tsv")], str(tmp_path / "x.tree"), options, Failures(printed=False))
+    for ending in ("", ".layout"):
+        server.add(NAME + ending, (tmp_path / f"x.tree{ending}").read_bytes())
+    assert main(["prefix-index", "search", server.url + NAME, "http*"]) == 0
+    assert capfd.readouterr().out == "http://a.com/\t1\t2\n"
+    assert len(server.ranges(f"{NAME}.layout")) == 1
+
+
+def test_a_refused_layout_is_none(url: str, server: RangeServer) -> None:
+    """As buckets answer for a file that does not exist."""
+    server.add(f"{NAME}.layout", b"").statuses = [403]
+    assert found(url, "*.host17.com") == wanted(b"com,host17)")
