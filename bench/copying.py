@@ -43,8 +43,8 @@ import deflate
 
 from bench import machine
 from bench.copy_server import serve
-from cdxmill.commands.copy_plan import GAP, JOINED
 from cdxmill.formats.record_location import record_location
+from cdxmill.inputs.joined_ranges import GAP, JOINED
 
 ROUNDS = 3
 ARCHIVES = 20

@@ -13,7 +13,7 @@ from cdxmill.commands.scan_captures import Ranges
 from cdxmill.commands.scan_options import ScanOptions, compiled
 from cdxmill.commands.scan_rows import RowWriter, WarcWriter, as_warc, row_writer
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes
+from cdxmill.formats.header_shape import Head, HeaderMatch, HeaderShapes
 from cdxmill.inputs.failure_list import failures_beside, list_beside, list_in
 from cdxmill.inputs.named import Input
 from cdxmill.inputs.output_names import identity
@@ -217,9 +217,9 @@ class _Scan:
             return True
         return False
 
-    def _refuses(self, found: HeaderMatch) -> bool:
-        """Whether the header of a record shows that it does not pass. Runs for every record."""
-        if self._plan.refuses(found):
+    def _refuses(self, head: Head) -> bool:
+        """Whether the type and the URL of a record show that it does not pass. Runs for every record."""
+        if self._plan.refuses(head):
             self.records += 1
             return True
         return False

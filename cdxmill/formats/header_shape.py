@@ -68,10 +68,21 @@ def fields_of(found: HeaderMatch) -> Headers:
     return dict(zip(shape.names, match.groups()))  # noqa: B905 - the lengths are equal, and strict takes time
 
 
-def url_of(found: HeaderMatch) -> str:
-    """The URL of a header; "" if there is none."""
+class Head(NamedTuple):
+    """The type and the URL of a record, as its header has them; the URL is b"" if there is none."""
+
+    kind: bytes
+    url: bytes
+
+    def url_text(self) -> str:
+        """The URL without the brackets that some tools add."""
+        return self.url.strip(b"<>").decode("utf-8", "replace")
+
+
+def head_of(found: HeaderMatch) -> Head:
+    """The type and the URL of a header."""
     shape, match = found
-    return match[shape.url].strip(b"<>").decode("utf-8", "replace") if shape.url else ""
+    return Head(shape.kind, match[shape.url] if shape.url else b"")
 
 
 class HeaderShapes:

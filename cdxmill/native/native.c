@@ -7,6 +7,7 @@
 #include "common_line.h"
 #include "count.h"
 #include "frame.h"
+#include "head.h"
 #include "merger.h"
 
 #ifndef SOURCES /* CRC-32 of all files of this folder; setup.py defines it */
@@ -20,6 +21,8 @@ PyDoc_STRVAR(lines_in_order_doc, "lines_in_order(text, start, end): see sorted_f
 
 PyDoc_STRVAR(count_doc, "count(tally, what, content): see count_records.py");
 
+PyDoc_STRVAR(head_doc, "head(content): see header_shape.py");
+
 PyDoc_STRVAR(frame_within_doc, "frame_within(buffer, start, limit): see zstd_frame.py");
 
 static PyMethodDef METHODS[] = {
@@ -27,6 +30,7 @@ static PyMethodDef METHODS[] = {
     {"count", (PyCFunction)(void (*)(void))count_record, METH_FASTCALL, count_doc},
     {"odd_line", (PyCFunction)(void (*)(void))odd_line, METH_FASTCALL, odd_line_doc},
     {"lines_in_order", (PyCFunction)(void (*)(void))lines_in_order, METH_FASTCALL, lines_in_order_doc},
+    {"head", head_of, METH_O, head_doc},
     {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
     {0}};
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 3974041124
+SOURCES = 729896193
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
@@ -18,4 +18,5 @@ Merger = _native.Merger if _IS_USABLE else None
 Tally = _native.Tally if _IS_USABLE else None
 odd_line = _native.odd_line if _IS_USABLE else None
 lines_in_order = _native.lines_in_order if _IS_USABLE else None
+head = _native.head if _IS_USABLE else None
 frame_within = _native.frame_within if _IS_USABLE else None

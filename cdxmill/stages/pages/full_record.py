@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdxmill.capture import Headers
-from cdxmill.formats.header_shape import ASKED, HeaderMatch, HeaderShapes, fields_of, url_of
+from cdxmill.formats.header_shape import ASKED, HeaderMatch, HeaderShapes, fields_of, head_of
 from cdxmill.formats.http_head import HttpHead, parse_http_head
 from cdxmill.formats.timestamp import arc_timestamp_of, warc_timestamp_of
 from cdxmill.formats.warc_header import MAX_HEADER, parse_fields, parse_warc_header
@@ -78,7 +78,7 @@ class FullRecord:
     def url(self) -> str:
         """The URL; "" if there is none."""
         if self._found is not None:  # without the other fields
-            return url_of(self._found)
+            return head_of(self._found).url_text()
         return self.headers.get(b"warc-target-uri", b"").strip(b"<>").decode("utf-8", "replace")
 
     @computed

@@ -15,7 +15,8 @@ from itertools import chain
 from typing import IO, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.header_shape import HeaderMatch, HeaderShapes
+from cdxmill.formats.header_shape import Head, HeaderMatch, HeaderShapes, head_of
+from cdxmill.stages import native
 from cdxmill.stages.inflate import MemberError, Pieces, inflate
 from cdxmill.stages.records.read_gzip import GZIP_START
 from cdxmill.stages.records.read_plain import read_plain
@@ -80,9 +81,9 @@ def read_contents(
 
 
 class Refusals(NamedTuple):
-    """Quick tests for records that nobody asks for: by the header's match, and by all bytes of the record."""
+    """Quick tests for records that nobody asks for: by its type and URL, and by all bytes of the record."""
 
-    by_header: Callable[[HeaderMatch], bool] | None = None
+    by_head: Callable[[Head], bool] | None = None
     by_content: Callable[[bytes | bytearray], bool] | None = None
 
 
@@ -120,16 +121,21 @@ def _taker(
     choose: Callable[[Content, HeaderMatch | None], Chosen | None], shapes: HeaderShapes, refusals: Refusals
 ) -> ReadCommon[Chosen]:
     match_header, no_line = shapes.match, Outcome.NO_LINE
-    by_header, by_content = refusals
+    by_head, by_content = refusals
+    read_head = native.head
 
     def take(data: bytearray | bytes, offset: int, length: int) -> Chosen | Outcome:
         if len(data) > HELD:
             return Outcome.NOT_COMMON
+        if by_head is not None and read_head is not None:
+            head = read_head(data)
+            if head is not None and by_head(Head(*head)):
+                return no_line
         found = match_header(data)
         if found is not None:
             shape, match = found  # does the record end where the data does?
             if match.end() + int(match[shape.length]) + 4 == len(data) and data.endswith(b"\r\n\r\n"):
-                if by_header is not None and by_header(found):
+                if by_head is not None and read_head is None and by_head(head_of(found)):
                     return no_line
                 if by_content is not None and by_content(data):
                     return no_line

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from cdxmill.formats.header_shape import HeaderMatch
+from cdxmill.formats.header_shape import Head
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.scan.expression import Condition
 from cdxmill.stages.scan.fields import Field, find_field
@@ -31,14 +31,14 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class FieldTest(NamedTuple):
-    """The test of a condition: of its field, of a record and, if that is possible, of the match of a header.
+    """The test of a condition: of its field, of a record and, if that is possible, of its type and URL alone.
 
     `may_hold` is False for the bytes of a record, with its headers, if the condition certainly does not hold.
     """
 
     field: Field
     holds: Callable[[FullRecord], bool]
-    holds_for_match: Callable[[HeaderMatch], bool] | None = None
+    holds_for_head: Callable[[Head], bool] | None = None
     may_hold: Callable[[bytes | bytearray], bool] | None = None
 
 
@@ -64,10 +64,10 @@ def make_test(condition: Condition, read_lines: ReadLines) -> FieldTest:
     if condition.field == "body" and isinstance(test, LiteralTest):
         return FieldTest(field, holds, may_hold=test.may_hold)
     # A regular expression can take hours, so the record has to be marked before.
-    of_match = None if condition.operator == "~" else field.of_match
-    if of_match is None:
+    of_head = None if condition.operator == "~" else field.of_head
+    if of_head is None:
         return FieldTest(field, holds)
-    return FieldTest(field, holds, lambda found: test(of_match(found)))
+    return FieldTest(field, holds, lambda head: test(of_head(head)))
 
 
 def _test(condition: Condition, read_lines: ReadLines) -> Test:

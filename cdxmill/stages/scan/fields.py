@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from cdxmill.formats.header_shape import HeaderMatch, url_of
+from cdxmill.formats.header_shape import Head
 from cdxmill.formats.surt import surt
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.page_links import host_of
@@ -25,12 +25,12 @@ class Level(IntEnum):
 class Field(NamedTuple):
     """A field: its level and a function from a record to its value: text, bytes, number or list.
 
-    `of_match` reads it from the match of a header, without a record, if that is possible.
+    `of_head` reads it from the type and URL of a record, without the rest, if that is possible.
     """
 
     level: Level
     read: Callable[[FullRecord], Any]
-    of_match: Callable[[HeaderMatch], Any] | None = None
+    of_head: Callable[[Head], Any] | None = None
 
 
 def text_of(value: bytes | None) -> str | None:
@@ -80,15 +80,15 @@ def _language(record: FullRecord) -> Any:
 
 
 _FIELDS = {
-    "url": Field(Level.HEADER, lambda record: record.url, url_of),
-    "host": Field(Level.HEADER, lambda record: host_of(record.url), lambda found: host_of(url_of(found))),
-    "domain": Field(Level.HEADER, lambda record: host_of(record.url), lambda found: host_of(url_of(found))),
+    "url": Field(Level.HEADER, lambda record: record.url, Head.url_text),
+    "host": Field(Level.HEADER, lambda record: host_of(record.url), lambda head: host_of(head.url_text())),
+    "domain": Field(Level.HEADER, lambda record: host_of(record.url), lambda head: host_of(head.url_text())),
     "surt": Field(Level.HEADER, _key),
     "time": Field(Level.HEADER, lambda record: record.time),
     "type": Field(
         Level.HEADER,
         lambda record: record.kind.decode("latin-1"),
-        lambda found: found[0].kind.decode("latin-1"),
+        lambda head: head.kind.decode("latin-1"),
     ),
     "length": Field(Level.HEADER, lambda record: record.length),
     "size": Field(Level.HEADER, lambda record: record.size),

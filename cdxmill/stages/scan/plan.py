@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
-from cdxmill.formats.header_shape import HeaderMatch
+from cdxmill.formats.header_shape import Head
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.scan.conditions import ReadLines, make_test
 from cdxmill.stages.scan.expression import Condition, Every, Node, Not, parse_expression
@@ -18,7 +18,7 @@ from cdxmill.stages.scan.fields import Level
 
 Passes = Callable[[FullRecord], bool]
 
-Refuses = Callable[[HeaderMatch], bool]
+Refuses = Callable[[Head], bool]
 
 SAMPLED = 32
 _AT_FIRST = 256
@@ -64,11 +64,11 @@ class _Leaf:
     """A condition. `wanted` is False below a `not`."""
 
     def __init__(self, condition: Condition, wanted: bool, read_lines: ReadLines) -> None:
-        field, holds, of_match, may_hold = make_test(condition, read_lines)
+        field, holds, of_head, may_hold = make_test(condition, read_lines)
         self.refuses: Refuses | None = None
         self.may_hold = may_hold if wanted else None
-        if of_match is not None:
-            self.refuses = (lambda found: not of_match(found)) if wanted else of_match
+        if of_head is not None:
+            self.refuses = (lambda head: not of_head(head)) if wanted else of_head
         self.level = int(field.level)
         text = condition.text if wanted or condition.text.count("!") else f"not {condition.text}"
         self._text, self._wanted, self.holds = text, wanted, holds
@@ -133,10 +133,10 @@ class _Group:
         """Whether `refuses` is ever true."""
         return bool(self._refusals)
 
-    def refuses(self, found: HeaderMatch) -> bool:
-        """Whether a part that needs no more than the header's match does not hold. Requires: all parts have to."""
+    def refuses(self, head: Head) -> bool:
+        """Whether a part that needs no more than the type and the URL does not hold. Requires: all parts have to."""
         for refuses in self._refusals:  # noqa: SIM110 - a generator takes longer
-            if refuses(found):
+            if refuses(head):
                 return True
         return False
 
@@ -185,10 +185,10 @@ class Plan:
             self._group.reorder()
         return found
 
-    def refuses(self, found: HeaderMatch) -> bool:
-        """Whether a record with this header certainly does not pass. If not, `passes` has to be asked."""
+    def refuses(self, head: Head) -> bool:
+        """Whether a record of this type and URL certainly does not pass. If not, `passes` has to be asked."""
         seen = self._seen + 1
-        if seen % SAMPLED and seen > _AT_FIRST and self._group.refuses(found):
+        if seen % SAMPLED and seen > _AT_FIRST and self._group.refuses(head):
             self._seen = seen
             return True
         return False
