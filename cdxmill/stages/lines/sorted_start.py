@@ -35,7 +35,10 @@ class SortedStart:
 
     def __iter__(self) -> Iterator[TextBlock]:
         order, size = Order(), 0
-        for piece in self._without_header():
+        # not in another generator: the end of that would close the generator of the pieces, and their rest would be lost
+        for number, piece in enumerate(self._pieces):
+            if not number and piece.startswith(b" CDX"):
+                piece = piece[piece.find(b"\n") + 1 :]
             self._held.append(piece)
             if not order.take(piece):
                 return
@@ -50,11 +53,6 @@ class SortedStart:
     def rest(self) -> Iterator[bytes]:
         """The pieces of the text that no block has."""
         return chain(self._held, self._pieces)
-
-    def _without_header(self) -> Iterator[bytes]:
-        first = next(self._pieces, b"")
-        yield first[first.find(b"\n") + 1 :] if first.startswith(b" CDX") else first
-        yield from self._pieces
 
     def _whole_lines(self) -> bytes:
         last = self._held.pop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,8 +26,10 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorted_start, "BATCH", BATCH)
 
 
-def cut(text: bytes, size: int) -> list[bytes]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
+def cut(text: bytes, size: int) -> Iterator[bytes]:
+    """A generator, as readers of files are: it can be closed, and then has no rest."""
+    for start in range(0, len(text), size):
+        yield text[start : start + size]
 
 
 @given(texts, st.integers(1, 200))
