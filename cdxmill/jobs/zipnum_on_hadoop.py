@@ -32,6 +32,8 @@ _SETTINGS = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 _DEFAULTS = {
+    # what was fetched to memory stays there: the JVM of a reducer only passes it on, so nothing else needs the memory
+    "mapreduce.reduce.input.buffer.percent": "0.6",
     "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
 }
 _PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
