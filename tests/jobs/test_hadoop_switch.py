@@ -67,7 +67,7 @@ def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_ne
     put(hdfs, "/crawl/.C.new", b"new")
     ask, left = NodeHdfs.ask, [steps]
 
-    def counted(self: NodeHdfs, method: str, path: str, op: str, *args: Any, **parameters: str) -> Any:
+    def counted(self: NodeHdfs, method: str, path: str, op: str, *args: Any, **parameters: Any) -> Any:
         if op in ("RENAME", "DELETE"):
             left[0] -= 1
         if left[0] < 0:

@@ -211,7 +211,7 @@ class _Blocks:
 
     def merge(self, texts: Sequence[bytes], low: bytes | None, high: bytes | None) -> Iterator[TextBlock]:
         assert native.Merger is not None
-        merger = native.Merger([((text,), low, high) for text in texts])
+        merger = native.Merger([(iter((text,)), low, high) for text in texts])
         text = bytearray()
         while count := merger.fill(text, self._lines - self.begun.lines):
             block = TextBlock(self.begun.lines + count, self.begun.text + text if self.begun.lines else text)
