@@ -22,7 +22,7 @@ from .table import Row, read_table
 ROWS = {
     slug: row
     for slug, row in read_table(Path(__file__).resolve().parents[2] / "docs/reliability.md").items()
-    if not slug.startswith("copy-")  # test_copy_table.py
+    if not slug.startswith(("copy-", "hadoop-"))  # test_copy_table.py, tests/jobs/test_node_tasks.py
 }
 MODULES = (cases_files, cases_gzip, cases_plain, cases_tolerated, cases_wacz, cases_zst)
 
