@@ -6,7 +6,9 @@
 set -eu
 
 if [ "${BARE_NODE:-}" = "" ]; then
-    BARE_NODE=$(mktemp -d) exec unshare --mount $([ "$(id -u)" = 0 ] || echo --map-root-user) -- sh "$0" "$@"
+    as_root=--mount
+    [ "$(id -u)" = 0 ] || as_root=--map-root-user
+    BARE_NODE=$(mktemp -d) exec unshare --mount "$as_root" -- sh "$0" "$@"
 fi
 folder=$1 place=$PWD
 shift
@@ -31,6 +33,7 @@ for python in "$BARE_NODE"/usr/bin/python*; do
     [ ! -e "$python" ] || [ -L "$python" ] || mount --bind /dev/null "$python"
 done
 
+# shellcheck disable=SC2016  # the inner shell expands these
 exec chroot "$BARE_NODE" sh -c '
     cd "$0"
     if python3 -c "" 2>/dev/null; then
