@@ -47,7 +47,7 @@ export ZIPNUM_CLUSTER_DIR=""
 # export HADOOP_HOME="/usr/lib/hadoop"
 
 # S3. Set keys here only if you cannot use `aws configure` or the roles of machines. With RUNNER=hadoop, these values are
-# passed to the tasks, where other users of your Hadoop may see them.
+# sent to the tasks in a file that only the user of the job can read, if a URL of the job is one of S3.
 # export AWS_ACCESS_KEY_ID=""
 # export AWS_SECRET_ACCESS_KEY=""
 # export AWS_ENDPOINT_URL_S3="https://s3.example.org"

@@ -104,6 +104,19 @@ class RemoteFolder:
                 file.write(b"probe")
             choose.remove(choose.join(self.url, name))
 
+    def move(self, url: str) -> None:
+        """Rename the directory. Nothing may be at `url`. Raises StoppedError."""
+        if self._hadoop is not None:
+            self._run("-mv", self.url, url)
+            return
+        authority, path = hdfs_path(self.url)
+        with _stopping():
+            hdfs, target = NodeHdfs(authority), hdfs_path(url)[1]
+            done = hdfs.ask("PUT", path, "RENAME", destination=target).get("boolean")
+            # a lost answer is asked for again, when there is nothing left to rename
+            if not done and (_is_there(hdfs, path) or not _is_there(hdfs, target)):
+                raise InputError(self.url, f"cannot be renamed to {url}", "rename it by hand")
+
     def remove(self, names: Sequence[str]) -> None:
         """Delete files and directories in it. Missing ones are ignored. Raises StoppedError."""
         if not names:

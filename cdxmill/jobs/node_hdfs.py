@@ -22,6 +22,8 @@ from cdxmill.storage.hdfs_site import web_addresses, why_no_web_hdfs
 
 TIMEOUT = 60
 """Seconds that an answer may take."""
+_BLOCK = 1 << 18
+"""Bytes of a file that are sent at once. http.client would send 8 KiB."""
 _WAITS = (0.5, 1, 2, 4, 8, 16)
 """Seconds before each further try."""
 _NOT_READY = ("StandbyException", "RetriableException", "SafeModeException")
@@ -185,7 +187,7 @@ class _Connection(HTTPConnection):
 def _send(
     method: str, host: str, target: str, path: str, body: IO[bytes] | None
 ) -> tuple[HTTPResponse, _Connection]:
-    connection = _Connection(host, timeout=TIMEOUT)
+    connection = _Connection(host, timeout=TIMEOUT, blocksize=_BLOCK)
     headers = {"Content-Type": "application/octet-stream"}
     if body is not None:
         headers["Content-Length"] = str(os.fstat(body.fileno()).st_size)

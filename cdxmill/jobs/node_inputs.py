@@ -23,7 +23,6 @@ from cdxmill.errors import InputError
 from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, web_hdfs
 from cdxmill.jobs.node_output import hadoop
 from cdxmill.stages.lines.check_lines import LineError, checked
-from cdxmill.stages.lines.line_lists import split_lines
 
 REBUILD = "rebuild this index"
 _READ_SIZE = 1 << 18
@@ -47,19 +46,19 @@ def urls_of(stream: IO[bytes]) -> Iterator[list[str]]:
         yield json.loads(line)
 
 
-def read_inputs(urls: Sequence[str]) -> Iterator[tuple[str, Iterator[list[bytes]]]]:
-    """Each file and its lines, in lists. Reading the lines raises InputError if the file is missing or corrupt."""
+def read_inputs(urls: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Each file and its text, in pieces. Reading these raises InputError if the file is missing or corrupt."""
     with TemporaryDirectory(prefix=".inputs-", dir=".") as folder:
         fetched = _Fetched(urls, Path(folder))
         for url in urls:
             sys.stderr.write(f"reporter:status:{url}\n")  # Hadoop kills a silent task
-            yield url, _lines(url, fetched)
+            yield url, _pieces(url, fetched)
 
 
-def _lines(url: str, fetched: _Fetched) -> Iterator[list[bytes]]:
+def _pieces(url: str, fetched: _Fetched) -> Iterator[bytes]:
     try:
         with closing(fetched.open(url)) as file:
-            yield from split_lines(checked(_content(iter(partial(file.read, _READ_SIZE), b""))))
+            yield from checked(_content(iter(partial(file.read, _READ_SIZE), b"")))
     except InputError as error:
         raise InputError(url, error.reason, error.hint) from None
     except LineError as error:

@@ -26,14 +26,15 @@ from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
 from cdxmill.jobs.node_inputs import read_inputs, urls_of
 from cdxmill.jobs.node_output import Destination
+from cdxmill.stages import native
 from cdxmill.stages.lines.convert_sorted import convert_sorted
 from cdxmill.stages.lines.line_chunks import (
     ChunkSender,
     ChunkSizes,
     Packer,
-    format_chunk,
     format_record,
     merge_chunks,
+    merge_texts,
     read_chunks,
 )
 from cdxmill.stages.lines.line_lists import cut_blocks, distinct_captures, split_lines
@@ -183,7 +184,12 @@ def sample_lines(options: SampleTaskOptions) -> None:
     mappers = int(environ.get("mapreduce_job_maps", 1))
     size = min(options.size, max(_LEAST_SENT, _SHARE_FACTOR * options.size // mappers))
     reservoir = Reservoir(size, rng)
-    for failure in take_inputs(reservoir, "none of its lines are in the sample"):
+
+    def take(pieces: Iterator[bytes]) -> None:
+        for lines in split_lines(pieces):
+            reservoir.add(lines)
+
+    for failure in take_inputs(reservoir, take, "none of its lines are in the sample"):
         sys.stdout.buffer.write(format_failure(failure))
     sample = reservoir.sample()
     bound = max(sample)[0] if size < options.size and len(sample) == size else None
@@ -202,18 +208,21 @@ class _Taker(Protocol):
     """Takes the lines of files, and can forget those of the last one."""
 
     def begin(self) -> None: ...
-    def add(self, lines: list[bytes]) -> None: ...
     def undo(self) -> None: ...
 
 
-def take_inputs(taker: _Taker, consequence: str, keep: Callable[[], None] | None = None) -> Iterator[str]:
-    """Have all files of this mapper taken, each whole or not at all. The failures: `path: reason; hint`."""
+def take_inputs(
+    taker: _Taker,
+    take: Callable[[Iterator[bytes]], None],
+    consequence: str,
+    keep: Callable[[], None] | None = None,
+) -> Iterator[str]:
+    """Have the texts of all files of this mapper taken, each whole or not at all. The failures: `path: reason; hint`."""
     for urls in urls_of(sys.stdin.buffer):
-        for _, lists in read_inputs(urls):
+        for _, pieces in read_inputs(urls):
             taker.begin()
             try:
-                for lines in lists:
-                    taker.add(lines)
+                take(pieces)
             except InputError as error:
                 taker.undo()
                 yield f"{error.path}: {error.reason}; {consequence}" + (
@@ -234,9 +243,9 @@ def send_chunks(library: str) -> None:
     packer.version()  # raises ValueError if the library is missing
     out = sys.stdout.buffer
     with TemporaryFile(dir=".") as spool:
-        pack = partial(format_chunk, packer=_quick_packer(packer))
-        sender = ChunkSender(out, spool, pack, points, ChunkSizes(size, _SORTED))
-        for failure in take_inputs(sender, "none of its lines are in the cluster", sender.keep):
+        sender = ChunkSender(out, spool, _quick_packer(packer), points, ChunkSizes(size, _SORTED))
+        consequence = "none of its lines are in the cluster"
+        for failure in take_inputs(sender, sender.add_text, consequence, sender.keep):
             out.write(format_record(b"", os.fsencode(failure), packer))
         sender.end()
 
@@ -268,11 +277,12 @@ def write_one_shard(options: ShardTaskOptions) -> None:
     names = shard_name(number), part_name(number), report_name(number)
     failures: list[bytes] = []
     chunks = read_chunks(sys.stdin.buffer, Compressor(options.compressor.library, _CHUNK_LEVEL), failures)
-    counted = _Counted(merge_chunks(chunks, _SORTED >> 1))
-    lists = distinct_captures(counted)
-    if options.convert:
-        lists = convert_sorted(lists)
-    blocks = cut_blocks(lists, options.block_lines)
+    counted = _Counted(chunks)
+    if options.convert or native.Merger is None:
+        lists = distinct_captures(merge_chunks((text.split(b"\n") for text in counted), _SORTED >> 1))
+        blocks = cut_blocks(convert_sorted(lists) if options.convert else lists, options.block_lines)
+    else:
+        blocks = merge_texts(counted, _SORTED >> 1, options.block_lines)
     with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:
         found = write_shard(blocks, names[0], shard, part, options.compressor)
     entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)
@@ -292,20 +302,20 @@ def _count(report: ReducerReport) -> None:
 
 
 class _Counted:
-    """Passes lists of lines on, counts the lines in `lines`, and reports progress to Hadoop."""
+    """Passes texts of lines on, counts the lines in `lines`, and reports progress to Hadoop."""
 
-    def __init__(self, lists: Iterator[list[bytes]]) -> None:
-        self._lists = lists
+    def __init__(self, texts: Iterator[bytes]) -> None:
+        self._texts = texts
         self.lines = 0
 
-    def __iter__(self) -> Iterator[list[bytes]]:
+    def __iter__(self) -> Iterator[bytes]:
         reported = 0
-        for lists in self._lists:
-            self.lines += len(lists)
+        for text in self._texts:
+            self.lines += text.count(b"\n") + 1
             if self.lines > reported + 1_000_000:
                 reported = self.lines
                 sys.stderr.write(f"reporter:status:{reported} lines\n")  # Hadoop kills a silent task
-            yield lists
+            yield text
 
 
 def run_task(arguments: list[str]) -> None:

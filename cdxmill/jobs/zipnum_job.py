@@ -21,6 +21,7 @@ from cdxmill.inputs.sorting import sort_files
 from cdxmill.jobs.hadoop_folder import folder_of
 from cdxmill.jobs.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.hadoop_step import HadoopStep
+from cdxmill.jobs.hadoop_switch import building_place, switch
 from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.run_job import count_failure
 from cdxmill.jobs.stream_job import StreamJob
@@ -93,15 +94,19 @@ class ZipNumClusterJob(StreamJob):
         """Check everything first: what the job needs is missed only after hours."""
         options = self.zipnum_options
         url = cluster_url(options, runner)
-        check_outputs(options, url, runner)
+        self._place = building_place(url, runner, options.build.replace)
+        check_outputs(options, self._place, runner)
         inputs = group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner))
-        clear(folder_of(url, runner), options.build.replace)
-        return make_step(options, url, folder, inputs)
+        clear(folder_of(self._place, runner), options.build.replace)
+        return make_step(options, self._place, folder, inputs)
 
     def finish_hadoop(self, runner: RunnerLike) -> int:
         """Write the files beside the shards."""
         options = self.zipnum_options
-        return finish(options, cluster_url(options, runner), runner)
+        url = cluster_url(options, runner)
+        failed = finish(options, url, self._place, runner)
+        switch(self._place, url, runner)
+        return failed
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Sort lines, and mark each with the number of its shard, because mrjob's shuffle has no split points."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from cdxmill.cluster.write import write_cluster_files
@@ -31,6 +32,8 @@ _SETTINGS = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 _DEFAULTS = {
+    # what was fetched to memory stays there: the JVM of a reducer only passes it on, so nothing else needs the memory
+    "mapreduce.reduce.input.buffer.percent": "0.6",
     "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
 }
 _PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
@@ -53,9 +56,18 @@ def check_outputs(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> No
 def clear(folder: RemoteFolder, replace: bool) -> None:
     """Delete what a failed job has left in `folder`, with `replace` also a finished cluster. Raises UsageError if it holds anything else."""
     names = folder.names()
+    check_own(folder.url, names, replace)
+    if MANIFEST in names:
+        folder.remove([MANIFEST])  # first: what is left is not a finished cluster
+        names = folder.names()
+    folder.empty(names)
+
+
+def check_own(url: str, names: Sequence[str], replace: bool) -> None:
+    """Raise UsageError if these names in a directory are not of a job that failed or, with `replace`, of a finished cluster."""
     if MANIFEST in names and not replace:
         raise UsageError(
-            f"{folder.url}: holds a finished cluster; use --replace to replace it, or choose another directory"
+            f"{url}: holds a finished cluster; use --replace to replace it, or choose another directory"
         )
     is_cluster = MANIFEST in names
     reports = [name.removeprefix(REPORT) for name in names if name.startswith(REPORT)]
@@ -71,11 +83,7 @@ def clear(folder: RemoteFolder, replace: bool) -> None:
         if name not in shards and not any(fnmatch.fnmatchcase(name, pattern) for pattern in own)
     ]
     if other:
-        raise UsageError(f"{folder.url}: holds other files ({other[0]}); choose an empty or new directory")
-    if is_cluster:
-        folder.remove([MANIFEST])  # first: what is left is not a finished cluster
-        names = folder.names()
-    folder.empty(names)
+        raise UsageError(f"{url}: holds other files ({other[0]}); choose an empty or new directory")
 
 
 def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[list[str]]) -> HadoopStep:
@@ -100,12 +108,12 @@ def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[li
     )
 
 
-def finish(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> int:
-    """Write the files beside the shards, the manifest last. Returns the number of inputs that failed.
+def finish(options: ZipnumJobOptions, url: str, place: str, runner: RunnerLike) -> int:
+    """Write the files beside the shards at `place`, the manifest last. Returns the number of inputs that failed.
 
-    Raises StoppedError if a shard is missing.
+    `url` is where the cluster will be. Raises StoppedError if a shard is missing.
     """
-    build, cluster = options.build, folder_of(url, runner)
+    build, cluster = options.build, folder_of(place, runner)
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
         folder = Path(name)
         cluster.get(["part-*", f"{REPORT}*"], folder)

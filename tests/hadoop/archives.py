@@ -34,6 +34,8 @@ OF_HDFS = {
 }
 OF_S3 = {"crawl-data/CC-2/example.arc.gz": "example.arc.gz", "more/dupes.warc.gz": "dupes.warc.gz"}
 OF_S3_INDEXES = ("cc-index/cdx/CC-2/example.cdx.gz", "more/dupes.cdx.gz")
+NOTED = "plain/noted.warc"
+"""It has a record of a type that no standard knows."""
 BAD = ("plain/absent.warc.gz", "plain/broken.warc.gz", "plain/cut.warc.gz")
 
 
@@ -56,6 +58,7 @@ def index_all(jobs: Jobs, pywb_warcs: Path, folder: Path) -> Indexed:
         *(f"{scheme}://{BUCKET}/{key}" for scheme, key in zip(("s3a", "s3"), OF_S3, strict=True)),
         (folder / "on disk.warc.gz").as_uri(),
         f"{S3_SETTINGS['AWS_ENDPOINT_URL']}/{BUCKET}/more/dupes.warc.gz",
+        NOTED,
         *BAD,
     ]
     manifest.write_text("".join(f"{row}\n" for row in rows))
@@ -73,6 +76,8 @@ def lay_out(jobs: Jobs, pywb_warcs: Path, folder: Path) -> None:
     for name, source in (*OF_HDFS.items(), *OF_S3.items()):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes((pywb_warcs / source).read_bytes())
+    extra = (pywb_warcs / "example-extra.warc").read_bytes()
+    (folder / NOTED).write_bytes(extra.replace(b"WARC-Type: response", b"WARC-Type: rezponse", 1))
     whole = (pywb_warcs / "example.warc.gz").read_bytes()
     (folder / "plain/cut.warc.gz").write_bytes(whole[:2000])
     (folder / "plain/broken.warc.gz").write_bytes(gzip.compress(b"no archive " * 99))

@@ -29,6 +29,11 @@ from cdxmill.storage.choose import status
 from cdxmill.storage.walk import files_below
 print(json.dumps([(url, *status(url)[:2]) for url in files_below(sys.argv[1]).files]))
 """
+_SETTINGS = """
+import sys, urllib.request
+url = f"http://127.0.0.1:19888/ws/v1/history/mapreduce/jobs/{sys.argv[1]}/conf"
+print(urllib.request.urlopen(url).read().decode())
+"""
 _WAIT = """
 import sys, time
 from cdxmill.storage.choose import list_folder
@@ -90,6 +95,11 @@ class Jobs:
     def fs(self, *words: str | Path) -> bytes:
         """What `hadoop fs` prints."""
         return self._hadoop.run("hadoop", "fs", *words).stdout
+
+    def settings(self, job: Ended) -> str:
+        """All settings of a job, as the history server has them for every user."""
+        number = re.findall(r"Running job: (job_\d+_\d+)", job.stderr)[0]
+        return self._hadoop.run(sys.executable, "-c", _SETTINGS, number).stdout.decode()
 
     def get(self, url: str, folder: Path) -> dict[str, bytes]:
         """All files below a folder of the cluster, by their path in it; they stay in `folder` as well."""

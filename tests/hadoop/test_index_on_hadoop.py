@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from .archives import BAD, INDEX, INDEX_HERE, OF_HDFS, OF_S3, ROOT, S3_INDEX, Indexed
+from .archives import BAD, INDEX, INDEX_HERE, NOTED, OF_HDFS, OF_S3, ROOT, S3_INDEX, Indexed
 from .job_runs import Ended, Jobs
 
-SOUND = len(OF_HDFS) + len(OF_S3) + 2
+SOUND = len(OF_HDFS) + len(OF_S3) + 3
 
 
 def is_index(name: str) -> bool:
@@ -45,7 +45,10 @@ def test_what_failed_is_an_output_line_and_the_launchers_status_says_so(indexed:
     assert absent.startswith(f"{ROOT}/{BAD[0]}\tcannot be read (")
     assert broken.startswith(f"{ROOT}/{BAD[1]}\tat 0: no WARC or ARC record starts here")
     assert cut == f"{ROOT}/{BAD[2]}\tat 1864: the file is truncated inside a gzip member"
-    assert f"\n{SOUND} of {SOUND + 3} archives indexed, 3 with failures\n" in indexed.job.stderr
+    assert f"\n{SOUND} of {SOUND + 3} archives indexed, 3 with failures, 1 note\n" in indexed.job.stderr
+    noted = [line for line in indexed.job.stderr.splitlines() if line.startswith(f"{ROOT}/{NOTED}@")]
+    assert len(noted) == 1, indexed.job.stderr
+    assert noted[0].endswith(": note: unknown WARC-Type 'rezponse'; the record is not indexed")
 
 
 def test_archives_captures_and_failures_are_counted(indexed: Indexed) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Hadoop
+from .packed import BARE_NODE, pack
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("iana", "dupes")
@@ -18,7 +19,8 @@ PLACE = "hdfs:///launchers"
 
 @pytest.fixture
 def env(hadoop: Hadoop, pywb_warcs: Path, tmp_path: Path) -> dict[str, str]:
-    """Settings for the launchers; archives and their list are in HDFS."""
+    """Settings for the launchers; archives and their list are in HDFS. The nodes of step 1 have no Python: it is sent with the job."""
+    archive = pack(tmp_path)
     (tmp_path / "warc.paths").write_text("".join(f"{name}.warc.gz\n" for name in (*NAMES, "absent")))
     (tmp_path / "index_env.sh").write_text(
         f"""
@@ -26,7 +28,7 @@ def env(hadoop: Hadoop, pywb_warcs: Path, tmp_path: Path) -> dict[str, str]:
         export WARC_MANIFEST={PLACE}/warc.paths WARC_BUCKET={PLACE}/warcs WARC_CDX_BUCKET={PLACE}/cdx
         export WARC_CDX='{PLACE}/cdx/*.cdx.gz' SPLIT_FILE={PLACE}/splits.seq
         export ZIPNUM_CLUSTER_DIR={PLACE}/$YEARWEEK/indexes
-        INDEX_OPTIONS=(--python-bin {sys.executable})
+        INDEX_OPTIONS=(--archives {archive}#environment --python-bin "sh {BARE_NODE} {hadoop.folder} environment/bin/python")
         """
     )
     hadoop.run("hadoop", "fs", "-mkdir", "-p", f"{PLACE}/warcs")

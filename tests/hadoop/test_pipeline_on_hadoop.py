@@ -95,6 +95,8 @@ def cluster(request: pytest.FixtureRequest) -> Built:
 
 def test_dosample_shows_nothing_and_writes_both_files(sampled: Ended, jobs: Jobs, tmp_path: Path) -> None:
     assert (sampled.status, sampled.stdout) == (0, b"")
+    told = f"{SPLITS}: {SHARDS - 1} split points for {SHARDS} shards"
+    assert told in sampled.stderr.splitlines()
     files = jobs.get(SPLITS.rpartition("/")[0], tmp_path)
     assert sorted(files) == ["splits.seq", "splits.txt"]
     points = files["splits.txt"].splitlines()
@@ -107,6 +109,14 @@ def test_a_cluster_has_the_bytes_of_the_local_engine(cluster: Built) -> None:
     assert sorted(built) == sorted(cluster.expected)
     assert [name for name, data in built.items() if data != cluster.expected[name]] == []
     assert len([name for name in built if name.startswith("cdx-")]) == SHARDS
+
+
+def test_keys_are_in_no_command_line_and_not_in_the_history_of_a_job(cluster: Built, jobs: Jobs) -> None:
+    """The launcher has them in its environment, and the tasks of the cluster in S3 used them."""
+    names = jobs.settings(cluster.job)
+    assert "mapreduce.job.reduces" in names
+    assert "AWS_" not in names
+    assert "AWS_" not in cluster.job.stderr
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""zipnumclusterjob.py to HDFS: lines that are hard to shuffle, a job that is killed half-way, and run again."""
+"""zipnumclusterjob.py to HDFS, in place of a cluster: lines that are hard to shuffle, a job that is killed half-way, and run again."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from .job_runs import BUCKET, HDFS, JOBS, Ended, Jobs, Task, bare_python, ended,
 hard_inputs = jobs_here.hard_inputs
 
 CLUSTER = f"{HDFS}/clusters/hard"
+NEW = f"{HDFS}/clusters/.hard.new"
+OLD = dict.fromkeys(("cdx-00000.gz", "part-00000", "cluster.idx", "cluster.json"), b"of an older cluster")
 SHARDS = 5
 LARGEST = 3
 POINTS = [b"!", b"!!", page_line(3), b"net,\ttab)/ 2"]
@@ -50,7 +52,12 @@ def hard(
     (folder / "empty.cdx").write_bytes(b"\n")
     for name in ("sorted.cdxj", "members.cdx.gz", "across.cdx.gz"):
         (folder / "hard" / name).symlink_to(files[name])
+    (folder / "old/hard").mkdir(parents=True)
+    for name, data in OLD.items():
+        (folder / "old/hard" / name).write_bytes(data)
     jobs.fs("-put", (folder / "hard").as_uri(), f"{HDFS}/hard")
+    jobs.fs("-mkdir", "-p", f"{HDFS}/clusters")
+    jobs.fs("-put", (folder / "old/hard").as_uri(), CLUSTER)
     jobs.upload({"hard/reversed.cdxj": files["reversed.cdxj"]})
     (folder / "splits.txt").write_bytes(b"\n".join(POINTS) + b"\n")
     options = ["--splitfile", str(folder / "splits.txt"), "--shards", str(SHARDS), "--location", "/published"]
@@ -63,13 +70,14 @@ def hard(
     return Hard(given, local, options, files_below(folder / "expected"))
 
 
-def command(hard: Hard) -> list[str]:
+def command(hard: Hard, *more: str) -> list[str]:
     """To a path, which is one of HDFS, with parts to another, and files divided among mappers."""
     python = ["--python-bin", bare_python("3.9")]
     splits = ["--jobconf", "mapreduce.input.fileinputformat.split.maxsize=2000000"]
     return [
         *python,
         *splits,
+        *more,
         *hard.options,
         "--zipnum-dir",
         "/clusters/hard",
@@ -80,10 +88,11 @@ def command(hard: Hard) -> list[str]:
 
 
 class Killed(NamedTuple):
-    """How a job that was killed ended, and all that it left in its folder."""
+    """How a job that was killed ended, all that it left of the new cluster, and the old one."""
 
     job: Ended
     left: dict[str, bytes]
+    old: dict[str, bytes]
 
 
 def held(jobs: Jobs, job: subprocess.Popen[bytes], partition: int) -> Task:
@@ -100,22 +109,23 @@ def held(jobs: Jobs, job: subprocess.Popen[bytes], partition: int) -> Task:
 @pytest.fixture(scope="module")
 def killed(hard: Hard, jobs: Jobs, hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Killed:
     """Killed when all reducers but one have committed."""
-    with jobs.start("zipnumclusterjob", *command(hard)) as process:
+    with jobs.start("zipnumclusterjob", *command(hard, "--replace")) as process:
         task = held(jobs, process, LARGEST)
         others = [f"cdx-{number:05d}.gz" for number in range(SHARDS) if number != LARGEST]
-        jobs.wait_for_files(CLUSTER, others)
+        jobs.wait_for_files(NEW, others)
         application = "_".join(["application", *task.attempt.split("_")[1:3]])
         hadoop.run("yarn", "application", "-kill", application)
         job = ended(process)
     with suppress(ProcessLookupError):
         os.kill(task.pid, signal.SIGKILL)  # resumed, it could finish the job before Hadoop ends it
-    return Killed(job, jobs.get(CLUSTER, tmp_path_factory.mktemp("killed")))
+    folder = tmp_path_factory.mktemp("killed")
+    return Killed(job, jobs.get(NEW, folder), jobs.get(CLUSTER, folder))
 
 
 @pytest.fixture(scope="module")
 def again(killed: Killed, hard: Hard, jobs: Jobs) -> Ended:
     """The same command, once more."""
-    return jobs.run("zipnumclusterjob", *command(hard))
+    return jobs.run("zipnumclusterjob", *command(hard, "--replace"))
 
 
 def test_a_job_that_is_killed_says_so_in_one_line(killed: Killed) -> None:
@@ -131,8 +141,12 @@ def test_it_leaves_whole_shards_but_no_cluster(killed: Killed, hard: Hard) -> No
     assert [name for name, data in shards.items() if data != hard.expected[name]] == []
 
 
+def test_the_cluster_that_it_should_replace_is_as_it_was(killed: Killed) -> None:
+    assert killed.old == OLD
+
+
 def test_what_it_leaves_is_not_published(killed: Killed, jobs: Jobs, tmp_path: Path) -> None:
-    done = jobs.cdxmill("publish", CLUSTER, tmp_path / "published", check=False)
+    done = jobs.cdxmill("publish", NEW, tmp_path / "published", check=False)
     assert done.returncode == 2
     assert b"cluster.json" in done.stderr
     assert not (tmp_path / "published").exists()
@@ -145,6 +159,7 @@ def test_the_same_command_gives_the_bytes_of_the_local_engine(
     built = jobs.get(CLUSTER, tmp_path)
     assert sorted(built) == sorted(hard.expected)
     assert [name for name, data in built.items() if data != hard.expected[name]] == []
+    assert [url for url in jobs.listed(f"{HDFS}/clusters") if "/.hard." in url] == []
 
 
 def test_the_parts_are_in_the_output_folder_too(again: Ended, hard: Hard, jobs: Jobs, tmp_path: Path) -> None:

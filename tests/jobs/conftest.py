@@ -97,7 +97,7 @@ def work_list(folder: Path, *files: list[bytes] | bytes) -> bytes:
 
 def shuffled(sent: list[bytes], start: bytes) -> bytes:
     """The chunks of all mappers as Hadoop sends them to a reducer: sorted by their keys, from `start` on."""
-    chunks = (chunk for data in sent for chunk in read_chunks(BytesIO(data), CHUNKS, []))
+    chunks = (text.split(b"\n") for data in sent for text in read_chunks(BytesIO(data), CHUNKS, []))
     return b"".join(
         map(
             partial(format_chunk, packer=CHUNKS),

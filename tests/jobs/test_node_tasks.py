@@ -19,6 +19,8 @@ from cdxmill.jobs.node_tasks import SPLITS, parse_failures, parse_points
 from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, page_line, run_task, shuffled, work_list
+from tests.reliability.cases_hadoop import CASES
+from tests.reliability.table import Row, read_table
 
 PACKER = ("--compressor", "libdeflate", "--level", "6")
 
@@ -138,27 +140,20 @@ def test_a_machine_without_a_matching_wheel_is_reported(tmp_path: Path) -> None:
     assert done.stderr.startswith(b"cdxmill: the compressor libdeflate is not installed")
 
 
-GOOD = b"a 2020 {}\nb 2020 {}\n"
-CORRUPT = gzip.compress(random.Random(1).randbytes(50_000).hex().encode())
+ROWS = {
+    slug: row
+    for slug, row in read_table(Path(__file__).resolve().parents[2] / "docs/reliability.md").items()
+    if slug.startswith("hadoop-")
+}
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (GOOD + b"b 2020 {", "line 3 is truncated, the file ends in it: b'b 2020 {'; "),
-        (GOOD + b"a 2020 u m s\n", "line 3 is CDX with 5 fields, but the lines before are CDXJ: b'a 2020 u m s'; "),
-        (bytes(5000), "line 1 has NUL bytes; "),
-        (b"<html>\n", "line 1 is not a CDX or CDXJ line: b'<html>'; "),
-        (b"", "the file is empty; "),
-        (gzip.compress(GOOD)[:-4], "the file is truncated inside a gzip member; "),
-        (gzip.compress(GOOD) + gzip.compress(GOOD)[:-9], "the file is truncated inside a gzip member; "),
-        (CORRUPT[:30_000] + b"corrupt" + CORRUPT[30_007:], "corrupt gzip data ("),
-        (gzip.compress(GOOD) + b"not gzip", "corrupt gzip data ("),
-    ],
-)  # fmt: skip
-def test_a_corrupt_file_is_reported_and_the_others_are_used(
-    content: bytes, reason: str, tmp_path: Path
-) -> None:
+def test_every_row_of_the_reliability_page_has_a_case() -> None:
+    assert sorted(ROWS) == sorted(CASES)
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_a_corrupt_file_is_reported_and_the_others_are_used(row: Row, tmp_path: Path) -> None:
+    content = CASES[row.slug]
     (tmp_path / SPLITS).write_bytes(b"")
     work = work_list(
         tmp_path, [b"c 2020 {}"], content, gzip.compress(b"d 2020 {}\n") + gzip.compress(b"e 2020 {}")
@@ -167,15 +162,15 @@ def test_a_corrupt_file_is_reported_and_the_others_are_used(
     sent = run_task("chunks", "--compressor", "libdeflate", data=work, cwd=tmp_path)
     failures: list[bytes] = []
     chunks = list(read_chunks(BytesIO(sent), CHUNKS, failures))
-    assert chunks == [[b"c 2020 {}", b"d 2020 {}", b"e 2020 {}"]]
+    assert chunks == [b"c 2020 {}\nd 2020 {}\ne 2020 {}"]
     (failure,) = map(os.fsdecode, failures)
-    assert failure.startswith(f"{path}: {reason}")
-    assert failure.endswith("; none of its lines are in the cluster: rebuild this index")
+    assert row.messages[0].fullmatch(failure), failure
+    assert failure.startswith(f"{path}: ")
     sample = run_task("sample", "--size", "10", data=work, cwd=tmp_path)
     points = run_task("points", "--size", "10", "--shards", "3", data=sample, cwd=tmp_path)
     assert parse_points(points) == [b"d 2020", b"e 2020"]
-    (failure,) = parse_failures(points)
-    assert failure.startswith(f"{path}: {reason}")
+    (sampled,) = parse_failures(points)
+    assert sampled == failure.replace("are in the cluster", "are in the sample")
 
 
 def test_a_file_that_is_corrupt_at_its_end_leaves_none_of_its_lines(tmp_path: Path) -> None:
@@ -188,7 +183,7 @@ def test_a_file_that_is_corrupt_at_its_end_leaves_none_of_its_lines(tmp_path: Pa
         sent = run_task("chunks", "--compressor", "libdeflate", data=work, cwd=tmp_path, python=python)
         failures: list[bytes] = []
         chunks = read_chunks(BytesIO(sent), CHUNKS, failures)
-        assert sum(map(len, chunks)) == 300_009
+        assert sum(text.count(b"\n") + 1 for text in chunks) == 300_009
         assert len(failures) == 1
 
 
@@ -218,6 +213,6 @@ def test_more_mappers_make_smaller_chunks(tmp_path: Path) -> None:
     for mappers in (1, 1_000, 100_000):
         sent = run_task("chunks", *PACKER[:2], data=data, mappers=mappers, cwd=tmp_path)
         chunks = list(read_chunks(BytesIO(sent), CHUNKS, []))
-        assert [line for chunk in chunks for line in chunk] == lines
+        assert b"\n".join(chunks).split(b"\n") == lines
         counts.append(len(chunks))
     assert counts[0] < counts[1] / 3 < counts[2] / 9

@@ -91,8 +91,8 @@ class Nodes:
         points = self._split_points()
         assert len(points) == reducers - 1
         parts: list[list[list[bytes]]] = [[] for _ in range(reducers)]
-        chunks = (chunk for output in sent for chunk in read_chunks(io.BytesIO(output), CHUNKS, []))
-        for chunk in sorted(chunks, key=itemgetter(0)):
+        texts = (text for output in sent for text in read_chunks(io.BytesIO(output), CHUNKS, []))
+        for chunk in sorted((text.split(b"\n") for text in texts), key=itemgetter(0)):
             parts[bisect.bisect_right(points, chunk[0])].append(chunk)
         return [b"".join(map(partial(format_chunk, packer=CHUNKS), part)) for part in parts]
 

@@ -22,7 +22,9 @@ from .table import Row, read_table
 ROWS = {
     slug: row
     for slug, row in read_table(Path(__file__).resolve().parents[2] / "docs/reliability.md").items()
-    if not slug.startswith(("copy-", "scan-"))  # test_copy_table.py, test_scan_table.py
+    if not slug.startswith(
+        ("copy-", "hadoop-", "scan-")
+    )  # test_copy_table.py, tests/jobs/test_node_tasks.py, test_scan_table.py
 }
 MODULES = (cases_files, cases_gzip, cases_plain, cases_tolerated, cases_wacz, cases_zst)
 

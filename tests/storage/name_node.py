@@ -102,17 +102,26 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(201, b"")
 
     def _rename(self, path: str, query: dict[str, str], body: bytes) -> None:
-        if path not in self.server.files:
+        files, below = self.server.files, f"{path}/"
+        moved = [name for name in files if name == path or name.startswith(below)]
+        if not moved:
             return self._refuse(404, "FileNotFoundException")
-        self.server.files[query["destination"]] = self.server.files.pop(path)
+        for name in moved:
+            files[query["destination"] + name.removeprefix(path)] = files.pop(name)
         if "RENAME" in self.server.lost:
             self.server.lost.remove("RENAME")
             self.close_connection = True
             return None
-        return self._answer(200, b"")
+        return self._json({"boolean": True})
 
     def _delete(self, path: str, query: dict[str, str], body: bytes) -> None:
-        self._json({"boolean": self.server.files.pop(path, None) is not None})
+        is_whole = query.get("recursive") == "true"
+        gone = [
+            name for name in self.server.files if name == path or (is_whole and name.startswith(f"{path}/"))
+        ]
+        for name in gone:
+            del self.server.files[name]
+        self._json({"boolean": bool(gone)})
 
     def _getfilestatus(self, path: str, query: dict[str, str], body: bytes) -> None:
         if path in self.server.files:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from stringzilla import split
-
 from cdxmill.stages.inflate import MemberError, inflate
-from cdxmill.stages.native import lines_in_order as _native_lines_in_order
+from cdxmill.stages.lines.sorted_start import Order
 from cdxmill.stages.window import ReadAt, Window
 
 SPAN = 1 << 40
@@ -20,8 +18,6 @@ APART = 1 << 16
 """Plain bytes between two seek points, at least."""
 
 _AHEAD = 1 << 17
-_FIRST_CAPTURE = b" CDY"
-"""Empty and header lines sort below it."""
 
 
 class SeekPoints(NamedTuple):
@@ -58,63 +54,6 @@ def note_seek_points(window: Window, most: int, take: Callable[[bytes], object])
     if not order.end():
         return None
     return SeekPoints(firsts or [(0, order.first)], pos * SPAN, order.count)
-
-
-class Order:
-    """Checks that the lines of a text, which comes in pieces, are sorted captures.
-
-    No line becomes an object: that would take most of the time.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first = b""
-        self._last = _FIRST_CAPTURE
-        self._begun: list[bytes] = []
-
-    def next_line(self, piece: bytes) -> tuple[int, bytes] | None:
-        """The first line that is whole in the next piece, and where in the piece it begins."""
-        start = piece.find(b"\n") + 1 if self._begun else 0
-        end = piece.find(b"\n", start) if start or not self._begun else -1
-        return (start, piece[start:end]) if end >= 0 else None
-
-    def take(self, piece: bytes) -> bool:
-        """Check the lines that end in the next piece: whether they are in order."""
-        first, last = piece.find(b"\n"), piece.rfind(b"\n")
-        if last < 0:
-            self._begun.append(piece)
-            return True
-        line = b"".join((*self._begun, piece[:first]))
-        self._begun = [piece[last + 1 :]] if last + 1 < len(piece) else []
-        return self._follows(line, line, 1) and (first == last or self._are_sorted(piece, first + 1, last))
-
-    def end(self) -> bool:
-        """Check the last line if it has no LF: whether all are in order. False if there is no line at all."""
-        line = b"".join(self._begun)
-        return (not self._begun or self._follows(line, line, 1)) and self.count > 0
-
-    def _are_sorted(self, text: bytes, start: int, end: int) -> bool:
-        count = lines_in_order(text, start, end)
-        first = text[start : text.index(b"\n", start)]
-        last = text[text.rfind(b"\n", start - 1, end) + 1 : end]
-        return count > 0 and self._follows(first, last, count)
-
-    def _follows(self, first: bytes, last: bytes, count: int) -> bool:
-        if first < self._last:
-            return False
-        self.first = self.first or first
-        self._last, self.count = last, self.count + count
-        return True
-
-
-def lines_in_order(text: bytes, start: int, end: int) -> int:
-    """The number of lines of `text[start:end]`, -1 if they are not sorted as bytes. Equal lines are in order."""
-    if _native_lines_in_order is not None:
-        return _native_lines_in_order(text, start, end)
-    lines = split(text[start:end], b"\n")
-    return (
-        len(lines) if lines.argsort() == tuple(range(len(lines))) else -1
-    )  # equal lines stay where they are
 
 
 def read_between(read_at: ReadAt, start: int, stop: int) -> Iterator[bytes]:

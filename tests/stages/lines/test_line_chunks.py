@@ -12,18 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.stages import native
 from cdxmill.stages.lines.line_chunks import (
     ChunkSender,
     ChunkSizes,
     format_chunk,
     format_record,
     merge_chunks,
+    merge_texts,
     read_chunks,
     sort_chunks,
 )
-from cdxmill.stages.lines.line_lists import is_capture_line
+from cdxmill.stages.lines.line_lists import is_capture_line, text_of
 
 LINES = st.lists(st.binary(max_size=6).map(lambda line: line.replace(b"\n", b"\r")), max_size=60)
+IN_ORDER = LINES.map(lambda lines: [sorted(filter(is_capture_line, lines))])
+"""A file that is sorted."""
 CHUNKS = Compressor(level=1)
 POINTS = st.lists(st.binary(min_size=1, max_size=3), unique=True, max_size=4).map(sorted)
 
@@ -33,11 +37,10 @@ def sent_by(
 ) -> bytes:
     """What a mapper sends of these files; those of `corrupt` are found so after their last line."""
     out, spool = BytesIO(), BytesIO()
-    sender = ChunkSender(out, spool, partial(format_chunk, packer=CHUNKS), points, sizes)
+    sender = ChunkSender(out, spool, CHUNKS, points, sizes)
     for number, lists in enumerate(files):
         sender.begin()
-        for lines in lists:
-            sender.add(list(lines))
+        sender.add_text([text_of(lines) for lines in lists])
         if number in corrupt:
             sender.undo()
         else:
@@ -47,7 +50,7 @@ def sent_by(
 
 
 @given(
-    st.lists(st.lists(st.lists(LINES, max_size=3), max_size=4), max_size=4),
+    st.lists(st.lists(st.lists(LINES, max_size=3) | IN_ORDER, max_size=4), max_size=4),
     st.sets(st.integers(0, 3)),
     POINTS,
     st.integers(1, 60),
@@ -59,13 +62,21 @@ def test_reducers_get_all_lines_of_whole_files_of_their_shard_in_order(
     shards: list[list[list[bytes]]] = [[] for _ in range(len(points) + 1)]
     for files in mappers:
         data = sent_by(files, corrupt, points, ChunkSizes(chunk, held))
-        for one in read_chunks(BytesIO(data), CHUNKS, []):
+        for text in read_chunks(BytesIO(data), CHUNKS, []):
+            one = text.split(b"\n")
             shards[bisect_right(points, one[0])].append(one)
     whole = (lists for files in mappers for number, lists in enumerate(files) if number not in corrupt)
     wanted = sorted(line for lists in whole for lines in lists for line in lines if is_capture_line(line))
     found = []
     for number, shard in enumerate(shards):
-        merged = [line for lines in merge_chunks(sorted(shard, key=itemgetter(0)), held) for line in lines]
+        in_order = sorted(shard, key=itemgetter(0))
+        merged = [line for lines in merge_chunks(in_order, held) for line in lines]
+        if native.Merger is not None:
+            blocks = merge_texts(map(b"\n".join, in_order), held, 3)
+            texts = [(count, bytes(text)) for count, text in blocks]
+            assert [count for count, _ in texts[:-1]] == [3] * (len(texts) - 1)
+            assert all(count == text.count(b"\n") for count, text in texts)
+            assert b"".join(text for _, text in texts).split(b"\n")[:-1] == sorted(set(merged))
         assert all(bisect_right(points, line) == number for line in merged)
         found += merged
     assert found == wanted
@@ -76,7 +87,8 @@ def test_chunks_and_messages_are_read_as_they_are_written(chunks: list[list[byte
     chunks = [[line.replace(b"\n", b"\r") for line in chunk] for chunk in chunks]
     data = b"".join(map(partial(format_chunk, packer=CHUNKS), chunks))
     messages: list[bytes] = []
-    assert list(read_chunks(BytesIO(format_record(b"", message, CHUNKS) + data), CHUNKS, messages)) == chunks
+    texts = list(read_chunks(BytesIO(format_record(b"", message, CHUNKS) + data), CHUNKS, messages))
+    assert texts == list(map(b"\n".join, chunks))
     assert messages == [message]
 
 
