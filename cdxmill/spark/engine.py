@@ -224,8 +224,12 @@ def _pyspark() -> Any:
         with warnings.catch_warnings():  # of libraries that PySpark finds, and cdxmill does not use with it
             warnings.simplefilter("ignore")
             import pyspark
+            import pyspark.sql.types
+            from py4j import protocol
     except ImportError:
         raise UsageError(_MISSING) from None
+    # the converters of NumPy's types import pandas, which takes a second
+    protocol.INPUT_CONVERTER[:] = [one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__]
     return pyspark
 
 
