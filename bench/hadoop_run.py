@@ -145,7 +145,7 @@ def table(title: str, costs: dict[str, list[Cost]], floor: Cost) -> str:
 def bench_zipnum(millions: int, runs: int, folder: Path, flags: Sequence[str]) -> str:
     files = ensure(f"cdxj-{millions}")
     splits, tiny = folder / "splits.seq", folder / "tiny.cdx.gz"
-    sample = ["sample", "-q", "-s", str(SHARDS), "-o", str(splits), *map(str, files)]
+    sample = ["sample", "-q", "--replace", "-s", str(SHARDS), "-o", str(splits), *map(str, files)]
     subprocess.run([sys.executable, "-m", "cdxmill", *sample], check=True)
     with gzip.open(files[0]) as lines:
         tiny.write_bytes(gzip.compress(lines.readline()))

@@ -90,8 +90,8 @@ def read_sorted(path: str, most: int, take: Callable[[bytes], object]) -> SeekPo
 
     with open_unchanged(path) as read_at:
         window = Window(counted(read_at), chunk_of(path))
-        if window.get(0, len(MAGIC)) != MAGIC:
-            return None
+        if window.get(0, len(MAGIC)) != MAGIC or MAGIC not in read_at(1, most):
+            return None  # without another member in `most` compressed bytes, there are more plain ones in the first
         try:
             seek_points = note_seek_points(window, most, take_checked)
             check.end()

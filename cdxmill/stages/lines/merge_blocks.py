@@ -13,6 +13,9 @@ from cdxmill.stages.lines.line_lists import TextBlock, cut_blocks
 from cdxmill.stages.lines.merge_lines import merge_slices
 from cdxmill.stages.lines.sorted_runs import BLOCK, OpenRun, Slice, read_text
 
+_AHEAD = 32 << 20
+"""Plain bytes that are read ahead, about, over all runs: small reads cost more."""
+
 
 def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iterator[TextBlock]:
     """The lines of slices of runs, sorted, without duplicates, in blocks of `lines` lines.
@@ -24,7 +27,8 @@ def merge_blocks(slices: Sequence[Slice], open_run: OpenRun, lines: int) -> Iter
     if native.Merger is None:
         yield from cut_blocks(merge_slices(slices, open_run), lines)
         return
-    merger = native.Merger([(read_text(open_run, part, BLOCK), part.low, part.high) for part in slices])
+    size = max(BLOCK, _AHEAD // max(len(slices), 1))
+    merger = native.Merger([(read_text(open_run, part, size), part.low, part.high) for part in slices])
     text = bytearray()
     while count := merger.fill(text, lines):
         yield TextBlock(count, text)

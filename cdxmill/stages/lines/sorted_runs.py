@@ -21,8 +21,8 @@ from cdxmill.stages.window import ReadAt, Window
 
 BLOCK = 1 << 16
 """Plain bytes per block: a merge holds at least one block of each run."""
-LEVEL = -3
-"""zstd -3 compresses CDXJ lines 3.5:1 in 0.6 of the time of zstd 1, which compresses them 4.7:1."""
+LEVEL = -5
+"""zstd -5 compresses CDXJ lines 3.2:1 in half of the time of zstd 1, which compresses them 4.7:1."""
 
 _RATIO = 3
 _AHEAD = 1 << 14
