@@ -58,9 +58,7 @@ def sort_files(paths: Sequence[str], sorter: LineSorter, convert: bool) -> list[
     return failures
 
 
-def sort_sources(
-    sources: Sequence[Source], sorter: LineSorter, convert: bool, shards: int
-) -> list[Failure]:
+def sort_sources(sources: Sequence[Source], sorter: LineSorter, convert: bool, shards: int) -> list[Failure]:
     """Sort the lines of CDX files, as `sort_and_sample` does, without a sample."""
     failures: list[Failure] = []
     for source in sources:

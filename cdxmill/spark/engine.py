@@ -229,7 +229,9 @@ def _pyspark() -> Any:
     except ImportError:
         raise UsageError(_MISSING) from None
     # the converters of NumPy's types import pandas, which takes a second
-    protocol.INPUT_CONVERTER[:] = [one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__]
+    protocol.INPUT_CONVERTER[:] = [
+        one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__
+    ]
     return pyspark
 
 

@@ -15,6 +15,7 @@ from cdxmill.commands import zipnum
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.inputs import sorting
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.failures import Failures
 from cdxmill.spark import remote
@@ -23,6 +24,7 @@ from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import ShardWork, SortWork, join_parts, sort_and_send
 from cdxmill.storage.choose import write_atomic
+from tests.material.cdx_files import many_lines, write_gzip
 from tests.spark import spark_steps as steps
 from tests.spark.conftest import HardInputs, hashes
 
@@ -164,7 +166,7 @@ def test_parts_may_come_in_any_order_and_are_small(
         for number, path in enumerate(names(hard_inputs))
         for part in sort_and_send(sort_work(number, [path]))
     ]
-    assert max(len(data) for number, (_, _, data) in sent if number < 9) <= 1000
+    assert max(len(data) for number, (_, _, data, _) in sent if number < 9) <= 1000
     assert sum(number == 3 for number, _ in sent) > 20, "a run has several pieces"
     random.Random(5).shuffle(sent)
     sent.sort(key=itemgetter(0))
@@ -173,6 +175,32 @@ def test_parts_may_come_in_any_order_and_are_small(
     found = hashes(tmp_path)
     assert found["cdx-00003.gz"] == hashes(expected)["cdx-00003.gz"]
     assert found["cdx-00004.gz"] == hashes(expected)["cdx-00004.gz"]
+
+
+def test_large_sorted_files_are_read_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only positions in them are sent. A file that has changed since stops the shard."""
+    monkeypatch.setattr(sorting, "LEAST_SORTED", 1)
+    lines = many_lines(4000)
+    paths = [write_gzip(tmp_path / f"{number}.cdx.gz", sorted(lines[number::4]), 60) for number in range(3)]
+    paths.append(write_gzip(tmp_path / "unsorted.cdx.gz", lines[::-1][3::4], 60))
+    options = replace(OPTIONS, shards=3, points=tuple(sorted(lines)[1300:4000:1300])[:2])
+    build_cluster(list(map(str, paths)), tmp_path / "local", options, Failures(printed=False))
+    shared = shard_work(str(tmp_path / "spark"))._replace(points=list(options.points or ()))
+    sent = [
+        part
+        for number, path in enumerate(paths)
+        for part in sort_and_send(sort_work(number, [str(path)])._replace(points=shared.points))
+    ]
+    in_place = [part for _, part in sent if part[3]]
+    assert {source for *_, source in in_place} == set(map(str, paths[:3]))
+    assert max(len(data) for _, _, data, _ in in_place) < 30
+    for shard in range(3):
+        join_parts(shared, shard, (part for number, part in sent if number == shard))
+        name = f"cdx-{shard:05d}.gz"
+        assert (tmp_path / "spark" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
+    write_gzip(paths[1], sorted(lines), 50)
+    with pytest.raises(StoppedError, match=r"1\.cdx\.gz: .*; run it again"):
+        join_parts(shared, 1, (part for number, part in sent if number == 1))
 
 
 def test_a_failed_task_ends_with_its_own_reason(engine: Engine, tmp_path: Path) -> None:
