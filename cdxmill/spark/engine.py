@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.spark.watch import watched
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -76,11 +77,11 @@ class Engine:
     """Runs tasks on Spark. It is started for the first task. `master` is "" to use the one of spark-submit.
 
     `slices` is the number of tasks of Spark in which archives are indexed, and files are sampled. By default, each is one;
-    on this machine alone, several small ones are.
+    on this machine alone, several small ones are. With `quiet`, no progress is shown.
     """
 
-    def __init__(self, master: str = "", processes: int = 1, slices: int = 0) -> None:
-        self._master, self._processes, self._slices = master, processes, slices
+    def __init__(self, master: str = "", processes: int = 1, slices: int = 0, *, quiet: bool = False) -> None:
+        self._master, self._processes, self._slices, self._quiet = master, processes, slices, quiet
         self._is_local = False
         self._context: Any = None
         self._archive = ""
@@ -106,10 +107,13 @@ class Engine:
         context = self._start()
         call = _on_node(self._archive)
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
-        lines = context.parallelize(list(enumerate(blobs)), min(len(blobs), most))
-        for index, result in self._collect(lines.mapValues(call)):
-            tick()
+        slices = min(len(blobs), most)
+        lines = context.parallelize(list(enumerate(blobs)), slices).mapValues(call)
+        with watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
+            found = self._collect(lines)
+        for index, result in found:
             yield index, pickle.loads(result)
+            tick()  # after the caller has counted the result
 
     def shuffle(self, step: Shuffle) -> list[Any]:
         """The results of all partitions, in their order. Raises StoppedError."""
@@ -119,7 +123,9 @@ class Engine:
         splitting, joining = _splitting(self._archive), _joining(self._archive, join)
         sent = context.parallelize(blobs, len(blobs)).flatMap(splitting)
         joined = sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
-        return [pickle.loads(blob) for blob in self._collect(joined)]
+        count = len(blobs) + step.partitions
+        with watched(context, "sorting and writing: tasks of Spark", count, self._quiet, may_draw=True):
+            return [pickle.loads(blob) for blob in self._collect(joined)]
 
     def _collect(self, lines: Any) -> list[Any]:
         from py4j.protocol import Py4JError

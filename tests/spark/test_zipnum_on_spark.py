@@ -17,6 +17,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.inputs import sorting
 from cdxmill.inputs.sources import take_inventory
+from cdxmill.running import progress
 from cdxmill.running.failures import Failures
 from cdxmill.spark import remote
 from cdxmill.spark import tasks as spark_tasks
@@ -247,3 +248,24 @@ def test_files_of_others_on_s3_stay(tmp_path: Path, engine: Engine, s3: str) -> 
     with pytest.raises(UsageError, match=r"has cdx-00000\.gz, which is not of a cluster of this command"):
         run(engine, [str(tmp_path / "b.cdx")], f"{s3}/other")
     assert list(hashes(f"{s3}/other")) == ["cdx-00000.gz"]
+
+
+def test_finished_tasks_are_shown_while_others_run(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second task waits until the first is seen to be done."""
+    shown: list[str] = []
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.touch()
+
+    def say(line: str) -> None:
+        shown.append(line)
+        if "1/2" in line:
+            second.touch()
+
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "say", say)
+    found = dict(engine.run_tasks(steps.wait_for_file, [str(first), str(second)], 1, lambda: None))
+    assert found == {0: str(first), 1: str(second)}
+    assert any(line.startswith("tasks of Spark: 1/2") for line in shown)
+    assert any(line.endswith("left") for line in shown)
