@@ -55,7 +55,9 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = Spark: %m%n
 """
 _MISSING = "--engine spark needs PySpark: pip install 'cdxmill[spark]'"
-_REASON = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception)): (.+)$", re.M)
+_REASON = re.compile(r"^(?:: |Caused by: )?((?:\w+\.)*)(\w*(?:Error|Exception)): (.+)$", re.M)
+_DIED = "Python worker exited unexpectedly"
+_KILLED = "a Python process of a task was killed, perhaps because memory was short"
 _OWN = re.compile(r"^(?:cdxmill\.errors\.)(\w+): (.+)$", re.M)
 
 
@@ -203,16 +205,20 @@ def reason_of(text: str) -> str:
     '/x: cannot be written'
     >>> reason_of("...\\nModuleNotFoundError: No module named 'zstandard'\\n")
     "ModuleNotFoundError: No module named 'zstandard'"
+    >>> reason_of("An error occurred while calling z:x.\\n: org.apache.spark.SparkException: Job aborted: no disk\\n\\tat")
+    'SparkException: Job aborted: no disk'
     """
     own = _OWN.search(text)
     if own is not None:
         return own[2].strip()
-    found = [match for match in _REASON.finditer(text) if not match[2].startswith("An error occurred")]
+    found = [match for match in _REASON.finditer(text) if not match[3].startswith("An error occurred")]
+    python = [match for match in found if not match[1].startswith(("org.", "java."))]
+    if not python and _DIED in text:
+        return _KILLED
     if not found:
         return text.strip().split("\n")[0]
-    python = [match for match in found if not match[0].startswith(("org.", "java."))]
     first = (python or found)[0]
-    return f"{first[1]}: {first[2].strip()}"
+    return f"{first[2]}: {first[3].strip()}"
 
 
 def check_pyspark() -> None:

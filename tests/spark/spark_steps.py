@@ -57,6 +57,11 @@ def fail(number: int) -> int:
     raise ValueError(f"no {number}")
 
 
+def die(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
 def wait_for_file(path: str) -> str:
     """Wait until a file is there."""
     end = time.monotonic() + 120
@@ -66,6 +71,6 @@ def wait_for_file(path: str) -> str:
     return path
 
 
-for thing in (Deadly, sort_and_die, write_and_die, double, fail, wait_for_file):
+for thing in (Deadly, sort_and_die, write_and_die, double, fail, die, wait_for_file):
     thing.__module__ = "spark_steps"
 sys.modules["spark_steps"] = sys.modules[__name__]

@@ -208,6 +208,8 @@ def test_a_failed_task_ends_with_its_own_reason(engine: Engine, tmp_path: Path) 
     assert sorted(engine.run_tasks(steps.double, [3, 4], 1, lambda: None)) == [(0, 6), (1, 8)]
     with pytest.raises(StoppedError, match=r"^Spark: ValueError: no 7; run it again$"):
         list(engine.run_tasks(steps.fail, [7], 1, lambda: None))
+    with pytest.raises(StoppedError, match=r"^Spark: a Python process of a task was killed, perhaps because"):
+        list(engine.run_tasks(steps.die, [0], 1, lambda: None))
     other = shard_work(str(tmp_path))._replace(version="zlib 0.1")
     step = Shuffle(sort_and_send, [sort_work(0, [])], join_parts, other, len(POINTS) + 2)
     with pytest.raises(StoppedError, match=r"^Spark: a node has .*, the driver zlib 0\.1: install the same"):
