@@ -127,7 +127,7 @@ class EngineArguments(RunArguments):
         from cdxmill.spark.engine import Engine, check_pyspark
 
         check_pyspark()
-        with Engine(self.master or "", self.process_count()) as engine:
+        with Engine(self.master or "", self.process_count(), quiet=self.quiet) as engine:
             yield engine
 
 

@@ -5,7 +5,7 @@ A file is taken whole or not at all: if it turns out to be corrupt, what was tak
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -58,14 +58,16 @@ def sort_files(paths: Sequence[str], sorter: LineSorter, convert: bool) -> list[
     return failures
 
 
-def sort_sources(sources: Sequence[Source], sorter: LineSorter, convert: bool) -> list[Failure]:
-    """Sort the lines of CDX files, as `sort_files` does. Large files that are sorted do not become lines."""
+def sort_sources(sources: Sequence[Source], sorter: LineSorter, convert: bool, shards: int) -> list[Failure]:
+    """Sort the lines of CDX files, as `sort_and_sample` does, without a sample."""
     failures: list[Failure] = []
     for source in sources:
         with _whole_or_nothing(source.path, failures, sorter):
-            pieces = read_pieces(source.path)
             is_large = source.size >= LEAST_SORTED and not convert
-            _sort(sorter.add_sorted(pieces) if is_large else pieces, sorter, convert)
+            may_adopt = is_large and not is_remote(source.path)
+            if not (may_adopt and _adopt(source, sorter, len, shards)):
+                pieces = read_pieces(source.path)
+                _sort(sorter.add_sorted(pieces) if is_large else pieces, sorter, convert)
     return failures
 
 
@@ -82,7 +84,7 @@ def sort_and_sample(
         with _whole_or_nothing(source.path, failures, sorter, reservoir):
             is_large = source.size >= LEAST_SORTED and not convert
             may_adopt = is_large and not is_remote(source.path)
-            if not (may_adopt and _adopt(source, sorter, reservoir, shards)):
+            if not (may_adopt and _adopt_and_sample(source, sorter, reservoir, shards)):
                 pieces = _sampled(read_pieces(source.path), TextSampler(reservoir))
                 _sort(sorter.add_sorted(pieces) if is_large else pieces, sorter, convert)
     return failures
@@ -103,17 +105,23 @@ def _whole_or_nothing(path: str, failures: list[Failure], *takers: _Taker) -> It
         failures.append(Failure(path, None, reason, hint))
 
 
-def _adopt(source: Source, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
-    """Use the file itself as a run, and sample it. False, and nothing is taken, if it is not suitable.
-
-    Each of `shards` shards inflates one member from its start; if members are large, a spill costs less.
-    """
+def _adopt_and_sample(source: Source, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
     sampler = TextSampler(reservoir)
-    seek_points = read_sorted(source.path, source.size // shards, sampler.add)
-    if seek_points is None:
+    if not _adopt(source, sorter, sampler.add, shards):
         reservoir.undo()
         return False
     sampler.end()
+    return True
+
+
+def _adopt(source: Source, sorter: LineSorter, take: Callable[[bytes], object], shards: int) -> bool:
+    """Use the file itself as a run, and pass its text to `take`. False if it is not suitable.
+
+    Each of `shards` shards inflates one member from its start; if members are large, a spill costs less.
+    """
+    seek_points = read_sorted(source.path, source.size // shards, take)
+    if seek_points is None:
+        return False
     sorter.adopt(str(Path(local_path(source.path)).absolute()), seek_points)
     return True
 

@@ -52,7 +52,7 @@ def make_engine(options: argparse.Namespace) -> Engine:
         raise UsageError(
             f"invalid --num_input_partitions {options.num_input_partitions}: expected a number >= 1"
         )
-    return Engine("", processes_by_default(), options.num_input_partitions)
+    return Engine("", processes_by_default(), options.num_input_partitions, quiet=options.quiet)
 
 
 def plain_url(url: str) -> str:

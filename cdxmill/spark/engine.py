@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.spark.watch import watched
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -54,7 +55,9 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = Spark: %m%n
 """
 _MISSING = "--engine spark needs PySpark: pip install 'cdxmill[spark]'"
-_REASON = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception)): (.+)$", re.M)
+_REASON = re.compile(r"^(?:: |Caused by: )?((?:\w+\.)*)(\w*(?:Error|Exception)): (.+)$", re.M)
+_DIED = "Python worker exited unexpectedly"
+_KILLED = "a Python process of a task was killed, perhaps because memory was short"
 _OWN = re.compile(r"^(?:cdxmill\.errors\.)(\w+): (.+)$", re.M)
 
 
@@ -76,11 +79,11 @@ class Engine:
     """Runs tasks on Spark. It is started for the first task. `master` is "" to use the one of spark-submit.
 
     `slices` is the number of tasks of Spark in which archives are indexed, and files are sampled. By default, each is one;
-    on this machine alone, several small ones are.
+    on this machine alone, several small ones are. With `quiet`, no progress is shown.
     """
 
-    def __init__(self, master: str = "", processes: int = 1, slices: int = 0) -> None:
-        self._master, self._processes, self._slices = master, processes, slices
+    def __init__(self, master: str = "", processes: int = 1, slices: int = 0, *, quiet: bool = False) -> None:
+        self._master, self._processes, self._slices, self._quiet = master, processes, slices, quiet
         self._is_local = False
         self._context: Any = None
         self._archive = ""
@@ -106,10 +109,13 @@ class Engine:
         context = self._start()
         call = _on_node(self._archive)
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
-        lines = context.parallelize(list(enumerate(blobs)), min(len(blobs), most))
-        for index, result in self._collect(lines.mapValues(call)):
-            tick()
+        slices = min(len(blobs), most)
+        lines = context.parallelize(list(enumerate(blobs)), slices).mapValues(call)
+        with watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
+            found = self._collect(lines)
+        for index, result in found:
             yield index, pickle.loads(result)
+            tick()  # after the caller has counted the result
 
     def shuffle(self, step: Shuffle) -> list[Any]:
         """The results of all partitions, in their order. Raises StoppedError."""
@@ -119,7 +125,9 @@ class Engine:
         splitting, joining = _splitting(self._archive), _joining(self._archive, join)
         sent = context.parallelize(blobs, len(blobs)).flatMap(splitting)
         joined = sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
-        return [pickle.loads(blob) for blob in self._collect(joined)]
+        count = len(blobs) + step.partitions
+        with watched(context, "sorting and writing: tasks of Spark", count, self._quiet, may_draw=True):
+            return [pickle.loads(blob) for blob in self._collect(joined)]
 
     def _collect(self, lines: Any) -> list[Any]:
         from py4j.protocol import Py4JError
@@ -197,16 +205,20 @@ def reason_of(text: str) -> str:
     '/x: cannot be written'
     >>> reason_of("...\\nModuleNotFoundError: No module named 'zstandard'\\n")
     "ModuleNotFoundError: No module named 'zstandard'"
+    >>> reason_of("An error occurred while calling z:x.\\n: org.apache.spark.SparkException: Job aborted: no disk\\n\\tat")
+    'SparkException: Job aborted: no disk'
     """
     own = _OWN.search(text)
     if own is not None:
         return own[2].strip()
-    found = [match for match in _REASON.finditer(text) if not match[2].startswith("An error occurred")]
+    found = [match for match in _REASON.finditer(text) if not match[3].startswith("An error occurred")]
+    python = [match for match in found if not match[1].startswith(("org.", "java."))]
+    if not python and _DIED in text:
+        return _KILLED
     if not found:
         return text.strip().split("\n")[0]
-    python = [match for match in found if not match[0].startswith(("org.", "java."))]
     first = (python or found)[0]
-    return f"{first[1]}: {first[2].strip()}"
+    return f"{first[2]}: {first[3].strip()}"
 
 
 def check_pyspark() -> None:
@@ -224,8 +236,14 @@ def _pyspark() -> Any:
         with warnings.catch_warnings():  # of libraries that PySpark finds, and cdxmill does not use with it
             warnings.simplefilter("ignore")
             import pyspark
+            import pyspark.sql.types
+            from py4j import protocol
     except ImportError:
         raise UsageError(_MISSING) from None
+    # the converters of NumPy's types import pandas, which takes a second
+    protocol.INPUT_CONVERTER[:] = [
+        one for one in protocol.INPUT_CONVERTER if "Numpy" not in type(one).__name__
+    ]
     return pyspark
 
 

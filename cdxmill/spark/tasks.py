@@ -4,7 +4,7 @@
 
 A piece is a part of a run: its name, its position and at most PIECE bytes of packed blocks. So no line becomes an
 object of Spark, and no value comes near the 2 GB that one may have. Pieces of a run come in any order: each is written
-to its position.
+to its position. A large sorted file in a directory is a run itself: only positions in it are sent.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from cdxmill.storage.scratch import Scratch
 PIECE = 128 << 10
 """PySpark collects up to 1000 pieces before it looks at its memory: 128 MB."""
 
-Part = tuple[str, int, bytes]
-"""Of a run: its name, a position and the packed bytes from there. Of a report: the number of its task, 0 and JSON."""
+Part = tuple[str, int, bytes, str]
+"""Of a run: its name, a position, the packed bytes from there, and "". Of a run that is a sorted input: its name, the
+start, the end in digits, and the path of the input. Of a report: the number of its task, 0, JSON, and ""."""
 
 
 class SortWork(NamedTuple):
@@ -101,28 +102,32 @@ def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:
     with _scratch(work.scratch) as folder:
         scratch = Scratch(Path(folder))
         sorter = LineSorter(scratch.create, f"{work.number:05d}")
-        failures = sort_sources(work.sources, sorter, work.convert)
+        failures = sort_sources(work.sources, sorter, work.convert, len(work.points) + 1)
         runs = finish_runs(sorter, scratch, work.most_runs)
         for run in runs:
             yield from _cut(run, scratch, work)
             scratch.delete([run.name])
         report = SortReport(sum(run.lines + run.duplicates for run in runs), failures)
-        yield len(work.points) + 1, (str(work.number), 0, report.to_json())
+        yield len(work.points) + 1, (str(work.number), 0, report.to_json(), "")
 
 
 def _cut(run: Run, scratch: Scratch, work: SortWork) -> Iterator[tuple[int, Part]]:
     read_at = scratch.reader(run.name)
     for number, (start, end) in enumerate(cut_run(read_at, run, work.points)):
-        if number in work.wanted:
-            for position in range(start, end, PIECE):
-                data = read_at(position, min(PIECE, end - position))
-                yield number, (run.name, position - start, data)
+        if number not in work.wanted or start == end:
+            continue
+        if run.source:
+            yield number, (run.name, start, b"%d" % end, run.source)
+            continue
+        for position in range(start, end, PIECE):
+            data = read_at(position, min(PIECE, end - position))
+            yield number, (run.name, position - start, data, "")
 
 
 def join_parts(work: ShardWork, number: int, parts: Iterator[Part]) -> ShardEntry | list[SortReport] | None:
     """Write a shard from its parts, or return the reports; what is done is noted in the work folder."""
     if number == len(work.points) + 1:
-        reports = {name: data for name, _, data in parts}  # a part that came twice counts once
+        reports = {name: data for name, _, data, _ in parts}  # a part that came twice counts once
         return [
             SortReport.from_json(data) for _, data in sorted(reports.items(), key=lambda one: int(one[0]))
         ]
@@ -151,19 +156,23 @@ def report_name(number: int) -> str:
 
 
 def _receive(folder: Path, number: int, points: list[bytes], parts: Iterator[Part]) -> list[Slice]:
-    """Write the parts of runs to scratch space."""
-    bounds = [None, *points, None]
+    """Write the parts of runs to scratch space, but those of sorted inputs."""
+    bounds = [None, *points, None][number : number + 2]
     sizes: dict[str, int] = {}
+    slices: dict[str, Slice] = {}
     with stopping(folder):
-        for name, position, data in parts:
+        for name, position, data, source in parts:
+            if source:
+                end = int(data)
+                slices[name] = Slice(Run(name, 0, 0, 0, 0, end, source), position, end, *bounds)
+                continue
             with (folder / name).open("r+b" if name in sizes else "wb") as file:
                 file.seek(position)
                 file.write(data)
             sizes[name] = max(sizes.get(name, 0), position + len(data))
-    return [
-        Slice(Run(name, size, size, 0, 0, size), 0, size, bounds[number], bounds[number + 1])
-        for name, size in sorted(sizes.items())
-    ]
+    for name, size in sizes.items():
+        slices[name] = Slice(Run(name, size, size, 0, 0, size), 0, size, *bounds)
+    return [slices[name] for name in sorted(slices)]
 
 
 def _scratch(folder: str) -> tempfile.TemporaryDirectory[str]:

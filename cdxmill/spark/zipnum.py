@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from cdxmill.cluster.files import part_of
 from cdxmill.cluster.finished import WORK
@@ -19,9 +20,10 @@ from cdxmill.inputs.sampling import guess_ceiling, run_sampling, sample_tasks, s
 from cdxmill.inputs.sorting import share_of_runs
 from cdxmill.inputs.sources import Inventory
 from cdxmill.running.failures import Failures
+from cdxmill.running.lock import sweep
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import ShardWork, SortReport, SortWork, join_parts, report_name, sort_and_send
-from cdxmill.storage.choose import PathOrUrl, absolute, join, list_folder, read_bytes
+from cdxmill.storage.choose import PathOrUrl, absolute, is_remote, join, list_folder, read_bytes
 from cdxmill.storage.entry import Entry
 
 
@@ -65,6 +67,8 @@ class Maker:
         written = [*shards.values(), *self._engine.shuffle(step)]
         names = {absolute(source.path): source.path for source in inventory.sources}
         made = _made(written, points, len(tasks), place)
+        if not is_remote(place):
+            sweep(Path(place))  # what killed attempts have left
         failed = [failure._replace(path=names[failure.path]) for failure in made.failures]
         for failure in failed:
             failures.report(failure)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +57,20 @@ def fail(number: int) -> int:
     raise ValueError(f"no {number}")
 
 
-for thing in (Deadly, sort_and_die, write_and_die, double, fail):
+def die(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def wait_for_file(path: str) -> str:
+    """Wait until a file is there."""
+    end = time.monotonic() + 120
+    while not Path(path).exists():
+        assert time.monotonic() < end, f"{path}: not there"
+        time.sleep(0.05)
+    return path
+
+
+for thing in (Deadly, sort_and_die, write_and_die, double, fail, die, wait_for_file):
     thing.__module__ = "spark_steps"
 sys.modules["spark_steps"] = sys.modules[__name__]

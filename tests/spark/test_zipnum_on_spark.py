@@ -15,7 +15,9 @@ from cdxmill.commands import zipnum
 from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.inputs import sorting
 from cdxmill.inputs.sources import take_inventory
+from cdxmill.running import progress
 from cdxmill.running.failures import Failures
 from cdxmill.spark import remote
 from cdxmill.spark import tasks as spark_tasks
@@ -23,6 +25,7 @@ from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import ShardWork, SortWork, join_parts, sort_and_send
 from cdxmill.storage.choose import write_atomic
+from tests.material.cdx_files import many_lines, write_gzip
 from tests.spark import spark_steps as steps
 from tests.spark.conftest import HardInputs, hashes
 
@@ -164,7 +167,7 @@ def test_parts_may_come_in_any_order_and_are_small(
         for number, path in enumerate(names(hard_inputs))
         for part in sort_and_send(sort_work(number, [path]))
     ]
-    assert max(len(data) for number, (_, _, data) in sent if number < 9) <= 1000
+    assert max(len(data) for number, (_, _, data, _) in sent if number < 9) <= 1000
     assert sum(number == 3 for number, _ in sent) > 20, "a run has several pieces"
     random.Random(5).shuffle(sent)
     sent.sort(key=itemgetter(0))
@@ -175,10 +178,38 @@ def test_parts_may_come_in_any_order_and_are_small(
     assert found["cdx-00004.gz"] == hashes(expected)["cdx-00004.gz"]
 
 
+def test_large_sorted_files_are_read_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only positions in them are sent. A file that has changed since stops the shard."""
+    monkeypatch.setattr(sorting, "LEAST_SORTED", 1)
+    lines = many_lines(4000)
+    paths = [write_gzip(tmp_path / f"{number}.cdx.gz", sorted(lines[number::4]), 60) for number in range(3)]
+    paths.append(write_gzip(tmp_path / "unsorted.cdx.gz", lines[::-1][3::4], 60))
+    options = replace(OPTIONS, shards=3, points=tuple(sorted(lines)[1300:4000:1300])[:2])
+    build_cluster(list(map(str, paths)), tmp_path / "local", options, Failures(printed=False))
+    shared = shard_work(str(tmp_path / "spark"))._replace(points=list(options.points or ()))
+    sent = [
+        part
+        for number, path in enumerate(paths)
+        for part in sort_and_send(sort_work(number, [str(path)])._replace(points=shared.points))
+    ]
+    in_place = [part for _, part in sent if part[3]]
+    assert {source for *_, source in in_place} == set(map(str, paths[:3]))
+    assert max(len(data) for _, _, data, _ in in_place) < 30
+    for shard in range(3):
+        join_parts(shared, shard, (part for number, part in sent if number == shard))
+        name = f"cdx-{shard:05d}.gz"
+        assert (tmp_path / "spark" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
+    write_gzip(paths[1], sorted(lines), 50)
+    with pytest.raises(StoppedError, match=r"1\.cdx\.gz: .*; run it again"):
+        join_parts(shared, 1, (part for number, part in sent if number == 1))
+
+
 def test_a_failed_task_ends_with_its_own_reason(engine: Engine, tmp_path: Path) -> None:
     assert sorted(engine.run_tasks(steps.double, [3, 4], 1, lambda: None)) == [(0, 6), (1, 8)]
     with pytest.raises(StoppedError, match=r"^Spark: ValueError: no 7; run it again$"):
         list(engine.run_tasks(steps.fail, [7], 1, lambda: None))
+    with pytest.raises(StoppedError, match=r"^Spark: a Python process of a task was killed, perhaps because"):
+        list(engine.run_tasks(steps.die, [0], 1, lambda: None))
     other = shard_work(str(tmp_path))._replace(version="zlib 0.1")
     step = Shuffle(sort_and_send, [sort_work(0, [])], join_parts, other, len(POINTS) + 2)
     with pytest.raises(StoppedError, match=r"^Spark: a node has .*, the driver zlib 0\.1: install the same"):
@@ -219,3 +250,24 @@ def test_files_of_others_on_s3_stay(tmp_path: Path, engine: Engine, s3: str) -> 
     with pytest.raises(UsageError, match=r"has cdx-00000\.gz, which is not of a cluster of this command"):
         run(engine, [str(tmp_path / "b.cdx")], f"{s3}/other")
     assert list(hashes(f"{s3}/other")) == ["cdx-00000.gz"]
+
+
+def test_finished_tasks_are_shown_while_others_run(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second task waits until the first is seen to be done."""
+    shown: list[str] = []
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.touch()
+
+    def say(line: str) -> None:
+        shown.append(line)
+        if "1/2" in line:
+            second.touch()
+
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "say", say)
+    found = dict(engine.run_tasks(steps.wait_for_file, [str(first), str(second)], 1, lambda: None))
+    assert found == {0: str(first), 1: str(second)}
+    assert any(line.startswith("tasks of Spark: 1/2") for line in shown)
+    assert any(line.endswith("left") for line in shown)
