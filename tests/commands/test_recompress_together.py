@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 
 import pytest
@@ -54,9 +53,9 @@ def old_index(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_index_that_is_missing_is_written(
-    tmp_path: Path, pywb_warcs: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, pywb_warcs: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    os.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)
     call = ["recompress", "-p", "1", "-o", "out", str(pywb_warcs / "iana.warc.gz")]
     assert main(call) == 0
     assert not indexes(tmp_path)

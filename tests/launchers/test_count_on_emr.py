@@ -32,7 +32,9 @@ def manifest(emr: Emr, run_step: RunStep, pywb_warcs: Path) -> str:
 def run(emr: Emr, settings: Path, script: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     given = ["--conf-path", str(settings), "-r", "emr", "--warc_bucket", f"s3://{BUCKET}", *words]
     env = {**os.environ, **KEYS, "AWS_ENDPOINT_URL_S3": emr.url}
-    return subprocess.run([sys.executable, str(script), *given], env=env, capture_output=True, check=False)
+    return subprocess.run(
+        [sys.executable, str(script), *given], env=env, cwd=ROOT, capture_output=True, check=False
+    )
 
 
 def test_the_example_of_the_page(emr: Emr, manifest: str, tmp_path: Path) -> None:
