@@ -15,7 +15,7 @@ from .range_server import RangeServer
 
 PAGES = 300
 APART = 3
-"""One page of so many is copied. Those between are larger than what is read along. So a unit has four requests."""
+"""One page of each `APART` is copied. The pages between are too large to be read along, so a unit has four requests."""
 
 
 @pytest.fixture
