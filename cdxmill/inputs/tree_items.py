@@ -1,7 +1,7 @@
 """Sorted CDX or CDXJ lines, or lines of keys and pointers -> items for a prefix B-tree.
 
-Lines are taken apart in columns, many lines at once: a step of Python per line would take most of the time of a build.
-Lines of an unusual form are parsed one by one.
+A step of Python per line would take most of the time of a build. So compiled code takes CDX and CDXJ lines apart, but stops at
+an unusual one, which Python parses. Lines of keys and pointers are taken apart in columns, many lines at once.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from binascii import unhexlify
 from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple
 from zlib import crc32
 
@@ -19,6 +18,7 @@ from cdxmill.formats.capture_fields import is_cdxj, stored_fields
 from cdxmill.formats.convert import FIELDS, convert_line
 from cdxmill.formats.pointer_layout import Layout, capture_tails
 from cdxmill.stages.lines.check_lines import MAX_LINE
+from cdxmill.stages.native import capture_items
 
 Items = tuple[Sequence[bytes], Sequence[bytes]]
 """Keys, and their pointers, each after a NUL."""
@@ -33,43 +33,32 @@ _LONGEST = 20
 _STATUS_MOST = 65535
 _SHOWN = 80
 _ABSENT = b"", b"-"
-_CDX11 = 11
 _CAPTURE_COLUMNS = 6
-_STATUS, _LENGTH = b'"status": "', b'"length": "'
-_BETWEEN = (b", ", b"offset", b": "), (b", ", b"filename", b": ")
-"""What stands between the values of length, offset and filename, without the quotation marks."""
+_NUMBER_BITS = 32
+_NUMBERS = (1 << _NUMBER_BITS) - 1
+_FEW = 16
+"""Lines that Python parses from an unusual one on: to pack pointers has a cost per call, too."""
 
 
 class LineError(ValueError):
     """A line has no item. The text names the line."""
 
 
-class Archives:
-    """The names of archives, numbered in the order in which they first appear."""
+class Archives(dict[bytes, int]):
+    """The names of archives, numbered in the order in which they are first asked for.
 
-    def __init__(self) -> None:
-        self._numbers: dict[bytes, int] = {}
-        self._checks: list[int] = []
+    A value is the number, and the CRC-32 of the name above its 32 bits. LineError is raised for a name that cannot be in the side file.
+    """
 
-    def __len__(self) -> int:
-        return len(self._checks)
-
-    def numbers(self, names: Iterable[bytes]) -> tuple[list[int], list[int]]:
-        """The numbers of names, and their CRC-32s. Raises LineError if a name cannot be in the side file."""
-        known, checks = self._numbers, self._checks
-        numbers = [known[name] if name in known else self._add(name) for name in names]
-        return numbers, [checks[number] for number in numbers]
-
-    def _add(self, name: bytes) -> int:
+    def __missing__(self, name: bytes) -> int:
         if name in _ABSENT or b"\n" in name or b"\0" in name:
             raise LineError(f"the file name {name[:_SHOWN]!r} cannot be stored")
-        self._checks.append(crc32(name))
-        self._numbers[name] = len(self._checks) - 1
-        return len(self._checks) - 1
+        self[name] = place = crc32(name) << _NUMBER_BITS | len(self)
+        return place
 
     def text(self) -> bytes:
         """The content of the side file: one name per line."""
-        return b"".join(b"%b\n" % name for name in self._numbers)
+        return b"".join(b"%b\n" % name for name in self)
 
 
 class _Columns(NamedTuple):
@@ -93,7 +82,20 @@ class CaptureItems:
     def of_lines(self, lists: Iterable[list[bytes]]) -> Iterator[Items]:
         """The items of CDX or CDXJ lines. Raises LineError."""
         for lines in lists:
-            yield self._items(_cdxj_columns(lines) or _cdx_columns(lines) or _any_columns(lines))
+            yield self._items_of(lines)
+
+    def _items_of(self, lines: list[bytes]) -> Items:
+        if capture_items is None:
+            return self._items(_any_columns(lines))
+        keys: list[bytes] = []
+        tails: list[bytes] = []
+        start = 0
+        while (start := capture_items(lines, start, self._archives, keys, tails)) < len(lines):
+            few = self._items(_any_columns(lines[start : start + _FEW]))
+            keys += few[0]
+            tails += few[1]
+            start += _FEW
+        return keys, tails
 
     def of_rows(self, texts: Iterable[bytes]) -> Iterator[Items]:
         """The items of lines `key TAB file name TAB offset TAB length TAB timestamp TAB status`. Raises LineError."""
@@ -105,7 +107,8 @@ class CaptureItems:
             yield self._items(_Columns(key, *values))
 
     def _items(self, columns: _Columns) -> Items:
-        numbers, checks = self._archives.numbers(columns.names)
+        places = [self._archives[name] for name in columns.names]
+        numbers, checks = [place & _NUMBERS for place in places], [place >> _NUMBER_BITS for place in places]
         ranges = [_numbers_of(column) for column in columns[2:4]]
         times = _numbers_of(columns.timestamps, _ABSENT)
         statuses = _integers(b",".join(columns.statuses), len(columns.keys))
@@ -120,40 +123,6 @@ class CaptureItems:
             return int(status)
         self.odd_statuses += 1
         return 0
-
-
-def _cdxj_columns(lines: list[bytes]) -> _Columns | None:
-    """The columns if all lines are CDXJ lines as most tools write them: length, offset and filename follow each other."""
-    text = b"\n".join(lines)
-    if text.count(b"{") != len(lines) or text.count(_LENGTH) != len(lines):
-        return None
-    parts = [line.rpartition(_LENGTH)[2].split(b'"', 9) for line in lines]
-    if set(map(len, parts)) != {10}:
-        return None
-    lengths, *first, offsets, a, b, c, names, _ = zip(*parts, strict=True)
-    if (*map(set, first), set(a), set(b), set(c)) != tuple({text} for text in chain(*_BETWEEN)):
-        return None
-    found = [line.rpartition(_STATUS) for line in lines]
-    statuses = [tail.partition(b'"')[0] if mark else b"" for _, mark, tail in found]
-    if text.count(_STATUS[:-2]) != len(lines) - statuses.count(b"") or b"\\" in b"".join(names):
-        return None
-    starts = [line.split(b" ", 2) for line in lines]
-    return _Columns(
-        [start[0] for start in starts], names, offsets, lengths, [start[1] for start in starts], statuses
-    )
-
-
-def _cdx_columns(lines: list[bytes]) -> _Columns | None:
-    """The columns if all lines are CDX lines with 11 fields."""
-    if lines[0].count(b" ") != _CDX11 - 1:
-        return None
-    text = b"\n".join(lines)
-    parts = text.replace(b"\n", b" ").split(b" ")
-    is_cdx = len(parts) == _CDX11 * len(lines) and {line.count(b" ") for line in lines} == {_CDX11 - 1}
-    if not is_cdx or b"{" in text:
-        return None
-    key, timestamp, _, _, status, *_, length, offset, name = (parts[place::_CDX11] for place in range(_CDX11))
-    return _Columns(key, name, offset, length, timestamp, status)
 
 
 def _any_columns(lines: Iterable[bytes]) -> _Columns:

@@ -9,6 +9,7 @@
 #include "frame.h"
 #include "head.h"
 #include "merger.h"
+#include "tree_items.h"
 
 #ifndef SOURCES /* CRC-32 of all files of this folder; setup.py defines it */
 #define SOURCES 0u
@@ -25,6 +26,8 @@ PyDoc_STRVAR(head_doc, "head(content): see header_shape.py");
 
 PyDoc_STRVAR(frame_within_doc, "frame_within(buffer, start, limit): see zstd_frame.py");
 
+PyDoc_STRVAR(capture_items_doc, "capture_items(lines, start, archives, keys, tails): see tree_items.py");
+
 static PyMethodDef METHODS[] = {
     {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
     {"count", (PyCFunction)(void (*)(void))count_record, METH_FASTCALL, count_doc},
@@ -32,6 +35,7 @@ static PyMethodDef METHODS[] = {
     {"lines_in_order", (PyCFunction)(void (*)(void))lines_in_order, METH_FASTCALL, lines_in_order_doc},
     {"head", head_of, METH_O, head_doc},
     {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
+    {"capture_items", (PyCFunction)(void (*)(void))capture_items, METH_FASTCALL, capture_items_doc},
     {0}};
 
 static struct PyModuleDef MODULE = {
@@ -40,6 +44,7 @@ static struct PyModuleDef MODULE = {
 PyMODINIT_FUNC PyInit__native(void)
 {
     fill_json_table();
+    fill_crc_table();
     PyObject *module = prepare_reading() < 0 || prepare_merging() < 0 ? NULL : PyModule_Create(&MODULE);
     if (module && (PyModule_AddType(module, &MERGER) < 0 || PyModule_AddType(module, &TALLY) < 0 ||
                    PyModule_AddObject(module, "sources", PyLong_FromUnsignedLong(SOURCES)) < 0))

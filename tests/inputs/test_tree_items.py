@@ -1,8 +1,9 @@
-"""Lines that are taken apart in columns give the items that they give one by one."""
+"""Lines that compiled code takes apart, or that are taken apart in columns, give the items that they give one by one."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -13,6 +14,7 @@ from cdxmill.formats.capture_fields import stored_fields
 from cdxmill.formats.pointer_layout import CAPTURE, CLASSIC, Pointer
 from cdxmill.inputs import tree_items
 from cdxmill.inputs.tree_items import Archives, CaptureItems, Items, LineError, pointer_items, whole_lines
+from tests.material.sanitizers import run_sanitized
 
 TRICKY = st.sampled_from(
     ["a.warc.gz", 'a"b', '", "length": "7', "\\", '"status": "500"', "{", "x}y", "é", "", "status", "length"]
@@ -33,15 +35,21 @@ def line_of(fields: dict[str, str], order: list[str]) -> bytes:
     return b"com,a)/ 20200101000000 " + json.dumps(chosen).encode()
 
 
-def items_of(lines: list[bytes]) -> tuple[Items, bytes, int] | None:
+def items_of(lines: list[bytes]) -> tuple[Items, bytes, int] | str:
+    """Items, names of archives and odd statuses, or the error."""
     archives = Archives()
     captures = CaptureItems(archives)
     try:
         (found,) = captures.of_lines([lines])
-    except (LineError, ValueError):
-        return None
+    except (LineError, ValueError) as error:
+        return str(error)
     keys, tails = found
     return (list(keys), list(tails)), archives.text(), captures.odd_statuses
+
+
+def in_python(lines: list[bytes]) -> tuple[Items, bytes, int] | str:
+    with mock.patch.object(tree_items, "capture_items", None):
+        return items_of(lines)
 
 
 ORDER = st.permutations(["url", "status", "length", "offset", "filename", "more"])
@@ -50,39 +58,89 @@ USUAL = st.just(["url", "status", "length", "offset", "filename", "more"])
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(FIELDS, st.one_of(USUAL, ORDER)), min_size=1, max_size=4))
-def test_cdxj_lines_in_columns_are_those_one_by_one(parts: list[tuple[dict[str, str], list[str]]]) -> None:
+def test_cdxj_lines_give_the_items_of_python(parts: list[tuple[dict[str, str], list[str]]]) -> None:
     lines = [line_of(fields, order) for fields, order in parts]
-    together = items_of(lines)
-    with mock.patch.object(tree_items, "_cdxj_columns", lambda lines: None):
-        assert together == items_of(lines)
+    assert isinstance(items_of(lines), str) == isinstance(in_python(lines), str)
+    assert items_of(lines) == in_python(lines) or isinstance(items_of(lines), str)
 
 
-def test_lines_of_crawls_are_taken_apart_in_columns() -> None:
-    """Otherwise a build takes three times as long."""
-    fields = {
-        "url": "http://a.com/{",
-        "mime": "text/html",
-        "status": "200",
-        "length": "9",
-        "offset": "8",
-        "filename": "a.gz",
-    }
-    usual = (
-        b"com,a)/ 20200101000000 "
-        + json.dumps({**fields, "url": "http://a.com/", "languages": "eng"}).encode()
-    )
-    assert tree_items._cdxj_columns([usual, usual.replace(b'"status": "200", ', b"")]) is not None
-    assert tree_items._cdxj_columns([b"com,a)/ 20200101000000 " + json.dumps(fields).encode()]) is None
-    cdx = b"com,a)/ 20200101000000 http://a.com/ text/html 200 SHA - - 12 7 a.arc.gz"
-    assert tree_items._cdx_columns([cdx, cdx]) is not None
-    assert tree_items._cdx_columns([cdx, cdx + b" x"]) is None
+PIECES = [
+    b'"',
+    b"\\",
+    b"{",
+    b"}",
+    b" ",
+    b"",
+    b"-",
+    b"0",
+    b"9" * 19,
+    b"9" * 20,
+    b"\xe9",
+    b"\0",
+    b"\r",
+    b"1e5",
+    b"null",
+    b'"s": "7", ',
+]
+PIECES += [b"[1]", b"," , b'"statuscode": 404, ', b'"\\u006cength": "3", ', b'"status": 301, ', b"7" * 301, b"\\ud800", b"65536"]  # fmt: skip
+LINES = [
+    b'com,a)/ 20200101000000 {"url": "http://a.com/\\u00e9", "status": "200", "length": "9", "offset": "80", "filename": "a.gz"}',
+    b'com,a)/ - {"filename":"a.gz","offset":0,"length":17,"status":404,"more":1.5e3,"none":null,"url":"\xc3\xa9"} \r',
+    b"com,a)/ 20200101000000 http://a.com/ text/html 200 SHA - - 12 7 a.arc.gz",
+    b"com,a)/ 2020 http://a.com/ text/html - SHA - - 12 7 a.arc.gz\r",
+]
+
+
+@settings(max_examples=1000, deadline=None)
+@given(
+    st.sampled_from(LINES),
+    st.lists(st.tuples(st.integers(0, 130), st.integers(0, 9), st.sampled_from(PIECES)), max_size=2),
+)
+def test_a_changed_line_gives_the_item_or_the_error_of_python(
+    line: bytes, changes: list[tuple[int, int, bytes]]
+) -> None:
+    for place, size, piece in changes:
+        line = line[:place] + piece + line[place + size :]
+    assert items_of([line]) == in_python([line])
+
+
+def test_usual_lines_need_no_python() -> None:
+    """Otherwise a build takes five times as long."""
+    with mock.patch.object(tree_items, "_any_columns", side_effect=AssertionError):
+        for line in LINES:
+            assert not isinstance(items_of([line]), str)
+
+
+def test_lines_behind_an_unusual_one_are_not_lost() -> None:
+    odd = line_of({"filename": "\\", "length": "1", "offset": "2"}, ["filename", "length", "offset"])
+    for place in (0, 3, 16, 39):
+        lines = [LINES[0].replace(b'"80"', b'"%d"' % number) for number in range(40)]
+        lines[place] = odd
+        assert items_of(lines) == in_python(lines)
+        assert len(items_of(lines)[0][0]) == 40
+
+
+MUTANTS = """
+import random, sys, _native
+source, lines = random.Random(3), eval(sys.argv[1])
+for _ in range(100_000):
+    line = bytearray(source.choice(lines))
+    for _ in range(source.randrange(1, 4)):
+        line[source.randrange(len(line))] = source.choice(b'"\\\\{} 0-\\0\\r,:u')
+    _native.capture_items([bytes(line[: source.randrange(len(line) + 1)]), bytes(line)], 0, names, [], [])
+"""
+
+
+def test_compiled_code_reads_only_the_line(tmp_path: Path) -> None:
+    names = "class Names(dict):\n    def __missing__(self, name): return len(name)\nnames = Names()"
+    run_sanitized(names + MUTANTS, tmp_path, repr(LINES))
 
 
 @given(st.lists(FIELDS, min_size=1, max_size=3))
 def test_pointers_have_the_values_of_the_lines(parts: list[dict[str, str]]) -> None:
     lines = [line_of(fields, ["url", "status", "length", "offset", "filename", "more"]) for fields in parts]
     found = items_of(lines)
-    if found is None:
+    if isinstance(found, str):
         return
     (keys, tails), names, _ = found
     for line, key, tail in zip(lines, keys, tails, strict=True):
