@@ -7,6 +7,7 @@ Behind the network they are seconds of the clock: each answer of the server wait
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import resource
 import subprocess
@@ -21,6 +22,8 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
+import orjson
+
 from bench import corpora, machine
 from bench.lookup import build as build_cluster
 from bench.lookup import urls_of
@@ -31,7 +34,13 @@ from cdxmill.formats.surt import surt
 from cdxmill.search.prefix_index import find_captures, open_prefix_index, prefix_range
 
 CDXMILL = str(Path(sys.executable).parent / "cdxmill")
-LOOP = "import sys\nwith open(sys.argv[1], 'rb') as file:\n    for line in file:\n        pass\n"
+LOOP = """
+import gzip, sys
+for path in sys.argv[1:]:
+    with (gzip.open if path.endswith('.gz') else open)(path, 'rb') as file:
+        for line in file:
+            pass
+"""
 LOOKUPS, SEARCHES, SLOW = 100_000, 500, 20
 KEYS = "plain"
 TURN = 50
@@ -56,21 +65,30 @@ def child_seconds(words: list[str]) -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def measure_build(lines: Path, tree: Path, rounds: int) -> None:
-    contenders = {
-        "a bare loop in Python": [sys.executable, "-c", LOOP, str(lines)],
-        "LC_ALL=C sort -c": ["sort", "-c", str(lines)],
-        "prefix-index build": [
-            CDXMILL,
-            "prefix-index",
-            "build",
-            "-q",
-            "--replace",
-            "-o",
-            str(tree),
-            str(lines),
-        ],
-    }
+def write_captures(cluster: Path, folder: Path) -> list[Path]:
+    """The lines of a cluster as sorted CDXJ, and as CDX with 11 fields."""
+    files = [folder / "captures.cdxj", folder / "captures.cdx"]
+    fields = "url", "mime", "status", "digest", "redirect", "robotflags", "length", "offset", "filename"
+    with files[0].open("wb") as cdxj, files[1].open("wb") as cdx:
+        for shard in sorted(cluster.glob("cdx-*.gz")):
+            with gzip.open(shard) as lines:
+                for line in lines:
+                    key, timestamp, found = line.split(b" ", 2)
+                    values = orjson.loads(found)
+                    cdxj.write(line)
+                    columns = (values.get(name, "-").encode() for name in fields)
+                    cdx.write(b" ".join((key, timestamp, *columns)) + b"\n")
+    return files
+
+
+def measure_build(source: Path, tree: Path, rounds: int) -> None:
+    """The CPU time to build a tree from a file or a cluster, compared with reading its lines."""
+    build = [CDXMILL, "prefix-index", "build", "-q", "--replace", "-o"]
+    files = sorted(map(str, source.glob("cdx-*.gz"))) if source.is_dir() else [str(source)]
+    contenders = {"a bare loop in Python": [sys.executable, "-c", LOOP, *files]}
+    if not source.is_dir():
+        contenders["LC_ALL=C sort -c"] = ["sort", "-c", str(source)]
+    contenders["prefix-index build"] = [*build, str(tree), str(source)]
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
         for name, words in contenders.items():
@@ -78,7 +96,8 @@ def measure_build(lines: Path, tree: Path, rounds: int) -> None:
     loop = median(seconds["a bare loop in Python"])
     for name, spent in seconds.items():
         print(f"  {name:24} {median(spent):7.2f} CPU s   {median(spent) / loop:5.1f} x")
-    print(f"  {lines.stat().st_size >> 20} MiB of lines, {tree.stat().st_size >> 20} MiB of tree")
+    size = sum(map(os.path.getsize, files))
+    print(f"  {size >> 20} MiB of lines, {tree.stat().st_size >> 20} MiB of tree")
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     print(f"  the largest program had {peak >> 10} MiB of memory")
 
@@ -198,11 +217,16 @@ def count_requests(tree: Path, keys: list[bytes]) -> None:
     print(f"  {SEARCHES} searches: {total / SEARCHES:.2f} requests up to the first item, at most {most}")
 
 
-def compare(millions: int, quick: bool, latency: float, work: Path) -> None:
+def build_captures(cluster: Path, millions: int, rounds: int, work: Path) -> None:
+    """Trees of the same captures, from lines of two formats and from a cluster, which is the last."""
+    for source in (*write_captures(cluster, work), cluster):
+        print(f"build from {millions} million lines of {source.suffix[1:].upper() or 'a cluster'}")
+        measure_build(source, work / "cluster.tree", rounds)
+
+
+def compare(cluster: Path, quick: bool, latency: float, work: Path) -> None:
     """A cluster and a tree of the same lines."""
-    cluster = build_cluster(millions, quick)
     tree = work / "cluster.tree"
-    subprocess.run([CDXMILL, "prefix-index", "build", "-q", "-o", str(tree), str(cluster)], check=True)
     side = Path(f"{tree}.archives.gz").stat().st_size
     shards = sum(path.stat().st_size for path in cluster.glob("cdx-*.gz"))
     index = (cluster / "cluster.idx").stat().st_size
@@ -286,8 +310,10 @@ def main() -> None:
         print("reads")
         print_shape(tree, keys)
         count_requests(tree, keys)
+        cluster = build_cluster(options.cluster, options.quick)
+        build_captures(cluster, options.cluster, options.rounds, work)
         print(f"compared with ZipNum, {options.cluster} million lines of CDXJ")
-        compare(options.cluster, options.quick, options.latency, work)
+        compare(cluster, options.quick, options.latency, work)
 
 
 if __name__ == "__main__":
