@@ -6,6 +6,7 @@
 #include "check.h"
 #include "common_line.h"
 #include "count.h"
+#include "data_block.h"
 #include "frame.h"
 #include "head.h"
 #include "merger.h"
@@ -28,6 +29,8 @@ PyDoc_STRVAR(frame_within_doc, "frame_within(buffer, start, limit): see zstd_fra
 
 PyDoc_STRVAR(capture_items_doc, "capture_items(lines, start, archives, keys, tails): see tree_items.py");
 
+PyDoc_STRVAR(outline_block_doc, "outline_block(data, pointer_size, apart): see search_tree.py");
+
 static PyMethodDef METHODS[] = {
     {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
     {"count", (PyCFunction)(void (*)(void))count_record, METH_FASTCALL, count_doc},
@@ -36,6 +39,7 @@ static PyMethodDef METHODS[] = {
     {"head", head_of, METH_O, head_doc},
     {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
     {"capture_items", (PyCFunction)(void (*)(void))capture_items, METH_FASTCALL, capture_items_doc},
+    {"outline_block", (PyCFunction)(void (*)(void))outline_block, METH_FASTCALL, outline_block_doc},
     {0}};
 
 static struct PyModuleDef MODULE = {

@@ -24,6 +24,9 @@ def capture_items(
     tails: list[bytes],
     /,
 ) -> int: ...
+def outline_block(
+    data: bytes, pointer_size: int, apart: int, /
+) -> tuple[list[bytes], list[int], bytes] | None: ...
 
 class Merger:
     def __new__(cls, texts: list[tuple[Iterator[bytes], bytes | None, bytes | None]], /) -> Merger: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 883974610
+SOURCES = 4193948420
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
@@ -21,3 +21,4 @@ lines_in_order = _native.lines_in_order if _IS_USABLE else None
 head = _native.head if _IS_USABLE else None
 frame_within = _native.frame_within if _IS_USABLE else None
 capture_items = _native.capture_items if _IS_USABLE else None
+outline_block = _native.outline_block if _IS_USABLE else None

@@ -128,10 +128,11 @@ for _ in range(100_000):
     for _ in range(source.randrange(1, 4)):
         line[source.randrange(len(line))] = source.choice(b'"\\\\{} 0-\\0\\r,:u')
     _native.capture_items([bytes(line[: source.randrange(len(line) + 1)]), bytes(line)], 0, names, [], [])
+    _native.outline_block(bytes(line).replace(b"0", b"\\0"), source.randrange(5), 2)
 """
 
 
-def test_compiled_code_reads_only_the_line(tmp_path: Path) -> None:
+def test_compiled_code_reads_only_what_it_is_given(tmp_path: Path) -> None:
     names = "class Names(dict):\n    def __missing__(self, name): return len(name)\nnames = Names()"
     run_sanitized(names + MUTANTS, tmp_path, repr(LINES))
 

@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdxmill.formats.prefix_btree import Header, IndexBlock, Item, format_header, format_index_block
+from cdxmill.formats.prefix_btree import (
+    DataBlocks,
+    Header,
+    IndexBlock,
+    Item,
+    format_header,
+    format_index_block,
+)
+from cdxmill.stages.native import outline_block
+from cdxmill.stages.prefix_tree import search_tree
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
 from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
 
@@ -347,3 +356,27 @@ def test_any_bytes_are_searched_or_are_an_error(block_size: int, index_blocks: i
             found(reader, b"a", b"b")
         except DamagedTreeError as error:
             assert 0 <= error.offset <= 8 + block_size * (1 << 32)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.integers(1, 4),
+    st.lists(st.sampled_from([b"a", b"b", b"ab", b"\xff", b"\0", b"\0\1", b"\0\1\2\3"]), max_size=150),
+)
+def test_compiled_code_outlines_a_block_as_python_does(size: int, parts: list[bytes]) -> None:
+    data = b"".join(parts)
+    try:
+        wanted = search_tree._outline_of(data, DataBlocks(size))
+    except ValueError:
+        wanted = None
+    assert outline_block is not None
+    assert outline_block(data, size, 32) == wanted
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 64, 200])
+def test_a_valid_block_has_an_outline(count: int) -> None:
+    data = b"".join(b"%03d\0\0\1" % (number // 2) for number in range(count)) + bytes(count % 3)
+    assert outline_block is not None
+    found = outline_block(data, 2, 32)
+    assert found == search_tree._outline_of(data, DataBlocks(2))
+    assert found[1] == [*range(0, 6 * count, 6 * 32), 6 * count]
