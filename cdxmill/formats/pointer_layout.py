@@ -27,6 +27,8 @@ NAMES = tuple(_NAMED)
 _CHECK = 4
 _METHOD = b"__wb_method="
 """Where the body of a request starts that was appended to a key."""
+MOST_NAMES = 1 << 29
+"""Bytes of the file with the names of archives, decompressed: about 5 million names of Common Crawl."""
 _MOST_FIELDS = 256
 _AT_ONCE = 512
 """Pointers that one call packs. Its format is compiled once."""

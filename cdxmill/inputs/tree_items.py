@@ -16,7 +16,7 @@ import orjson
 
 from cdxmill.formats.capture_fields import is_cdxj, stored_fields
 from cdxmill.formats.convert import FIELDS, convert_line
-from cdxmill.formats.pointer_layout import Layout, capture_tails
+from cdxmill.formats.pointer_layout import MOST_NAMES, Layout, capture_tails
 from cdxmill.stages.lines.check_lines import MAX_LINE
 from cdxmill.stages.native import capture_items
 
@@ -50,9 +50,14 @@ class Archives(dict[bytes, int]):
     A value is the number, and the CRC-32 of the name above its 32 bits. LineError is raised for a name that cannot be in the side file.
     """
 
+    _size = 0
+
     def __missing__(self, name: bytes) -> int:
         if name in _ABSENT or b"\n" in name or b"\0" in name:
             raise LineError(f"the file name {name[:_SHOWN]!r} cannot be stored")
+        self._size += len(name) + 1
+        if self._size > MOST_NAMES:
+            raise LineError(f"the names of the archives have more than {MOST_NAMES >> 20} MiB")
         self[name] = place = crc32(name) << _NUMBER_BITS | len(self)
         return place
 

@@ -7,6 +7,8 @@ for lines in find_captures("index.tree", ["*.example.com"]):    # lists of CDXJ 
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
@@ -15,6 +17,7 @@ from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError, 
 from cdxmill.formats.lookup_query import KeyRange, key_range
 from cdxmill.formats.pointer_layout import (
     CAPTURE,
+    MOST_NAMES,
     Layout,
     Pointer,
     capture_line,
@@ -30,15 +33,14 @@ from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
 from cdxmill.stages.window import CHUNK, ReadAt, Window
-from cdxmill.storage.choose import exists, is_remote, local_path, open_ranges, read_bytes
+from cdxmill.storage.choose import exists, is_remote, local_path, open_ranges
 from cdxmill.storage.mapped import open_mapped
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
 KEYS = ("surt", "reversed", "plain")
 """Kinds of keys: `com,example)/a`, `com.example/a:http`, and any other."""
 _KEYS_OF = {"capture": "surt", "classic": "reversed"}
-_MOST_NAMES = 1 << 30
-"""Bytes of the side file, decompressed."""
+_GROUP = re.compile(rb"(?:[^\n]*+\n){128}")
 _MOST_LAYOUT = 1 << 10
 """Bytes of a layout."""
 _REBUILD = "build it again with cdxmill prefix-index build"
@@ -104,7 +106,7 @@ class PrefixIndex:
                     f"archive {number} is not in {self._side}, which has {len(self._names)}",
                     _REBUILD,
                 )
-            name = self._names[number].decode("utf-8", "surrogateescape")
+            name = self._names.get(number).decode("utf-8", "surrogateescape")
             known = self._named[number] = name, name_check(name)
         return known
 
@@ -117,20 +119,21 @@ class PrefixIndex:
         return f"{self.path}{ARCHIVES}"
 
     @cached_property
-    def _names(self) -> list[bytes]:
+    def _names(self) -> _Names:
         """The names in the side file. Raises InputError if it is missing or corrupt."""
         data = bytearray()
         try:
             with _open_remote(self._side) if self._is_remote else open_ranges(self._side) as read_at:
                 for piece in read_content(Window(read_at, CHUNK)):
                     data += piece
-                    if len(data) > _MOST_NAMES:
-                        raise CorruptError(self._side, "has more than 1 GiB of names", _REBUILD)
+                    if len(data) > MOST_NAMES:
+                        reason = f"has more than {MOST_NAMES >> 20} MiB of names"
+                        raise CorruptError(self._side, reason, _REBUILD)
         except AbsentError:
             raise _without_side_file(self.path) from None
         except MemberError as error:
             raise CorruptError(self._side, str(error), _REBUILD) from None
-        return bytes(data).split(b"\n")[:-1]
+        return _Names(data)
 
     def _check_neighbor(self, item: Item) -> None:
         """Check an item beside a range: if its key was changed, the range may miss it."""
@@ -151,6 +154,24 @@ class PrefixIndex:
         except DamagedTreeError as error:
             hint = f"{_REBUILD}; if its pointers are others than {self.layout.text}, name them with --layout"
             raise CorruptError(f"{self.path}@{error.offset}", str(error), hint) from None
+
+
+class _Names:
+    """The lines of a text. A corrupt text may have so many that a list of them would fill the memory."""
+
+    def __init__(self, text: bytearray) -> None:
+        self._text, self._count = text, text.count(b"\n")
+        self._groups = array("Q", [0])
+        self._groups.extend(found.end() for found in _GROUP.finditer(text))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, number: int) -> bytes:
+        """A line. Requires: it exists."""
+        group, place = divmod(number, 128)
+        stop = self._groups[group + 1] if group + 1 < len(self._groups) else len(self._text)
+        return bytes(self._text[self._groups[group] : stop].split(b"\n")[place])
 
 
 def _open(path: str, files: ExitStack) -> tuple[Callable[[int, int], bytes], int | None]:
@@ -186,11 +207,8 @@ def stored_layout(path: str) -> str:
     """
     side = f"{path}{LAYOUT}"
     try:
-        if is_remote(path):
-            with _open_remote(side) as read_at:
-                found = read_at(0, _MOST_LAYOUT)
-        else:
-            found = read_bytes(side)
+        with _open_remote(side) if is_remote(path) else open_ranges(side) as read_at:
+            found = read_at(0, _MOST_LAYOUT)
     except (AbsentError, RefusedError):  # buckets may refuse a file that does not exist
         return CAPTURE.text
     return found.decode("utf-8", "replace").strip()

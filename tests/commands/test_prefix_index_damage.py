@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.prefix_index import TreeOptions
 from cdxmill.errors import CorruptError, InputError
+from cdxmill.inputs import tree_items
 from cdxmill.search.prefix_index import find_captures
 
 from ..material.cdx_files import write_plain
@@ -54,3 +56,32 @@ def test_a_changed_byte_of_a_tree_of_captures_is_noticed_or_changes_nothing(tmp_
             else:
                 assert found == [short(urls[url])], (offset, url)
     assert errors > 100
+
+
+def test_a_side_file_with_very_many_names_needs_little_memory(tmp_path: Path) -> None:
+    """Its 10 KB are 10 million empty names. A list of them would need 80 MB."""
+    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
+    Path(f"{tree}.archives.gz").write_bytes(gzip.compress(b"\n" * 10_000_000))
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorruptError, match=r"archives\.gz belongs to another file"):
+            list(find_captures(tree, ["example.com/3*"]))
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_names_beyond_the_first_group_are_found(tmp_path: Path) -> None:
+    lines = [
+        b"com,a)/%04d 2020 " % n + b'{"length": "1", "offset": "0", "filename": "%d"}' % n for n in range(260)
+    ]
+    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", lines))
+    assert [short(one)[-1] for found in find_captures(tree, ["*.com"]) for one in found] == [
+        str(n) for n in range(260)
+    ]
+
+
+def test_more_names_than_a_search_reads_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_items, "MOST_NAMES", 20)
+    with pytest.raises(InputError, match="names of the archives have more than"):
+        build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
