@@ -98,8 +98,6 @@ def measure_build(source: Path, tree: Path, rounds: int) -> None:
         print(f"  {name:24} {median(spent):7.2f} CPU s   {median(spent) / loop:5.1f} x")
     size = sum(map(os.path.getsize, files))
     print(f"  {size >> 20} MiB of lines, {tree.stat().st_size >> 20} MiB of tree")
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    print(f"  the largest program had {peak >> 10} MiB of memory")
 
 
 def keys_of(lines: Path, count: int) -> list[bytes]:
@@ -304,14 +302,18 @@ def main() -> None:
         write_lines(lines, count)
         print(f"build from {count} sorted lines of {lines.stat().st_size / count:.0f} bytes")
         measure_build(lines, tree, options.rounds)
+        cluster = build_cluster(options.cluster, options.quick)
+        build_captures(cluster, options.cluster, options.rounds, work)
+        peak = resource.getrusage(
+            resource.RUSAGE_CHILDREN
+        ).ru_maxrss  # a program begins with that of this one
+        print(f"  the largest program had {peak >> 10} MiB of memory")
         keys = keys_of(lines, 1000 if options.quick else LOOKUPS)
         print("lookups in it, one process, local file")
         measure_lookups(tree, keys)
         print("reads")
         print_shape(tree, keys)
         count_requests(tree, keys)
-        cluster = build_cluster(options.cluster, options.quick)
-        build_captures(cluster, options.cluster, options.rounds, work)
         print(f"compared with ZipNum, {options.cluster} million lines of CDXJ")
         compare(cluster, options.quick, options.latency, work)
 

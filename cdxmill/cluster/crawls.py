@@ -46,6 +46,14 @@ def index_of_crawl(name: str) -> str:
     return join(archives_of_crawls(), "cc-index", "collections", name, "indexes")
 
 
+def no_crawl(index: str) -> UsageError | None:
+    """The error for the URL of an index that does not exist; None if it is not that of a crawl."""
+    name = index.rstrip("/").split("/")[-2:][0]
+    if not is_crawl(name) or index != index_of_crawl(name):
+        return None
+    return UsageError(f"{name}: no such crawl ({index} does not exist); {list_url()} has all names")
+
+
 def crawls_like(pattern: str) -> list[str]:
     """The names of the crawls that a name or a pattern stands for, in the order of the list.
 
@@ -53,7 +61,7 @@ def crawls_like(pattern: str) -> list[str]:
     """
     if not re.search(r"[*?\[]", pattern):
         return [pattern]
-    url = _list_url()
+    url = list_url()
     from cdxmill.storage.cache import read_recent  # slow to import, and most names are paths
 
     names = _names(url, read_recent(url, _KEPT))
@@ -63,7 +71,8 @@ def crawls_like(pattern: str) -> list[str]:
     return found
 
 
-def _list_url() -> str:
+def list_url() -> str:
+    """The URL of the list of all crawls."""
     base = archives_of_crawls()
     default = COLLINFO if base in (BASE, _BUCKET) else join(base, "collinfo.json")
     return os.environ.get("CDXMILL_COLLINFO") or default

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from cdxmill.cluster.crawls import no_crawl
 from cdxmill.errors import CdxmillError, InputError, RefusedError, UsageError
 from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SHARD, SUMMARY, part_name, shard_name
 from cdxmill.storage.choose import exists, is_listed, is_remote, join, list_folder, local_path, status
@@ -76,7 +77,7 @@ def not_a_cluster(cluster: str, files: str) -> UsageError:
     """The error for a path or URL without any of these `files`, or for a path at which there is nothing."""
     if not is_remote(cluster) and not Path(local_path(cluster)).exists():
         return UsageError(f"{cluster}: not a ZipNum cluster (no such file or directory); check the path")
-    return UsageError(f"{cluster}: not a ZipNum cluster (no {files})")
+    return no_crawl(cluster) or UsageError(f"{cluster}: not a ZipNum cluster (no {files})")
 
 
 def find_folder(cluster: str) -> tuple[Folder, str | None]:

@@ -98,8 +98,13 @@ def test_an_unknown_crawl_is_an_error(web: RangeServer, run: Run) -> None:
     assert "CC-MAIN-1999-*: no such crawl in " in stderr
     assert "the newest are CC-MAIN-2024-22, CC-MAIN-2024-10, CC-MAIN-2023-50" in stderr
     status, _, stderr = run("lookup", "CC-MAIN-1999-01", "http://example.com/")
-    assert status in (1, 2)
-    assert "CC-MAIN-1999-01/indexes: not a ZipNum cluster" in stderr
+    assert status == 2
+    assert stderr == (
+        f"cdxmill: CC-MAIN-1999-01: no such crawl ({web.url}/cc-index/collections/CC-MAIN-1999-01/indexes does not exist);"
+        f" {web.url}/collinfo.json has all names\n"
+    )
+    for words in (["get"], ["lookup"]):
+        assert run(*words, "CC-MAIN-1999-01,CC-MAIN-2024-22", "http://example.com/")[::2] == (2, stderr)
 
 
 def test_get_finds_the_archives_of_a_crawl(web: RangeServer, run: Run) -> None:
