@@ -157,7 +157,7 @@ class PrefixIndex:
 
 
 class _Names:
-    """The lines of a text. A corrupt text may have so many that a list of them would fill the memory."""
+    """The lines of a text, which stays whole: a list of the lines of a corrupt text could fill the memory."""
 
     def __init__(self, text: bytearray) -> None:
         self._text, self._count = text, text.count(b"\n")
