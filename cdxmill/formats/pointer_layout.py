@@ -52,6 +52,8 @@ class Layout:
         self._codes = "".join(_CODES[match[2]] for match in fields if match is not None)
         self._one = struct.Struct(f"<{self._codes}")
         self.size = self._one.size
+        self.sizes = bytes(map(struct.calcsize, self._codes))
+        """The bytes of each field."""
 
     @cached_property
     def _many(self) -> struct.Struct:

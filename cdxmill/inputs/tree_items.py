@@ -1,7 +1,7 @@
 """Sorted CDX or CDXJ lines, or lines of keys and pointers -> items for a prefix B-tree.
 
-A step of Python per line would take most of the time of a build. So compiled code takes CDX and CDXJ lines apart, but stops at
-an unusual one, which Python parses. Lines of keys and pointers are taken apart in columns, many lines at once.
+A step of Python per line would take most of the time of a build. So compiled code takes lines apart, but stops at an unusual one,
+which Python parses. Lines of other columns than numbers are taken apart in columns, many lines at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cdxmill.formats.capture_fields import is_cdxj, stored_fields
 from cdxmill.formats.convert import FIELDS, convert_line
 from cdxmill.formats.pointer_layout import MOST_NAMES, Layout, capture_tails
 from cdxmill.stages.lines.check_lines import MAX_LINE
-from cdxmill.stages.native import capture_items
+from cdxmill.stages.native import capture_items, pointer_rows
 
 Items = tuple[Sequence[bytes], Sequence[bytes]]
 """Keys, and their pointers, each after a NUL."""
@@ -26,7 +26,7 @@ Items = tuple[Sequence[bytes], Sequence[bytes]]
 _SEPARATORS = b"\t\n "
 _OTHER = bytes(byte for byte in range(256) if byte not in _SEPARATORS)
 _NO_TABS = _OTHER + b" "
-_COMMAS, _PARTS = bytes.maketrans(b" \t", b",,"), bytes.maketrans(b" \t", b",\n")
+_COMMAS = bytes.maketrans(b" \t", b",,")
 _DIGITS = b"0123456789,"
 _NUMBER = re.compile(rb"\d{1,20}")
 _LONGEST = 20
@@ -185,7 +185,16 @@ def pointer_items(texts: Iterable[bytes], layout: Layout) -> Iterator[Items]:
     for text in texts:
         key_size = text.find(b"\t")
         is_hex = len(layout.fields) > 1 and text[key_size + 2 * layout.size + 1 :][:1] in (b"", b"\n")
-        yield (_hex_items(text, layout) if is_hex else None) or _number_items(text, layout)
+        found = _hex_items(text, layout) if is_hex else None
+        yield found or _compiled_items(text, layout) or _number_items(text, layout)
+
+
+def _compiled_items(text: bytes, layout: Layout) -> Items | None:
+    """The items if compiled code takes all lines: those with a number per field that fits."""
+    keys: list[bytes] = []
+    tails: list[bytes] = []
+    taken = pointer_rows is not None and pointer_rows(text, layout.sizes, keys, tails)
+    return (keys, tails) if taken else None
 
 
 def _hex_items(text: bytes, layout: Layout) -> Items | None:
@@ -211,19 +220,6 @@ def _are_rows(text: bytes, columns: int) -> bool:
 def _number_items(text: bytes, layout: Layout) -> Items:
     """The items if each pointer is a number per field of the layout. Raises LineError."""
     width = len(layout.fields)
-    found = text.translate(None, _OTHER) + b"\n"
-    line = found[: found.index(b"\n") + 1]
-    if len(line) == width + 1 and line.startswith(b"\t") and found == line * (len(found) // len(line)):
-        parts = text.translate(_PARTS).split(b"\n")
-        step = line.count(b"\t") + 1
-        keys, rests = parts[::step], parts
-        if step == 2:
-            rests = parts[1::2]
-        else:
-            del rests[::step]
-        values = _integers(b",".join(rests), width * len(keys))
-        if values is not None and len(rests) == (step - 1) * len(keys):
-            return keys, layout.tails_of(values)
     rows = [_row(line, width) for line in text.split(b"\n")]
     return [key for key, _ in rows], layout.tails([*zip(*(numbers for _, numbers in rows), strict=True)])
 

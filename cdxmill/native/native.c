@@ -31,6 +31,8 @@ PyDoc_STRVAR(capture_items_doc, "capture_items(lines, start, archives, keys, tai
 
 PyDoc_STRVAR(outline_block_doc, "outline_block(data, pointer_size, apart): see search_tree.py");
 
+PyDoc_STRVAR(pointer_rows_doc, "pointer_rows(text, sizes, keys, tails): see tree_items.py");
+
 static PyMethodDef METHODS[] = {
     {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
     {"count", (PyCFunction)(void (*)(void))count_record, METH_FASTCALL, count_doc},
@@ -40,6 +42,7 @@ static PyMethodDef METHODS[] = {
     {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
     {"capture_items", (PyCFunction)(void (*)(void))capture_items, METH_FASTCALL, capture_items_doc},
     {"outline_block", (PyCFunction)(void (*)(void))outline_block, METH_FASTCALL, outline_block_doc},
+    {"pointer_rows", (PyCFunction)(void (*)(void))pointer_rows, METH_FASTCALL, pointer_rows_doc},
     {0}};
 
 static struct PyModuleDef MODULE = {

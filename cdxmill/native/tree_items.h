@@ -6,7 +6,7 @@
 #include "check.h"
 #include "json.h"
 
-enum { CRC_STEP = 8, CDX_SPACES = 10, MOST_DIGITS = 19, LONGEST_NUMBER = 300, TAIL = 1 + 4 + 3 * 8 + 2 + 4 };
+enum { CRC_STEP = 8, CDX_SPACES = 10, MOST_DIGITS = 20, LONGEST_NUMBER = 300, TAIL = 1 + 4 + 3 * 8 + 2 + 4, MOST_FIELDS = 256 };
 
 static uint32_t crc_table[CRC_STEP][256]; /* filled once */
 
@@ -114,7 +114,8 @@ static int read_located(Text line, Located *found)
 static int number_of(Text text, uint64_t *value)
 {
     *value = 0;
-    if (!text.at || !are_digits(text) || SIZE(text) > MOST_DIGITS)
+    if (!text.at || !are_digits(text) || SIZE(text) > MOST_DIGITS ||
+        (SIZE(text) == MOST_DIGITS && memcmp(text.at, "18446744073709551615", MOST_DIGITS) > 0))
         return 0;
     for (const byte *at = text.at; at < text.end; at++)
         *value = *value * 10 + (*at - '0');
@@ -149,6 +150,16 @@ static int start_tail(const Located *found, byte *tail)
     return 1;
 }
 
+static int append_item(Text key, Text tail, PyObject *keys, PyObject *tails)
+{
+    PyObject *name = PyBytes_FromStringAndSize((const char *)key.at, (Py_ssize_t)SIZE(key));
+    PyObject *pointer = PyBytes_FromStringAndSize((const char *)tail.at, (Py_ssize_t)SIZE(tail));
+    int failed = !name || !pointer || PyList_Append(keys, name) || PyList_Append(tails, pointer);
+    Py_XDECREF(name);
+    Py_XDECREF(pointer);
+    return failed ? -1 : 1;
+}
+
 /* Append the item of a line to both lists. 0 if the line is unusual, -1 for an error. */
 static int add_item(Text line, PyObject *archives, PyObject *keys, PyObject *tails)
 {
@@ -166,12 +177,7 @@ static int add_item(Text line, PyObject *archives, PyObject *keys, PyObject *tai
     put(tail + 1, value, 4);
     uint32_t check = crc32_of((uint32_t)(value >> 32), found.key);
     put(tail + TAIL - 4, crc32_of(check, (Text){tail, tail + TAIL - 4}), 4);
-    PyObject *key = PyBytes_FromStringAndSize((const char *)found.key.at, (Py_ssize_t)SIZE(found.key));
-    PyObject *pointer = PyBytes_FromStringAndSize((const char *)tail, TAIL);
-    int failed = !key || !pointer || PyList_Append(keys, key) || PyList_Append(tails, pointer);
-    Py_XDECREF(key);
-    Py_XDECREF(pointer);
-    return failed ? -1 : 1;
+    return append_item(found.key, (Text){tail, tail + TAIL}, keys, tails);
 }
 
 /* capture_items(lines, start, archives, keys, tails): see tree_items.py */
@@ -192,6 +198,44 @@ static PyObject *capture_items(PyObject *Py_UNUSED(module), PyObject *const *arg
         Py_DECREF(line);
     }
     return added < 0 ? NULL : PyLong_FromSsize_t(at);
+}
+
+/* Append the item of a line `key TAB number number ...`. `sizes` has the bytes of each number. 0 if it is another line. */
+static int add_row(Text line, Text sizes, PyObject *keys, PyObject *tails)
+{
+    byte tail[1 + 8 * MOST_FIELDS] = {0}, *to = tail + 1;
+    const byte *at = memchr(line.at, '\t', SIZE(line));
+    Text key = {line.at, at};
+    for (const byte *size = sizes.at; at && size < sizes.end; size++) {
+        uint64_t value;
+        const byte *start = at + 1, *stop = start;
+        while (stop < line.end && *stop >= '0' && *stop <= '9')
+            stop++;
+        if (at == line.end || (*at != '\t' && *at != ' ') || !number_of((Text){start, stop}, &value) ||
+            (*size < 8 && value >> 8 * *size))
+            return 0;
+        to = put(to, value, *size);
+        at = stop;
+    }
+    return at == line.end ? append_item(key, (Text){tail, to}, keys, tails) : 0;
+}
+
+/* pointer_rows(text, sizes, keys, tails): see tree_items.py */
+static PyObject *pointer_rows(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 4 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1]) || !PyList_Check(args[2]) ||
+        !PyList_Check(args[3]))
+        return PyErr_Format(PyExc_TypeError, "pointer_rows(text, sizes, keys, tails)");
+    Text text = text_of(args[0]), sizes = text_of(args[1]), line = {text.at, text.at};
+    int added = 1;
+    if (SIZE(sizes) > MOST_FIELDS || (SIZE(sizes) && memchr(sizes.at, 0, SIZE(sizes))))
+        return PyErr_Format(PyExc_ValueError, "not the sizes of a pointer");
+    for (const byte *at = text.at; added == 1 && at <= text.end; at = line.end + 1) {
+        const byte *stop = memchr(at, '\n', (size_t)(text.end - at));
+        line = (Text){at, stop ? stop : text.end};
+        added = add_row(line, sizes, args[2], args[3]);
+    }
+    return added < 0 ? NULL : PyBool_FromLong(added);
 }
 
 #endif

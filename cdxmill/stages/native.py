@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 4193948420
+SOURCES = 2298507189
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
@@ -22,3 +22,4 @@ head = _native.head if _IS_USABLE else None
 frame_within = _native.frame_within if _IS_USABLE else None
 capture_items = _native.capture_items if _IS_USABLE else None
 outline_block = _native.outline_block if _IS_USABLE else None
+pointer_rows = _native.pointer_rows if _IS_USABLE else None
