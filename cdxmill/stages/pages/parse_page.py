@@ -135,4 +135,4 @@ class Page:
 
 
 def _href(node: LexborNode) -> str | None:
-    return node.attrs["href"]
+    return node.attrs.get("href")  # an element of SVG that has only xlink:href is selected, too
