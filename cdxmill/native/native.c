@@ -8,6 +8,7 @@
 #include "count.h"
 #include "frame.h"
 #include "head.h"
+#include "html.h"
 #include "merger.h"
 
 #ifndef SOURCES /* CRC-32 of all files of this folder; setup.py defines it */
@@ -25,6 +26,9 @@ PyDoc_STRVAR(head_doc, "head(content): see header_shape.py");
 
 PyDoc_STRVAR(frame_within_doc, "frame_within(buffer, start, limit): see zstd_frame.py");
 
+PyDoc_STRVAR(elements_in_doc, "elements_in(html, names): see parse_page.py");
+PyDoc_STRVAR(odd_utf8_doc, "odd_utf8(data): see decode_text.py");
+
 static PyMethodDef METHODS[] = {
     {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
     {"count", (PyCFunction)(void (*)(void))count_record, METH_FASTCALL, count_doc},
@@ -32,6 +36,8 @@ static PyMethodDef METHODS[] = {
     {"lines_in_order", (PyCFunction)(void (*)(void))lines_in_order, METH_FASTCALL, lines_in_order_doc},
     {"head", head_of, METH_O, head_doc},
     {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
+    {"elements_in", (PyCFunction)(void (*)(void))elements_in, METH_FASTCALL, elements_in_doc},
+    {"odd_utf8", odd_utf8, METH_O, odd_utf8_doc},
     {0}};
 
 static struct PyModuleDef MODULE = {

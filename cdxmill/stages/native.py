@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 729896193
+SOURCES = 83030072
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
@@ -20,3 +20,5 @@ odd_line = _native.odd_line if _IS_USABLE else None
 lines_in_order = _native.lines_in_order if _IS_USABLE else None
 head = _native.head if _IS_USABLE else None
 frame_within = _native.frame_within if _IS_USABLE else None
+elements_in = _native.elements_in if _IS_USABLE else None
+odd_utf8 = _native.odd_utf8 if _IS_USABLE else None
