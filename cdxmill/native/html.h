@@ -106,4 +106,45 @@ static PyObject *odd_utf8(PyObject *Py_UNUSED(module), PyObject *data)
     return PyLong_FromLong(-1);
 }
 
+/* The absolute URL of a link that is a path and right as it is; NULL for others. `origin` is ASCII. */
+static PyObject *path_url(PyObject *origin, PyObject *href)
+{
+    if (!PyUnicode_Check(href) || !PyUnicode_IS_COMPACT_ASCII(href))
+        return NULL;
+    Py_ssize_t size = PyUnicode_GET_LENGTH(href), start = PyUnicode_GET_LENGTH(origin);
+    const byte *at = PyUnicode_1BYTE_DATA(href), *end = at + size;
+    if (!size || *at != '/' || end[-1] == ' ' || (size > 1 && (at[1] == '/' || at[1] == '\\')))
+        return NULL;
+    for (byte before = 0; at < end; before = *at++)
+        if (!is_value[*at] || *at == '#' || (*at == '.' && before == '/'))
+            return NULL;
+    PyObject *url = PyUnicode_New(start + size, 0x7f);
+    if (url) {
+        memcpy(PyUnicode_1BYTE_DATA(url), PyUnicode_1BYTE_DATA(origin), (size_t)start);
+        memcpy(PyUnicode_1BYTE_DATA(url) + start, end - size, (size_t)size);
+    }
+    return url;
+}
+
+/* path_urls(origin, hrefs): for each of a list, its URL if it is a path that is right as it is, else None. */
+static PyObject *path_urls(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2 || !PyUnicode_Check(args[0]) || !PyList_Check(args[1])) {
+        PyErr_SetString(PyExc_TypeError, "expected text and a list");
+        return NULL;
+    }
+    Py_ssize_t size = PyList_GET_SIZE(args[1]);
+    int is_usual = PyUnicode_IS_COMPACT_ASCII(args[0]) && PyUnicode_GET_LENGTH(args[0]);
+    PyObject *urls = PyList_New(size);
+    for (Py_ssize_t i = 0; urls && i < size; i++) {
+        PyObject *url = is_usual ? path_url(args[0], PyList_GET_ITEM(args[1], i)) : NULL;
+        if (!url && PyErr_Occurred()) {
+            Py_CLEAR(urls);
+            break;
+        }
+        PyList_SET_ITEM(urls, i, url ? url : Py_NewRef(Py_None));
+    }
+    return urls;
+}
+
 #endif

@@ -27,6 +27,7 @@ PyDoc_STRVAR(head_doc, "head(content): see header_shape.py");
 PyDoc_STRVAR(frame_within_doc, "frame_within(buffer, start, limit): see zstd_frame.py");
 
 PyDoc_STRVAR(elements_in_doc, "elements_in(html, names): see parse_page.py");
+PyDoc_STRVAR(path_urls_doc, "path_urls(origin, hrefs): see page_links.py");
 PyDoc_STRVAR(odd_utf8_doc, "odd_utf8(data): see decode_text.py");
 
 static PyMethodDef METHODS[] = {
@@ -37,6 +38,7 @@ static PyMethodDef METHODS[] = {
     {"head", head_of, METH_O, head_doc},
     {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
     {"elements_in", (PyCFunction)(void (*)(void))elements_in, METH_FASTCALL, elements_in_doc},
+    {"path_urls", (PyCFunction)(void (*)(void))path_urls, METH_FASTCALL, path_urls_doc},
     {"odd_utf8", odd_utf8, METH_O, odd_utf8_doc},
     {0}};
 

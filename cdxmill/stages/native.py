@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 83030072
+SOURCES = 3647848651
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
@@ -22,3 +22,4 @@ head = _native.head if _IS_USABLE else None
 frame_within = _native.frame_within if _IS_USABLE else None
 elements_in = _native.elements_in if _IS_USABLE else None
 odd_utf8 = _native.odd_utf8 if _IS_USABLE else None
+path_urls = _native.path_urls if _IS_USABLE else None

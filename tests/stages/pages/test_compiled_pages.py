@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cdxmill.stages import native
 from cdxmill.stages.pages.decode_text import decode_text
+from cdxmill.stages.pages.page_links import LinkBase
 from cdxmill.stages.pages.parse_page import Page
 from tests.material.sanitizers import run_sanitized
 
@@ -28,6 +29,7 @@ CHARACTERS = [
 CHECK = """
 import sys
 import _native as native
+native.path_urls("http://a.org", ["/", "/x", "", "/ ", None, "/." * 9, "/x\\u00e9"])
 texts = bytes.fromhex(sys.argv[1]), b"<bas", b"<", b""
 for text in texts:
     for start in range(len(text)):
@@ -67,12 +69,27 @@ def test_a_page_is_the_same_without_compiled_code(html: bytes) -> None:
     assert found.title == (" ".join(title.text().split()) if title else "")
 
 
+@given(
+    st.sampled_from(["http://a.org/d/p", "https://b\u00e9.org/", "dns:a.org", "", "http://[::1]/x"]),
+    st.lists(
+        st.none() | st.text("/.#\\\\ ab?:h\u00e9\n\x7f\x00", max_size=6) | st.just("http://c.org/e#f"),
+        max_size=6,
+    ),
+)
+def test_links_are_those_of_python(url: str, hrefs: list[str | None]) -> None:
+    base = LinkBase(url)
+    assert base.absolute(hrefs) == base.absolute_one_by_one(hrefs)
+
+
 def test_wrong_arguments_are_refused() -> None:
     assert native.elements_in is not None
+    assert native.path_urls is not None
     assert native.odd_utf8 is not None
     for wrong in ((b"", [b"a"]), ("", (b"a",)), (b"", ("a",)), (b"", (b"",)), (b"", (b"a",) * 17)):
         with pytest.raises(TypeError):
             native.elements_in(*wrong)
+    with pytest.raises(TypeError):
+        native.path_urls("http://a.org", ("/x",))  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         native.odd_utf8("text")  # type: ignore[arg-type]
 
