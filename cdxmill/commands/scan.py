@@ -137,6 +137,7 @@ def _run(places: _Places, options: ScanOptions, failures: Failures) -> ScanSumma
             scratch / str(number),
             options,
             ranges[archive],
+            is_last=False,
         )
         for number, archive in enumerate(archives)
     ]
@@ -154,7 +155,7 @@ def _run_tasks(tasks: Sequence[ScanTask], options: ScanOptions, failures: Failur
     with Progress("scanning", len(tasks), total, options.quiet) as progress:
         failures.show_on(progress)
         run = _Run(options, progress, failures)
-        failed = run.scan([task._replace(is_last=False) for task in tasks])
+        failed = run.scan(tasks)
         run.scan([task._replace(is_last=True) for task in failed])
         failures.close_notes()
     return run.summary()

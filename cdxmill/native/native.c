@@ -9,6 +9,7 @@
 #include "data_block.h"
 #include "frame.h"
 #include "head.h"
+#include "html.h"
 #include "merger.h"
 #include "tree_items.h"
 
@@ -32,6 +33,9 @@ PyDoc_STRVAR(capture_items_doc, "capture_items(lines, start, archives, keys, tai
 PyDoc_STRVAR(outline_block_doc, "outline_block(data, pointer_size, apart): see search_tree.py");
 
 PyDoc_STRVAR(pointer_rows_doc, "pointer_rows(text, sizes, keys, tails): see tree_items.py");
+PyDoc_STRVAR(elements_in_doc, "elements_in(html, names): see parse_page.py");
+PyDoc_STRVAR(path_urls_doc, "path_urls(origin, hrefs): see page_links.py");
+PyDoc_STRVAR(odd_utf8_doc, "odd_utf8(data): see decode_text.py");
 
 static PyMethodDef METHODS[] = {
     {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
@@ -43,6 +47,9 @@ static PyMethodDef METHODS[] = {
     {"capture_items", (PyCFunction)(void (*)(void))capture_items, METH_FASTCALL, capture_items_doc},
     {"outline_block", (PyCFunction)(void (*)(void))outline_block, METH_FASTCALL, outline_block_doc},
     {"pointer_rows", (PyCFunction)(void (*)(void))pointer_rows, METH_FASTCALL, pointer_rows_doc},
+    {"elements_in", (PyCFunction)(void (*)(void))elements_in, METH_FASTCALL, elements_in_doc},
+    {"path_urls", (PyCFunction)(void (*)(void))path_urls, METH_FASTCALL, path_urls_doc},
+    {"odd_utf8", odd_utf8, METH_O, odd_utf8_doc},
     {0}};
 
 static struct PyModuleDef MODULE = {

@@ -7,6 +7,7 @@ a command that needs none starts faster.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import traceback
@@ -161,6 +162,7 @@ def _serve(
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     _end_with_parent()
     _counter.read, _counter.slot = numbers, slot
+    gc.freeze()  # what the parent made is not searched for garbage: that would copy its pages, too
     while True:
         while not connection.poll(TICK):
             if os.getppid() != parent:  # killed, on a system without prctl
@@ -173,6 +175,8 @@ def _serve(
             error.add_note(traceback.format_exc())  # the traceback itself cannot be sent
             answer = False, error
         connection.send(answer)
+        del task, answer
+        gc.collect()  # objects of this task that refer to each other, so that memory does not grow from task to task
 
 
 def _end_with_parent() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SOURCES = 2298507189
+SOURCES = 2060982766
 """CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
 
 try:
@@ -23,3 +23,6 @@ frame_within = _native.frame_within if _IS_USABLE else None
 capture_items = _native.capture_items if _IS_USABLE else None
 outline_block = _native.outline_block if _IS_USABLE else None
 pointer_rows = _native.pointer_rows if _IS_USABLE else None
+elements_in = _native.elements_in if _IS_USABLE else None
+odd_utf8 = _native.odd_utf8 if _IS_USABLE else None
+path_urls = _native.path_urls if _IS_USABLE else None

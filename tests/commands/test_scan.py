@@ -331,3 +331,31 @@ def test_progress_shows_what_each_process_does(tmp_path: Path) -> None:
     os.close(leader)
     assert process.returncode == 0
     assert re.search(rb"scanning: 0/1, .* of .*, .*/s, .*3 records \(\d+/s\), 2 match", seen)
+
+
+def test_ctrl_c_on_a_terminal_ends_all_processes_and_leaves_nothing(tmp_path: Path) -> None:
+    code = "import os, time\ndef waits(record):\n    open(f'at-work-{os.getpid()}', 'w').close()\n    time.sleep(999)\n"
+    (tmp_path / "steps.py").write_text(code)
+    archives = [archive(tmp_path / f"{number}.warc.gz", [b"<p>one"] * 2) for number in range(3)]
+    out, given = tmp_path / "out", ["scan", "-p", "2", "-o", str(tmp_path / "out"), *map(str, archives)]
+    process, terminal = pty.fork()
+    if not process:
+        os.chdir(tmp_path)
+        os.execve(sys.executable, [sys.executable, "-m", "cdxmill", *given, "--call", "steps:waits"], {**os.environ, "TERM": "xterm"})  # fmt: skip
+    seen, is_sent = b"", False
+    with suppress(OSError):  # the other end is closed
+        while data := os.read(terminal, 1 << 16):
+            seen += data
+            if not is_sent and len(list(tmp_path.glob("at-work-*"))) == 2:
+                os.write(terminal, b"\x03")
+                is_sent = True
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 130
+    assert b"interrupted" in seen
+    assert b"Traceback" not in seen
+    for path in tmp_path.glob("at-work-*"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(path.name.rpartition("-")[2]), 0)
+    assert not [path for path in out.iterdir() if path.suffix in (".gz", ".tmp") or "scratch" in path.name]
+    assert main(given) == 0
+    assert len(rows(out)) == 6

@@ -98,3 +98,25 @@ def test_a_worker_can_be_left_in_the_middle_of_sending() -> None:
     found.close()
     assert not is_alive(process)
     assert time.monotonic() - start < 10
+
+
+class Knot:
+    """An object that refers to itself: only a search for garbage frees it."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        self.itself = self
+        Knot.alive += 1
+
+    def __del__(self) -> None:
+        Knot.alive -= 1
+
+
+def knotting(number: int) -> int:
+    Knot()
+    return Knot.alive
+
+
+def test_no_task_leaves_anything_to_the_next() -> None:
+    assert dict(results(knotting, range(20), 2)) == dict.fromkeys(range(20), 1)

@@ -10,6 +10,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from cdxmill.stages import native
+
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
 _META = re.compile(
@@ -38,17 +40,26 @@ def decode_text(data: bytes, content_type: bytes | None = None, max_size: int | 
     for bom, charset in _BOMS:
         if data.startswith(bom):
             return _recoded(data[len(bom) :], charset)
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        at = error.start
-    else:
+    at = _odd_utf8(data)
+    if at < 0:
         declared = _declared(data, content_type) if data.isascii() else "utf-8"
         return Decoded(data, "utf-8") if _is_ascii_based(declared) else _recoded(data, declared)
     declared = _declared(data, content_type)
     if declared == "utf-8" and at < len(data) - _TAIL:
         declared = ""
     return _recoded(data, declared or _guess(data))
+
+
+def _first_odd(data: bytes) -> int:
+    """The offset of the first character that is no valid UTF-8; -1 if there is none."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return -1
+
+
+_odd_utf8 = native.odd_utf8 or _first_odd
 
 
 def _is_ascii_based(charset: str) -> bool:

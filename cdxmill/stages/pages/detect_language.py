@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import NamedTuple
 
 LOOKED_AT = 10_000
@@ -49,6 +50,9 @@ def detect_language(text: str) -> Language:
 
 def _by_script(text: str) -> Language | None:
     """Japanese, Chinese or Korean, by the characters that only these languages have. The confidence is 1."""
+    with suppress(UnicodeEncodeError):
+        text.encode("latin-1")  # as most texts can be: this takes no time, and they have no such characters
+        return None
     letters = "".join(_EAST_ASIAN.findall(text))
     if len(letters) <= _LEAST * len(text):
         return None

@@ -60,7 +60,10 @@ class FullRecord:
     @computed
     def size(self) -> int:
         """Bytes of the block."""
-        return content_length(self.headers)
+        if self._found is None:
+            return content_length(self.headers)
+        shape, match = self._found  # the other fields are not needed
+        return int(match[shape.length])
 
     def header(self, name: bytes) -> bytes | None:
         """A field of the record's header by its name in lower case."""
@@ -72,7 +75,7 @@ class FullRecord:
     @property
     def kind(self) -> bytes:
         """The record type: response, request and so on."""
-        return self.headers.get(b"warc-type", b"")
+        return self.headers.get(b"warc-type", b"") if self._found is None else self._found[0].kind
 
     @computed
     def url(self) -> str:
@@ -111,7 +114,9 @@ class FullRecord:
     @computed
     def is_http(self) -> bool:
         """Whether the block is an HTTP message."""
-        return self.size > 0 and is_http(self.kind, self.headers.get(b"warc-target-uri", b""))
+        if self._found is None:
+            return self.size > 0 and is_http(self.kind, self.headers.get(b"warc-target-uri", b""))
+        return self.size > 0 and is_http(*head_of(self._found))
 
     @computed
     def http(self) -> HttpHead:

@@ -122,3 +122,10 @@ def test_languages() -> None:
     language = Page("", german.encode()).language
     assert language.code == "de"
     assert 0.2 < language.confidence <= 1
+
+
+def test_a_link_of_svg_without_href_is_no_link() -> None:
+    page = Page(
+        "http://a.com/", b'<svg><a xlink:href="/x">x</a></svg><svg><a href="/y" xlink:href="/z">y</a></svg>'
+    )
+    assert page.links == ["http://a.com/y"]
