@@ -6,6 +6,7 @@ is that of the open connection: a name that resolves to another address each tim
 
 from __future__ import annotations
 
+import encodings.idna  # noqa: F401 - to connect needs it: imported here, once for all processes
 import io
 import os
 import socket

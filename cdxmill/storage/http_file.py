@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import os
 import re
 import time
 from contextlib import closing
@@ -54,6 +55,7 @@ class HttpFile:
         self.url = url
         self.size: int | None = None
         self._start = self._location = (url, reach_of(url))
+        self._pools: tuple[tuple[int, str, Reach], urllib3.PoolManager] | None = None
         self._version: Version | None = None
         self._encoding: str | None = None
         self._seen = 0
@@ -100,7 +102,7 @@ class HttpFile:
     def _request(self, url: str, reach: Reach, first: int | None, last: int | None) -> Answer:
         try:
             with faults(self.url):
-                pools = connections(url, reach)
+                pools = self._pools_for(url, reach)
                 if first is None or last is None:
                     return _asked(pools, url, HEADERS)
                 answer = exchange(pools, url, first, last, _read_seconds())
@@ -109,6 +111,13 @@ class HttpFile:
             led = "" if url == self.url else f" by a redirect to {url[:200]}"
             reason = f"leads{led} to the internal address {place}, which others' content may not name"
             raise InputError(self.url, reason, "if you trust it, name that URL yourself") from None
+
+    def _pools_for(self, url: str, reach: Reach) -> urllib3.PoolManager:
+        """The connections to use. They are kept, as to look for a proxy takes as long as half a request."""
+        used = os.getpid(), url, reach
+        if self._pools is None or self._pools[0] != used:
+            self._pools = used, connections(url, reach)
+        return self._pools[1]
 
     def _redirected(self, url: str, target: str) -> str:
         """The target of a redirect. Raises InputError if it leaves the web, or TLS."""
@@ -170,7 +179,7 @@ class HttpFile:
 
     def _check_version(self, version: Version) -> None:
         known = self._version or Version(None, None, self.size)
-        if not known.fits(version):
+        if known != version and not known.fits(version):
             raise InputError(self.url, "has changed while it was read", "run it again")
 
     def _check_range(self, answer: Answer, first: int | None, last: int | None) -> None:
@@ -190,6 +199,9 @@ class HttpFile:
         """Raise an error if the body may not be the stored bytes. Some servers report the encoding of a .gz file."""
         encoding = answer.headers.get("content-encoding", "").strip().lower()
         encoding = "" if encoding in _AS_STORED else encoding
+        if not encoding and not self._encoding:
+            self._encoding = ""
+            return
         path = urlsplit(self.url).path.lower()
         stored = next((names for suffix, names in _STORED_AS.items() if path.endswith(suffix)), ())
         is_sized = answer.status == 200 or "content-length" in answer.headers
