@@ -24,6 +24,7 @@ HEADERS = {
 _PIECE = 1 << 16
 _HEAD = re.compile(rb"HTTP/1\.1 206[^\r\n]*\r\n((?:[!-9;-~]+:[^\r\n]*\r\n)+)\r\n")
 """A complete head of the usual form."""
+_LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 class RangeAnswer:
@@ -118,7 +119,7 @@ def _plain_head(begun: bytes) -> tuple[dict[str, str], int]:
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     length = headers.get("content-length", "")
     stays_open = headers.get("connection", "keep-alive").lower() == "keep-alive"
-    is_plain = stays_open and "transfer-encoding" not in headers and length.isascii() and length.isdigit()
+    is_plain = stays_open and "transfer-encoding" not in headers and _LENGTH.fullmatch(length)
     return (headers if is_plain else {}), found.end()
 
 
