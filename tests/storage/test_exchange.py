@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Thread
 
 import pytest
 
+from cdxmill.storage import connections
 from cdxmill.storage.http import open_ranges
 
-from .range_server import RangeServer
+from .range_server import RangeServer, serving
 from .web_file import BODY
 
 PLAIN = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{all}\r\nContent-Length: {size}\r\n\r\n"
@@ -109,3 +110,14 @@ def test_requests_over_an_open_connection_are_those_of_urllib3(server: RangeServ
     assert len({path for _, path, _ in server.seen}) == 1
     first, second = server.request_headers
     assert second == {**first, "range": "bytes=10-14"}
+
+
+def test_more_servers_than_connections_are_kept_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_SERVERS", 2)
+    with ExitStack() as stack:
+        servers = [stack.enter_context(serving()) for _ in range(3)]
+        for server in servers:
+            server.add("/a.warc", BODY)
+        reads = [stack.enter_context(open_ranges(f"{server.url}/a.warc")) for server in servers]
+        for first in (0, 500, 900):
+            assert {read_at(first, 100) for read_at in reads} == {BODY[first : first + 100]}
