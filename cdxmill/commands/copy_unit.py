@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -45,6 +45,8 @@ _DEFAULT = CaptureOptions()
 _HAS_RELATED = (b"response", b"revisit", b"resource")
 _ADDS_TO_LINE = (b"metadata", b"request")
 """Types of records whose content may be part of the line of the record before them."""
+_ARCHIVES = 64
+"""Archives whose places are kept."""
 _URL = re.compile(rb'{"url": "([^"]*)"')
 _MISMATCH = "index the archive again, or use --archives with the indexed archives"
 
@@ -149,6 +151,7 @@ class UnitCopier:
         self._read_plan = scratch.reader(form.plan)
         self._stores: dict[int, ArchiveStore] = {}
         self._open = OpenRanges(before)
+        self._locate = lru_cache(_ARCHIVES)(self._locations_of)
         self._common = CommonChecks(has_revisits=not form.originals)  # their headers are needed then
 
     def __call__(self, unit: Unit) -> UnitResult:
@@ -186,14 +189,16 @@ class UnitCopier:
             count_bytes(one.location.length or 0)
 
     def _locations(self, run: Run, reasons: dict[Planned, InputError]) -> list[str]:
-        one = run[0]
         try:
-            if one.source not in self._stores:
-                self._stores[one.source] = self._places[one.source].open()
-            return self._stores[one.source].locations(one.location.filename)
+            return self._locate(run[0].source, run[0].location.filename)
         except InputError as error:
             reasons.update(dict.fromkeys(run, error))
             return []
+
+    def _locations_of(self, source: int, filename: str) -> list[str]:
+        if source not in self._stores:
+            self._stores[source] = self._places[source].open()
+        return self._stores[source].locations(filename)
 
     def _begin(self, run: Run | None) -> None:
         """Begin to fetch the range of a run. If that fails, the run itself says why."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from urllib3 import BaseHTTPResponse
-
 from cdxmill.errors import InputError
+from cdxmill.storage.exchange import Answer
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.patience import Pace
 
@@ -14,7 +13,7 @@ _PIECE = 1 << 16
 """Bytes that are read from a body at once. At most this much is lost and requested again."""
 
 
-def pieces_of(url: str, answer: BaseHTTPResponse) -> Iterator[bytes]:
+def pieces_of(url: str, answer: Answer) -> Iterator[bytes]:
     """Yield the body as it is stored: servers set Content-Encoding for .gz files, so it must not be decoded.
 
     Raises TryAgain if the connection breaks or the body arrives too slowly.
@@ -25,13 +24,13 @@ def pieces_of(url: str, answer: BaseHTTPResponse) -> Iterator[bytes]:
         yield piece
 
 
-def piece_of(url: str, answer: BaseHTTPResponse, size: int) -> bytes:
+def piece_of(url: str, answer: Answer, size: int) -> bytes:
     """The bytes of the body that have arrived, at most `size`; b"" at its end. Raises TryAgain."""
     with faults(url):
         return answer.read1(min(size, _PIECE), decode_content=False)
 
 
-def small_body(url: str, answer: BaseHTTPResponse, most: int) -> bytes:
+def small_body(url: str, answer: Answer, most: int) -> bytes:
     """The whole body. Raises InputError if it has more than `most` bytes, TryAgain as `pieces_of`."""
     data = bytearray()
     for piece in pieces_of(url, answer):

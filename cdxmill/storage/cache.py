@@ -23,11 +23,11 @@ from threading import Lock
 from typing import NamedTuple
 
 from cachetools import LRUCache
-from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError, InputError
 from cdxmill.storage import choose
 from cdxmill.storage.connections import give_back
+from cdxmill.storage.exchange import Answer
 from cdxmill.storage.http import HttpRanges, first_answer
 from cdxmill.storage.http_file import HttpFile
 from cdxmill.storage.local import write_atomic
@@ -123,7 +123,7 @@ class _KnownRanges(HttpRanges):
 
     _has_range = False
 
-    def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
+    def _range_size(self, answer: Answer, first: int) -> int:
         if answer.status == 200 and not self._has_range:
             raise _NoRanges
         self._has_range = True
@@ -143,7 +143,7 @@ def _open(url: str) -> Iterator[tuple[Ranges, str]]:
     answer = first_answer(file)
     if answer.status != 200:
         give_back(answer)
-        version = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
+        version = answer.headers.get("etag") or answer.headers.get("last-modified") or ""
         yield Ranges(HttpRanges(file).read_at, file.size), version and f"{version} {file.size}"
         return
     answer.close()

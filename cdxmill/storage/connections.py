@@ -6,6 +6,7 @@ is that of the open connection: a name that resolves to another address each tim
 
 from __future__ import annotations
 
+import encodings.idna  # noqa: F401 - to connect needs it: imported here, once for all processes
 import io
 import os
 import socket
@@ -18,11 +19,11 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
-from urllib3 import BaseHTTPResponse
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import HTTPError
 
+from cdxmill.storage.exchange import Answer
 from cdxmill.storage.patience import patience
 from cdxmill.storage.places import Reach, is_internal, is_refused, literal_address, resolves_inside
 
@@ -111,15 +112,22 @@ def _checked(connection: HTTPConnection, reach: Reach, opened: socket.socket) ->
 
 
 class _Reads(io.RawIOBase):
-    """The reads of a socket until a time, if there is one. No thread watches them: forks and threads do not mix."""
+    """The reads of a socket until a time, if there is one. No thread watches them: forks and threads do not mix.
 
-    def __init__(self, sock: socket.socket, reads: io.RawIOBase) -> None:
-        self._sock, self._reads = sock, reads
+    `begun` are bytes that were read before.
+    """
+
+    def __init__(self, sock: socket.socket, reads: io.RawIOBase, begun: bytes) -> None:
+        self._sock, self._reads, self._begun = sock, reads, begun
         self.end: float | None = (
             time.monotonic() + patience() + _SOON
         )  # later than a timeout: that says what happened
 
     def readinto(self, buffer: Any) -> int | None:
+        if self._begun:
+            size = min(len(buffer), len(self._begun))
+            buffer[:size], self._begun = self._begun[:size], self._begun[size:]
+            return size
         if self.end is None:
             return self._reads.readinto(buffer)
         timeout, left = self._sock.gettimeout(), self.end - time.monotonic()
@@ -145,9 +153,9 @@ class _Reads(io.RawIOBase):
 class _Answer(HTTPResponse):
     """An answer whose headers must arrive within patience: the timeout is for each byte of them."""
 
-    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+    def __init__(self, sock: socket.socket, *args: Any, begun: bytes = b"", **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        self._reads = _Reads(sock, self.fp.detach())
+        self._reads = _Reads(sock, self.fp.detach(), begun)
         self.fp = io.BufferedReader(self._reads)
 
     def begin(self) -> None:
@@ -171,7 +179,7 @@ class _Https(HTTPSConnection):
         return _checked(self, self.reach, super()._new_conn())
 
 
-def give_back(answer: BaseHTTPResponse) -> None:
+def give_back(answer: Answer) -> None:
     """End an answer whose body is not wanted. The connection is kept if the rest of the body is short."""
     left, end = _SHORT, time.monotonic() + _SOON
     with suppress(HTTPError, OSError):

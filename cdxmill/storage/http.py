@@ -8,12 +8,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 
-from urllib3 import BaseHTTPResponse
-
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage.bodies import pieces_of
 from cdxmill.storage.connections import give_back
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.exchange import Answer
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.local import stopping
 from cdxmill.storage.patience import Tries, TryAgain, persistently
@@ -66,7 +65,7 @@ def status(url: str) -> Entry | None:
     return Entry(file.size or 0, 0)
 
 
-def first_answer(file: HttpFile) -> BaseHTTPResponse:
+def first_answer(file: HttpFile) -> Answer:
     """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
     return persistently(file.url, lambda: file.ask(0, 0))
 
@@ -111,7 +110,7 @@ class HttpRanges:
             raise TryAgain(f"the server sends {end - before} of {asked} bytes per answer")
         return True
 
-    def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
+    def _range_size(self, answer: Answer, first: int) -> int:
         """The number of bytes of the range that the answer has, from its headers."""
         got = range_of(answer)
         if answer.status == 200 or got is None:  # one of several machines does not support ranges
@@ -125,9 +124,9 @@ class _Whole:
     Threads may share it. They read one after the other.
     """
 
-    def __init__(self, file: HttpFile, answer: BaseHTTPResponse) -> None:
+    def __init__(self, file: HttpFile, answer: Answer) -> None:
         self._file = file
-        self._answer: BaseHTTPResponse | None = answer
+        self._answer: Answer | None = answer
         self._coming = self._content(answer, 0)
         self._have, self._ended, self._end = 0, False, -1
         self._lock = Lock()
@@ -184,12 +183,12 @@ class _Whole:
             raise TryAgain("the server reports no size, so the end is asked for again")
         self._ended = True
 
-    def _is_sure(self, answer: BaseHTTPResponse) -> bool:
+    def _is_sure(self, answer: Answer) -> bool:
         """Whether a truncated answer would have been noticed. Without a size, an end is sure if it is seen twice."""
-        is_chunked = answer.headers.get("Transfer-Encoding", "").lower().endswith("chunked")
+        is_chunked = answer.headers.get("transfer-encoding", "").lower().endswith("chunked")
         return self._file.size is not None or is_chunked
 
-    def _content(self, answer: BaseHTTPResponse, start: int) -> Iterator[bytes]:
+    def _content(self, answer: Answer, start: int) -> Iterator[bytes]:
         """Yield the file's bytes from `start` on."""
         for piece in pieces_of(self._file.url, answer):
             rest = piece[start:]

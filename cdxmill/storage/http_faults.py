@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 
+from urllib3 import exceptions
 from urllib3.exceptions import (
     HTTPError,
     LocationValueError,
@@ -15,7 +14,6 @@ from urllib3.exceptions import (
     NewConnectionError,
     ProxyError,
     SSLError,
-    TimeoutError,
 )
 
 from cdxmill.errors import InputError
@@ -25,21 +23,31 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (NameResolutionError, "the host name cannot be resolved"),
     (ProxyError, "no connection through the proxy"),
     (NewConnectionError, "no connection"),
+    (exceptions.TimeoutError, "timed out"),
     (TimeoutError, "timed out"),
     (SSLError, "no TLS connection"),
 )
 
 
-@contextmanager
-def faults(url: str) -> Iterator[None]:
-    """Turn errors of urllib3 into TryAgain if another try may help, else into InputError."""
-    try:
-        yield
-    except (HTTPError, OSError, ValueError) as error:
+class faults:  # noqa: N801 - used as a function
+    """Turn errors of urllib3 into TryAgain if another try may help, else into InputError.
+
+    A class, as a generator would take longer: it is used for each piece of a file.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *trace: object) -> None:
+        if not isinstance(error, (HTTPError, OSError, ValueError)):
+            return
         cause = error.reason if isinstance(error, MaxRetryError) and error.reason else error
         final = _final_reason(cause)
         if final is not None:
-            raise InputError(url, *final) from None
+            raise InputError(self._url, *final) from None
         trouble = next((text for kind, text in _REASONS if isinstance(cause, kind)), "connection lost")
         raise TryAgain(trouble) from None
 

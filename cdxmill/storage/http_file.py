@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import os
 import re
 import time
 from contextlib import closing
@@ -10,11 +11,11 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import urllib3
-from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
 from cdxmill.storage.bodies import piece_of
 from cdxmill.storage.connections import RefusedPlace, connections, give_back, is_inside
+from cdxmill.storage.exchange import HEADERS, Answer, exchange
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.patience import TryAgain, patience
 from cdxmill.storage.places import Reach, reach_of
@@ -25,10 +26,6 @@ CONNECT_SECONDS, READ_SECONDS = 20.0, 60.0
 REDIRECTS = 5
 """Real files have one or two redirects. More are a loop."""
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)$")
-_HEADERS = {
-    "Accept-Encoding": "identity",  # offsets are those of the stored file
-    "User-Agent": "cdxmill",
-}
 _STORED_AS = {".gz": ("gzip", "x-gzip"), ".zst": ("zstd",)}
 """Encodings that servers report for files with these suffixes, because the stored file is compressed."""
 _AS_STORED = ("", "identity", "aws-chunked")
@@ -58,20 +55,20 @@ class HttpFile:
         self.url = url
         self.size: int | None = None
         self._start = self._location = (url, reach_of(url))
+        self._pools: tuple[tuple[int, str, Reach], urllib3.PoolManager] | None = None
         self._version: Version | None = None
         self._encoding: str | None = None
         self._seen = 0
 
-    def ask(self, first: int | None = None, last: int | None = None) -> BaseHTTPResponse:
+    def ask(self, first: int | None = None, last: int | None = None) -> Answer:
         """Ask for the bytes from `first` to `last`, or for the whole file. The body of the answer is unread.
 
         The status of the answer is 206, and its range starts at `first`; or 416, and the file ends before `first`;
         or 200 if the server does not support ranges. Raises TryAgain if the request may succeed later, InputError
         if the server refuses it, the answer cannot be used or the file has changed.
         """
-        headers = _HEADERS if first is None else {**_HEADERS, "Range": f"bytes={first}-{last}"}
         try:
-            answer, location = self._follow(headers)
+            answer, location = self._follow(first, last)
             try:
                 self._check_status(answer)
                 if answer.status == 416:
@@ -88,11 +85,11 @@ class HttpFile:
         self._location = location
         return answer
 
-    def _follow(self, headers: dict[str, str]) -> tuple[BaseHTTPResponse, tuple[str, Reach]]:
+    def _follow(self, first: int | None, last: int | None) -> tuple[Answer, tuple[str, Reach]]:
         """The answer after all redirects, and the URL that gave it."""
         url, reach = self._location
         for _ in range(REDIRECTS + 1):
-            answer = self._request(url, reach, headers)
+            answer = self._request(url, reach, first, last)
             target = answer.get_redirect_location()
             if not target:
                 return answer, (url, reach)
@@ -102,23 +99,25 @@ class HttpFile:
                 url = self._redirected(url, urljoin(url, target))
         raise InputError(self.url, f"redirects more than {REDIRECTS} times", "check the URL")
 
-    def _request(self, url: str, reach: Reach, headers: dict[str, str]) -> BaseHTTPResponse:
+    def _request(self, url: str, reach: Reach, first: int | None, last: int | None) -> Answer:
         try:
             with faults(self.url):
-                return connections(url, reach).request(
-                    "GET",
-                    url,
-                    headers=headers,
-                    preload_content=False,
-                    decode_content=False,
-                    timeout=timeout(),
-                    redirect=False,
-                    retries=False,
-                )
+                pools = self._pools_for(url, reach)
+                if first is None or last is None:
+                    return _asked(pools, url, HEADERS)
+                answer = exchange(pools, url, first, last, _read_seconds())
+                return answer or _asked(pools, url, {**HEADERS, "Range": f"bytes={first}-{last}"})
         except RefusedPlace as place:
             led = "" if url == self.url else f" by a redirect to {url[:200]}"
             reason = f"leads{led} to the internal address {place}, which others' content may not name"
             raise InputError(self.url, reason, "if you trust it, name that URL yourself") from None
+
+    def _pools_for(self, url: str, reach: Reach) -> urllib3.PoolManager:
+        """The connections to use. They are kept, as to look for a proxy takes as long as half a request."""
+        used = os.getpid(), url, reach
+        if self._pools is None or self._pools[0] != used:
+            self._pools = used, connections(url, reach)
+        return self._pools[1]
 
     def _redirected(self, url: str, target: str) -> str:
         """The target of a redirect. Raises InputError if it leaves the web, or TLS."""
@@ -132,7 +131,7 @@ class HttpFile:
             raise InputError(self.url, reason, "if you trust it, name that URL yourself")
         return target
 
-    def _check_status(self, answer: BaseHTTPResponse) -> None:
+    def _check_status(self, answer: Answer) -> None:
         status = answer.status
         if status in BUSY:
             raise TryAgain(str(status), _retry_after(answer))
@@ -143,7 +142,7 @@ class HttpFile:
             text = f"{status} {answer.reason or ''}".strip()
             raise refusal(self.url, status, f"cannot be read ({text})", "check the URL")
 
-    def _check_end(self, answer: BaseHTTPResponse, first: int | None) -> None:
+    def _check_end(self, answer: Answer, first: int | None) -> None:
         """Raise TryAgain unless a 416 is true: the file ends before byte `first`."""
         size = _size(answer)
         self._check_version(Version(None, None, size))  # its other headers may be those of an error page
@@ -161,17 +160,17 @@ class HttpFile:
 
     def _ends_before(self, first: int) -> bool:
         """Whether a file of unknown size ends before byte `first`: a range over its end is answered with less."""
-        answer, _ = self._follow({**_HEADERS, "Range": f"bytes={first - 1}-{first}"})
+        answer, _ = self._follow(first - 1, first)
         got = range_of(answer)
         answer.close()
         if answer.status == 416:  # true, unless it has sent the byte before
             return first > self._seen
         return answer.status == 206 and got == (first - 1, first - 1)
 
-    def _check_content(self, answer: BaseHTTPResponse, first: int | None, last: int | None) -> None:
+    def _check_content(self, answer: Answer, first: int | None, last: int | None) -> None:
         self._check_encoding(answer)
         size = _size(answer)
-        version = Version(answer.headers.get("ETag"), answer.headers.get("Last-Modified"), size)
+        version = Version(answer.headers.get("etag"), answer.headers.get("last-modified"), size)
         self._check_version(version)
         self._version = self._version or version
         if answer.status == 206:
@@ -180,29 +179,32 @@ class HttpFile:
 
     def _check_version(self, version: Version) -> None:
         known = self._version or Version(None, None, self.size)
-        if not known.fits(version):
+        if known != version and not known.fits(version):
             raise InputError(self.url, "has changed while it was read", "run it again")
 
-    def _check_range(self, answer: BaseHTTPResponse, first: int | None, last: int | None) -> None:
+    def _check_range(self, answer: Answer, first: int | None, last: int | None) -> None:
         if first is None or last is None:
             raise TryAgain("the server sent a range instead of the whole file")
         got = range_of(answer)
         if got is None or got[0] != first or not first <= got[1] <= last:
-            wrong = answer.headers.get("Content-Range", "no Content-Range")
+            wrong = answer.headers.get("content-range", "no Content-Range")
             reason = f"the server answers a request for bytes {first}-{last} with {wrong[:200]}"
             raise InputError(self.url, reason, DOWNLOAD)
-        length = answer.headers.get("Content-Length", str(got[1] - first + 1))
+        length = answer.headers.get("content-length", str(got[1] - first + 1))
         if length != str(got[1] - first + 1):
             raise TryAgain(f"the server sent {length[:20]} bytes for bytes {first}-{got[1]}")
         self._seen = max(self._seen, got[1] + 1)
 
-    def _check_encoding(self, answer: BaseHTTPResponse) -> None:
+    def _check_encoding(self, answer: Answer) -> None:
         """Raise an error if the body may not be the stored bytes. Some servers report the encoding of a .gz file."""
-        encoding = answer.headers.get("Content-Encoding", "").strip().lower()
+        encoding = answer.headers.get("content-encoding", "").strip().lower()
         encoding = "" if encoding in _AS_STORED else encoding
+        if not encoding and not self._encoding:
+            self._encoding = ""
+            return
         path = urlsplit(self.url).path.lower()
         stored = next((names for suffix, names in _STORED_AS.items() if path.endswith(suffix)), ())
-        is_sized = answer.status == 200 or "Content-Length" in answer.headers
+        is_sized = answer.status == 200 or "content-length" in answer.headers
         if encoding and (encoding not in stored or not is_sized):
             reason = f"the server compresses the file ({encoding[:40]}), so offsets would be wrong"
             raise InputError(self.url, reason, DOWNLOAD)
@@ -217,21 +219,38 @@ def reach_from(url: str) -> Reach:
     return Reach.NETWORK if is_inside(url) else Reach.PUBLIC
 
 
-def range_of(answer: BaseHTTPResponse) -> tuple[int, int] | None:
+def range_of(answer: Answer) -> tuple[int, int] | None:
     """(first, last) byte of an answer, from its Content-Range; None if there is none."""
-    match = _CONTENT_RANGE.match(answer.headers.get("Content-Range", ""))
+    match = _CONTENT_RANGE.match(answer.headers.get("content-range", ""))
     return (int(match[1]), int(match[2])) if match and match[1] else None
 
 
 def timeout() -> urllib3.Timeout:
     """The timeouts of one request: no longer than patience."""
-    most = patience()
-    return urllib3.Timeout(connect=min(CONNECT_SECONDS, most), read=min(READ_SECONDS, most))
+    return urllib3.Timeout(connect=min(CONNECT_SECONDS, patience()), read=_read_seconds())
 
 
-def _retry_after(answer: BaseHTTPResponse) -> float:
+def _read_seconds() -> float:
+    return min(READ_SECONDS, patience())
+
+
+def _asked(pools: urllib3.PoolManager, url: str, headers: dict[str, str]) -> Answer:
+    """The answer to a request by urllib3, which opens a connection if there is none."""
+    return pools.request(
+        "GET",
+        url,
+        headers=headers,
+        preload_content=False,
+        decode_content=False,
+        timeout=timeout(),
+        redirect=False,
+        retries=False,
+    )
+
+
+def _retry_after(answer: Answer) -> float:
     """Seconds to wait, from Retry-After (RFC 9110, 10.2.3: a number or a date); 0 if there is none."""
-    text = answer.headers.get("Retry-After", "").strip()
+    text = answer.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
     try:
@@ -240,9 +259,9 @@ def _retry_after(answer: BaseHTTPResponse) -> float:
         return 0.0
 
 
-def _size(answer: BaseHTTPResponse) -> int | None:
+def _size(answer: Answer) -> int | None:
     if answer.status == 200:
-        length = answer.headers.get("Content-Length", "")
+        length = answer.headers.get("content-length", "")
         return int(length) if length.isascii() and length.isdigit() else None
-    match = _CONTENT_RANGE.match(answer.headers.get("Content-Range", ""))
+    match = _CONTENT_RANGE.match(answer.headers.get("content-range", ""))
     return int(match[3]) if match and match[3] != "*" else None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from urllib3 import BaseHTTPResponse
-
 from cdxmill.storage.bodies import pieces_of
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.exchange import Answer
 from cdxmill.storage.http_file import HttpFile, range_of
 from cdxmill.storage.patience import TryAgain, persistently
 
@@ -27,7 +26,7 @@ def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
     return persistently(url, attempt)
 
 
-def _head(file: HttpFile, answer: BaseHTTPResponse, size: int) -> bytes:
+def _head(file: HttpFile, answer: Answer, size: int) -> bytes:
     """The first bytes of the file: as many as the answer promises, at most `size`."""
     if answer.status == 416:  # an empty file
         return b""

@@ -73,10 +73,12 @@ def is_refused(address: str, reach: Reach) -> bool:
     >>> is_refused("169.254.169.254", Reach.NETWORK), is_refused("10.0.0.1", Reach.NETWORK)
     (True, False)
     """
+    if reach == Reach.ANYWHERE:
+        return False
     ip = _plain(address)
     if reach == Reach.PUBLIC and not ip.is_global:
         return True
-    return reach != Reach.ANYWHERE and (ip.is_link_local or ip in _METADATA)
+    return ip.is_link_local or ip in _METADATA
 
 
 @lru_cache(maxsize=256)

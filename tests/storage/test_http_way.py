@@ -32,6 +32,7 @@ def self_signed(path: Path) -> Path:
         .serial_number(1)
         .not_valid_before(today - datetime.timedelta(days=1))
         .not_valid_after(today + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .sign(key, hashes.SHA256())
     )
     pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
@@ -67,6 +68,17 @@ def test_a_certificate_that_nobody_vouches_for_is_told_at_once(
 def test_what_is_no_url_is_told_at_once(url: str, slept: list[float]) -> None:
     assert "check the URL" in error_of(url)
     assert slept == []
+
+
+def test_ranges_over_tls(
+    server: RangeServer, file: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pem = self_signed(tmp_path / "server.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    assert read_all(server.url.replace("http://127.0.0.1", "https://localhost") + A) == BODY
 
 
 def test_bytes_of_no_encoding_in_a_url_are_no_fault_of_ours(server: RangeServer) -> None:

@@ -6,13 +6,14 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
-from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage import http
 from cdxmill.storage.cache import open_known
+from cdxmill.storage.exchange import Answer
 from cdxmill.storage.http import open_ranges
 from cdxmill.storage.http_file import HttpFile
 
@@ -71,11 +72,12 @@ def test_one_machine_of_several_may_not_know_ranges(server: RangeServer, file: S
 def test_a_temporary_file_that_cannot_be_created_leaves_no_connection_open(
     server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers: list[BaseHTTPResponse] = []
+    answers: list[Any] = []
 
-    def first_answer(file: HttpFile) -> BaseHTTPResponse:
-        answers.append(file.ask(0, 0))
-        return answers[0]
+    def first_answer(file: HttpFile) -> Answer:
+        answer = file.ask(0, 0)
+        answers.append(answer)
+        return answer
 
     def full() -> None:
         raise OSError(28, "No space left on device")
