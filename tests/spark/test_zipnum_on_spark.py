@@ -238,7 +238,15 @@ def test_a_cluster_on_s3(
     with pytest.raises(UsageError, match="already has a cluster of other inputs or options; use --replace"):
         run(engine, [str(tmp_path / "b.cdx")], url, options)
     assert hashes(url) == hashes(expected)
-    run(engine, [str(tmp_path / "b.cdx")], url, replace(options, replace=True))
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "switch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(engine, [str(tmp_path / "b.cdx")], url, replace(options, replace=True))
+    found = hashes(url)
+    assert {name: found[name] for name in hashes(expected)} == hashes(expected), "the old one can be read"
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "_write_to", interrupt)  # nothing is built again
+        run(engine, [str(tmp_path / "b.cdx")], url, replace(options, replace=True))
     build_cluster([str(tmp_path / "b.cdx")], tmp_path / "local", options, Failures(printed=False))
     assert hashes(url) == hashes(tmp_path / "local")
 
