@@ -43,7 +43,6 @@ COMMANDS = (
 """In the order of the help text. A command is the function of its own name in the module of its name."""
 
 INTERRUPTED = 128 + signal.SIGINT
-TERMINATED = 128 + signal.SIGTERM
 
 COMPLETE = "_CDXMILL_COMPLETE"
 """The variable in which the completion script of a shell asks for completions."""
@@ -133,17 +132,19 @@ APP = CommandGroup(
 
 
 class _Terminated(BaseException):
-    """SIGTERM; ends the program as Ctrl-C does."""
+    """SIGTERM, or SIGHUP when a terminal is closed; ends the program as Ctrl-C does."""
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    raise _Terminated
+    raise _Terminated(number)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     _fill_closed_streams()
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _terminate)
     if arguments is None:
         arguments = sys.argv[1:]
     try:
@@ -164,8 +165,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(str(error), STOPPED)
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", INTERRUPTED)
-    except _Terminated:
-        return _fail("terminated", TERMINATED)
+    except _Terminated as stopped:
+        return _fail("terminated", 128 + int(stopped.args[0]))
     except ClosedPipe:
         return _closed_pipe()
     except OSError as error:

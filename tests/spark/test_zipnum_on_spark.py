@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -214,6 +217,30 @@ def test_a_failed_task_ends_with_its_own_reason(engine: Engine, tmp_path: Path) 
     step = Shuffle(sort_and_send, [sort_work(0, [])], join_parts, other, len(POINTS) + 2)
     with pytest.raises(StoppedError, match=r"^Spark: a node has .*, the driver zlib 0\.1: install the same"):
         engine.shuffle(step)
+
+
+def test_a_signal_ends_the_wait_and_not_the_messages_to_java(
+    tmp_path: Path, engine: Engine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Spark can be used, and so stopped, after it; PySpark's own handler would break in on a message."""
+
+    def interrupt() -> None:
+        steps.wait_for_file(str(tmp_path / "started"))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    list(engine.run_tasks(steps.double, [1], 1, lambda: None))  # Spark has started
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            list(engine.run_tasks(steps.say_and_wait, [str(tmp_path)], 1, lambda: None))
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        (tmp_path / "end").touch()
+    assert list(engine.run_tasks(steps.double, [3], 1, lambda: None)) == [(0, 6)]
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_cluster_on_s3(
