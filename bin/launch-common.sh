@@ -55,11 +55,18 @@ take_arguments() {
 }
 
 # Moves the first words of `arguments`, at most $1, to `positional`: a year and week, and what follows it.
+# --replace and --replace-cluster may be before them.
 take_positional() {
+    local flags=()
+    while [[ ${#arguments[@]} -gt 0 && "${arguments[0]}" == --replace* ]]; do
+        flags+=("${arguments[0]}")
+        arguments=("${arguments[@]:1}")
+    done
     while [[ ${#arguments[@]} -gt 0 && ${#positional[@]} -lt $1 && "${arguments[0]}" != -* ]]; do
         positional+=("${arguments[0]}")
         arguments=("${arguments[@]:1}")
     done
+    arguments=("${flags[@]}" "${arguments[@]}")
     [[ ${#positional[@]} -eq 0 ]] || export YEARWEEK=${positional[0]}
 }
 

@@ -5,7 +5,6 @@ CDX files  --sort, spill-->  runs  --merge by shard-->  the lines that the shard
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +23,7 @@ from cdxmill.stages.lines.merge_lines import merge_slices
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
 from cdxmill.storage.choose import open_ranges, total_size
-from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.scratch import Scratch, temporary_folder
 
 
 class _SortTask(NamedTuple):
@@ -59,7 +58,7 @@ def check_against(
     Memory is bounded; sorted lines are spilled to TMPDIR. Requires: the shards have no faults and are in order.
     """
     shards = [shard for shard in shards if shard.report.lines]
-    with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
+    with temporary_folder() as folder:
         scratch = Scratch(Path(folder))
         slices = cut_runs(
             _sort(paths, scratch, convert, run), [shard.report.first for shard in shards[1:]], scratch.reader

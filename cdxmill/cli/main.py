@@ -46,7 +46,6 @@ COMMANDS = (
 atexit.register(gc.freeze)  # else the interpreter looks for garbage at its end: 25 ms
 
 INTERRUPTED = 128 + signal.SIGINT
-TERMINATED = 128 + signal.SIGTERM
 
 COMPLETE = "_CDXMILL_COMPLETE"
 """The variable in which the completion script of a shell asks for completions."""
@@ -138,17 +137,19 @@ APP = CommandGroup(
 
 
 class _Terminated(BaseException):
-    """SIGTERM; ends the program as Ctrl-C does."""
+    """SIGTERM, or SIGHUP when a terminal is closed; ends the program as Ctrl-C does."""
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
-    raise _Terminated
+    raise _Terminated(number)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     _fill_closed_streams()
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _terminate)
     if arguments is None:
         arguments = sys.argv[1:]
     try:
@@ -169,8 +170,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(str(error), STOPPED)
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", INTERRUPTED)
-    except _Terminated:
-        return _fail("terminated", TERMINATED)
+    except _Terminated as stopped:
+        return _fail("terminated", 128 + int(stopped.args[0]))
     except ClosedPipe:
         return _closed_pipe()
     except OSError as error:

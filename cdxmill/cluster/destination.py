@@ -87,9 +87,8 @@ class Destination:
             return Way.NOTHING if self._is_whole(source, shards, index_only) else Way.THERE
         if not replace:
             raise UsageError(f"{self.target}: already has another cluster; {REPLACE}")
-        if is_remote(self.target):
-            return Way.THERE
-        check_replaceable(Path(local_path(self.target)).resolve())
+        if not is_remote(self.target):
+            check_replaceable(Path(local_path(self.target)).resolve())
         return Way.BESIDE
 
     def _manifest_of(self, source: str) -> bytes | None:

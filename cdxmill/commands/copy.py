@@ -10,7 +10,6 @@ The folder .work has the plan and the finished units. A run that was killed cont
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -55,6 +54,7 @@ from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.search.open import STDIN
 from cdxmill.search.sources import state_of
 from cdxmill.storage.choose import check_writable, exists, is_remote, join, local_path, remove, write_atomic
+from cdxmill.storage.scratch import temporary_folder
 
 WORK = ".work"
 ORIGINALS = "originals.rows"
@@ -141,7 +141,7 @@ def _work_folder(target: str, failures: Failures) -> Iterator[tuple[Path, Callab
     A remote copy cannot continue with the work of a killed run.
     """
     if is_remote(target):
-        with hold_remote(target) as check, tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
+        with hold_remote(target) as check, temporary_folder() as folder:
             yield Path(folder), check
         return
     path = Path(local_path(target))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cdxmill.commands.copy_plan import Asked, Planned, find_rows, is_near, read_rows
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.scratch import Scratch, temporary_folder
 
 _TOTAL = "total"
 
@@ -52,7 +51,7 @@ def check(asked: Asked, failures: Failures) -> list[QuerySize]:
     def skip(error: object) -> None:
         failures.report(Failure.from_error(error))  # type: ignore[arg-type]
 
-    with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
+    with temporary_folder() as folder:
         seen: set[object] = set()
         for is_new, one in _each(find_rows(asked, Scratch(Path(folder)), skip)):
             if is_new:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from cdxmill.storage.choose import (
     total_size,
     write_atomic,
 )
-from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.scratch import Scratch, temporary_folder
 
 _GROUPS = 8
 """Groups of archives per process, at least. More share the work better, and write more runs."""
@@ -122,7 +121,7 @@ def _counted(
     check_archives(archives)
     check_libraries(archive.path for archive in archives)
     counter = COUNTERS[options.what]
-    with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
+    with temporary_folder() as folder:
         scratch = Scratch(Path(folder))
         groups = group_archives(archives, options.processes)
         tasks = [

@@ -38,7 +38,7 @@ from cdxmill.storage.choose import (
     write_atomic,
 )
 from cdxmill.storage.local import sync_folders
-from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.scratch import Scratch, temporary_folder
 
 
 class IndexSummary(NamedTuple):
@@ -83,7 +83,7 @@ def index_to_folder(
     check_writable(folder)
     if is_remote(str(folder)):
         outputs = {archive: join(folder, name) for archive, name in names.items()}
-        with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
+        with temporary_folder() as scratch:
             return _index_to(outputs, None, scratch, options, failures)
     path = Path(local_path(str(folder)))
     outputs = {archive: str(path / name) for archive, name in names.items()}
@@ -166,7 +166,7 @@ def _index_together(
 ) -> Iterator[tuple[IndexSummary, Iterator[list[bytes]]]]:
     """Index all archives. Yields the summary, and their lines: sorted, distinct, after the header of their format."""
     check_archives(archives)
-    with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
+    with temporary_folder() as folder:
         tasks = [
             IndexTask(archive, None, None, Path(folder) / str(number), options)
             for number, archive in enumerate(archives)

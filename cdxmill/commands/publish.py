@@ -11,12 +11,13 @@ import hashlib
 import json
 import os
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from cdxmill.cluster import remote_switch
 from cdxmill.cluster.archive_index import published_index
 from cdxmill.cluster.destination import Destination, Way, parts_and_shards
 from cdxmill.cluster.find import COLLECTION_INDEXES, find_folder
@@ -129,6 +130,8 @@ def _publish(folder: str, target: str, shards: Sequence[Shard], options: Publish
     place = None if is_remote(target) else Path(local_path(target)).resolve()
     if place is not None:
         mend(place, say)
+    elif not is_same:
+        remote_switch.repair(target)
     way = (
         Way.THERE if is_same else Destination(target).way(folder, shards, options.index_only, options.replace)
     )
@@ -142,8 +145,10 @@ def _publish(folder: str, target: str, shards: Sequence[Shard], options: Publish
         if is_same or way is Way.NOTHING:
             _update_places(target, shards, places)
             return 0
-        if place is None or way is Way.THERE:
+        if way is Way.THERE:
             return _copy_all(folder, target, shards, places, options)
+        if place is None:
+            return _copy_beside_remote(folder, target, shards, places, options)
         new = mark(place)
         locks.enter_context(hold(new))
         copied = _copy_beside(folder, place, new, shards, places, options)
@@ -182,16 +187,38 @@ def _copy_beside(
     return _copy_all(cluster, str(new), shards, places, options)
 
 
-def _copy_all(
+def _copy_beside_remote(
     cluster: str, target: str, shards: Sequence[Shard], places: _Places, options: PublishOptions
 ) -> int:
-    """Copy shards, parts and split points, and write the index. Returns the number of shards copied."""
+    """Copy what the cluster at the URL `target` does not have yet, and then switch."""
+    new = remote_switch.new_place(target)
+    there = Destination(new)
+    if MANIFEST in there.found or there.surplus(shards):
+        remote_switch.clear(new)
+    kept = Destination(target).present(shards)
+    copied = _copy_all(cluster, new, shards, places, options, kept)
+    remote_switch.switch(target, kept)
+    return copied
+
+
+def _copy_all(
+    cluster: str,
+    target: str,
+    shards: Sequence[Shard],
+    places: _Places,
+    options: PublishOptions,
+    kept: Collection[str] = (),
+) -> int:
+    """Copy shards, parts and split points, and write the index. Returns the number of shards copied.
+
+    The shards `kept` are not copied.
+    """
     there = Destination(target)
     present, surplus = there.present(shards), there.surplus(shards, options.index_only)
     listed = {**dict.fromkeys(surplus, ""), **present}
     _note(target, listed)
     unpublish(target)
-    missing = () if options.index_only else [shard for shard in shards if shard.name not in present]
+    missing = () if options.index_only else [shard for shard in shards if shard.name not in (*present, *kept)]
     copies = [_Copy(shard, join(cluster, shard.name), join(target, shard.name)) for shard in missing]
     total = sum(shard.bytes for shard in missing)
     with Progress("copying shards", len(copies), total, options.quiet) as progress:

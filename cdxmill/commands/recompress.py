@@ -37,6 +37,7 @@ from cdxmill.storage.choose import (
     total_size,
 )
 from cdxmill.storage.local import sync_folders
+from cdxmill.storage.scratch import temporary_folder
 
 _KEEP = (
     "{}: is not {} of {} that recompress writes; use --replace to write it again, or another output directory"
@@ -84,7 +85,7 @@ def recompress(
     base = local_path(str(folder)) if is_local else str(folder)
     check_inputs_stay(names, base)
     if not is_local:
-        with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
+        with temporary_folder() as scratch:
             return _run(names, base, Path(scratch), options, failures)
     path = Path(base)
     with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:

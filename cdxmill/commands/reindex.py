@@ -32,6 +32,7 @@ from cdxmill.storage.choose import (
     total_size,
 )
 from cdxmill.storage.local import sync_folders
+from cdxmill.storage.scratch import temporary_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ def reindex(
     check_inputs_stay(names, base)
     settings = TableSettings(TableNames(tables), _fingerprints(tables))
     if not is_local:
-        with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
+        with temporary_folder() as scratch:
             return _run(names, base, Path(scratch), settings, options, failures)
     path = Path(base)
     with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:

@@ -43,6 +43,7 @@ from cdxmill.storage.choose import (
     total_size,
 )
 from cdxmill.storage.local import sync_folders
+from cdxmill.storage.scratch import temporary_folder
 
 _COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _WARC = re.compile(r"\.warc$", re.I)
@@ -109,7 +110,7 @@ def scan(
     compiled(options)  # for all processes
     outputs = {archive: join(base, names[archive]) for archive in ranges}
     if not is_local:
-        with tempfile.TemporaryDirectory(prefix="cdxmill-") as scratch:
+        with temporary_folder() as scratch:
             return _run(_Places(outputs, ranges, base, Path(scratch)), options, failures)
     path = Path(base)
     with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from cdxmill.formats.gzip_member import MAGIC
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes
 from cdxmill.storage.local import stopping
+from cdxmill.storage.scratch import temporary_folder
 
 STDIN = "-"
 NO_NAME = "-"
@@ -45,7 +45,7 @@ class Pipes:
             raise UsageError(f"{named}: was given twice, but it can be read only once")
         self._taken.add(named)
         if self._folder is None:
-            self._folder = Path(self._files.enter_context(tempfile.TemporaryDirectory(prefix="cdxmill-")))
+            self._folder = Path(self._files.enter_context(temporary_folder()))
         path = _copy(named, self._folder / f"{len(self._taken)}-{_file_name(named)}")
         if not self._quiet:
             size = human_bytes(path.stat().st_size)

@@ -45,8 +45,9 @@ def count_failure(job: JobLike, path: str, reason: str, hint: str = "") -> None:
 
 def run(job: JobLike) -> None:
     """Run the job as a command. Exits unless the status is 0."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminate)
+    signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _terminate)
     status = launch(job)
     if status:
         sys.exit(status)

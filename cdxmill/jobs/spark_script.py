@@ -79,6 +79,8 @@ def below(base: str, path: str) -> str:
 def run(main: Callable[[list[str]], int]) -> NoReturn:
     """Run a script as a command: print the reason of an error, and exit with the statuses of `cdxmill`."""
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _terminate)
     sys.exit(_status(main))
 
 

@@ -104,9 +104,12 @@ def _with_points(
     inventory = take_inventory(paths, flavours=True)
     check_inputs(inventory, options)
     points = Maker(engine).split_points(inventory, options, failures)
-    _write_points(points, boundaries)
-    if not options.quiet:
-        say(f"{boundaries}: {len(points)} split points, from a sample")
+    if (
+        points or options.shards == 1
+    ):  # else no line can be read, which is reported later: a rerun must sample again
+        _write_points(points, boundaries)
+        if not options.quiet:
+            say(f"{boundaries}: {len(points)} split points, from a sample")
     return replace(options, points=tuple(points), shards=len(points) + 1)
 
 

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 TICK = 0.5
 """Seconds between two updates of the progress."""
 _PR_SET_PDEATHSIG = 1
-_STOPS = (signal.SIGINT, signal.SIGTERM)
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class RunTasks(Protocol):
@@ -159,6 +159,9 @@ def _serve(
     """What a worker does: one task after another. Its parent handles Ctrl-C; it ends when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(
+        signal.SIGHUP, signal.SIG_IGN
+    )  # of a terminal: the parent ends the workers, as after Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     _end_with_parent()
     _counter.read, _counter.slot = numbers, slot

@@ -9,7 +9,6 @@ read is checked, and lines out of order are an error.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,7 +26,7 @@ from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.stages.zipnum.sorted_text import TextIndex, text_reader
 from cdxmill.storage.choose import is_remote, open_ranges, pieces, status
-from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.scratch import Scratch, temporary_folder
 
 _CHECKED = 64 << 20
 """Bytes of a file that is checked whole: 0.1 seconds."""
@@ -70,7 +69,7 @@ def open_cdx_file(path: str, keys: KeyRange | None = None) -> Iterator[CdxFile]:
         try:
             read_at, size = _open(path, files)
             if not _is_searchable(path, read_at, size):
-                folder = files.enter_context(tempfile.TemporaryDirectory(prefix="cdxmill-"))
+                folder = files.enter_context(temporary_folder())
                 copy = _sorted_copy(path, Scratch(Path(folder)), keys)
                 read_at, size = files.enter_context(open_ranges(str(copy))), copy.stat().st_size
             yield CdxFile(path, read_at, size)

@@ -5,21 +5,24 @@ Tasks and results are sent as bytes: a node can read them only after cdxmill is 
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import re
 import sys
-import tempfile
+import threading
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.spark.watch import watched
+from cdxmill.storage.scratch import temporary_folder
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -58,6 +61,9 @@ _MISSING = "--engine spark needs PySpark: pip install 'cdxmill[spark]'"
 _REASON = re.compile(r"^(?:: |Caused by: )?((?:\w+\.)*)(\w*(?:Error|Exception)): (.+)$", re.M)
 _DIED = "Python worker exited unexpectedly"
 _KILLED = "a Python process of a task was killed, perhaps because memory was short"
+_STOPPED = "stopped SparkContext"
+_ENDED = re.compile(r"^Spark: (.+)$", re.M)
+"""In the log: why it was stopped."""
 _OWN = re.compile(r"^(?:cdxmill\.errors\.)(\w+): (.+)$", re.M)
 
 
@@ -87,6 +93,7 @@ class Engine:
         self._is_local = False
         self._context: Any = None
         self._archive = ""
+        self._said: Path | None = None
         self._closing = ExitStack()
 
     def __enter__(self) -> Engine:
@@ -110,9 +117,8 @@ class Engine:
         call = _on_node(self._archive)
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
         slices = min(len(blobs), most)
-        lines = context.parallelize(list(enumerate(blobs)), slices).mapValues(call)
         with watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
-            found = self._collect(lines)
+            found = self._collect(lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(call))
         for index, result in found:
             yield index, pickle.loads(result)
             tick()  # after the caller has counted the result
@@ -123,20 +129,30 @@ class Engine:
         blobs = [pickle.dumps((step.split, task)) for task in step.tasks]
         join = pickle.dumps((step.join, step.shared))
         splitting, joining = _splitting(self._archive), _joining(self._archive, join)
-        sent = context.parallelize(blobs, len(blobs)).flatMap(splitting)
-        joined = sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
+
+        def joined() -> Any:
+            sent = context.parallelize(blobs, len(blobs)).flatMap(splitting)
+            return sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
+
         count = len(blobs) + step.partitions
         with watched(context, "sorting and writing: tasks of Spark", count, self._quiet, may_draw=True):
             return [pickle.loads(blob) for blob in self._collect(joined)]
 
-    def _collect(self, lines: Any) -> list[Any]:
+    def _collect(self, lines: Callable[[], Any]) -> list[Any]:
         from py4j.protocol import Py4JError
 
         try:
-            found: list[Any] = lines.collect()
+            found: list[Any] = _aside(lambda: lines().collect())
         except Py4JError as error:
-            raise StoppedError(f"Spark: {reason_of(str(error))}; run it again") from None
+            ends = _ENDED.findall(self._log()) if _STOPPED in str(error) else []
+            raise StoppedError(
+                f"Spark: {ends[-1] if ends else reason_of(str(error))}; run it again"
+            ) from None
         return found
+
+    def _log(self) -> str:
+        """What Java has printed."""
+        return "" if self._said is None else self._said.read_text(errors="replace")
 
     @property
     def is_local(self) -> bool:
@@ -175,17 +191,21 @@ class Engine:
         return {**_DEFAULTS, **_LOCAL, "spark.driver.extraJavaOptions": f"{_QUICK} {options}"}
 
     def _open(self, pyspark: Any, conf: Any) -> Any:
+        logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints tracebacks
+        if _SUBMITTED not in os.environ and "CDXMILL_TRACEBACK" not in os.environ:
+            self._said = self._folder() / "java.log"
         try:
-            context = pyspark.SparkContext(conf=conf)
+            with _errors_to(self._said):
+                context = _aside(lambda: pyspark.SparkContext(conf=conf))
         except Exception as error:  # of Java, of the network, of YARN
-            raise StoppedError(f"Spark cannot be started: {reason_of(str(error))}") from None
+            raise StoppedError(f"Spark cannot be started: {reason_of(self._log() or str(error))}") from None
         self._closing.callback(context.stop)
         context.setLogLevel("ERROR")
         return context
 
     def _folder(self) -> Path:
         """A folder for files of the driver."""
-        return Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="cdxmill-")))
+        return Path(self._closing.enter_context(temporary_folder()))
 
     def _send(self) -> None:
         """Send this cdxmill to the nodes: another version there would write other bytes."""
@@ -196,6 +216,39 @@ class Engine:
                 file.write(path, f"cdxmill/{path.relative_to(package).as_posix()}")
         self._context.addArchive(f"{archive}#{_ARCHIVE}")
         self._archive = _ARCHIVE
+
+
+def _aside(call: Callable[[], Result]) -> Result:
+    """The result of `call` in a thread of its own.
+
+    A signal ends the wait for it, and not the exchange of messages with Java: Spark can still be stopped then.
+    """
+    found: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(call())
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return found.result()
+
+
+@contextmanager
+def _errors_to(log: Path | None) -> Iterator[None]:
+    """Send what processes that start now write on stderr to a file: Java has a trace for each error."""
+    if log is None:
+        yield
+        return
+    ours = os.dup(2)
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
 
 
 def reason_of(text: str) -> str:

@@ -3,7 +3,7 @@
 A folder without a cluster       the cluster is written there
 A stopped run's unfinished one   the run continues, or another starts from the beginning
 A cluster of the same run        nothing is to be done
-Another cluster                  refused. With --replace its index is removed first, and its shards are overwritten
+Another cluster                  refused. With --replace the new one is built in URL/.new, and then takes its place
 
 There is no lock: two runs must not write to one URL at a time.
 """
@@ -21,6 +21,7 @@ from cdxmill.cluster.files import part_of
 from cdxmill.cluster.find import INDEXES
 from cdxmill.cluster.finished import FINISHED, WORK, Finished, read_finished, write_finished
 from cdxmill.cluster.manifest import read_manifest
+from cdxmill.cluster.remote_switch import clear, new_place, repair, switch
 from cdxmill.cluster.write import unpublish, write_archive_index, write_cluster_files
 from cdxmill.commands.build import CDX_FOLDER, BuildSummary, archives_file, fingerprint_of
 from cdxmill.commands.index import IndexSummary, index_to_folder
@@ -99,6 +100,7 @@ def build_at(
 
 def _finished(url: str, run: str, may_replace: bool, failures: Failures) -> Finished | None:
     """The record of the run if its cluster is at the URL. Raises UsageError if the run may not write there."""
+    repair(url)
     found = list_folder(url)
     if MANIFEST not in found:
         if WORK not in found or _job(url) is None:
@@ -164,6 +166,33 @@ def _write(
     failures: Failures,
     archives: bytes = b"",
 ) -> ClusterSummary:
+    """Write the cluster to `url`; if there is one, beside it, and switch."""
+    options = replace(options, location=options.location or url)
+    if MANIFEST not in list_folder(url):
+        return _write_to(url, inventory, run, options, failures, archives)
+    new = new_place(url)
+    built = read_finished(new) if MANIFEST in list_folder(new) else None
+    if built is not None and built.run == run:  # killed before the switch
+        built.report(url, failures)
+        summary = summary_of(built)._replace(new=True)
+    else:
+        try:
+            summary = _write_to(new, inventory, run, options, failures, archives)
+        except InputError:  # no input can be read
+            clear(new)
+            raise
+    switch(url)
+    return summary
+
+
+def _write_to(
+    url: str,
+    inventory: Inventory,
+    run: str,
+    options: ZipnumOptions,
+    failures: Failures,
+    archives: bytes,
+) -> ClusterSummary:
     assert options.make is not None
     reported = len(failures.items)
     job = fingerprint([source.state() for source in inventory.sources], options.settings())
@@ -179,8 +208,9 @@ def _write(
     else:
         remove(join(url, ARCHIVES))
     write_finished(url, Finished(run, list(map(int, summary[:5])), failures.items[reported:], []))
-    location = options.location or url
-    write_cluster_files(url, made.shards, made.points, options.compressor, options.block_lines, location)
+    write_cluster_files(
+        url, made.shards, made.points, options.compressor, options.block_lines, options.location
+    )
     _remove_work(url)
     return summary
 

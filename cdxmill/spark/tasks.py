@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +30,7 @@ from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_run
 from cdxmill.storage.choose import join, write_atomic
 from cdxmill.storage.local import stopping
-from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.scratch import Scratch, temporary_folder
 
 PIECE = 128 << 10
 """PySpark collects up to 1000 pieces before it looks at its memory: 128 MB."""
@@ -175,8 +175,8 @@ def _receive(folder: Path, number: int, points: list[bytes], parts: Iterator[Par
     return [slices[name] for name in sorted(slices)]
 
 
-def _scratch(folder: str) -> tempfile.TemporaryDirectory[str]:
+def _scratch(folder: str) -> AbstractContextManager[str]:
     """A folder for temporary files: in `folder`, or on the disks that Spark uses."""
     local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     place = folder or (local if Path(local).is_dir() else None)
-    return tempfile.TemporaryDirectory(prefix="cdxmill-", dir=place)
+    return temporary_folder(place)

@@ -53,6 +53,7 @@ class _Writes(wacz.Reads, Protocol):
     def write_atomic(self, path: str, /) -> AbstractContextManager[IO[bytes]]: ...
     def list_folder(self, path: str, /) -> dict[str, Entry]: ...
     def remove(self, path: str, /) -> None: ...
+    def move(self, path: str, target: str, /) -> None: ...
 
 
 def open_ranges(path: str) -> AbstractContextManager[Callable[[int, int], bytes]]:
@@ -188,6 +189,15 @@ def remove(path: PathOrUrl) -> None:
     """Delete a file if it exists. Raises StoppedError, UsageError."""
     storage, name = _writes(str(path))
     storage.remove(name)
+
+
+def move(path: str, target: str) -> None:
+    """Give a file another name in the same storage; a file of that name is replaced. Raises StoppedError, UsageError.
+
+    S3 copies the object itself, and then deletes the old one.
+    """
+    storage, name = _writes(path)
+    storage.move(name, _writes(target)[1])
 
 
 def join(path: PathOrUrl, *names: str) -> str:

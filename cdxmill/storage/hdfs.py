@@ -81,6 +81,15 @@ def remove(url: str) -> None:
         raise StoppedError(str(error)) from None
 
 
+def move(url: str, target: str) -> None:
+    """Rename a file. Raises StoppedError."""
+    client, path = _locate(url)
+    try:
+        _rename(client, target, path, _locate(target)[1])
+    except InputError as error:
+        raise StoppedError(str(error)) from None
+
+
 def same_location(one: str, other: str) -> bool:
     """Whether two URLs are the same file or folder."""
     locations = [(client.addresses, path) for client, path in map(_locate, (one, other))]

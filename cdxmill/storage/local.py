@@ -240,6 +240,12 @@ def remove(path: str) -> None:
         Path(path).unlink(missing_ok=True)
 
 
+def move(path: str, target: str) -> None:
+    """Rename a file. Raises StoppedError."""
+    with stopping(Path(target)):
+        Path(path).replace(target)
+
+
 def append_rows(path: Path, rows: Iterable[list[str]]) -> None:
     """Append tab-separated rows in one write, and wait until they are on the disk. Raises StoppedError."""
     data = b"".join(map(format_row, rows))

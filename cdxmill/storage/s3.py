@@ -17,6 +17,8 @@ from cdxmill.storage.refusals import BUSY, DOWNLOAD, refusal
 
 INSTALL = "s3:// needs boto3: pip install 'cdxmill[s3]'"
 _PIECE = 1 << 16
+_COPIED_PART = 256 << 20
+"""S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
 _NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
 
 
@@ -102,6 +104,17 @@ def remove(url: str) -> None:
     target = _bucket_and_key(url)
     with _stops(url), _errors(url, "deleted"):
         _client(os.getpid()).delete_object(**target)
+
+
+def move(url: str, target: str) -> None:
+    """Copy an object inside of S3, in parts if it is large, and delete it. Raises StoppedError."""
+    source, copy = _bucket_and_key(url), _bucket_and_key(target)
+    with _stops(target), _errors(target, "written"):
+        from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
+
+        parts = TransferConfig(multipart_threshold=_COPIED_PART, multipart_chunksize=_COPIED_PART)
+        _client(os.getpid()).copy(source, **copy, Config=parts)
+    remove(url)
 
 
 def require() -> None:

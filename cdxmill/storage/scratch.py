@@ -1,18 +1,70 @@
-"""A folder for temporary files of a run: created when needed, deleted at the end."""
+"""Folders for temporary files of a run: created when needed, deleted at the end, or by a later run."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from cdxmill.errors import StoppedError
 from cdxmill.storage.choose import is_remote, local_path
 from cdxmill.storage.local import create_folder, stopping
+
+_PREFIX = "cdxmill-run-"
+_OWN = re.compile(r"cdxmill-run-[a-z0-9_]{8}")
+
+
+@contextmanager
+def temporary_folder(place: str | None = None) -> Iterator[str]:
+    """A folder for temporary files, in the folder `place` or where the system has such files. It is deleted at the end.
+
+    It is locked as long as a process of the run lives. First, the folders of this user's killed runs are deleted.
+    """
+    base = place or tempfile.gettempdir()
+    _sweep(base)
+    folder, handle = _locked_folder(base)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(handle)
+
+
+def _locked_folder(base: str) -> tuple[str, int]:
+    while True:
+        folder = tempfile.mkdtemp(prefix=_PREFIX, dir=base)
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        with suppress(OSError):  # a file system without locks: nobody else can lock the folder, and delete it
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):  # another run has deleted it before it was locked
+            if os.path.samestat(os.stat(folder), os.fstat(handle)):  # noqa: PTH116
+                return folder, handle
+        os.close(handle)
+
+
+def _sweep(base: str) -> None:
+    with suppress(OSError), os.scandir(base) as entries:
+        for entry in entries:
+            if _OWN.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                _delete_if_dead(entry)
+
+
+def _delete_if_dead(entry: os.DirEntry[str]) -> None:
+    with suppress(OSError):
+        if entry.stat(follow_symlinks=False).st_uid != os.getuid():
+            return
+        handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(entry.path, ignore_errors=True)
+        finally:
+            os.close(handle)
 
 
 class Scratch:

@@ -296,7 +296,7 @@ def test_a_build_with_more_archives_indexes_only_those(
         (signal.SIGINT, True, 130, "cdxmill: interrupted"),
         (signal.SIGINT, False, 130, "cdxmill: interrupted"),
         (signal.SIGTERM, False, 143, "cdxmill: terminated"),
-        (signal.SIGTERM, True, 143, "cdxmill: terminated"),
+        (signal.SIGHUP, True, 129, "cdxmill: terminated"),
     ],
 )
 def test_a_signal_ends_it_with_its_status_in_one_line_and_no_worker_stays(

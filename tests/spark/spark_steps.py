@@ -71,6 +71,12 @@ def wait_for_file(path: str) -> str:
     return path
 
 
-for thing in (Deadly, sort_and_die, write_and_die, double, fail, die, wait_for_file):
+def say_and_wait(folder: str) -> str:
+    """Say that the task has started, and wait until it may end."""
+    (Path(folder) / "started").touch()
+    return wait_for_file(f"{folder}/end")
+
+
+for thing in (Deadly, sort_and_die, write_and_die, double, fail, die, wait_for_file, say_and_wait):
     thing.__module__ = "spark_steps"
 sys.modules["spark_steps"] = sys.modules[__name__]

@@ -82,6 +82,10 @@ def test_a_dry_run_prints_the_known_options(crawl: Path) -> None:
     assert "zipnumcluster_cc_pyspark.py" in command
     assert f"--partition_boundaries_file={crawl}/old.json" in command
     assert "--num_output_partitions=3" in command
+    replacing = launch(
+        crawl, "run_index_spark.sh", "--dry-run", "--replace", "2026-44", "", crawl / "old.json"
+    )
+    assert (replacing.returncode, replacing.stdout.replace(" --replace", "")) == (0, done.stdout)
     usage = launch(crawl, "run_index_ccpyspark.sh", "2026-44")
     assert (usage.returncode, usage.stderr) == (
         2,

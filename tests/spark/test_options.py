@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill.formats.boundaries import format_boundaries, parse_boundaries
+from cdxmill.jobs import spark_zipnum
+from cdxmill.spark.zipnum import Maker
 from tests.conftest import RunCdxmill
 
 HIDE = """import sys
@@ -71,3 +73,17 @@ def test_a_file_without_boundaries_is_refused(text: str) -> None:
 def test_boundaries_have_any_bytes() -> None:
     points = [b"com,a)/ 20200101000000", b"com,b)/\xff 2020", b"net,\ttab)/ 2", b"org"]
     assert parse_boundaries(format_boundaries(points)) == points
+
+
+def test_boundaries_are_not_written_if_no_input_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rerun would take them for those of the whole crawl: one shard."""
+    monkeypatch.setattr(Maker, "split_points", lambda *arguments: [])
+    monkeypatch.setattr(spark_zipnum, "zipnum_on_spark", lambda *arguments: None)
+    (tmp_path / "a.cdx.gz").write_bytes(b"")
+    words = [f"--output_base_url={tmp_path}/c", f"--partition_boundaries_file={tmp_path}/b.json"]
+    spark_zipnum.main(["-q", "--num_output_partitions=3", *words, f"{tmp_path}/a.cdx.gz"])
+    assert not (tmp_path / "b.json").exists()
+    spark_zipnum.main(["-q", "--num_output_partitions=1", *words, f"{tmp_path}/a.cdx.gz"])
+    assert (tmp_path / "b.json").read_text() == "[]"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import signal
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -216,6 +219,30 @@ def test_a_failed_task_ends_with_its_own_reason(engine: Engine, tmp_path: Path) 
         engine.shuffle(step)
 
 
+def test_a_signal_ends_the_wait_and_not_the_messages_to_java(
+    tmp_path: Path, engine: Engine, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Spark can be used, and so stopped, after it; PySpark's own handler would break in on a message."""
+
+    def interrupt() -> None:
+        steps.wait_for_file(str(tmp_path / "started"))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    list(engine.run_tasks(steps.double, [1], 1, lambda: None))  # Spark has started
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            list(engine.run_tasks(steps.say_and_wait, [str(tmp_path)], 1, lambda: None))
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        (tmp_path / "end").touch()
+    assert list(engine.run_tasks(steps.double, [3], 1, lambda: None)) == [(0, 6)]
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_a_cluster_on_s3(
     tmp_path: Path,
     engine: Engine,
@@ -238,7 +265,15 @@ def test_a_cluster_on_s3(
     with pytest.raises(UsageError, match="already has a cluster of other inputs or options; use --replace"):
         run(engine, [str(tmp_path / "b.cdx")], url, options)
     assert hashes(url) == hashes(expected)
-    run(engine, [str(tmp_path / "b.cdx")], url, replace(options, replace=True))
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "switch", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(engine, [str(tmp_path / "b.cdx")], url, replace(options, replace=True))
+    found = hashes(url)
+    assert {name: found[name] for name in hashes(expected)} == hashes(expected), "the old one can be read"
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "_write_to", interrupt)  # nothing is built again
+        run(engine, [str(tmp_path / "b.cdx")], url, replace(options, replace=True))
     build_cluster([str(tmp_path / "b.cdx")], tmp_path / "local", options, Failures(printed=False))
     assert hashes(url) == hashes(tmp_path / "local")
 

@@ -14,6 +14,7 @@ from cdxmill.storage.choose import (
     is_newer,
     join,
     list_folder,
+    move,
     open_ranges,
     read_bytes,
     remove,
@@ -97,6 +98,7 @@ def check_writing(folder: str) -> None:
     _check_whole_or_absent(join(folder, "a.cdx.gz"))
     _check_listing(folder)
     _check_removal(join(folder, "a.cdx.gz"))
+    _check_moves(folder)
     _check_times(folder)
     assert same_location(folder, f"{folder}/")
     assert not same_location(folder, join(folder, "below"))
@@ -150,6 +152,21 @@ def _check_removal(path: str) -> None:
     assert status(path) is None
     with pytest.raises(AbsentError), open_ranges(path) as read_at:
         read_at(0, 1)
+
+
+def _check_moves(folder: str) -> None:
+    one, other = join(folder, "one"), join(folder, "other")
+    write(one, BODY)
+    write(other, b"")
+    move(one, other)
+    assert not exists(one)
+    assert read_bytes(other) == BODY
+    write(one, b"")
+    move(one, other)
+    assert read_bytes(other) == b""
+    with pytest.raises(StoppedError):
+        move(join(folder, "absent"), one)
+    remove(other)
 
 
 def _check_times(folder: str) -> None:

@@ -123,6 +123,35 @@ def test_a_cluster_of_a_job_is_finished_where_it_lies(
 
 
 @pytest.mark.parametrize("place", ["hdfs://namenode:9000/c", "s3://published/c"])
+def test_a_cluster_is_replaced_when_the_new_one_is_complete(
+    place: str, cluster: Path, bucket: Any, node: NameNode, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    """Until then, the old one can be read; what a stopped run has copied is not copied again."""
+    lines = [line.replace(b"host6", b"host8") for line in LINES]
+    (tmp_path / "b.cdxj").write_bytes(b"".join(line + b"\n" for line in lines))
+    new = tmp_path / "new"
+    words = ("--numlines", "100", "--splits", cluster / "splits.txt")
+    assert run_cdxmill("zipnum", "-q", *words, "-o", new, tmp_path / "b.cdxj").returncode == 0
+    assert run_cdxmill("publish", "-q", cluster, place).returncode == 0
+    before = {name: read_bytes(join(place, name)) for name in list_folder(place)}
+    shard = new / "cdx-00002.gz"
+    kept = shard.read_bytes()
+    shard.write_bytes(kept[:-1] + b"x")  # found while it is copied
+    assert run_cdxmill("publish", "-q", cluster, place).returncode == 0
+    assert run_cdxmill("publish", "-q", new, place).returncode == 2
+    assert run_cdxmill("publish", "-q", "--replace", new, place).returncode == 1
+    assert {name: read_bytes(join(place, name)) for name in before} == before
+    shard.write_bytes(kept)
+    assert run_cdxmill("publish", "-q", "--replace", new, place).returncode == 0
+    assert list_folder(join(place, ".new")) == {}
+    for path in new.iterdir():
+        if path.name not in ("cluster.loc", ".finished.json"):
+            assert read_bytes(join(place, path.name)) == path.read_bytes()
+    assert list_folder(place).keys() == before.keys()
+    assert run_cdxmill("verify", "-q", place).returncode == 0
+
+
+@pytest.mark.parametrize("place", ["hdfs://namenode:9000/c", "s3://published/c"])
 def test_a_cluster_is_verified_where_it_lies(
     place: str, cluster: Path, bucket: Any, node: NameNode, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:

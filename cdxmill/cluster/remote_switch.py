@@ -1,0 +1,82 @@
+"""Put a new cluster in the place of an old one at an s3 or hdfs URL, where directories cannot be exchanged in one step.
+
+    C            the cluster
+    C/.new       the new one while it is built. C is complete and readable
+    C/.new/.replaces.json
+                 the names of the old files to delete; it exists during the switch
+
+1  write .replaces.json
+2  delete cluster.json, the index of C and the files that the new cluster does not have. From now on there is no cluster
+3  move the shards of C/.new to C, then its other files, cluster.json last. HDFS renames them; S3 copies and deletes them
+4  delete .replaces.json
+
+A run that is killed leaves .replaces.json. `repair` does the steps that are left.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Collection, Iterable
+
+from cdxmill.cluster.files import part_of
+from cdxmill.cluster.finished import BESIDE, COPIED, FINISHED, WORK
+from cdxmill.cluster.manifest import read_manifest
+from cdxmill.formats.path_index import ARCHIVES
+from cdxmill.formats.zipnum_index import MANIFEST, SHARD
+from cdxmill.inputs.split_files import SPLITS
+from cdxmill.storage.choose import ask_all, join, list_folder, move, read_bytes, remove, write_atomic
+
+NEW = ".new"
+_REPLACES = ".replaces.json"
+
+
+def new_place(url: str) -> str:
+    """Where the new cluster is built."""
+    return join(url, NEW)
+
+
+def switch(url: str, kept: Collection[str] = ()) -> None:
+    """Put the new cluster, which is complete, in the place of the one at `url`. Raises StoppedError, InputError.
+
+    `kept` are shards of the old cluster that belong to the new one, too.
+    """
+    new = new_place(url)
+    shards = {shard.name for shard in read_manifest(join(url, MANIFEST)).shards} - set(kept)
+    old = {MANIFEST, *BESIDE, *SPLITS, ARCHIVES, FINISHED, COPIED, *shards, *map(part_of, shards)}
+    with write_atomic(join(new, _REPLACES)) as file:
+        file.write(json.dumps(sorted(old - list_folder(new).keys())).encode())
+    repair(url)
+
+
+def repair(url: str) -> None:
+    """Do what is left of a switch, if one was interrupted. Raises StoppedError, InputError."""
+    new = new_place(url)
+    found = list_folder(new).keys() - {WORK}
+    if _REPLACES not in found:
+        return
+    names = set(json.loads(read_bytes(join(new, _REPLACES))))
+    gone = names | (found & {MANIFEST, *BESIDE})  # what was moved already is not in `found`
+    remove_all(url, gone & {MANIFEST})
+    remove_all(url, gone - {MANIFEST})
+    shards = {name for name in found if SHARD.fullmatch(name)}
+    for moved in (shards, found - shards - {MANIFEST, _REPLACES}, found & {MANIFEST}):
+        ask_all(lambda path: move(path, join(url, posixpath.basename(path))), _paths(new, moved))
+    clear(new)
+
+
+def clear(new: str) -> None:
+    """Delete a new cluster that is not wanted, or what a switch has left of it."""
+    work = join(new, WORK)
+    remove_all(work, list_folder(work))
+    remove_all(new, list_folder(new))
+    remove(new)  # a directory of HDFS
+
+
+def remove_all(url: str, names: Iterable[str]) -> None:
+    """Delete files below `url`. Raises StoppedError."""
+    ask_all(remove, _paths(url, names))
+
+
+def _paths(url: str, names: Iterable[str]) -> list[str]:
+    return [join(url, name) for name in sorted(names)]

@@ -1,0 +1,112 @@
+"""A cluster at a URL is replaced: whatever is killed, a rerun completes it, and what is not of the cluster stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdxmill.cluster import remote_switch
+from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
+from tests.conftest import RunCdxmill
+from tests.storage.conftest import moto_url
+from tests.storage.name_node import name_node
+
+__all__ = ["moto_url"]
+
+
+@pytest.fixture(params=["s3://switched/c", "hdfs://namenode:9000/c"])
+def url(request: pytest.FixtureRequest, moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    import boto3  # type: ignore[import-untyped]
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="switched")
+    with name_node() as running:
+        monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
+        yield request.param
+
+
+@pytest.fixture(scope="module")
+def clusters(run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """An old cluster of three shards, and a new one of two."""
+    folder = tmp_path_factory.mktemp("clusters")
+    made = []
+    for name, shards in (("old", 3), ("new", 2)):
+        lines = [f"com,{name}{number:03d})/ 2020 {{}}\n" for number in range(300)]
+        (folder / f"{name}.cdxj").write_text("".join(lines))
+        words = ["-q", "-s", str(shards), "--location", "/x", "-o", folder / name, folder / f"{name}.cdxj"]
+        assert run_cdxmill("zipnum", *words).returncode == 0
+        made.append(folder / name)
+    return made[0], made[1]
+
+
+def put(source: Path, url: str) -> None:
+    for path in source.iterdir():
+        with write_atomic(join(url, path.name)) as file:
+            file.write(path.read_bytes())
+
+
+def content(url: str) -> dict[str, bytes]:
+    found = list_folder(url)
+    return {name: read_bytes(join(url, name)) for name, entry in found.items() if not entry.is_folder}
+
+
+def local(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def kill_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `step` requests that change something be done, and none after them."""
+    done = 0
+
+    def counted(do: Callable[..., Any]) -> Callable[..., Any]:
+        def request(*words: Any) -> Any:
+            nonlocal done
+            if done >= step:
+                raise KeyboardInterrupt
+            done += 1
+            return do(*words)
+
+        return request
+
+    for name in ("move", "remove", "write_atomic"):
+        monkeypatch.setattr(remote_switch, name, counted(getattr(remote_switch, name)))
+
+
+def test_a_kill_at_any_step_leaves_a_cluster_or_none_and_the_next_run_completes_it(
+    url: str, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = clusters
+    step, seen = 0, set()
+    while True:
+        place = f"{url}{step}"
+        put(old, place)
+        put(new, remote_switch.new_place(place))
+        with write_atomic(join(place, "notes.txt")) as file:
+            file.write(b"mine")
+        with monkeypatch.context() as patch:
+            kill_after(step, patch)
+            try:
+                remote_switch.switch(place)
+                seen.add("done")
+            except KeyboardInterrupt:
+                found = content(place)
+                if "cluster.json" in found:
+                    whole = {**local(old if step <= 1 else new), "notes.txt": b"mine"}
+                    assert found == whole, step
+                    seen.add("old" if step <= 1 else "new")
+                else:
+                    seen.add("none")
+        if step:  # before the first step, the switch is not decided
+            remote_switch.repair(place)
+            assert content(place) == {**local(new), "notes.txt": b"mine"}, step
+            assert list_folder(remote_switch.new_place(place)) == {}
+        if "done" in seen:
+            break
+        step += 1
+    assert seen == {"old", "none", "new", "done"}
+    assert step > 10

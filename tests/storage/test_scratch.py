@@ -1,0 +1,46 @@
+"""A run's folder for temporary files is deleted at its end, or by a later run if it was killed."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from cdxmill.storage.scratch import temporary_folder
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from cdxmill.storage.scratch import temporary_folder
+with temporary_folder(sys.argv[1]) as folder:
+    (Path(folder) / "below").mkdir()
+    (Path(folder) / "below/run").write_text("x")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_folder_is_deleted_at_the_end(tmp_path: Path) -> None:
+    with temporary_folder(str(tmp_path)) as folder:
+        (Path(folder) / "run").write_text("x")
+        assert Path(folder).parent == tmp_path
+    assert names(tmp_path) == set()
+
+
+def test_a_later_run_deletes_only_the_folders_of_killed_runs(tmp_path: Path) -> None:
+    foreign = {"cdxmill-branches", "cdxmill-run-x", "cdxmill-run-notes.txt", "cdxmill-run-linked00"}
+    for name in foreign - {"cdxmill-run-linked00"}:
+        (tmp_path / name).mkdir()
+    (tmp_path / "cdxmill-run-linked00").symlink_to(tmp_path / "cdxmill-branches")
+    (tmp_path / "cdxmill-run-file0000").write_text("mine")
+    with temporary_folder(str(tmp_path)) as folder:  # another run that lives
+        killed = subprocess.run([sys.executable, "-c", CHILD, tmp_path], check=False)
+        assert killed.returncode == -signal.SIGKILL
+        assert len(names(tmp_path)) == len(foreign) + 3
+        with temporary_folder(str(tmp_path)) as other:
+            kept = foreign | {"cdxmill-run-file0000", Path(folder).name, Path(other).name}
+            assert names(tmp_path) == kept
