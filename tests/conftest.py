@@ -66,6 +66,16 @@ def no_cache() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def same_directory() -> Iterator[None]:
+    """Each test leaves the current directory as it was, or the tests after it fail somewhere else."""
+    before = Path.cwd()
+    yield
+    after = Path.cwd()
+    os.chdir(before)
+    assert after == before
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""
