@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.spark import java
 from cdxmill.spark.watch import watched
 from cdxmill.storage.scratch import temporary_folder
 
@@ -47,8 +48,6 @@ _LOCAL = {
     "spark.driver.memory": "1g",
 }
 """Settings for Spark on this machine only."""
-_QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""The quick compiler of Java: it has little to do here, and the slow one takes longer than it gains."""
 _LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
@@ -92,6 +91,8 @@ class Engine:
         self._master, self._processes, self._slices, self._quiet = master, processes, slices, quiet
         self._is_local = False
         self._context: Any = None
+        self._is_own = False  # on this machine alone, in a Java that is started here
+        self._classes: Path | None = None
         self._archive = ""
         self._said: Path | None = None
         self._closing = ExitStack()
@@ -99,8 +100,8 @@ class Engine:
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        self._closing.close()
+    def __exit__(self, *exception: Any) -> None:
+        self._closing.__exit__(*exception)
 
     def run_tasks(
         self,
@@ -171,6 +172,7 @@ class Engine:
             if master:
                 conf.setMaster(master)
             self._is_local = str(conf.get("spark.master", "")).startswith("local")
+            self._is_own = self._is_local and not was_submitted and pyspark.SparkContext._gateway is None
             if self._is_local:
                 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             for name, value in self._defaults(was_submitted).items():
@@ -183,12 +185,15 @@ class Engine:
     def _defaults(self, was_submitted: bool) -> dict[str, str]:
         if was_submitted:
             return _DEFAULTS
+        from pyspark.find_spark_home import _find_spark_home
+
         logging = self._folder() / "log4j2.properties"
         logging.write_text(_LOGGING)
         options = f"-Dlog4j2.configurationFile={logging.as_uri()}"
         if not self._is_local:
             return {**_DEFAULTS, "spark.driver.extraJavaOptions": options}
-        return {**_DEFAULTS, **_LOCAL, "spark.driver.extraJavaOptions": f"{_QUICK} {options}"}
+        quick, self._classes = java.options(_find_spark_home())
+        return {**_DEFAULTS, **_LOCAL, "spark.driver.extraJavaOptions": f"{quick} {options}"}
 
     def _open(self, pyspark: Any, conf: Any) -> Any:
         logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints tracebacks
@@ -199,9 +204,17 @@ class Engine:
                 context = _aside(lambda: pyspark.SparkContext(conf=conf))
         except Exception as error:  # of Java, of the network, of YARN
             raise StoppedError(f"Spark cannot be started: {reason_of(self._log() or str(error))}") from None
-        self._closing.callback(context.stop)
+        self._closing.push(self._end)
         context.setLogLevel("ERROR")
         return context
+
+    def _end(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None or not self._is_own:
+            self._context.stop()
+            return
+        if self._classes is not None:
+            java.keep_classes(self._context._gateway, self._classes)
+        java.end(self._context)
 
     def _folder(self) -> Path:
         """A folder for files of the driver."""

@@ -68,7 +68,7 @@ def read_recent(url: str, seconds: float) -> bytes:
 
     If it cannot be read, an older copy is used. Raises InputError if there is none.
     """
-    top = _top()
+    top = cache_folder()
     path = None if top is None else top / _name(url) / "whole"
     known: bytes | None = None
     with suppress(OSError):
@@ -153,7 +153,7 @@ def _open(url: str) -> Iterator[tuple[Ranges, str]]:
 
 def _folder(url: str, version: str) -> Path | None:
     """The folder for the pages of this version of a file. The folders of other versions are deleted."""
-    top = _top()
+    top = cache_folder()
     if top is None or not version:
         return None
     folder = top / _name(url) / _name(version)
@@ -164,7 +164,8 @@ def _folder(url: str, version: str) -> Path | None:
     return folder
 
 
-def _top() -> Path | None:
+def cache_folder() -> Path | None:
+    """The folder for what can be made again. None if the user wants none, or has no home."""
     setting = os.environ.get("CDXMILL_CACHE")
     if setting is not None:
         return None if setting in ("", "off") else Path(setting)

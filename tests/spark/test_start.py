@@ -1,0 +1,38 @@
+"""Spark on this machine keeps what makes its next start faster, and starts without it, too."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cdxmill.spark.engine import Engine
+
+
+def start(word: str) -> tuple[list[int], bool]:
+    """The results of a small job, and whether a file with `word` in its path is mapped by Java."""
+    with Engine("", 1, quiet=True) as engine:
+        found = [result for _, result in engine.run_tasks(abs, [-1, 2], 1, lambda: None)]
+        maps = Path(f"/proc/{engine._context._gateway.proc.pid}/maps").read_text()
+    return found, word in maps
+
+
+def test_the_second_start_uses_the_classes_that_the_first_has_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "a cache"))
+    assert start(".jsa.") == ([1, 2], False)
+    [kept] = (tmp_path / "a cache" / "spark").iterdir()
+    assert start(kept.name) == ([1, 2], True)
+    assert capfd.readouterr().out == ""
+    kept.chmod(0o600)
+    with kept.open("r+b") as file:
+        file.seek(kept.stat().st_size // 2)
+        file.write(b"damaged" * 1000)
+    assert start("nothing")[0] == [1, 2]
+    os.truncate(kept, 1 << 20)
+    assert start(kept.name) == ([1, 2], False)
+    assert kept.stat().st_size > 1 << 20
+    assert list(kept.parent.iterdir()) == [kept]
+    assert capfd.readouterr().out == ""
