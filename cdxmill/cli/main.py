@@ -63,7 +63,7 @@ def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> 
 
         from cdxmill.stages import native
 
-        compiled = "compiled" if native.Merger else "not compiled, up to a third slower"
+        compiled = "compiled" if native.Merger else "not compiled, slower"
         print(f"cdxmill {__version__} ({compiled}; Python {platform.python_version()})")
         ctx.exit()
 
