@@ -14,11 +14,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from isal import isal_zlib
+
 QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """The quick compiler of Java: it has little to do here, and the slow one takes longer than it gains."""
 _LAUNCHER = "SPARK_LAUNCHER_OPTS"
 """The options of the Java that only prints the command of the real one."""
-_QUIET = "-XX:+IgnoreUnrecognizedVMOptions -Xshare:auto -XX:+VerifySharedSpaces -Xlog:cds*=off"
+_QUIET = "-XX:+IgnoreUnrecognizedVMOptions -Xshare:auto -Xlog:cds*=off"
 _MOST = 3
 """Archives that are kept: each version of Java or Spark has its own."""
 
@@ -31,7 +33,7 @@ def options(home: str) -> tuple[str, Path | None]:
         return QUICK, None
     with suppress(OSError):  # another run may have deleted it
         for kept in path.parent.glob(f"{path.name}-*.jsa"):
-            if kept == _named(path, kept.stat().st_size):
+            if kept == _named(path, kept):
                 return f'{QUICK} {_QUIET} "-XX:SharedArchiveFile={kept}"', None
     return f"{QUICK} {_QUIET} -XX:+RecordDynamicDumpInfo", path
 
@@ -40,18 +42,18 @@ def keep_classes(gateway: Any, path: Path) -> None:
     """Have Java write the classes that it has loaded to an archive beside `path`. Without success, nothing is there."""
     part = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(Exception), ExitStack() as stack:  # of Java, of the disk: the next run tries again
+        for old in path.parent.glob(f"{path.name}-*.jsa"):
+            old.unlink()  # it is damaged: else `options` had taken it
         for old in sorted(path.parent.iterdir(), key=lambda one: one.stat().st_mtime)[: 1 - _MOST]:
             old.unlink()
         stack.callback(part.unlink, missing_ok=True)
         _dump(gateway, str(part))
-        with part.open("rb") as file:
-            os.fsync(file.fileno())  # Java would trust a page of zeros
-        part.replace(_named(path, part.stat().st_size))
+        part.replace(_named(path, part))
 
 
-def _named(path: Path, size: int) -> Path:
-    """The path of an archive of `size` bytes: Java crashes if one is truncated."""
-    return path.with_name(f"{path.name}-{size}.jsa")
+def _named(path: Path, file: Path) -> Path:
+    """The path of an archive with the content of `file`: Java, which does not check it, crashes if it is damaged."""
+    return path.with_name(f"{path.name}-{isal_zlib.crc32(file.read_bytes()):08x}.jsa")
 
 
 def end(context: Any) -> None:

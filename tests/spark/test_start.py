@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -30,9 +29,7 @@ def test_the_second_start_uses_the_classes_that_the_first_has_kept(
     with kept.open("r+b") as file:
         file.seek(kept.stat().st_size // 2)
         file.write(b"damaged" * 1000)
-    assert start("nothing")[0] == [1, 2]
-    os.truncate(kept, 1 << 20)
-    assert start(kept.name) == ([1, 2], False)
-    assert kept.stat().st_size > 1 << 20
-    assert list(kept.parent.iterdir()) == [kept]
+    assert start(kept.name) == ([1, 2], False)  # Java would crash
+    [new] = kept.parent.iterdir()
+    assert start(new.name) == ([1, 2], True)
     assert capfd.readouterr().out == ""
