@@ -1,6 +1,7 @@
 """The engine on Apache Spark: the same tasks as in the processes of one machine. docs/spark.md describes it.
 
 - `engine`: start Spark, and run tasks on it
+- `java`, `daemon`: start the processes of Spark faster, on this machine
 - `watch`: show the progress of a job
 - `tasks`: what runs on the nodes: sort the lines of files, and write a shard
 - `zipnum`: CDX files -> the shards of a cluster

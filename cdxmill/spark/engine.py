@@ -31,6 +31,7 @@ Result = TypeVar("Result")
 _ARCHIVE = "cdxmill_nodes"
 _PER_CORE = 32
 """Tasks of Spark per core of this machine: starting one takes longer than indexing a small archive."""
+_SPLITS_PER_CORE = 4
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit: Spark runs already, with the settings of the user."""
 _DEFAULTS = {
@@ -46,6 +47,7 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.python.daemon.module": "cdxmill.spark.daemon",
 }
 """Settings for Spark on this machine only."""
 _LOGGING = """rootLogger.level = error
@@ -130,12 +132,14 @@ class Engine:
         blobs = [pickle.dumps((step.split, task)) for task in step.tasks]
         join = pickle.dumps((step.join, step.shared))
         splitting, joining = _splitting(self._archive), _joining(self._archive, join)
+        most = _SPLITS_PER_CORE * context.defaultParallelism if self._is_local else len(blobs)
+        slices = min(len(blobs), most)
 
         def joined() -> Any:
-            sent = context.parallelize(blobs, len(blobs)).flatMap(splitting)
+            sent = context.parallelize(blobs, slices).flatMap(splitting)
             return sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
 
-        count = len(blobs) + step.partitions
+        count = slices + step.partitions
         with watched(context, "sorting and writing: tasks of Spark", count, self._quiet, may_draw=True):
             return [pickle.loads(blob) for blob in self._collect(joined)]
 

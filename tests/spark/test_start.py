@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from pkgutil import resolve_name
 
+import pyspark
 import pytest
 
 from cdxmill.spark.engine import Engine
@@ -33,3 +35,9 @@ def test_the_second_start_uses_the_classes_that_the_first_has_kept(
     [new] = kept.parent.iterdir()
     assert start(new.name) == ([1, 2], True)
     assert capfd.readouterr().out == ""
+
+
+def test_the_processes_of_tasks_use_the_installed_sources() -> None:
+    with Engine("", 1, quiet=True) as engine:
+        [(_, found)] = engine.run_tasks(resolve_name, ["pyspark:__file__"], 1, lambda: None)
+    assert found == pyspark.__file__  # not those in Spark's archive, which are compiled at each start
