@@ -12,10 +12,12 @@ from cdxmill.spark.engine import Engine
 
 
 def start(word: str) -> tuple[list[int], bool]:
-    """The results of a small job, and whether a file with `word` in its path is mapped by Java."""
+    """The results of a small job, and whether a file with `word` in its path is mapped by Java, which has ended then."""
     with Engine("", 1, quiet=True) as engine:
         found = [result for _, result in engine.run_tasks(abs, [-1, 2], 1, lambda: None)]
-        maps = Path(f"/proc/{engine._context._gateway.proc.pid}/maps").read_text()
+        java = engine._context._gateway.proc
+        maps = Path(f"/proc/{java.pid}/maps").read_text()
+    java.wait()
     return found, word in maps
 
 
