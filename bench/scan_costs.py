@@ -20,9 +20,8 @@ STEPS = (
     ("body", ["--where", PAGE + "body:nowhere-to-be-found"]),
     ("parse the HTML, title", ["--where", PAGE + "title:nowhere-to-be-found"]),
     ("links", ["--where", PAGE + "(title:nowhere-to-be-found or link:nowhere-to-be-found)"]),
-    ("text", ["--where", PAGE + "(link:nowhere-to-be-found or text:nowhere-to-be-found)"]),
-    ("language", ["--where", PAGE + "(link:nowhere-to-be-found or lang=xx)"]),
-    ("rows as JSON", ["--where", PAGE + "lang!=xx", "--extract", "url,title,text,links,lang"]),
+    ("text and language", ["--where", PAGE + "(link:nowhere-to-be-found or lang=xx)"]),
+    ("rows as JSON", ["--where", "mime=text/html", "--extract", "url,title,text,links,lang"]),
 )
 
 

@@ -129,8 +129,10 @@ class Page:
     def text(self) -> str:
         """The text without scripts and styles. Between two elements there is a space, also within a word."""
         tree = self.tree
-        tree.strip_tags([name.decode() for name in self._odd_elements if name in _WITHOUT_TEXT])
-        self._is_stripped = True
+        if names := [name.decode() for name in self._odd_elements if name in _WITHOUT_TEXT]:
+            _ = self.title  # which is often wanted, too: later, the page would have to be parsed again
+            tree.strip_tags(names)
+            self._is_stripped = True
         body = tree.body or tree.root
         return body.text(separator=" ", strip=True, skip_empty=True) if body else ""
 
