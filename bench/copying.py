@@ -49,7 +49,8 @@ from cdxmill.inputs.joined_ranges import GAP, JOINED
 ROUNDS = 3
 ARCHIVES = 20
 FEW = 300
-CDXT_CAPTURES = 500
+CDXT_CAPTURES = 6000
+"""More take it too long; behind a delay, a tenth does."""
 CDXT = """
 import sys
 from cdx_toolkit import cli, myrequests
@@ -168,7 +169,9 @@ def plain(port: int, wanted: Wanted, processes: int, is_checking: bool) -> Calla
     return run
 
 
-def contenders(work: Path, port: int, options: Any, query: str, captures: int) -> dict[str, Contender]:
+def contenders(
+    work: Path, port: int, options: Any, query: str, captures: int, of_cdxt: int
+) -> dict[str, Contender]:
     """The contenders for the captures of one query."""
     lines = cdxmill("lookup", work / "C", query, "--limit", str(captures)).splitlines()
     wanted: Wanted = [record_location(line)[:3] for line in lines]  # type: ignore[misc]
@@ -200,25 +203,25 @@ def contenders(work: Path, port: int, options: Any, query: str, captures: int) -
         OURS: Contender(copy, len(wanted)),
     }
     if find_spec("cdx_toolkit") is not None:
-        found[CDXT_NAME] = Contender(cdxt, min(CDXT_CAPTURES, len(wanted)))
+        found[CDXT_NAME] = Contender(cdxt, min(of_cdxt, len(wanted)))
     return found
 
 
-def api_lines(work: Path, query: str) -> bytes:
+def api_lines(work: Path, query: str, captures: int) -> bytes:
     """What a CDX server answers: the lines of the captures that cdxt gets."""
     rows = []
-    for line in cdxmill("lookup", work / "C", query, "--limit", str(CDXT_CAPTURES)).splitlines():
+    for line in cdxmill("lookup", work / "C", query, "--limit", str(captures)).splitlines():
         key, timestamp, rest = line.split(b" ", 2)
         rows.append(json.dumps({"urlkey": key.decode(), "timestamp": timestamp.decode(), **json.loads(rest)}))
     return "".join(f"{row}\n" for row in rows).encode()
 
 
 @contextmanager
-def served(work: Path, query: str, delay: float) -> Iterator[int]:
+def served(work: Path, query: str, delay: float, captures: int) -> Iterator[int]:
     """Serve the archives, and a CDX server's answer. Yields the port."""
     port_file = work / "port"
     port_file.unlink(missing_ok=True)
-    arguments = (work, api_lines(work, query), port_file, delay)
+    arguments = (work, api_lines(work, query, captures), port_file, delay)
     server = multiprocessing.get_context("fork").Process(target=serve, args=arguments, daemon=True)
     server.start()
     while not port_file.exists() or not port_file.read_text():
@@ -231,8 +234,9 @@ def served(work: Path, query: str, delay: float) -> Iterator[int]:
 
 def compare(work: Path, options: Any, query: str, delay: float = 0.0, captures: int = 1 << 40) -> None:
     """Serve, measure in turns and print the medians."""
-    with served(work, query, delay) as port:
-        runs = contenders(work, port, options, query, captures)
+    of_cdxt = min(captures, CDXT_CAPTURES // (10 if delay else 1))
+    with served(work, query, delay, of_cdxt) as port:
+        runs = contenders(work, port, options, query, captures, of_cdxt)
         if delay:
             print(f"each answer after {delay * 1000:g} ms")
         results: dict[str, list[Measured]] = {name: [] for name in runs}
