@@ -193,7 +193,8 @@ def _copy_beside_remote(
     """Copy what the cluster at the URL `target` does not have yet, and then switch."""
     new = remote_switch.new_place(target)
     there = Destination(new)
-    if MANIFEST in there.found or there.surplus(shards):
+    is_other = COPIED not in there.found or there.surplus(shards)  # of another run, or of Spark
+    if there.found and (MANIFEST in there.found or is_other):
         remote_switch.clear(new)
     kept = Destination(target).present(shards)
     copied = _copy_all(cluster, new, shards, places, options, kept)

@@ -65,6 +65,7 @@ _KILLED = "a Python process of a task was killed, perhaps because memory was sho
 _STOPPED = "stopped SparkContext"
 _ENDED = re.compile(r"^Spark: (.+)$", re.M)
 """In the log: why it was stopped."""
+_HARMLESS = re.compile(r"^(?:Picked up |WARNING: ).*\n", re.M)
 _OWN = re.compile(r"^(?:cdxmill\.errors\.)(\w+): (.+)$", re.M)
 
 
@@ -207,7 +208,8 @@ class Engine:
             with _errors_to(self._said):
                 context = _aside(lambda: pyspark.SparkContext(conf=conf))
         except Exception as error:  # of Java, of the network, of YARN
-            raise StoppedError(f"Spark cannot be started: {reason_of(self._log() or str(error))}") from None
+            said = _HARMLESS.sub("", self._log())
+            raise StoppedError(f"Spark cannot be started: {reason_of(said or str(error))}") from None
         self._closing.push(self._end)
         context.setLogLevel("ERROR")
         return context

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import threading
 from contextlib import ExitStack, suppress
@@ -21,6 +22,7 @@ QUICK = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _LAUNCHER = "SPARK_LAUNCHER_OPTS"
 """The options of the Java that only prints the command of the real one."""
 _QUIET = "-XX:+IgnoreUnrecognizedVMOptions -Xshare:auto -Xlog:cds*=off"
+_OWN = re.compile(r"[0-9a-f]{16}(?:-[0-9a-f]{8}\.jsa|\.\d+)")
 _MOST = 3
 """Archives that are kept: each version of Java or Spark has its own."""
 
@@ -44,7 +46,8 @@ def keep_classes(gateway: Any, path: Path) -> None:
     with suppress(Exception), ExitStack() as stack:  # of Java, of the disk: the next run tries again
         for old in path.parent.glob(f"{path.name}-*.jsa"):
             old.unlink()  # it is damaged: else `options` had taken it
-        for old in sorted(path.parent.iterdir(), key=lambda one: one.stat().st_mtime)[: 1 - _MOST]:
+        own = [one for one in path.parent.iterdir() if _OWN.fullmatch(one.name)]
+        for old in sorted(own, key=lambda one: one.stat().st_mtime)[: 1 - _MOST]:
             old.unlink()
         stack.callback(part.unlink, missing_ok=True)
         _dump(gateway, str(part))

@@ -11,6 +11,7 @@ There is no lock: two runs must not write to one URL at a time.
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import time
 from collections.abc import Mapping, Sequence, Set
@@ -19,9 +20,9 @@ from typing import Any
 
 from cdxmill.cluster.files import part_of
 from cdxmill.cluster.find import INDEXES
-from cdxmill.cluster.finished import FINISHED, WORK, Finished, read_finished, write_finished
+from cdxmill.cluster.finished import COPIED, FINISHED, WORK, Finished, read_finished, write_finished
 from cdxmill.cluster.manifest import read_manifest
-from cdxmill.cluster.remote_switch import clear, new_place, repair, switch
+from cdxmill.cluster.remote_switch import NEW, clear, new_place, repair, switch
 from cdxmill.cluster.write import unpublish, write_archive_index, write_cluster_files
 from cdxmill.commands.build import CDX_FOLDER, BuildSummary, archives_file, fingerprint_of
 from cdxmill.commands.index import IndexSummary, index_to_folder
@@ -176,11 +177,9 @@ def _write(
         built.report(url, failures)
         summary = summary_of(built)._replace(new=True)
     else:
-        try:
-            summary = _write_to(new, inventory, run, options, failures, archives)
-        except InputError:  # no input can be read
+        if COPIED in list_folder(new):  # of `publish`
             clear(new)
-            raise
+        summary = _write_to(new, inventory, run, options, failures, archives)
     switch(url)
     return summary
 
@@ -198,7 +197,12 @@ def _write_to(
     job = fingerprint([source.state() for source in inventory.sources], options.settings())
     surplus = _start(url, job, options.shards)
     made = options.make(inventory, url, options, failures)
-    check_made(made, inventory, url)
+    try:
+        check_made(made, inventory, url)
+    except InputError:  # no input can be read
+        if posixpath.basename(url) == NEW:
+            clear(url)
+        raise
     summary = summary_of_made(made)
     for name in surplus:
         remove(join(url, name))

@@ -17,6 +17,7 @@ from cdxmill.storage.choose import is_remote, local_path
 from cdxmill.storage.local import create_folder, stopping
 
 _PREFIX = "cdxmill-run-"
+_LOCK = ".lock"
 _OWN = re.compile(r"cdxmill-run-[a-z0-9_]{8}")
 
 
@@ -24,7 +25,8 @@ _OWN = re.compile(r"cdxmill-run-[a-z0-9_]{8}")
 def temporary_folder(place: str | None = None) -> Iterator[str]:
     """A folder for temporary files, in the folder `place` or where the system has such files. It is deleted at the end.
 
-    It is locked as long as a process of the run lives. First, the folders of this user's killed runs are deleted.
+    A file in it is locked as long as a process of the run lives: a lock of the folder would not be seen by other machines.
+    First, the folders of this user's killed runs are deleted.
     """
     base = place or tempfile.gettempdir()
     _sweep(base)
@@ -39,11 +41,14 @@ def temporary_folder(place: str | None = None) -> Iterator[str]:
 def _locked_folder(base: str) -> tuple[str, int]:
     while True:
         folder = tempfile.mkdtemp(prefix=_PREFIX, dir=base)
-        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        with suppress(OSError):  # a file system without locks: nobody else can lock the folder, and delete it
+        path = f"{folder}/{_LOCK}"
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with suppress(
+            OSError
+        ):  # a file system without locks: nobody else can lock the file, and delete the folder
             fcntl.flock(handle, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):  # another run has deleted it before it was locked
-            if os.path.samestat(os.stat(folder), os.fstat(handle)):  # noqa: PTH116
+            if os.path.samestat(os.stat(path), os.fstat(handle)):  # noqa: PTH116
                 return folder, handle
         os.close(handle)
 
@@ -59,7 +64,8 @@ def _delete_if_dead(entry: os.DirEntry[str]) -> None:
     with suppress(OSError):
         if entry.stat(follow_symlinks=False).st_uid != os.getuid():
             return
-        handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        # without this file, the folder was made a moment ago
+        handle = os.open(f"{entry.path}/{_LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(entry.path, ignore_errors=True)

@@ -25,8 +25,13 @@ def test_the_second_start_uses_the_classes_that_the_first_has_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "a cache"))
+    folder = tmp_path / "a cache" / "spark"
+    foreign = {folder / name for name in ("LICENSE", "mine.jar", "notes.txt")}
+    folder.mkdir(parents=True)
+    for path in foreign:
+        path.write_text("mine")
     assert start(".jsa.") == ([1, 2], False)
-    [kept] = (tmp_path / "a cache" / "spark").iterdir()
+    [kept] = set(folder.iterdir()) - foreign
     assert start(kept.name) == ([1, 2], True)
     assert capfd.readouterr().out == ""
     kept.chmod(0o600)
@@ -34,7 +39,7 @@ def test_the_second_start_uses_the_classes_that_the_first_has_kept(
         file.seek(kept.stat().st_size // 2)
         file.write(b"damaged" * 1000)
     assert start(kept.name) == ([1, 2], False)  # Java would crash
-    [new] = kept.parent.iterdir()
+    [new] = set(folder.iterdir()) - foreign
     assert start(new.name) == ([1, 2], True)
     assert capfd.readouterr().out == ""
 

@@ -44,3 +44,18 @@ def test_a_later_run_deletes_only_the_folders_of_killed_runs(tmp_path: Path) -> 
         with temporary_folder(str(tmp_path)) as other:
             kept = foreign | {"cdxmill-run-file0000", Path(folder).name, Path(other).name}
             assert names(tmp_path) == kept
+
+
+OFTEN = """
+import sys
+from cdxmill.storage.scratch import temporary_folder
+for _ in range(300):
+    with temporary_folder(sys.argv[1]) as folder:
+        pass
+"""
+
+
+def test_runs_that_start_at_the_same_time_do_not_delete_the_folders_of_each_other(tmp_path: Path) -> None:
+    runs = [subprocess.Popen([sys.executable, "-c", OFTEN, tmp_path]) for _ in range(6)]
+    assert [run.wait() for run in runs] == [0] * 6
+    assert names(tmp_path) == set()
