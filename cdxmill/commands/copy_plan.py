@@ -20,7 +20,7 @@ from cdxmill.search.sources import EVERYTHING, Source, find_sources, open_source
 from cdxmill.stages.lines.merge_runs import sort_lists
 from cdxmill.storage.scratch import Scratch
 
-_REQUESTS = 24
+_REQUESTS = 48
 """Requests of a unit at most: enough that its overhead is small, few enough that little is lost by a kill."""
 _SHARE = 48
 """A small copy is divided into this many units, so that every process gets some."""
