@@ -76,6 +76,7 @@ BENCH = [
     *SCAN,
     "beautifulsoup4==4.15.0",
     "cdx-toolkit==0.9.39",
+    "requests==2.34.2",
     "fastwarc==2.0.1",
     "langdetect==1.0.9",
     "cdxj-indexer==1.5.0",

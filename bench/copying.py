@@ -7,6 +7,7 @@ ten), and `apart` from a server that answers after some milliseconds, as servers
 
 - a plain downloader with N processes. Each sends one request per capture over a connection that stays open, and
   appends the bytes to a file. It checks nothing
+- the same downloader with a session of requests, the library that most such programs use
 - the same downloader with the ranges that `cdxmill copy` asks for: neighbors in one request
 - the same downloader, which also decompresses each record and hashes it: no program that checks can do less
 - `cdxmill copy -p N`
@@ -40,6 +41,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import deflate
+import requests
 
 from bench import machine
 from bench.copy_server import serve
@@ -58,8 +60,9 @@ for one in myrequests.retry_info.values():
     one["minimum_interval"] = 0.0
 cli.main(sys.argv[1:])
 """
-PLAIN, JOINED_NAME, CHECKING, OURS, CDXT_NAME = (
+PLAIN, REQUESTS, JOINED_NAME, CHECKING, OURS, CDXT_NAME = (
     "plain range downloader",
+    "the same with requests",
     "the same, joined ranges",
     "the same, inflate + SHA-1",
     "cdxmill copy",
@@ -123,15 +126,31 @@ def measured(run: Callable[[Path], None], out: Path) -> Measured:
     return Measured(spent, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def download(port: int, wanted: Wanted, path: Path, is_checking: bool) -> None:
-    """One process of the plain downloader."""
+Get = Callable[[str, dict[str, str]], bytes]
+
+
+def by_http_client(port: int) -> Get:
+    """Requests over one connection, with the standard library."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
+
+    def get(path: str, headers: dict[str, str]) -> bytes:
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().read()
+
+    return get
+
+
+def by_requests(port: int) -> Get:
+    """Requests over one connection, with the library requests."""
+    session = requests.Session()
+    return lambda path, headers: session.get(f"http://127.0.0.1:{port}{path}", headers=headers).content
+
+
+def download(wanted: Wanted, path: Path, get: Get, is_checking: bool) -> None:
+    """One process of the plain downloader."""
     with path.open("wb") as file:
         for name, offset, length in wanted:
-            connection.request(
-                "GET", f"/warcs/{name}", headers={"Range": f"bytes={offset}-{offset + length - 1}"}
-            )
-            data = connection.getresponse().read()
+            data = get(f"/warcs/{name}", {"Range": f"bytes={offset}-{offset + length - 1}"})
             if is_checking:
                 hashlib.sha1(deflate.gzip_decompress(data, int.from_bytes(data[-4:], "little"))).digest()
             file.write(data)
@@ -150,14 +169,14 @@ def joined(wanted: Wanted) -> Wanted:
     return ranges
 
 
-def plain(port: int, wanted: Wanted, processes: int, is_checking: bool) -> Callable[[Path], None]:
+def plain(get: Get, wanted: Wanted, processes: int, is_checking: bool = False) -> Callable[[Path], None]:
     """The plain downloader."""
 
     def run(out: Path) -> None:
         context = multiprocessing.get_context("fork")
         workers = [
             context.Process(
-                target=download, args=(port, wanted[number::processes], out / str(number), is_checking)
+                target=download, args=(wanted[number::processes], out / str(number), get, is_checking)
             )
             for number in range(processes)
         ]
@@ -177,7 +196,7 @@ def contenders(
     wanted: Wanted = [record_location(line)[:3] for line in lines]  # type: ignore[misc]
     size = sum(length for _, _, length in wanted)
     print(f"\n{query}: {len(wanted)} captures, {size / 1e6:.1f} MB", flush=True)
-    base = f"http://127.0.0.1:{port}"
+    base, get = f"http://127.0.0.1:{port}", by_http_client(port)
 
     def copy(out: Path) -> None:
         arguments = [
@@ -197,9 +216,10 @@ def contenders(
         subprocess.run([sys.executable, "-c", CDXT, *arguments], cwd=out, check=True)
 
     found = {
-        PLAIN: Contender(plain(port, wanted, options.processes, False), len(wanted)),
-        JOINED_NAME: Contender(plain(port, joined(wanted), options.processes, False), len(wanted)),
-        CHECKING: Contender(plain(port, wanted, options.processes, True), len(wanted)),
+        PLAIN: Contender(plain(get, wanted, options.processes), len(wanted)),
+        REQUESTS: Contender(plain(by_requests(port), wanted, options.processes), len(wanted)),
+        JOINED_NAME: Contender(plain(get, joined(wanted), options.processes), len(wanted)),
+        CHECKING: Contender(plain(get, wanted, options.processes, is_checking=True), len(wanted)),
         OURS: Contender(copy, len(wanted)),
     }
     if find_spec("cdx_toolkit") is not None:
@@ -262,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--captures", type=int, default=30_000)
+    parser.add_argument("--captures", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--delay", type=float, default=20.0)
