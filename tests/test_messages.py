@@ -55,7 +55,7 @@ def test_what_a_person_can_read_stays(text: str) -> None:
 )
 def test_every_command_shows_names_escaped(call: list[str], tmp_path: Path) -> None:
     (tmp_path / "list").write_bytes(os.fsencode(NASTY) + b"\n")
-    environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
+    environment = {**os.environ, "NO_PROXY": "127.0.0.1", "CDXMILL_PATIENCE": "0.1"}
     done = subprocess.run(
         [COMMAND, *call], cwd=tmp_path, capture_output=True, check=False, env=environment, timeout=100
     )

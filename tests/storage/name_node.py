@@ -59,6 +59,7 @@ class NameNode(QuietServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each body comes 40 ms after its headers
     server: NameNode
 
     def log_message(self, format: str, *args: object) -> None:
