@@ -32,16 +32,8 @@ from cdxmill.commands.copy_plan import (
     units_of,
     write_plan,
 )
-from cdxmill.commands.copy_unit import (
-    PLAN,
-    CopyForm,
-    Part,
-    UnitCopier,
-    UnitResult,
-    revisit_of,
-    unit_file,
-    unit_name,
-)
+from cdxmill.commands.copy_unit import PLAN, CopyForm, UnitCopier, revisit_of
+from cdxmill.commands.copy_unit_files import Part, UnitResult, unit_file, unit_name
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.tsv_row import format_row
 from cdxmill.running.failures import Failure, Failures

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.commands.copy_plan import Identity
-from cdxmill.commands.copy_unit import ARC, Part
+from cdxmill.commands.copy_unit_files import ARC, Part
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.cdxj import quote
 from cdxmill.formats.tsv_row import format_row, parse_row

@@ -1,106 +1,41 @@
-"""Copy one unit of captures: fetch their ranges, check the records, and write them to a scratch file.
+"""Copy one unit of captures: fetch their ranges, check the records, and write them to scratch files.
 
-    run of neighbors -> one request -> records, each compared with its index line -> gzip members
-
-The unit's WARC and ARC records are in two files. Offsets in a result are those in these files; the parent process
-joins the files and completes the lines.
+run of neighbors -> one request -> records, each compared with its index line -> gzip members
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import zip_longest
-from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from cdxmill.capture import Capture, CommonLine, Record
+from cdxmill.capture import Record
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.commands.copy_plan import Identity, Planned, Run, Unit, detailed, read_rows, runs_of
+from cdxmill.commands.copy_unit_files import ARC, WARC, UnitFiles, UnitResult, unit_name
 from cdxmill.errors import InputError
-from cdxmill.formats.cdxj import format_cdxj
-from cdxmill.formats.tsv_row import parse_row, row_text
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.inputs.joined_ranges import JoinedRanges, OpenRanges
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import count_bytes
-from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.check_common import CommonChecks
 from cdxmill.stages.captures.check_digest import wrong_digest
-from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.captures.match_record import capture_of_record, difference
-from cdxmill.stages.records.as_member import Member, stored_member, warc_member_of_arc
+from cdxmill.stages.records.as_member import stored_member, warc_member_of_arc
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.related_records import AROUND, Placed, records_after, records_before
-from cdxmill.storage.local import stopping
 from cdxmill.storage.scratch import Scratch
 
 PLAN = "plan.rows"
-WARC, ARC = "warc", "arc"
-"""The kinds of files that a copy consists of."""
-_DEFAULT = CaptureOptions()
 _HAS_RELATED = (b"response", b"revisit", b"resource")
-_ADDS_TO_LINE = (b"metadata", b"request")
-"""Types of records whose content may be part of the line of the record before them."""
 _ARCHIVES = 64
 """Archives whose places are kept."""
 _URL = re.compile(rb'{"url": "([^"]*)"')
 _MISMATCH = "index the archive again, or use --archives with the indexed archives"
-
-
-@dataclass
-class Part:
-    """The records of one kind, one after the other in their file.
-
-    For each record: where it is from, as the first columns of a row; its bytes; and its index line or "".
-    """
-
-    rows: list[str] = field(default_factory=list)
-    sizes: list[int] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-
-    @property
-    def size(self) -> int:
-        """The size of the file in bytes."""
-        return sum(self.sizes)
-
-    def identities(self) -> Iterator[Identity]:
-        """The identities of the records."""
-        for row in self.rows:
-            filename, offset, _, timestamp, *_ = parse_row(row.encode("utf-8", "surrogateescape"))
-            yield filename, int(offset), timestamp
-
-
-@dataclass
-class UnitResult:
-    """What came of a unit."""
-
-    captures: int = 0
-    parts: dict[str, Part] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
-    revisits: list[list[Any]] = field(default_factory=list)
-    """Of each revisit: its source, URL, timestamp and digest, and the URL and date that it refers to."""
-    requests: int = 0
-    fetched: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        """The form in which a result is kept."""
-        parts = {kind: vars(part) for kind, part in self.parts.items()}
-        return {**vars(self), "parts": parts, "failures": [list(one) for one in self.failures]}
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> UnitResult:
-        """The result again. Raises TypeError, KeyError or ValueError if it has another form."""
-        parts = {kind: Part(**part) for kind, part in found["parts"].items()}
-        return cls(**{**found, "parts": parts, "failures": [Failure(*one) for one in found["failures"]]})
-
-
-def unit_name(number: int) -> str:
-    """The name under which a unit's result is kept, and that of its files."""
-    return f"unit-{number:06d}"
 
 
 class CopyForm(NamedTuple):
@@ -110,11 +45,6 @@ class CopyForm(NamedTuple):
     keep_arc: bool = False
     related: bool = False
     originals: bool = False
-
-
-def unit_file(folder: Path, number: int, kind: str) -> Path:
-    """The scratch file with a unit's records of one kind."""
-    return folder / f"{unit_name(number)}.{kind}"
 
 
 def revisit_of(one: Planned) -> list[Any]:
@@ -161,7 +91,7 @@ class UnitCopier:
         """
         result = UnitResult()
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
-        with closing(_Files(self._folder, unit.number, result, self._form.related)) as files:
+        with closing(UnitFiles(self._folder, unit.number, result, self._form.related)) as files:
             runs = list(runs_of(one for _, one in read_rows(rows, self._have)))
             for run, following in zip_longest(runs, runs[1:]):
                 result.captures += len(run)
@@ -169,7 +99,7 @@ class UnitCopier:
         self._save(unit_name(unit.number), result.as_json())
         return replace(result, parts={}, revisits=[])
 
-    def _copy_run(self, run: Run, following: Run | None, files: _Files, result: UnitResult) -> None:
+    def _copy_run(self, run: Run, following: Run | None, files: UnitFiles, result: UnitResult) -> None:
         """Copy the captures of a run. What cannot be read in one place of the archive is read in the next.
 
         While its records are checked, the range of the following run may be fetched.
@@ -213,7 +143,7 @@ class UnitCopier:
         return first, run[-1].end + around - first
 
     def _copy_from(
-        self, path: str, run: Run, begin: Callable[[], None], files: _Files, result: UnitResult
+        self, path: str, run: Run, begin: Callable[[], None], files: UnitFiles, result: UnitResult
     ) -> dict[Planned, InputError]:
         """Copy captures from the archive at `path`, in one request. Returns those that cannot be copied, and why."""
         try:
@@ -239,7 +169,7 @@ class UnitCopier:
         result.fetched += archive.bytes - before[1]
         return failed
 
-    def _copy_record(self, one: Planned, archive: JoinedRanges, files: _Files, result: UnitResult) -> None:
+    def _copy_record(self, one: Planned, archive: JoinedRanges, files: UnitFiles, result: UnitResult) -> None:
         """Check a record and write it. Raises NoRecord, with the reason, if it is not that of the index line."""
         place = one.location
         if (place.filename, place.offset) in files.written:  # beside a response
@@ -273,7 +203,7 @@ class UnitCopier:
         if record.headers.get(b"warc-type") == b"revisit":
             result.revisits.append([*revisit_of(one), *refers_to(record)])
 
-    def _copy_common(self, one: Planned, archive: JoinedRanges, files: _Files) -> bool:
+    def _copy_common(self, one: Planned, archive: JoinedRanges, files: UnitFiles) -> bool:
         """Check and write a response of the common kind, the quick way; False if it is another record, or differs."""
         place = one.location
         member = archive.held(place.offset, place.length or 0)
@@ -286,7 +216,7 @@ class UnitCopier:
         files.write_common(row, member, made)
         return True
 
-    def _write_group(self, row: list[Any], response: Placed, archive: JoinedRanges, files: _Files) -> None:
+    def _write_group(self, row: list[Any], response: Placed, archive: JoinedRanges, files: UnitFiles) -> None:
         """Write a record; if asked for, with the request and metadata records beside it."""
         before: list[Placed] = []
         after: list[Placed] = []
@@ -301,95 +231,3 @@ class UnitCopier:
             elif (filename, one.offset) not in files.written:
                 place = [filename, one.offset, one.fetched.record.length, *capture]
                 files.write(WARC, place, stored_member(one.fetched))
-
-
-class _Files:
-    """The scratch files of a unit, one per kind, opened when a record is written."""
-
-    def __init__(self, folder: Path, number: int, result: UnitResult, is_related: bool) -> None:
-        self._related = "yes" if is_related else "no"
-        self._folder, self._number, self._parts = folder, number, result.parts
-        self._open: dict[str, IO[bytes]] = {}
-        self._sizes = dict.fromkeys((WARC, ARC), 0)
-        self._group: dict[int, Record | CommonLine] = {}
-        self._kind = WARC
-        self.written: set[tuple[str, int]] = set()
-
-    def close(self) -> None:
-        """Close all files. Raises StoppedError."""
-        self._add_lines()
-        for file in self._open.values():
-            with stopping(self._folder):
-                file.close()
-
-    def write_common(self, row: list[Any], member: bytes, made: CommonLine) -> None:
-        """Append a gzip member whose line is made, and its row."""
-        self._add_lines()
-        self._kind = WARC
-        self._group[self._write(WARC, row, (member,))] = made
-
-    def write(self, kind: str, row: list[Any], member: Member) -> None:
-        """Append a member and its row. Raises NoRecord, and nothing is appended then."""
-        start = self._sizes[kind]
-        number = self._write(kind, row, member.pieces)
-        if member.record.headers.get(b"warc-type") not in _ADDS_TO_LINE or self._kind != kind:
-            self._add_lines()
-        self._kind = kind
-        self._group[number] = member.record._replace(offset=start, length=self._sizes[kind] - start)
-
-    def _write(self, kind: str, row: list[Any], pieces: Iterable[bytes]) -> int:
-        """Append a member and its row, whose number is returned."""
-        part = self._parts.setdefault(kind, Part())
-        size = self._append(kind, self._sizes[kind], pieces)
-        self._sizes[kind] += size
-        part.sizes.append(size)
-        part.rows.append(row_text(["-" if value is None else str(value) for value in (*row, self._related)]))
-        part.lines.append("")
-        self.written.add((row[0], row[1]))
-        return len(part.rows) - 1
-
-    def _add_lines(self) -> None:
-        """Make the index lines of the group of records that ends here: a record, and those that say more about it.
-
-        The lines have the offset 0 and no file name.
-        """
-        if not self._group:
-            return
-        part = self._parts[self._kind]
-        number, first = next(iter(self._group.items()))
-        if isinstance(first, CommonLine) and len(self._group) == 1:
-            part.lines[number] = (first.start + first.end).decode("latin-1")
-            self._group.clear()
-            return
-        places = {one.offset: number for number, one in self._group.items() if isinstance(one, Record)}
-        for found in make_captures(iter(self._group.values()), b"", _DEFAULT):
-            if isinstance(found, Capture):
-                line = format_cdxj(found._replace(offset=0))
-                part.lines[places[found.offset]] = line.decode("latin-1")
-            elif isinstance(found, bytes):  # of a common line, which only the first of a group has
-                part.lines[number] = found.decode("latin-1")
-        self._group.clear()
-
-    def _append(self, kind: str, start: int, pieces: Iterable[bytes]) -> int:
-        """Append a member to the file that has `start` bytes. Returns its size."""
-        file = self._open.get(kind) or self._created(kind)
-        size = 0
-        try:
-            for piece in pieces:
-                file.write(piece)
-                size += len(piece)
-        except OSError as error:
-            with stopping(unit_file(self._folder, self._number, kind)):
-                raise error
-        except BaseException:
-            file.seek(start)
-            file.truncate()
-            raise
-        return size
-
-    def _created(self, kind: str) -> IO[bytes]:
-        path = unit_file(self._folder, self._number, kind)
-        with stopping(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._open[kind] = path.open("wb")
-        return self._open[kind]
