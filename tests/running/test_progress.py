@@ -119,3 +119,23 @@ def test_a_log_of_one_archive_has_progress(
     assert all(
         re.fullmatch(r"indexing: 0/1, \S+ KiB of 768.4 KiB, \S+ \S+/s(, .+ left)?", line) for line in lines
     )
+
+
+def test_shards_have_progress_in_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(processes, "TICK", 0.0)
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    lines = [
+        b'com,h%06d)/ 2020 {"url": "http://h%06d.com/"}\n' % (number, number) for number in range(30_000)
+    ]
+    for name, some in (
+        ("sorted", lines),
+        ("mixed", lines[::-1]),
+    ):  # read in place, and sorted in scratch files
+        (tmp_path / f"{name}.cdxj").write_bytes(b"".join(some))
+        out = tmp_path / name
+        assert main(["zipnum", "-s", "1", "--location", ".", "-o", str(out), f"{out}.cdxj"]) == 0
+        found = re.findall(r"(?m)^writing shards: 0/1, (\S+) KiB of (\S+) KiB, ", capsys.readouterr().err)
+        assert len(found) > 1, name
+        assert 0 < float(found[0][0]) <= float(found[-1][0]) == float(found[-1][1])
