@@ -21,8 +21,9 @@ from tempfile import TemporaryFile
 from cdxmill.errors import AbsentError, InputError, StoppedError
 from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, web_hdfs
-from cdxmill.messages import say
-from cdxmill.storage import choose
+from cdxmill.storage import choose, hadoop_fs
+from cdxmill.storage.hadoop_fs import say_once
+from cdxmill.storage.hdfs_site import hadoop_command
 from cdxmill.storage.local import make_folder
 from cdxmill.storage.walk import files_below, files_like, is_glob
 
@@ -38,6 +39,8 @@ class RemoteFolder:
 
     def __init__(self, url: str, hadoop: list[str] | None) -> None:
         self.url = url.rstrip("/")
+        if hadoop is None and url.startswith("hdfs:") and hadoop_fs.is_needed() and hadoop_command():
+            hadoop = [hadoop_command()]
         self._hadoop = None if url.startswith("file:") else hadoop
 
     def names(self) -> list[str]:
@@ -174,7 +177,7 @@ def has_web_hdfs(url: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _has_web_hdfs(authority: str) -> bool:
-    return web_hdfs(authority, lambda text: say(text.removeprefix("cdxmill: ").rstrip())) is not None
+    return web_hdfs(authority, lambda text: say_once(text.removeprefix("cdxmill: ").rstrip())) is not None
 
 
 def _check_hdfs(url: str, name: str) -> None:

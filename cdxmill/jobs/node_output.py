@@ -18,13 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from cdxmill.errors import InputError
 from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, web_hdfs
-
-_USUAL_PATHS = (
-    "/usr/bin/hadoop",
-    "/usr/lib/hadoop/bin/hadoop",
-    "/opt/hadoop/bin/hadoop",
-    "/usr/local/hadoop/bin/hadoop",
-)
+from cdxmill.storage.hdfs_site import hadoop_command
 
 
 class Destination:
@@ -86,10 +80,7 @@ def _finish(process: subprocess.Popen[bytes], verb: str) -> None:
 
 
 def hadoop() -> str:
-    """The hadoop command of this node; tasks do not have the PATH of a shell. Exits if there is none."""
-    homes = (os.environ.get(name) for name in ("HADOOP_HOME", "HADOOP_COMMON_HOME", "HADOOP_PREFIX"))
-    candidates = [*(f"{home}/bin/hadoop" for home in homes if home), shutil.which("hadoop"), *_USUAL_PATHS]
-    for candidate in candidates:
-        if candidate and os.access(candidate, os.X_OK):
-            return candidate
-    sys.exit("cdxmill: no hadoop command on this node; set --cmdenv HADOOP_HOME=FOLDER")
+    """The hadoop command of this node. Exits if there is none."""
+    return hadoop_command() or sys.exit(
+        "cdxmill: no hadoop command on this node; set --cmdenv HADOOP_HOME=FOLDER"
+    )

@@ -3,7 +3,8 @@
     path, file://            local
     http://, https://        http       by urllib3, read only
     s3://, s3a://            s3         by boto3, the extra `s3`
-    hdfs://                  hdfs       by WebHDFS over urllib3
+    hdfs://                  hdfs       by WebHDFS over urllib3, or
+                             hadoop_fs  by the hadoop command, where WebHDFS is secured
 
 A path that leads into a WACZ, such as x.wacz/archive/data.warc.gz, is read there by `wacz`. A storage is imported when it is first used, so local files need no network library.
 """
@@ -246,8 +247,10 @@ def same_location(one: PathOrUrl, other: PathOrUrl) -> bool:
     if schemes <= {"", "file"}:
         return Path(local_path(str(one))).resolve() == Path(local_path(str(other))).resolve()
     if schemes == {_HDFS}:
-        from cdxmill.storage import hdfs
+        from cdxmill.storage import hadoop_fs, hdfs
 
+        if hadoop_fs.is_needed():
+            return hadoop_fs.same_location(str(one), str(other))
         return hdfs.same_location(str(one), str(other))
     keys = [str(path).partition("://")[2].rstrip("/") for path in (one, other)]
     return schemes <= set(S3) and keys[0] == keys[1]
@@ -349,9 +352,9 @@ def _storage(path: str) -> tuple[_Writes, str]:
 
         return s3, path
     if scheme == _HDFS:
-        from cdxmill.storage import hdfs
+        from cdxmill.storage import hadoop_fs, hdfs
 
-        return hdfs, path
+        return hadoop_fs if hadoop_fs.is_needed() else hdfs, path
     return local, local_path(path)
 
 

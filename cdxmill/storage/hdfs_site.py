@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,6 +21,14 @@ from cdxmill.errors import UsageError
 PORT = 9870
 _ANY_HOST = ("0.0.0.0", "")
 _FILES = ("core-site.xml", "hdfs-site.xml")
+
+_HOMES = ("HADOOP_HOME", "HADOOP_COMMON_HOME", "HADOOP_PREFIX")
+_USUAL_PATHS = (
+    "/usr/bin/hadoop",
+    "/usr/lib/hadoop/bin/hadoop",
+    "/opt/hadoop/bin/hadoop",
+    "/usr/local/hadoop/bin/hadoop",
+)
 
 Setting = Callable[[str], str]
 
@@ -52,6 +61,13 @@ def why_no_web_hdfs() -> str:
     if setting("dfs.http.policy") == "HTTPS_ONLY":
         return "the cluster uses TLS only"
     return "WebHDFS is turned off" if setting("dfs.webhdfs.enabled") == "false" else ""
+
+
+def hadoop_command() -> str:
+    """The path of the hadoop command, "" if there is none. Tasks on nodes do not have the PATH of a shell."""
+    homes = [os.environ.get(name) for name in _HOMES]
+    candidates = [*(f"{home}/bin/hadoop" for home in homes if home), shutil.which("hadoop"), *_USUAL_PATHS]
+    return next((path for path in candidates if path and os.access(path, os.X_OK)), "")
 
 
 def _listed(setting: Setting, service: str, is_own: bool) -> list[str]:
