@@ -18,7 +18,7 @@ from typing import IO
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.messages import say
 from cdxmill.storage.entry import Entry
-from cdxmill.storage.hdfs_site import hadoop_command, why_no_web_hdfs
+from cdxmill.storage.hdfs_site import file_system, hadoop_command, why_no_web_hdfs
 from cdxmill.storage.local import spooled
 
 _AT_ONCE = BoundedSemaphore(4)
@@ -147,7 +147,7 @@ def move(url: str, target: str) -> None:
 def same_location(one: str, other: str) -> bool:
     """Whether two URLs are the same file or folder."""
     parts = [url.partition("://")[2].partition("/") for url in (one, other)]
-    places = [(authority, posixpath.normpath("/" + path.lstrip("/"))) for authority, _, path in parts]
+    places = [(file_system(name), posixpath.normpath("/" + path.lstrip("/"))) for name, _, path in parts]
     return places[0] == places[1]
 
 

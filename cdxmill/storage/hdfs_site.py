@@ -42,8 +42,7 @@ def web_addresses(authority: str) -> tuple[str, ...]:
     if addresses:
         return tuple(address.strip().rstrip("/") for address in addresses.split(",") if address.strip())
     setting = _settings()
-    default = urlsplit(setting("fs.defaultFS"))
-    own = default.netloc if default.scheme == "hdfs" else ""
+    own = _default(setting)
     service = authority or own
     found = [address for address in _listed(setting, service, _host(service) == _host(own)) if address]
     if not found and not service:
@@ -51,6 +50,16 @@ def web_addresses(authority: str) -> tuple[str, ...]:
             "hdfs:///PATH needs a default file system; set HADOOP_CONF_DIR, or use hdfs://HOST/PATH"
         )
     return tuple(_web_address(address, service) for address in found or [f":{PORT}"])
+
+
+def file_system(authority: str) -> str:
+    """The file system of `authority`: itself, or the default one if it is ""."""
+    return authority or _default(_settings())
+
+
+def _default(setting: Setting) -> str:
+    default = urlsplit(setting("fs.defaultFS"))
+    return default.netloc if default.scheme == "hdfs" else ""
 
 
 def why_no_web_hdfs() -> str:

@@ -1,0 +1,95 @@
+"""HDFS and YARN with Kerberos: whoever has a ticket can use all commands and jobs, by `hadoop fs`, which is said once."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cdxmill.jobs.node_archive import fetch_wheels
+from tests.conftest import RunCdxmill
+
+from .conftest import Hadoop, ended_with_the_tests
+
+ROOT = Path(__file__).parents[2]
+REALM, SERVICE, USER = "EXAMPLE.COM", "hdfs/localhost", "alice"
+"""Names that secured.py gives keys."""
+COMMAND = Path(sys.executable).parent / "cdxmill"
+NOTE = "note: the cluster uses Kerberos; hadoop fs is used instead of WebHDFS, which takes longer\n"
+HOME = f"hdfs:///user/{USER}"
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
+    with ended_with_the_tests(Hadoop(tmp_path_factory.mktemp("secured"))) as cluster:
+        env = {**os.environ, "CDXMILL_HADOOP_DEV": str(cluster.folder), "PYTHONPATH": str(ROOT / "bin")}
+        script = ROOT / "tests/hadoop/secured.py"
+        done = subprocess.run([sys.executable, script], check=False, env=env, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        yield cluster
+
+
+def ticket(cluster: Hadoop, name: str, user: str) -> dict[str, str]:
+    """Variables with which Hadoop's commands log in as a Kerberos name; cdxmill has no use for them."""
+    keytab = str(cluster.folder / "kdc/keytab")
+    return {"KRB5PRINCIPAL": f"{name}@{REALM}", "KRB5KEYTAB": keytab, "HADOOP_USER_NAME": user}
+
+
+def test_files_are_written_and_read_by_hadoop_fs(
+    secured: Hadoop, pywb_warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    alice = ticket(secured, USER, USER)
+    archives = [pywb_warcs / f"{name}.warc.gz" for name in ("iana", "dupes")]
+    assert run_cdxmill("index", "-q", "-o", tmp_path / "cdx", *archives).returncode == 0
+    written = secured.run(COMMAND, "index", "-q", "-o", f"{HOME}/cdx", *archives, env=alice)
+    assert written.stderr.decode() == NOTE
+    for name in ("iana", "dupes"):
+        found = secured.run("hadoop", "fs", "-cat", f"{HOME}/cdx/{name}.cdx.gz", env=alice).stdout
+        assert found == (tmp_path / "cdx" / f"{name}.cdx.gz").read_bytes()
+    words = ("-q", "-s", "1", "--location", ".", "-o")
+    read = secured.run(COMMAND, "zipnum", *words, tmp_path / "C", f"{HOME}/cdx", env=alice)
+    assert read.stderr.decode() == NOTE
+    assert run_cdxmill("zipnum", *words, tmp_path / "D", tmp_path / "cdx").returncode == 0
+    assert (tmp_path / "C/cdx-00000.gz").read_bytes() == (tmp_path / "D/cdx-00000.gz").read_bytes()
+
+
+def test_the_contract_of_storages_is_kept(secured: Hadoop) -> None:
+    checks = Path(__file__).with_name("hdfs_checks.py")
+    words = ("-p", "no:cacheprovider", "-k", "names_are_taken or read_in_pieces", checks)
+    secured.run(sys.executable, "-m", "pytest", *words, env=ticket(secured, SERVICE, "root"))
+
+
+def test_without_a_ticket_one_line_says_what_to_do(secured: Hadoop) -> None:
+    done = secured.run(COMMAND, "lookup", f"{HOME}/C", "example.com", check=False)
+    assert done.returncode == 1
+    reason = "there is no valid Kerberos ticket; get one with kinit"
+    assert done.stderr.decode() == f"{NOTE}cdxmill: {HOME}/C/cluster.idx: {reason}\n"
+
+
+def test_the_index_job_runs(
+    secured: Hadoop, pywb_warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    alice = ticket(secured, USER, USER)
+    fetch_wheels()
+    names = ["iana.warc.gz", "example.warc.gz"]
+    (tmp_path / "list").write_text("".join(f"{name}\n" for name in names))
+    secured.run("hadoop", "fs", "-mkdir", f"{HOME}/warcs", env=alice)
+    paths = [pywb_warcs / name for name in names]
+    secured.run("hadoop", "fs", "-put", *paths, f"{HOME}/warcs", env=alice)
+    job = (ROOT / "jobs/indexwarcsjob.py", "--no-conf", "-r", "hadoop", "--python-bin", sys.executable)
+    places = ("--warc_bucket", f"{HOME}/warcs", "--cdx_bucket", f"{HOME}/jobs-cdx")
+    done = secured.run(sys.executable, *job, *places, tmp_path / "list", env=alice)
+    assert done.stderr.decode().count(NOTE) == 1
+    assert "2 of 2 archives indexed, 0 with failures" in done.stderr.decode()
+    listed = secured.run("hadoop", "fs", "-ls", "-R", "-C", f"{HOME}/jobs-cdx", env=alice).stdout.decode()
+    for path in paths:
+        assert run_cdxmill("index", "-q", "-o", tmp_path / "here", path).returncode == 0
+        name = path.name.replace(".warc.gz", ".cdx.gz")
+        (place,) = (line for line in listed.split() if line.endswith(f"/{name}"))
+        made = secured.run("hadoop", "fs", "-cat", place, env=alice).stdout
+        assert gzip.decompress(made) == gzip.decompress((tmp_path / "here" / name).read_bytes())
