@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from threading import Thread
 from urllib.parse import urlsplit
 
@@ -131,8 +132,8 @@ def test_more_servers_than_connections_are_kept_to(monkeypatch: pytest.MonkeyPat
 def open_to(urls: list[str]) -> list[str]:
     """Those of the URLs to whose servers this process has connections."""
     peers = set()
-    for name in os.listdir("/dev/fd"):
-        with suppress(OSError), socket.socket(fileno=os.dup(int(name))) as copied:
+    for path in Path("/dev/fd").iterdir():
+        with suppress(OSError), socket.socket(fileno=os.dup(int(path.name))) as copied:
             peers.add(copied.getpeername()[1])
     return [url for url in urls if urlsplit(url).port in peers]
 
