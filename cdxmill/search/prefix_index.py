@@ -52,10 +52,10 @@ class PrefixIndex:
     def __init__(self, path: str, layout: Layout, files: ExitStack) -> None:
         self.path, self.layout = path, layout
         self._read_at, size = _open(path, files)
+        self._is_remote = size is None
         check = self._check_neighbor if layout.name == "capture" else None
         with self._damage():
             self.tree = TreeReader(self._read_at, layout.size, size, check)
-        self._is_remote = size is None
 
     def items(self, ranges: Iterable[KeyRange]) -> Iterator[list[Item]]:
         """The items in key ranges: keys and pointers, in non-empty lists. Captures are checked. Raises InputError."""
