@@ -76,7 +76,10 @@ class CopyOptions:
 
 
 class CopySummary(NamedTuple):
-    """What a copy did: captures that were copied and those that were there before, new files, requests and bytes."""
+    """What a copy did: captures that were copied and those that were there before, new files, requests and bytes.
+
+    With `related`, the records beside them are in `captures`, too.
+    """
 
     captures: int
     present: int
@@ -84,11 +87,13 @@ class CopySummary(NamedTuple):
     bytes: int
     requests: int
     fetched: int
+    related: bool = False
 
     def __str__(self) -> str:
         """Return the closing line."""
         present = f", {count(self.present, 'capture')} already there" if self.present else ""
-        what = f"{count(self.captures, 'capture')} ({human_bytes(self.bytes)}) in {count(self.files, 'file')}"
+        records = count(self.captures, "record" if self.related else "capture")
+        what = f"{records} ({human_bytes(self.bytes)}) in {count(self.files, 'file')}"
         return f"{what}{present}; {count(self.requests, 'request')}, {human_bytes(self.fetched)} fetched"
 
 
@@ -242,9 +247,8 @@ class _Run:
                 size = self._plan_originals(work, finished)
                 self._copy_units(_Phase(ORIGINALS, _SECOND, size), work, finished, output)
             output.finish()
-        return CopySummary(
-            self._captures, plan["present"], output.files, output.bytes, self._requests, self._fetched
-        )
+        done = self._captures, plan["present"], output.files, output.bytes, self._requests, self._fetched
+        return CopySummary(*done, self._options.related)
 
     def _plan_originals(self, work: WorkFolder, finished: Finished) -> PlanSize:
         """Plan the copy of the records that revisits refer to, without those that are copied anyway."""
