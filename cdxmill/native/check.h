@@ -42,9 +42,10 @@ static const byte *after_digits(const byte *at, const byte *end)
 
 static int is_valid_line(Text line, Py_ssize_t fields)
 {
-    const byte *at = memchr(line.at, ' ', SIZE(line)), *digits = at + 1;
+    const byte *at = memchr(line.at, ' ', SIZE(line));
     if (!at || at == line.at)
         return 0;
+    const byte *digits = at + 1;
     at = after_digits(digits, line.end);
     if (at == digits || at == line.end || *at++ != ' ')
         return 0;

@@ -101,10 +101,10 @@ static int read_columns(const byte *at, const byte *end, Located *found)
 /* Find the fields of a line; 0 if it is unusual or invalid. A byte 0 follows the line. */
 static int read_located(Text line, Located *found)
 {
-    const byte *space = memchr(line.at, ' ', SIZE(line)), *start = space + 1;
+    const byte *space = memchr(line.at, ' ', SIZE(line));
     if (!space || space == line.at)
         return 0;
-    const byte *stop = memchr(start, ' ', (size_t)(line.end - start));
+    const byte *start = space + 1, *stop = memchr(start, ' ', (size_t)(line.end - start));
     if (!stop)
         return 0;
     found->key = (Text){line.at, space}, found->timestamp = (Text){start, stop};
@@ -203,7 +203,8 @@ static PyObject *capture_items(PyObject *Py_UNUSED(module), PyObject *const *arg
 /* Append the item of a line `key TAB number number ...`. `sizes` has the bytes of each number. 0 if it is another line. */
 static int add_row(Text line, Text sizes, PyObject *keys, PyObject *tails)
 {
-    byte tail[1 + 8 * MOST_FIELDS] = {0}, *to = tail + 1;
+    byte tail[1 + 8 * MOST_FIELDS], *to = tail + 1;
+    *tail = 0;
     const byte *at = memchr(line.at, '\t', SIZE(line));
     Text key = {line.at, at};
     for (const byte *size = sizes.at; at && size < sizes.end; size++) {
@@ -228,8 +229,11 @@ static PyObject *pointer_rows(PyObject *Py_UNUSED(module), PyObject *const *args
         return PyErr_Format(PyExc_TypeError, "pointer_rows(text, sizes, keys, tails)");
     Text text = text_of(args[0]), sizes = text_of(args[1]), line = {text.at, text.at};
     int added = 1;
-    if (SIZE(sizes) > MOST_FIELDS || (SIZE(sizes) && memchr(sizes.at, 0, SIZE(sizes))))
-        return PyErr_Format(PyExc_ValueError, "not the sizes of a pointer");
+    if (SIZE(sizes) > MOST_FIELDS)
+        return PyErr_Format(PyExc_ValueError, "too many fields");
+    for (const byte *size = sizes.at; size < sizes.end; size++)
+        if (*size < 1 || *size > 8)
+            return PyErr_Format(PyExc_ValueError, "not the size of a number");
     for (const byte *at = text.at; added == 1 && at <= text.end; at = line.end + 1) {
         const byte *stop = memchr(at, '\n', (size_t)(text.end - at));
         line = (Text){at, stop ? stop : text.end};

@@ -14,6 +14,7 @@ from cdxmill.formats.capture_fields import stored_fields
 from cdxmill.formats.pointer_layout import CAPTURE, CLASSIC, Pointer
 from cdxmill.inputs import tree_items
 from cdxmill.inputs.tree_items import Archives, CaptureItems, Items, LineError, pointer_items, whole_lines
+from cdxmill.stages import native
 from tests.material.sanitizers import run_sanitized
 
 TRICKY = st.sampled_from(
@@ -137,6 +138,13 @@ for _ in range(100_000):
 def test_compiled_code_reads_only_what_it_is_given(tmp_path: Path) -> None:
     names = "class Names(dict):\n    def __missing__(self, name): return len(name)\nnames = Names()"
     run_sanitized(names + MUTANTS, tmp_path, repr(LINES))
+
+
+@pytest.mark.parametrize("sizes", [b"\0", b"\x09", b"\xff" * 200, b"\1" * 257])
+def test_compiled_code_takes_no_other_sizes_than_those_of_numbers(sizes: bytes) -> None:
+    assert native.pointer_rows is not None
+    with pytest.raises(ValueError, match=r"field|size"):
+        native.pointer_rows(b"a\t" + b"1 " * 300, sizes, [], [])
 
 
 @given(st.lists(FIELDS, min_size=1, max_size=3))
