@@ -36,7 +36,7 @@ from cdxmill.commands.copy_unit import PLAN, CopyForm, UnitCopier, revisit_of
 from cdxmill.commands.copy_unit_files import Part, UnitResult, unit_file, unit_name
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.tsv_row import format_row
-from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.failures import Failure, Failures, kind_of
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
@@ -118,6 +118,7 @@ def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) ->
             failures.report(Failure(path, None, reason))
         run = _Run(asked, target, options, failures)
         summary = run.copy(work, finished, plan, check)
+        failures.close_listed()
         _list_failures(target, failures)
         work.scratch.remove()
     return summary
@@ -314,7 +315,8 @@ class _Run:
                 self._fetched += result.fetched
                 progress.done += result.captures
                 for failure in result.failures:
-                    self._failures.report(failure)
+                    reason = failure.reason.rpartition(" (")[0]  # without the capture
+                    self._failures.report_one_listed(failure, kind_of(reason))
                 yield left[index].number
 
 
@@ -358,7 +360,7 @@ def _list_failures(target: str, failures: Failures) -> None:
             for one in failures.items
         ]
         if failures.count > len(rows):
-            rows.append(["", "", f"{failures.count - len(rows)} more failures, which were only printed", ""])
+            rows.append(["", "", f"{failures.count - len(rows)} more failures", ""])
         with write_atomic(path) as file:
             file.writelines(map(format_row, rows))
     elif exists(path):
