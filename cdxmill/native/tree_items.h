@@ -101,10 +101,10 @@ static int read_columns(const byte *at, const byte *end, Located *found)
 /* Find the fields of a line; 0 if it is unusual or invalid. A byte 0 follows the line. */
 static int read_located(Text line, Located *found)
 {
-    const byte *space = memchr(line.at, ' ', SIZE(line)), *start = space + 1;
+    const byte *space = memchr(line.at, ' ', SIZE(line));
     if (!space || space == line.at)
         return 0;
-    const byte *stop = memchr(start, ' ', (size_t)(line.end - start));
+    const byte *start = space + 1, *stop = memchr(start, ' ', (size_t)(line.end - start));
     if (!stop)
         return 0;
     found->key = (Text){line.at, space}, found->timestamp = (Text){start, stop};
@@ -220,6 +220,14 @@ static int add_row(Text line, Text sizes, PyObject *keys, PyObject *tails)
     return at == line.end ? append_item(key, (Text){tail, to}, keys, tails) : 0;
 }
 
+static int are_sizes(Text sizes)
+{
+    int all = SIZE(sizes) <= MOST_FIELDS;
+    for (const byte *size = sizes.at; all && size < sizes.end; size++)
+        all = *size >= 1 && *size <= 8;
+    return all;
+}
+
 /* pointer_rows(text, sizes, keys, tails): see tree_items.py */
 static PyObject *pointer_rows(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
@@ -228,7 +236,7 @@ static PyObject *pointer_rows(PyObject *Py_UNUSED(module), PyObject *const *args
         return PyErr_Format(PyExc_TypeError, "pointer_rows(text, sizes, keys, tails)");
     Text text = text_of(args[0]), sizes = text_of(args[1]), line = {text.at, text.at};
     int added = 1;
-    if (SIZE(sizes) > MOST_FIELDS || (SIZE(sizes) && memchr(sizes.at, 0, SIZE(sizes))))
+    if (!are_sizes(sizes))
         return PyErr_Format(PyExc_ValueError, "not the sizes of a pointer");
     for (const byte *at = text.at; added == 1 && at <= text.end; at = line.end + 1) {
         const byte *stop = memchr(at, '\n', (size_t)(text.end - at));

@@ -14,6 +14,7 @@ from cdxmill.formats.capture_fields import stored_fields
 from cdxmill.formats.pointer_layout import CAPTURE, CLASSIC, Pointer
 from cdxmill.inputs import tree_items
 from cdxmill.inputs.tree_items import Archives, CaptureItems, Items, LineError, pointer_items, whole_lines
+from cdxmill.stages import native
 from tests.material.sanitizers import run_sanitized
 
 TRICKY = st.sampled_from(
@@ -118,6 +119,24 @@ def test_lines_behind_an_unusual_one_are_not_lost() -> None:
         lines[place] = odd
         assert items_of(lines) == in_python(lines)
         assert len(items_of(lines)[0][0]) == 40
+
+
+@pytest.mark.parametrize("status", ["000200", "0" * 17 + "200", "0" * 18 + "200", "9" * 24])
+def test_a_status_is_the_same_beside_an_odd_one(status: str) -> None:
+    one, other = (
+        line_of({"filename": "a", "length": "1", "offset": "2", "status": value}, ["filename", "length", "offset", "status"])
+        for value in (status, "abc")
+    )  # fmt: skip
+    for lines in ([one, other], [one] * 40 + [other]):
+        assert items_of(lines) == in_python(lines)
+        assert items_of(lines)[0][1][0] == items_of([one])[0][1][0]
+
+
+def test_sizes_that_no_number_has_are_refused() -> None:
+    if native.pointer_rows is not None:
+        for sizes in (b"\xff" * 200, b"\x09", b"\4\0"):
+            with pytest.raises(ValueError, match="not the sizes"):
+                native.pointer_rows(b"a" + b"\t1" * len(sizes), sizes, [], [])
 
 
 MUTANTS = """
