@@ -10,6 +10,7 @@ from cdxmill.cluster.files import part_of
 from cdxmill.formats.cluster_manifest import ShardEntry
 from cdxmill.formats.zipnum_block import Compressor
 from cdxmill.formats.zipnum_index import part_name, shard_name
+from cdxmill.running.counted_reads import counted
 from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sorted_runs import Slice
@@ -28,10 +29,15 @@ class ShardTask(NamedTuple):
     compressor: Compressor
     block_lines: int
 
+    def packed(self) -> int:
+        """The approximate number of bytes on disk of all slices."""
+        return sum(part.packed() for part in self.slices)
+
 
 def write_shard_of(task: ShardTask) -> ShardEntry:
     """Merge the slices of a shard, and write its files."""
-    blocks = merge_blocks(task.slices, Scratch(task.scratch).reader, task.block_lines)
+    scratch = Scratch(task.scratch)
+    blocks = merge_blocks(task.slices, lambda name: counted(scratch.reader(name)), task.block_lines)
     return write_shard_files(blocks, task.number, task.folder, task.compressor)
 
 

@@ -329,8 +329,8 @@ def _write_shards(
         for number, slices in enumerate(cut_runs(runs, points, work.scratch.reader))
     ]
     # the largest first, so that all processes end together
-    tasks.sort(key=lambda task: sum(part.packed() for part in task.slices), reverse=True)
-    with Progress("writing shards", len(tasks), 0, options.quiet) as progress:
+    tasks.sort(key=ShardTask.packed, reverse=True)
+    with Progress("writing shards", len(tasks), sum(map(ShardTask.packed, tasks)), options.quiet) as progress:
         failures.show_on(progress)
 
         def is_whole(content: Any) -> bool:

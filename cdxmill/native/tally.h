@@ -87,7 +87,7 @@ static int resize_slots(Tally *tally, size_t size)
 /* Makes room for one more entry with a key of `length` bytes. */
 static int make_room(Tally *tally, size_t length)
 {
-    if (tally->key_size + length > tally->key_room) {
+    if (tally->key_size + length >= tally->key_room) { /* also the first time, for an item of no bytes */
         size_t room = 2 * tally->key_room + MAX_ITEM + length;
         byte *keys = PyMem_Realloc(tally->keys, room);
         if (!keys)

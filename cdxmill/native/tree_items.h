@@ -203,7 +203,8 @@ static PyObject *capture_items(PyObject *Py_UNUSED(module), PyObject *const *arg
 /* Append the item of a line `key TAB number number ...`. `sizes` has the bytes of each number. 0 if it is another line. */
 static int add_row(Text line, Text sizes, PyObject *keys, PyObject *tails)
 {
-    byte tail[1 + 8 * MOST_FIELDS] = {0}, *to = tail + 1;
+    byte tail[1 + 8 * MOST_FIELDS], *to = tail + 1;
+    *tail = 0;
     const byte *at = memchr(line.at, '\t', SIZE(line));
     Text key = {line.at, at};
     for (const byte *size = sizes.at; at && size < sizes.end; size++) {
@@ -220,14 +221,6 @@ static int add_row(Text line, Text sizes, PyObject *keys, PyObject *tails)
     return at == line.end ? append_item(key, (Text){tail, to}, keys, tails) : 0;
 }
 
-static int are_sizes(Text sizes)
-{
-    int all = SIZE(sizes) <= MOST_FIELDS;
-    for (const byte *size = sizes.at; all && size < sizes.end; size++)
-        all = *size >= 1 && *size <= 8;
-    return all;
-}
-
 /* pointer_rows(text, sizes, keys, tails): see tree_items.py */
 static PyObject *pointer_rows(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
@@ -236,8 +229,11 @@ static PyObject *pointer_rows(PyObject *Py_UNUSED(module), PyObject *const *args
         return PyErr_Format(PyExc_TypeError, "pointer_rows(text, sizes, keys, tails)");
     Text text = text_of(args[0]), sizes = text_of(args[1]), line = {text.at, text.at};
     int added = 1;
-    if (!are_sizes(sizes))
-        return PyErr_Format(PyExc_ValueError, "not the sizes of a pointer");
+    if (SIZE(sizes) > MOST_FIELDS)
+        return PyErr_Format(PyExc_ValueError, "too many fields");
+    for (const byte *size = sizes.at; size < sizes.end; size++)
+        if (*size < 1 || *size > 8)
+            return PyErr_Format(PyExc_ValueError, "not the size of a number");
     for (const byte *at = text.at; added == 1 && at <= text.end; at = line.end + 1) {
         const byte *stop = memchr(at, '\n', (size_t)(text.end - at));
         line = (Text){at, stop ? stop : text.end};

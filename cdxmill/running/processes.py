@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -45,11 +46,16 @@ class RunTasks(Protocol):
 
 
 class _Counter:
-    """Bytes read in a step: one slot per process, and only that process writes to it."""
+    """Bytes read in a step: one slot per process, and only that process writes to it.
+
+    Where tasks run in the process that shows the progress, `tick` does that, and `ticked` is when it last did.
+    """
 
     def __init__(self) -> None:
         self.read: Any = [0]
         self.slot = 0
+        self.tick: Callable[[], None] | None = None
+        self.ticked = 0.0
 
 
 _counter = _Counter()
@@ -75,6 +81,23 @@ def bytes_done() -> int:
 def count_bytes(size: int) -> None:
     """Count `size` more bytes of the inputs as read."""
     _counter.read[_counter.slot] += size
+    _tick()
+
+
+def _tick() -> None:
+    if _counter.tick is not None and time.monotonic() - _counter.ticked >= TICK:
+        _counter.ticked = time.monotonic()
+        _counter.tick()
+
+
+@contextmanager
+def _ticking(tick: Callable[[], None]) -> Iterator[None]:
+    """Show the progress while tasks run in this process: a single one may take long."""
+    before, _counter.tick = _counter.tick, tick
+    try:
+        yield
+    finally:
+        _counter.tick = before
 
 
 def processes_by_default() -> int:
@@ -90,15 +113,17 @@ def run_tasks(
 ) -> Iterator[tuple[int, Result]]:
     """(index of the task, result) for every task, in the order in which they end.
 
-    `tick` is called about twice a second. With one process nothing is forked. Errors of a
+    `tick` is called about twice a second, as long as bytes are counted. With one process nothing is forked. Errors of a
     task are raised here. Raises StoppedError if a worker dies.
     """
     _counter.read = [0]
     keep_freed_memory()
     if processes == 1 or len(tasks) <= 1:
         for index, task in enumerate(tasks):
-            yield index, work(task)
-            tick()
+            with _ticking(tick):
+                result = work(task)
+                _tick()
+            yield index, result
         return
     count = min(processes, len(tasks))
     numbers = _counter.read = shared_numbers(count)
@@ -164,7 +189,7 @@ def _serve(
     )  # of a terminal: the parent ends the workers, as after Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     _end_with_parent()
-    _counter.read, _counter.slot = numbers, slot
+    _counter.read, _counter.slot, _counter.tick = numbers, slot, None
     gc.freeze()  # what the parent made is not searched for garbage: that would copy its pages, too
     while True:
         while not connection.poll(TICK):

@@ -81,6 +81,8 @@ def kill_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in ("move", "remove", "write_atomic"):
         monkeypatch.setattr(remote_switch, name, counted(getattr(remote_switch, name)))
+    # one after the other: a thread that goes on while the test looks would be one of a killed process
+    monkeypatch.setattr(remote_switch, "ask_all", lambda ask, paths: [ask(path) for path in paths])
 
 
 def test_a_kill_at_any_step_leaves_a_cluster_or_none_and_the_next_run_completes_it(

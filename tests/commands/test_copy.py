@@ -227,7 +227,7 @@ def test_lines_come_from_a_file_or_standard_input(
 
 
 def test_several_clusters_are_copied_at_once_and_a_record_of_both_once(
-    source: Path, tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
+    source: Path, whole: Path, tmp_path: Path, build_cluster: BuildCluster, run_cdxmill: RunCdxmill
 ) -> None:
     for name in ("iana.warc.gz", "dupes.warc.gz"):
         build_cluster(tmp_path / name[:4], [source / "warcs" / name], 1, "-q")
@@ -235,7 +235,7 @@ def test_several_clusters_are_copied_at_once_and_a_record_of_both_once(
     done = run_cdxmill("copy", "-o", tmp_path / "out", both, "*.iana.org", "*.example.com")
     assert done.returncode == 0
     assert Counter(copied(tmp_path / "out")) == Counter(
-        one for one in copied(source / "whole") if "iana.org" in one.url or "example.com" in one.url
+        one for one in copied(whole) if "iana.org" in one.url or "example.com" in one.url
     )
 
 
@@ -246,8 +246,8 @@ def test_arc_records_stay_arc_if_asked_for(source: Path, tmp_path: Path, run_cdx
     (arc,) = (tmp_path / "out").glob("*.arc.gz")
     assert gzip.decompress(arc.read_bytes()).startswith(b"filedesc://" + arc.name.encode() + b" 0.0.0.0 ")
     assert len(list(ArchiveIterator(io.BytesIO(arc.read_bytes())))) == 3
-    whole = [one for one in copied(tmp_path / "out") if one.url == "http://example.com/"]
-    assert len(whole) == 3
+    same = [one for one in copied(tmp_path / "out") if one.url == "http://example.com/"]
+    assert len(same) == 3
 
 
 def test_dry_run_prints_sizes_and_reads_no_archive(
@@ -270,15 +270,15 @@ def test_dry_run_prints_sizes_and_reads_no_archive(
 
 
 def test_what_cannot_be_copied_is_listed_and_copied_by_a_later_run(
-    source: Path, tmp_path: Path, run_cdxmill: RunCdxmill
+    source: Path, whole: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
     warcs = tmp_path / "warcs"
     warcs.mkdir()
     for path in (source / "warcs").iterdir():
         (warcs / path.name).write_bytes(path.read_bytes())
     (warcs / "example.arc").unlink()
-    whole = (warcs / "iana.warc.gz").read_bytes()
-    (warcs / "iana.warc.gz").write_bytes(whole[:300_000] + b"damage" + whole[300_006:600_000])
+    data = (warcs / "iana.warc.gz").read_bytes()
+    (warcs / "iana.warc.gz").write_bytes(data[:300_000] + b"damage" + data[300_006:600_000])
     call = ("copy", "-o", tmp_path / "out", "--archives", warcs, source / "C", *ALL)
     first = run_cdxmill(*call)
     assert first.returncode == 1
@@ -297,7 +297,7 @@ def test_what_cannot_be_copied_is_listed_and_copied_by_a_later_run(
         name: data for name, data in before.items() if name != "copy-failures.tsv"
     }
     assert "copy-failures.tsv" not in after
-    assert Counter(copied(tmp_path / "out")) == Counter(copied(source / "whole"))
+    assert Counter(copied(tmp_path / "out")) == Counter(copied(whole))
 
 
 def test_a_record_that_is_not_that_of_its_line_is_refused(

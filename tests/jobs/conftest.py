@@ -106,16 +106,20 @@ def shuffled(sent: list[bytes], start: bytes) -> bytes:
     )
 
 
-@cache
 def packed_nodes() -> Path:
     """A directory with the unpacked archive of a job."""
+    return Path(_packed_nodes().name)
+
+
+@cache  # keeps the object: a forked process forgets what is registered for its exit, and would delete the directory
+def _packed_nodes() -> tempfile.TemporaryDirectory[str]:
     from cdxmill.jobs.node_archive import pack_archive
 
     folder = tempfile.TemporaryDirectory(prefix="cdxmill-nodes-")
     atexit.register(folder.cleanup)
     with zipfile.ZipFile(pack_archive(Path(folder.name), with_wheels=True)) as archive:
         archive.extractall(folder.name)
-    return Path(folder.name)
+    return folder
 
 
 class HardInputs(NamedTuple):

@@ -1,0 +1,141 @@
+"""Progress: a line in a log every 30 seconds, and none while nothing is wanted; also from within one long task."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cdxmill.cli.main import main
+from cdxmill.running import processes, progress
+from cdxmill.running.processes import bytes_done, count_bytes, count_in, run_tasks
+
+
+class Clock:
+    """A clock that stands until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=made.monotonic))
+    return made
+
+
+def test_a_log_gets_a_line_every_30_seconds(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    count_in([0])
+    shown = []
+    with progress.Progress("indexing", 10, 8 << 20) as running:
+        for seconds in range(100):
+            clock.now = 1000.0 + seconds
+            running.tick()
+            if line := capsys.readouterr().err:
+                shown.append((seconds, line))
+            count_bytes(1 << 16)
+            running.done = seconds // 25
+            running.failures = seconds // 50
+    assert shown == [
+        (30, "indexing: 1/10, 1.9 MiB of 8.0 MiB, 64.0 KiB/s, 1 min 38 s left\n"),
+        (60, "indexing: 2/10, 3.8 MiB of 8.0 MiB, 64.0 KiB/s, 1 min 8 s left, 1 failure\n"),
+        (90, "indexing: 3/10, 5.6 MiB of 8.0 MiB, 64.0 KiB/s, 38 s left, 1 failure\n"),
+    ]
+
+
+def test_a_log_says_what_is_at_work(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    count_in([0])
+    with progress.Progress("scanning", 3) as running:
+        running.done, running.more, running.at_work = 1, "7 matches", ["1: a.warc.gz, 3 records", "2: idle"]
+        clock.now += 60
+        running.tick()
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "scanning: 1/3, 2 min 0 s left, 7 matches"
+    assert second == "scanning: at work: 1: a.warc.gz, 3 records; 2: idle"
+
+
+def test_quiet_prints_nothing(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.Progress("indexing", 10, quiet=True) as running:
+        clock.now += 1000
+        running.tick()
+    assert capsys.readouterr().err == ""
+
+
+def test_one_task_shows_progress_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "TICK", 0.0)
+    seen = []
+
+    def work(size: int) -> int:
+        for _ in range(3):
+            count_bytes(size)
+        return size
+
+    assert list(run_tasks(work, [5], 4, lambda: seen.append(bytes_done()))) == [(0, 5)]
+    assert seen == [5, 10, 15, 15]
+    count_bytes(1)  # the step is over
+    assert len(seen) == 4
+
+
+def test_only_the_process_of_the_command_shows_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that runs here may have tasks of its own in other processes, as the sort of a large archive has."""
+    monkeypatch.setattr(processes, "TICK", 0.01)
+    path = tmp_path / "pids"
+
+    def tick() -> None:
+        with path.open("a") as file:
+            print(os.getpid(), file=file)
+
+    def inner(number: int) -> int:
+        monkeypatch.setattr(processes, "TICK", 0.0)
+        count_bytes(number)
+        return number
+
+    def outer(number: int) -> int:
+        found = sum(result for _, result in run_tasks(inner, [1, 2, 3], 2, tick))
+        count_bytes(number)
+        return found
+
+    assert list(run_tasks(outer, [7], 1, tick)) == [(0, 6)]
+    assert set(path.read_text().split()) == {str(os.getpid())}
+
+
+def test_a_log_of_one_archive_has_progress(
+    pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(processes, "TICK", 0.0)
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    assert main(["index", "-o", str(tmp_path), str(pywb_warcs / "iana.warc.gz")]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("indexing: 0/1, ")]
+    assert lines
+    assert all(
+        re.fullmatch(r"indexing: 0/1, \S+ KiB of 768.4 KiB, \S+ \S+/s(, .+ left)?", line) for line in lines
+    )
+
+
+def test_shards_have_progress_in_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(processes, "TICK", 0.0)
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    lines = [
+        b'com,h%06d)/ 2020 {"url": "http://h%06d.com/"}\n' % (number, number) for number in range(30_000)
+    ]
+    for name, some in (
+        ("sorted", lines),
+        ("mixed", lines[::-1]),
+    ):  # read in place, and sorted in scratch files
+        (tmp_path / f"{name}.cdxj").write_bytes(b"".join(some))
+        out = tmp_path / name
+        assert main(["zipnum", "-s", "1", "--location", ".", "-o", str(out), f"{out}.cdxj"]) == 0
+        found = re.findall(r"(?m)^writing shards: 0/1, (\S+) KiB of (\S+) KiB, ", capsys.readouterr().err)
+        assert len(found) > 1, name
+        assert 0 < float(found[0][0]) <= float(found[-1][0]) == float(found[-1][1])
