@@ -68,4 +68,4 @@ def copy(
     asked = ask(",".join(path_list(source)), optional_path(archives), text_list(queries), query)
     failures = Failures(printed=False)
     done = copy_captures(asked, os.fspath(output), how, failures)
-    return CopyResult(*done, failures.items)
+    return CopyResult(*done[:-1], failures.items)

@@ -68,8 +68,8 @@ class CopyArguments(QueryArguments):
         Option(
             "--archives",
             metavar="LOCATION",
-            help="Where the archives are: a directory, a URL prefix, or a path index. Default: archives.tsv of the"
-            " cluster, or the current directory.",
+            help="Where the archives are: a directory, a URL prefix, or a path index. Default: those of the crawl,"
+            " archives.tsv of the cluster, or the current directory.",
         ),
     ] = None
     keep_arc: Annotated[
@@ -91,7 +91,11 @@ class CopyArguments(QueryArguments):
     ] = None
     dry_run: Annotated[
         bool,
-        Option("--dry-run", help="Print the number of captures, archives and bytes. No archive is read."),
+        Option(
+            "--dry-run",
+            help="Print the number of captures, archives, bytes and requests, without those for --related and"
+            " --originals. No archive is read.",
+        ),
     ] = False
     json: Annotated[bool, Option("--json", help="With --dry-run: print JSON.")] = False
     processes: Annotated[

@@ -36,7 +36,7 @@ from cdxmill.commands.copy_unit import PLAN, CopyForm, UnitCopier, revisit_of
 from cdxmill.commands.copy_unit_files import Part, UnitResult, unit_file, unit_name
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.tsv_row import format_row
-from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.failures import Failure, Failures, kind_of
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
@@ -76,7 +76,10 @@ class CopyOptions:
 
 
 class CopySummary(NamedTuple):
-    """What a copy did: captures that were copied and those that were there before, new files, requests and bytes."""
+    """What a copy did: captures that were copied and those that were there before, new files, requests and bytes.
+
+    With `related`, the records beside them are in `captures`, too.
+    """
 
     captures: int
     present: int
@@ -84,11 +87,13 @@ class CopySummary(NamedTuple):
     bytes: int
     requests: int
     fetched: int
+    related: bool = False
 
     def __str__(self) -> str:
         """Return the closing line."""
         present = f", {count(self.present, 'capture')} already there" if self.present else ""
-        what = f"{count(self.captures, 'capture')} ({human_bytes(self.bytes)}) in {count(self.files, 'file')}"
+        records = count(self.captures, "record" if self.related else "capture")
+        what = f"{records} ({human_bytes(self.bytes)}) in {count(self.files, 'file')}"
         return f"{what}{present}; {count(self.requests, 'request')}, {human_bytes(self.fetched)} fetched"
 
 
@@ -113,6 +118,7 @@ def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) ->
             failures.report(Failure(path, None, reason))
         run = _Run(asked, target, options, failures)
         summary = run.copy(work, finished, plan, check)
+        failures.close_listed()
         _list_failures(target, failures)
         work.scratch.remove()
     return summary
@@ -242,9 +248,8 @@ class _Run:
                 size = self._plan_originals(work, finished)
                 self._copy_units(_Phase(ORIGINALS, _SECOND, size), work, finished, output)
             output.finish()
-        return CopySummary(
-            self._captures, plan["present"], output.files, output.bytes, self._requests, self._fetched
-        )
+        done = self._captures, plan["present"], output.files, output.bytes, self._requests, self._fetched
+        return CopySummary(*done, self._options.related)
 
     def _plan_originals(self, work: WorkFolder, finished: Finished) -> PlanSize:
         """Plan the copy of the records that revisits refer to, without those that are copied anyway."""
@@ -310,7 +315,8 @@ class _Run:
                 self._fetched += result.fetched
                 progress.done += result.captures
                 for failure in result.failures:
-                    self._failures.report(failure)
+                    reason = failure.reason.rpartition(" (")[0]  # without the capture
+                    self._failures.report_one_listed(failure, kind_of(reason))
                 yield left[index].number
 
 
@@ -354,7 +360,7 @@ def _list_failures(target: str, failures: Failures) -> None:
             for one in failures.items
         ]
         if failures.count > len(rows):
-            rows.append(["", "", f"{failures.count - len(rows)} more failures, which were only printed", ""])
+            rows.append(["", "", f"{failures.count - len(rows)} more failures", ""])
         with write_atomic(path) as file:
             file.writelines(map(format_row, rows))
     elif exists(path):

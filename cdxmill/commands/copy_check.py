@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cdxmill.commands.copy_plan import Asked, Planned, find_rows, is_near, read_rows
 from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.quantities import count
 from cdxmill.storage.scratch import Scratch, temporary_folder
 
 _TOTAL = "total"
@@ -60,6 +61,9 @@ def check(asked: Asked, failures: Failures) -> list[QuerySize]:
             if one.query not in seen:
                 seen.add(one.query)
                 sizes[one.query].add(one)
+    if total.unknown:
+        what = f"{count(total.unknown, 'capture')} {'has' if total.unknown == 1 else 'have'} no length in the index"
+        failures.note(f"note: {what}; bytes is less than will be copied")
     return [*sizes, total]
 
 

@@ -124,7 +124,7 @@ class CaptureItems:
     def _status(self, status: bytes) -> int:
         if status in _ABSENT:
             return 0
-        if status.isdigit() and len(status) <= 5 and int(status) <= _STATUS_MOST:
+        if status.isdigit() and len(status) <= _LONGEST and int(status) <= _STATUS_MOST:
             return int(status)
         self.odd_statuses += 1
         return 0

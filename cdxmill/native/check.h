@@ -63,8 +63,25 @@ static int take_range(PyObject *const *args, Text *text, const byte **start)
     PyBuffer_Release(&view);
     if (!PyErr_Occurred() && (from < 0 || from > to || to > size))
         PyErr_SetString(PyExc_ValueError, "not a range of the text");
+    if (PyErr_Occurred())
+        return -1;
     *start = at, *text = (Text){at + from, at + to};
-    return PyErr_Occurred() ? -1 : 0;
+    return 0;
+}
+
+enum { AT_ONCE = 1 << 14 };
+
+/* Whether a line has no NUL. `*clear` is up to where there is none: many lines are searched at once, but not all for each odd line. */
+static int has_no_nul(const byte *line_end, const byte *end, const byte **clear)
+{
+    while (*clear < line_end) {
+        size_t left = (size_t)(end - *clear), size = left < AT_ONCE ? left : AT_ONCE;
+        const byte *nul = memchr(*clear, 0, size);
+        *clear = nul ? nul : *clear + size;
+        if (nul)
+            return nul >= line_end;
+    }
+    return 1;
 }
 
 /* odd_line(text, start, end, fields): see check_lines.py */
@@ -77,12 +94,10 @@ static PyObject *odd_line(PyObject *Py_UNUSED(module), PyObject *const *args, Py
     Py_ssize_t fields = PyLong_AsSsize_t(args[3]), lines = 0;
     if (PyErr_Occurred() || take_range(args, &text, &start))
         return NULL;
-    const byte *at = text.at, *stop = text.end, *next;
-    const byte *nul = memchr(at, 0, (size_t)(stop - at));
-    stop = nul ? nul : stop;
+    const byte *at = text.at, *stop = text.end, *next, *clear = at;
     for (; at < stop && (next = memchr(at, '\n', (size_t)(stop - at))); at = next + 1, lines++) {
         Text line = {at, next > at && next[-1] == '\r' ? next - 1 : next};
-        if (!is_valid_line(line, fields))
+        if (!is_valid_line(line, fields) || !has_no_nul(next, stop, &clear))
             break;
     }
     return Py_BuildValue("nn", (Py_ssize_t)(at - start), lines);

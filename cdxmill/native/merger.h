@@ -185,6 +185,10 @@ static int merge_line(Merger *merger, Block *block)
     }
     if ((order && add_line(block, source->line) < 0) || next_capture(source) < 0)
         return -1;
+    if ((size_t)PyByteArray_GET_SIZE(block->text) < block->size) { /* an iterator, which is Python code, has cut it */
+        PyErr_SetString(PyExc_ValueError, "the block was changed while it was written");
+        return -1;
+    }
     replay(merger);
     return 0;
 }

@@ -44,14 +44,26 @@ static uint64_t load_rest(const byte *at, size_t size)
     return size ? (uint64_t)at[0] << 16 | (uint64_t)at[size >> 1] << 8 | at[size - 1] : 0;
 }
 
+static const uint64_t ODD = 0x9E3779B97F4A7C15u;
+
+/* Both halves of the product: the lower one keeps a flipped top bit as it is, so that anyone could make items of one hash. */
+static uint64_t mix(uint64_t hash)
+{
+#ifdef __SIZEOF_INT128__
+    unsigned __int128 product = (unsigned __int128)hash * ODD;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+#else
+    hash *= ODD;
+    return hash ^ hash >> 29;
+#endif
+}
+
 static uint64_t hash_of(const byte *item, size_t length, uint64_t seed)
 {
     uint64_t hash = seed ^ length;
-    for (; length >= 8; item += 8, length -= 8) {
-        hash = (hash ^ load(item, 8)) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 29;
-    }
-    hash = (hash ^ load_rest(item, length)) * 0x9E3779B97F4A7C15u;
+    for (; length >= 8; item += 8, length -= 8)
+        hash = mix(hash ^ load(item, 8));
+    hash = (hash ^ load_rest(item, length)) * ODD;
     return hash ^ hash >> 32;
 }
 
@@ -75,7 +87,7 @@ static int resize_slots(Tally *tally, size_t size)
 /* Makes room for one more entry with a key of `length` bytes. */
 static int make_room(Tally *tally, size_t length)
 {
-    if (tally->key_size + length > tally->key_room) {
+    if (tally->key_size + length >= tally->key_room) { /* also the first time, for an item of no bytes */
         size_t room = 2 * tally->key_room + MAX_ITEM + length;
         byte *keys = PyMem_Realloc(tally->keys, room);
         if (!keys)

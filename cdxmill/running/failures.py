@@ -65,6 +65,7 @@ class Failures:
         self.inputs: set[str] = set()
         """The paths that they concern."""
         self._notes: Counter[str] = Counter()
+        self._listed: Counter[tuple[str, str]] = Counter()
 
     def show_on(self, progress: Progress) -> None:
         """Print around this step's progress bar from now on."""
@@ -91,6 +92,20 @@ class Failures:
         for kind, number in kinds.items():
             if number > SHOWN:
                 self._print(f"{path}: {number - SHOWN} more failures of this kind: {kind}")
+
+    def report_one_listed(self, failure: Failure, kind: str) -> None:
+        """Report a failure that a file lists, too. After SHOWN of a kind in a path, they are only counted (see `close_listed`)."""
+        self._count(failure)
+        self._listed[failure.path, kind] += 1
+        if self._listed[failure.path, kind] <= SHOWN:
+            self._print(str(failure))
+
+    def close_listed(self) -> None:
+        """Print how many failures of each path and kind were only counted."""
+        for (path, kind), number in self._listed.items():
+            if number > SHOWN:
+                self._print(f"{path}: {number - SHOWN} more failures of this kind: {kind}")
+        self._listed.clear()
 
     def note(self, text: str) -> None:
         """Print a line on stderr; it does not count as a failure."""

@@ -52,10 +52,10 @@ class PrefixIndex:
     def __init__(self, path: str, layout: Layout, files: ExitStack) -> None:
         self.path, self.layout = path, layout
         self._read_at, size = _open(path, files)
+        self._is_remote = size is None
         check = self._check_neighbor if layout.name == "capture" else None
         with self._damage():
             self.tree = TreeReader(self._read_at, layout.size, size, check)
-        self._is_remote = size is None
 
     def items(self, ranges: Iterable[KeyRange]) -> Iterator[list[Item]]:
         """The items in key ranges: keys and pointers, in non-empty lists. Captures are checked. Raises InputError."""
@@ -131,6 +131,8 @@ class PrefixIndex:
                         raise CorruptError(self._side, reason, _REBUILD)
         except AbsentError:
             raise _without_side_file(self.path) from None
+        except RefusedError as error:
+            raise _with_refused_side_file(self.path, error) from None
         except MemberError as error:
             raise CorruptError(self._side, str(error), _REBUILD) from None
         return _Names(data)
@@ -153,6 +155,8 @@ class PrefixIndex:
             yield
         except DamagedTreeError as error:
             hint = f"{_REBUILD}; if its pointers are others than {self.layout.text}, name them with --layout"
+            if self._is_remote and self.layout.name == "capture" and (refused := _refused_layout(self.path)):
+                hint += f" ({refused})"
             raise CorruptError(f"{self.path}@{error.offset}", str(error), hint) from None
 
 
@@ -203,15 +207,34 @@ def open_prefix_index(path: str, layout: str | None = None) -> Iterator[PrefixIn
 def stored_layout(path: str) -> str:
     """The layout in the file beside a prefix B-tree; `capture` if there is none. A remote file costs one request.
 
+    A remote file that is refused is taken as missing: S3 without the right to list answers so for both.
     Raises InputError if the server gives no answer.
     """
-    side = f"{path}{LAYOUT}"
     try:
-        with _open_remote(side) if is_remote(path) else open_ranges(side) as read_at:
-            found = read_at(0, _MOST_LAYOUT)
-    except (AbsentError, RefusedError):  # buckets may refuse a file that does not exist
+        return _read_layout(path)
+    except AbsentError:
         return CAPTURE.text
-    return found.decode("utf-8", "replace").strip()
+    except RefusedError:
+        if not is_remote(path):
+            raise
+        return CAPTURE.text
+
+
+def _read_layout(path: str) -> str:
+    side = f"{path}{LAYOUT}"
+    with _open_remote(side) if is_remote(path) else open_ranges(side) as read_at:
+        return read_at(0, _MOST_LAYOUT).decode("utf-8", "replace").strip()
+
+
+def _refused_layout(path: str) -> str:
+    """What to say if the layout was refused; "" if it was not."""
+    try:
+        _read_layout(path)
+    except RefusedError as error:
+        return f"{error.path} {error.reason}, so it was taken as missing"
+    except InputError:
+        pass
+    return ""
 
 
 def _without_side_file(path: str) -> InputError:
@@ -221,6 +244,14 @@ def _without_side_file(path: str) -> InputError:
         reason,
         f"copy it, too; if the pointers are no captures, name them with --layout, as in {path}{LAYOUT}",
     )
+
+
+def _with_refused_side_file(path: str, error: RefusedError) -> InputError:
+    reason = f"{path}{ARCHIVES}, which has the names of its archives, {error.reason}"
+    if not is_remote(path):
+        return RefusedError(path, reason, error.hint)
+    hint = "check the access rights and that it exists: S3 without the right to list answers so for a missing file, too"
+    return RefusedError(path, reason, hint)
 
 
 def parse_layout(text: str) -> Layout:

@@ -28,7 +28,7 @@ from cdxmill.storage.patience import patience
 from cdxmill.storage.places import Reach, is_internal, is_refused, literal_address, resolves_inside
 
 _SERVERS = 16
-"""Servers to which connections are kept."""
+"""Servers to which connections are kept: those asked last. Others are closed, but no request under way."""
 _PER_SERVER = 16
 """Connections kept to one server, as `choose.ask_all` sends 16 requests at a time. Further ones are closed after use."""
 _SHORT = 1 << 14

@@ -14,7 +14,9 @@ from http.client import HTTPException
 from typing import Any
 
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPHeaderDict, HTTPResponse, PoolManager
+from urllib3.connection import port_by_scheme
 from urllib3.exceptions import ProtocolError
+from urllib3.poolmanager import PoolKey
 from urllib3.util import parse_url
 
 HEADERS = {
@@ -73,9 +75,9 @@ def exchange(pools: PoolManager, url: str, first: int, last: int, seconds: float
     """
     if pools.proxy is not None:
         return None
-    pool, head = _place(pools, url)
-    if pool.pool is None:  # it was closed: there are many servers
-        _place.cache_clear()
+    key, head = _place(pools, url)
+    pool = pools.pools.get(key)
+    if pool is None:
         return None
     connection: Any = pool._get_conn()
     try:
@@ -97,14 +99,19 @@ def exchange(pools: PoolManager, url: str, first: int, last: int, seconds: float
 
 
 @lru_cache(maxsize=256)
-def _place(pools: PoolManager, url: str) -> tuple[HTTPConnectionPool, bytes]:
-    """The connections to the server of a URL, and the head of a request for the URL without its end."""
+def _place(pools: PoolManager, url: str) -> tuple[PoolKey, bytes]:
+    """The key of the connections to the server of a URL, and the head of a request for the URL without its end.
+
+    Not the connections: urllib3 closes those of the server that was not asked for longest, once nothing refers to them.
+    """
     parts = parse_url(url)
-    pool = pools.connection_from_host(parts.host, parts.port, parts.scheme)
-    default = pool.ConnectionCls.default_port
+    scheme = parts.scheme or "http"
+    default = port_by_scheme[scheme]
+    named = {"scheme": scheme, "host": parts.host, "port": parts.port or default}
+    key = pools.key_fn_by_scheme[scheme](pools.connection_pool_kw | named)
     host = parts.host if parts.port in (None, default) else f"{parts.host}:{parts.port}"
     fields = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
-    return pool, f"GET {parts.request_uri} HTTP/1.1\r\nHost: {host}\r\n{fields}".encode("ascii")
+    return key, f"GET {parts.request_uri} HTTP/1.1\r\nHost: {host}\r\n{fields}".encode("ascii")
 
 
 def _plain_head(begun: bytes) -> tuple[dict[str, str], int]:

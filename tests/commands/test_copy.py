@@ -203,17 +203,8 @@ def test_lines_come_from_a_file_or_standard_input(
     first = run_cdxmill("copy", "-q", "-o", tmp_path / "a", *warcs, tmp_path / "lines.cdxj")
     assert (first.returncode, first.stderr) == (0, b"")
     assert len(copied(tmp_path / "a")) == lines.count(b"\n")
-    second = run_cdxmill(
-        "copy",
-        "-q",
-        "-o",
-        tmp_path / "b",
-        *warcs,
-        tmp_path / "lines.cdxj",
-        "*.iana.org/domains/*",
-        "--limit",
-        "2",
-    )
+    few = ("*.iana.org/domains/*", "--limit", "2")
+    second = run_cdxmill("copy", "-q", "-o", tmp_path / "b", *warcs, tmp_path / "lines.cdxj", *few)
     assert (second.returncode, len(copied(tmp_path / "b"))) == (0, 2)
     import subprocess
 
@@ -267,6 +258,14 @@ def test_dry_run_prints_sizes_and_reads_no_archive(
     assert iana["bytes"] == sum(int(row["length"]) for row in parsed)
     assert {key: value for key, value in org.items() if key != "query"} == total
     assert [row[1:] for row in rows] == [[str(one[key]) for key in head[1:]] for one in (iana, org, total)]
+
+
+def test_dry_run_says_that_the_index_lacks_lengths(tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    line = "com,example)/ 20200101000000 http://example.com/ text/html 200 A - 5 a.warc.gz\n"
+    (tmp_path / "nine.cdx").write_text(f" CDX N b a m s k r V g\n{line}")
+    done = run_cdxmill("copy", tmp_path / "nine.cdx", "--dry-run", "--json")
+    assert (done.returncode, json.loads(done.stdout)["total"]["unknown"]) == (0, 1)
+    assert done.stderr == b"note: 1 capture has no length in the index; bytes is less than will be copied\n"
 
 
 def test_what_cannot_be_copied_is_listed_and_copied_by_a_later_run(

@@ -56,7 +56,7 @@ def test_the_request_and_the_notes_of_a_response_are_copied_with_it(
     assert kinds(tmp_path / "out") == [(kind, url) for url in (URLS[1], URLS[3]) for kind in order]
     assert b'"charset": "UTF-8"' in next((tmp_path / "out").glob("*.cdxj")).read_bytes()
     again = run_cdxmill("copy", "--related", "-o", tmp_path / "out", tmp_path / "C", URLS[1], URLS[3])
-    assert b"2 captures already there" in again.stderr
+    assert b"0 records (0 B) in 0 files, 2 captures already there" in again.stderr
     without = run_cdxmill("copy", "-q", "-o", tmp_path / "one", tmp_path / "C", URLS[1])
     assert without.returncode == 0
     assert kinds(tmp_path / "one") == [("response", URLS[1])]

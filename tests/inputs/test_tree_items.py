@@ -121,6 +121,17 @@ def test_lines_behind_an_unusual_one_are_not_lost() -> None:
         assert len(items_of(lines)[0][0]) == 40
 
 
+@pytest.mark.parametrize("status", ["000200", "0" * 17 + "200", "0" * 18 + "200", "9" * 24])
+def test_a_status_is_the_same_beside_an_odd_one(status: str) -> None:
+    one, other = (
+        line_of({"filename": "a", "length": "1", "offset": "2", "status": value}, ["filename", "length", "offset", "status"])
+        for value in (status, "abc")
+    )  # fmt: skip
+    for lines in ([one, other], [one] * 40 + [other]):
+        assert items_of(lines) == in_python(lines)
+        assert items_of(lines)[0][1][0] == items_of([one])[0][1][0]
+
+
 MUTANTS = """
 import random, sys, _native
 source, lines = random.Random(3), eval(sys.argv[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import tracemalloc
 from bisect import bisect_left
 from collections.abc import Callable
 from itertools import pairwise
@@ -193,6 +194,21 @@ def test_a_scan_reads_ever_more_blocks_at_once_and_none_behind_its_end() -> None
     scans = [size for size in sizes if size > 1]
     assert scans[:3] == [3, 5, 9]  # 2, 4 and 8 blocks, and a part of the next
     assert sum(size - 1 for size in scans) <= blocks + 1
+
+
+@pytest.mark.parametrize("block_size", [256, 1 << 18])
+def test_the_memory_of_a_reader_has_a_limit(block_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("_INDEX_BYTES", "_OUTLINE_BYTES"):
+        monkeypatch.setattr(search_tree, limit, 1 << 15)
+    items = pages(40_000)
+    data = tree_of(items, block_size)
+    reader = TreeReader(lambda offset, size: data[offset : offset + size], 2, len(data))
+    tracemalloc.start()
+    try:
+        assert sum(map(len, reader.scan(*ALL))) == len(items)
+        assert tracemalloc.get_traced_memory()[0] < 1 << 16
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_billion_urls_need_three_reads() -> None:

@@ -162,3 +162,17 @@ def test_remote_copy_takes_usual_names_and_a_file(bucket: Any, tmp_path: Path) -
     path = remote_copy("check", "com.example/1", "--json")
     assert json.loads(path.stdout)["total"]["captures"] == 1
     assert remote_copy("copy", "org.other").returncode == 2
+
+
+def test_remote_copy_says_what_is_missing() -> None:
+    call: list[str | Path] = [
+        sys.executable,
+        "-I",
+        "-S",
+        REMOTE_COPY,
+        "check",
+        "example.com",
+    ]  # a Python without packages
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("remote_copy: no module ")

@@ -61,15 +61,20 @@ def test_each_range_is_asked_for_once(tmp_path: Path, server: RangeServer, lines
 
 
 def test_a_range_that_cannot_be_read_is_reported_for_its_own_records(
-    tmp_path: Path, server: RangeServer, lines: list[bytes]
+    tmp_path: Path, server: RangeServer, lines: list[bytes], capfd: pytest.CaptureFixture[str]
 ) -> None:
     server.files["/b.warc.gz"].statuses = [404] * 999
     status, copied = copy(tmp_path, server, lines)
+    told = capfd.readouterr().err.splitlines()
     of_a = [line for line in lines if line.startswith(b"com,a)")]
     assert (status, len(copied), len(of_a)) == (1, PAGES // APART, PAGES // APART)
     failed = (tmp_path / "out/copy-failures.tsv").read_text().splitlines()
     assert len(failed) == len(lines) - len(of_a)
     assert all("http://b.com/" in row and "404" in row for row in failed)
+    assert len(told) == 11  # the rest is only listed
+    assert told[10].endswith(
+        f"b.warc.gz: {len(failed) - 10} more failures of this kind: cannot be read (N Not Found)"
+    )
     server.files["/b.warc.gz"].statuses = []
     assert copy(tmp_path, server, lines)[0] == 0
     assert len(copy(tmp_path, server, lines)[1]) == len(lines)

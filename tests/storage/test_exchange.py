@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from threading import Thread
+from urllib.parse import urlsplit
 
 import pytest
 
 from cdxmill.storage import connections
+from cdxmill.storage.connections import give_back
+from cdxmill.storage.exchange import exchange
 from cdxmill.storage.http import open_ranges
+from cdxmill.storage.places import Reach
 
 from .range_server import RangeServer, serving
 from .web_file import BODY
@@ -121,3 +127,39 @@ def test_more_servers_than_connections_are_kept_to(monkeypatch: pytest.MonkeyPat
         reads = [stack.enter_context(open_ranges(f"{server.url}/a.warc")) for server in servers]
         for first in (0, 500, 900):
             assert {read_at(first, 100) for read_at in reads} == {BODY[first : first + 100]}
+
+
+def open_to(urls: list[str]) -> list[str]:
+    """Those of the URLs to whose servers this process has connections."""
+    peers = set()
+    for path in Path("/dev/fd").iterdir():
+        with suppress(OSError), socket.socket(fileno=os.dup(int(path.name))) as copied:
+            peers.add(copied.getpeername()[1])
+    return [url for url in urls if urlsplit(url).port in peers]
+
+
+def test_connections_to_servers_beyond_the_limit_are_closed() -> None:
+    """The least recently used first. An answer that is being read is not disturbed."""
+    pools = connections.checked_pools(Reach.ANYWHERE, num_pools=3, maxsize=2)
+    with ExitStack() as stack:
+        urls = [stack.enter_context(answering(PLAIN, 1))[0] for _ in range(6)]
+        for number, url in enumerate(urls):
+            for first, last in ((0, 0), (10, 19)):  # urllib3 opens each connection
+                answer = exchange(pools, url, first, last, 9) or pools.request(
+                    "GET", url, headers={"Range": f"bytes={first}-{last}"}, preload_content=False
+                )
+                assert answer.read1(99) == BODY[first : last + 1]
+                give_back(answer)
+            if number == 1:
+                begun = exchange(pools, urls[1], 0, 99, 9)
+            if number > 1:
+                kept = exchange(pools, urls[0], 0, 0, 9)
+                assert kept is not None, "a server in use is not forgotten"
+                give_back(kept)
+        del answer, kept
+        assert begun is not None
+        assert open_to(urls) == [urls[0], urls[1], *urls[4:]]
+        assert begun.read1(99) == BODY[:99]
+        begun.close()
+        del begun
+        assert open_to(urls) == [urls[0], *urls[4:]]

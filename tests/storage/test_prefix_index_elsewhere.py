@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.prefix_index import TreeOptions, build_tree
-from cdxmill.errors import InputError
+from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.lookup_query import KeyRange
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import find_captures, open_prefix_index
+from cdxmill.storage import s3
 
 from .range_server import RangeServer
 
@@ -177,3 +179,56 @@ def test_a_refused_layout_is_none(url: str, server: RangeServer) -> None:
     """As buckets answer for a file that does not exist."""
     server.add(f"{NAME}.layout", b"").statuses = [403]
     assert found(url, "*.host17.com") == wanted(b"com,host17)")
+    assert len(server.ranges(f"{NAME}.layout")) == 1
+
+
+def test_an_error_that_a_refused_layout_may_explain_says_so(
+    tmp_path: Path, server: RangeServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.tsv").write_bytes(b"".join(b"http://%d.com/\t1 2\n" % number for number in range(10, 99)))
+    options = TreeOptions(layout="kind:u8,place:u16", quiet=True)
+    build_tree([str(tmp_path / "a.tsv")], str(tmp_path / "x.tree"), options, Failures(printed=False))
+    server.add(NAME, (tmp_path / "x.tree").read_bytes())
+    server.add(f"{NAME}.layout", b"").statuses = [403] * 9
+    assert main(["prefix-index", "search", server.url + NAME, "*.com"]) == 1
+    told = (
+        f"--layout ({server.url}{NAME}.layout cannot be read (403 Forbidden), so it was taken as missing)\n"
+    )
+    assert capfd.readouterr().err.endswith(told)
+
+
+def test_refused_names_of_archives_may_be_missing(url: str, server: RangeServer) -> None:
+    server.files[f"{NAME}.archives.gz"].statuses = [403]
+    with pytest.raises(
+        RefusedError, match=r"archives\.gz.* cannot be read \(403 Forbidden\); .*and that it exists"
+    ):
+        found(url, "*.com")
+
+
+def test_a_bucket_that_may_not_be_listed_has_no_layout(
+    tmp_path: Path, moto_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There S3 answers 403, not 404, for what does not exist."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "someone")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="hidden")
+    build(tmp_path, "s3://hidden/x.tree")
+    head = s3._head
+
+    def unlisted(url: str, target: dict[str, str]) -> dict[str, object]:
+        try:
+            return head(url, target)
+        except AbsentError:
+            raise RefusedError(url, "cannot be read (403 Forbidden)", "check the access rights") from None
+
+    monkeypatch.setattr(s3, "_head", unlisted)
+    assert found("s3://hidden/x.tree", "*.host17.com") == wanted(b"com,host17)")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all files")
+def test_a_local_layout_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
+    build(tmp_path, str(tmp_path / "x.tree"))
+    (tmp_path / "x.tree.layout").touch(0)
+    with pytest.raises(RefusedError):
+        found(str(tmp_path / "x.tree"), "*.com")

@@ -161,15 +161,12 @@ def odd_line(text: bytes | bytearray, start: int, end: int, fields: int) -> tupl
     """
     if _native_odd_line is not None:
         return _native_odd_line(text, start, end, fields)
-    nul = text.find(b"\0", start, end)
-    found = _valid_lines(fields).match(
-        text, start, end if nul < 0 else text.rfind(b"\n", start, nul) + 1 or start
-    )
+    found = _valid_lines(fields).match(text, start, end)
     offset = found.end() if found is not None else start
     return offset, text.count(b"\n", start, offset)
 
 
 @lru_cache(maxsize=64)
 def _valid_lines(fields: int) -> re.Pattern[bytes]:
-    rest = rb"(?!\{)[^ \n]*(?: [^ \n]*){%d}" % (fields - 3) if fields else rb"\{.*\}"
-    return re.compile(rb"(?:[^ \n]+ [0-9]+ %b\n)*" % rest)
+    rest = rb"(?!\{)[^ \n\0]*(?: [^ \n\0]*){%d}" % (fields - 3) if fields else rb"\{[^\n\0]*\}"
+    return re.compile(rb"(?:[^ \n\0]+ [0-9]+ %b\n)*" % rest)

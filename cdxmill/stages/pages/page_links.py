@@ -42,29 +42,21 @@ class LinkBase:
 
     def absolute_one_by_one(self, hrefs: Iterable[str | None]) -> list[str]:
         """As `absolute`, without compiled code."""
-        found: list[str] = []
-        origin = self._origin
-        for href in hrefs:
-            if not href:
-                continue
-            # A path, as most links are, that is right as it is.
-            if (
-                href[0] == "/"
-                and origin
-                and href.isprintable()
-                and "#" not in href
-                and "/." not in href
-                and href[1:2] not in ("/", "\\")
-                and href[-1] != " "
-            ):
-                found.append(origin + href)
-                continue
-            link = self._absolute(href)
-            if link is not None:
-                found.append(link)
-        return found
+        links = (href and self._absolute(href) for href in hrefs)
+        return [link for link in links if link]
 
     def _absolute(self, href: str) -> str | None:
+        # A path, as most links are, that is right as it is.
+        if (
+            href[0] == "/"
+            and self._origin
+            and href.isprintable()
+            and "#" not in href
+            and "/." not in href
+            and href[1:2] not in ("/", "\\")
+            and href[-1] != " "
+        ):
+            return self._origin + href
         if href[0] <= " " or href[-1] <= " ":
             href = href.strip(_SPACES)
         if not href.isprintable():

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
@@ -32,10 +32,12 @@ _EDGE = 1 << 10
 """Bytes that are read behind data blocks, for the first key of the next one."""
 _MOST_AHEAD = 8 << 20
 """Most bytes that are read at once over a network."""
-_INDEX_BLOCKS = 128
-"""Index blocks that stay in memory."""
-_OUTLINES = 1 << 14
-"""Data blocks whose outline stays in memory, about 2 KiB each."""
+_INDEX_BYTES = 32 << 20
+"""Memory for index blocks: those that were used last."""
+_OUTLINE_BYTES = 64 << 20
+"""Memory for the outlines of data blocks, 4 KiB each for a block of 64 KiB."""
+_KEY_BYTES = 80
+"""Memory for a key in a list, with its offset, besides its own bytes."""
 _APART = 32
 """Items from one key of an outline to the next."""
 
@@ -62,6 +64,15 @@ def _outline_of(data: bytes, blocks: DataBlocks) -> _Outline:
     rest, ends = blocks.size + 1, list(accumulate(map(len, keys), initial=0))
     offsets = [ends[place] + place * rest for place in range(0, len(keys), _APART)]
     return _Outline(keys[::_APART], [*offsets, ends[-1] + len(keys) * rest], keys[-1])
+
+
+def _cache(most: int) -> LRUCache[int, Any]:
+    """Values that start with a list of keys, in `most` bytes of memory. One value is kept, however large it is."""
+
+    def size(value: tuple[list[bytes], ...]) -> int:
+        return min(most, sum(map(len, value[0])) + _KEY_BYTES * (len(value[0]) + 8))
+
+    return LRUCache(most, size)
 
 
 class _Place(NamedTuple):
@@ -94,8 +105,8 @@ class TreeReader:
         self._is_remote = size is None
         self._read_at, self._check = read_at, check
         self._held, self._held_at = b"", 0
-        self._indexes: LRUCache[int, IndexBlock] = LRUCache(_INDEX_BLOCKS)
-        self._outlines: LRUCache[int, _Outline] = LRUCache(_OUTLINES)
+        self._indexes: LRUCache[int, IndexBlock] = _cache(_INDEX_BYTES)
+        self._outlines: LRUCache[int, _Outline] = _cache(_OUTLINE_BYTES)
         self._data = DataBlocks(pointer_size)
         if self._is_remote:
             self._hold(0, _HEAD)

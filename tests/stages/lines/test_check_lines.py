@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -118,10 +119,35 @@ def test_json_is_checked_only_where_a_file_may_be_truncated() -> None:
     assert fault(JSON + b"\ncom,a)/ 2020 {not JSON}") is not None
 
 
+def _seconds(text: bytes) -> float:
+    """CPU seconds to check a text, the least of three times."""
+    seconds = []
+    for _ in range(3):
+        start = process_time()
+        assert fault(text) is None
+        seconds.append(process_time() - start)
+    return min(seconds)
+
+
+def test_many_odd_lines_cost_no_more_in_a_large_piece() -> None:
+    """Once, the rest of the piece was searched for NUL bytes at each of them: 20 times as long as in small pieces."""
+    large, small = CDX9 + b"\n" * (1 << 18), CDX9 + b"\n" * (1 << 13)
+    assert _seconds(large) < 5 * 32 * _seconds(small)
+
+
+@pytest.mark.parametrize("size", [0, 100, (1 << 14) - 1, 1 << 14, 3 << 14])
+def test_a_nul_anywhere_in_a_large_piece_is_found(size: int) -> None:
+    lines = (CDX9 + b"\n") * (1 + size // len(CDX9))
+    for place in (0, 30, len(lines) - 3, len(lines) // 2):
+        text = CDX9 + b"\n" + lines[:place] + b"\0" + lines[place:]
+        number = text.count(b"\n", 0, text.index(b"\0")) + 1
+        assert fault(text) == f"line {number} has NUL bytes"
+
+
 SANITIZED = """
 import random, _native
 rng = random.Random(1)
-parts = [b"com,a)/ ", b"20200101000000", b" ", b"{", b"}", b"\\n", b"\\r", b"7", b"x"]
+parts = [b"com,a)/ ", b"20200101000000", b" ", b"{", b"}", b"\\n", b"\\r", b"7", b"x", b"\\0"]
 for _ in range(20_000):
     text = b"".join(rng.choices(parts, k=rng.randrange(30)))
     start = rng.randrange(len(text) + 1)

@@ -175,6 +175,19 @@ def test_errors_of_a_source_are_raised() -> None:
         native.Merger([((b"" * (1 // 0) for _ in "a"), None, None)])
 
 
+def test_a_block_that_a_source_cuts_is_not_read_beyond_its_end() -> None:
+    block = bytearray()
+
+    def cutting() -> Iterator[bytes]:
+        yield b"a\nb\n"
+        block.clear()
+        yield b"c\n"
+
+    assert native.Merger is not None
+    with pytest.raises(ValueError, match="changed"):
+        native.Merger([(cutting(), None, None)]).fill(block, 9)
+
+
 _FUZZ = """
 import random
 from _native import Merger

@@ -70,12 +70,17 @@ def test_a_page_is_the_same_without_compiled_code(html: bytes) -> None:
 
 
 @given(
-    st.sampled_from(["http://a.org/d/p", "https://b\u00e9.org/", "dns:a.org", "", "http://[::1]/x"]),
+    st.sampled_from(
+        ["http://a.org/d/p", "https://b\u00e9.org/", "dns:a.org", "", "http://[::1]/x", "HTTP://A.org/"]
+    ),
     st.lists(
-        st.none() | st.text("/.#\\\\ ab?:h\u00e9\n\x7f\x00", max_size=6) | st.just("http://c.org/e#f"),
+        st.none() | st.text("/.#\\\\ ab?;:h\u00e9\n\x7f\x00", max_size=6) | st.just("http://c.org/e#f"),
         max_size=6,
     ),
 )
+@example("http://a.org/", ["/\u00e9?", "/\u00e9;"])
+@example("HTTP://A.org/", ["/\u00e9"])
+@example("https://b\u00e9.org/", ["/x?", "/x;"])
 def test_links_are_those_of_python(url: str, hrefs: list[str | None]) -> None:
     base = LinkBase(url)
     assert base.absolute(hrefs) == base.absolute_one_by_one(hrefs)
