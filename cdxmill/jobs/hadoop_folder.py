@@ -20,7 +20,7 @@ from tempfile import TemporaryFile
 
 from cdxmill.errors import AbsentError, InputError, StoppedError
 from cdxmill.jobs.mrjob_types import RunnerLike
-from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, web_hdfs
+from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, shell_reason, web_hdfs
 from cdxmill.messages import say
 from cdxmill.storage import choose
 from cdxmill.storage.local import make_folder
@@ -153,8 +153,7 @@ class RemoteFolder:
             capture_output=True,
         )
         if done.returncode and not (may_be_absent and _ABSENT in done.stderr):
-            last_line = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-            reason = _DETAILS.split(last_line)[0]
+            reason = _DETAILS.split(shell_reason(done.stderr.decode("utf-8", "replace")))[0]
             raise StoppedError(
                 f"{self.url}: hadoop fs {arguments[0]} failed ({reason}); correct this and run the job again"
             )

@@ -159,6 +159,16 @@ def web_hdfs(authority: str, tell: Callable[[str], object] = sys.stderr.write) -
         return None
 
 
+def shell_reason(messages: str) -> str:
+    """Why a `hadoop fs` command failed: its last message. Hadoop names both hosts for a missing ticket, but not the ticket.
+
+    >>> shell_reason("ls: DestHost:destPort a:9000. Client cannot authenticate via:[TOKEN, KERBEROS]")
+    'no Kerberos ticket: run kinit'
+    """
+    last = messages.strip().split("\n")[-1]
+    return "no Kerberos ticket: run kinit" if "Client cannot authenticate via:" in last else last
+
+
 def user_name() -> str:
     """The user that asks HDFS: in a task the one who started the job, not the one that the node runs it as."""
     environ = os.environ

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from cdxmill.errors import InputError
-from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, web_hdfs
+from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, shell_reason, web_hdfs
 
 _USUAL_PATHS = (
     "/usr/bin/hadoop",
@@ -81,8 +81,7 @@ def _finish(process: subprocess.Popen[bytes], verb: str) -> None:
     """Wait for a hadoop command. If it failed, exits with its last message."""
     messages = process.communicate()[1].decode("utf-8", "replace").strip()
     if process.returncode:
-        reason = messages.split("\n")[-1]
-        sys.exit(f"{messages}\ncdxmill: hadoop fs {verb} failed ({reason})")
+        sys.exit(f"{messages}\ncdxmill: hadoop fs {verb} failed ({shell_reason(messages)})")
 
 
 def hadoop() -> str:

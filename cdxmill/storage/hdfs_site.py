@@ -47,11 +47,11 @@ def web_addresses(authority: str) -> tuple[str, ...]:
 def why_no_web_hdfs() -> str:
     """The reason why the configuration rules out plain WebHDFS, which needs neither tickets nor TLS; "" if it does not."""
     setting = _settings()
-    if setting("hadoop.security.authentication") == "kerberos":
+    if setting("hadoop.security.authentication").lower() == "kerberos":
         return "the cluster uses Kerberos"
-    if setting("dfs.http.policy") == "HTTPS_ONLY":
+    if setting("dfs.http.policy").upper() == "HTTPS_ONLY":
         return "the cluster uses TLS only"
-    return "WebHDFS is turned off" if setting("dfs.webhdfs.enabled") == "false" else ""
+    return "WebHDFS is turned off" if setting("dfs.webhdfs.enabled").lower() == "false" else ""
 
 
 def _listed(setting: Setting, service: str, is_own: bool) -> list[str]:

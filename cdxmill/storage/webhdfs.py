@@ -14,10 +14,10 @@ from urllib.parse import quote, urlencode
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import AbsentError, InputError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
 from cdxmill.storage.bodies import small_body
 from cdxmill.storage.connections import RefusedPlace, checked_pools, give_back
-from cdxmill.storage.hdfs_site import web_addresses
+from cdxmill.storage.hdfs_site import web_addresses, why_no_web_hdfs
 from cdxmill.storage.http_faults import faults
 from cdxmill.storage.http_file import timeout
 from cdxmill.storage.patience import TryAgain, persistently
@@ -29,6 +29,8 @@ _LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
 _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
 """Exceptions of a name node that is in standby or not ready."""
 _ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
+_SECURED_HINT = "copy files with hadoop fs -get and hadoop fs -put"
+_UNAUTHORIZED = 401
 _HEADERS = {
     "Accept-Encoding": "identity",
     "Content-Type": "application/octet-stream",
@@ -41,6 +43,7 @@ class WebHdfs:
 
     def __init__(self, authority: str) -> None:
         self.addresses = web_addresses(authority)
+        self._why_not = "" if os.environ.get("CDXMILL_WEBHDFS") else why_no_web_hdfs()
         self._active = 0
         self._user = os.environ.get("HADOOP_USER_NAME") or _login_name()
         self._pool = checked_pools(Reach.NETWORK, num_pools=8, maxsize=16)
@@ -77,6 +80,8 @@ class WebHdfs:
         self, url: str, method: str, path: str, op: str, parameters: dict[str, str]
     ) -> BaseHTTPResponse:
         """The answer of the name node that answered last time, or of the next one that answers."""
+        if self._why_not:
+            raise InputError(url, f"cannot be used by WebHDFS: {self._why_not}", _SECURED_HINT)
         query = urlencode({"op": op, "user.name": self._user, **parameters})
         target = f"/webhdfs/v1{quote(os.fsencode(path))}?{query}"
         for left in range(len(self.addresses) - 1, -1, -1):
@@ -158,6 +163,8 @@ def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
         name, message = "", ""
     if name in _WAITING or answer.status in BUSY:
         return TryAgain(f"{name or answer.status}: {address}")
+    if answer.status == _UNAUTHORIZED and not name:  # a page of Hadoop's login filter
+        return RefusedError(url, f"{address} wants a login, as with Kerberos (401)", _SECURED_HINT)
     if not name:
         reason = f"{address} is not a WebHDFS server ({answer.status} {answer.reason or ''})".replace(
             " )", ")"

@@ -227,3 +227,31 @@ def test_clients_are_made_once_for_each_file_system(node: NameNode) -> None:
     for _ in range(3):
         assert status(URL) is not None
     assert hdfs._client.cache_info().misses == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("hadoop_security_authentication", "KERBEROS", "the cluster uses Kerberos"),
+        ("dfs_http_policy", "https_only", "the cluster uses TLS only"),
+        ("dfs_webhdfs_enabled", "False", "WebHDFS is turned off"),
+    ],
+)
+def test_a_secured_cluster_is_told_at_once_unless_an_address_is_given(
+    node: NameNode, monkeypatch: pytest.MonkeyPatch, name: str, value: str, reason: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    hdfs._client.cache_clear()
+    assert read_bytes(URL) == BODY  # CDXMILL_WEBHDFS may be a gateway
+    monkeypatch.delenv("CDXMILL_WEBHDFS")
+    hdfs._client.cache_clear()
+    copy = "copy files with hadoop fs -get and hadoop fs -put"
+    assert error_of(URL) == f"cannot be used by WebHDFS: {reason}; {copy}"
+    with pytest.raises(StoppedError, match=f"cannot be written: .*{reason}"), write_atomic(URL) as file:
+        file.write(b"x")
+
+
+def test_a_page_that_wants_a_login_is_a_refusal(node: NameNode) -> None:
+    node.page, node.page_status = b"<html>Authentication required", 401
+    wants = f"{node.address} wants a login, as with Kerberos (401)"
+    assert error_of(URL) == f"{wants}; copy files with hadoop fs -get and hadoop fs -put"
