@@ -10,6 +10,8 @@ from cdxmill.jobs.mrjob_import import interpret_task_logs
 from cdxmill.jobs.mrjob_types import LogInterpretation, RunnerLike
 
 _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Command Failed!")
+_LISTING = "ls: "
+"""After the job, mrjob looks for logs in directories that the user may not be allowed to list."""
 _CAUSE = re.compile(r"^(?:.*: )?([\w.$]+(?:Exception|Error): .*)$")
 _BETWEEN = re.compile(r":\d+\+\d+,")
 """Separates the files in Hadoop's list of a task's inputs: a range of bytes, then a comma."""
@@ -76,8 +78,11 @@ class Complaints(logging.Handler):
             self._has_progress = True
         elif ended := _ENDED.match(line):
             self.ended = "" if ended[1].startswith(_TASKS_FAILED) else ended[1]
-        elif line and record.levelno >= logging.ERROR and not line.startswith(_NOISE):
+        elif line and record.levelno >= logging.ERROR and not line.startswith(self._noise()):
             self.lines.append(line)
+
+    def _noise(self) -> tuple[str, ...]:
+        return (*_NOISE, _LISTING) if self.application else _NOISE
 
 
 def explain(error: Exception, runner: RunnerLike | None, complaints: Complaints) -> str:

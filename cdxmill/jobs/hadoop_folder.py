@@ -23,7 +23,7 @@ from cdxmill.jobs.mrjob_types import RunnerLike
 from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, web_hdfs
 from cdxmill.storage import choose, hadoop_fs
 from cdxmill.storage.hadoop_fs import say_once
-from cdxmill.storage.hdfs_site import hadoop_command
+from cdxmill.storage.hdfs_site import hadoop_command, shell_reason
 from cdxmill.storage.local import make_folder
 from cdxmill.storage.walk import files_below, files_like, is_glob
 
@@ -156,8 +156,7 @@ class RemoteFolder:
             capture_output=True,
         )
         if done.returncode and not (may_be_absent and _ABSENT in done.stderr):
-            last_line = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
-            reason = _DETAILS.split(last_line)[0]
+            reason = _DETAILS.split(shell_reason(done.stderr.decode("utf-8", "replace")))[0]
             raise StoppedError(
                 f"{self.url}: hadoop fs {arguments[0]} failed ({reason}); correct this and run the job again"
             )

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from cdxmill.errors import InputError
 from cdxmill.jobs.node_hdfs import NodeHdfs, hdfs_path, web_hdfs
-from cdxmill.storage.hdfs_site import hadoop_command
+from cdxmill.storage.hdfs_site import hadoop_command, shell_reason
 
 
 class Destination:
@@ -75,8 +75,7 @@ def _finish(process: subprocess.Popen[bytes], verb: str) -> None:
     """Wait for a hadoop command. If it failed, exits with its last message."""
     messages = process.communicate()[1].decode("utf-8", "replace").strip()
     if process.returncode:
-        reason = messages.split("\n")[-1]
-        sys.exit(f"{messages}\ncdxmill: hadoop fs {verb} failed ({reason})")
+        sys.exit(f"{messages}\ncdxmill: hadoop fs {verb} failed ({shell_reason(messages)})")
 
 
 def hadoop() -> str:

@@ -18,7 +18,7 @@ from typing import IO
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.messages import say
 from cdxmill.storage.entry import Entry
-from cdxmill.storage.hdfs_site import file_system, hadoop_command, why_no_web_hdfs
+from cdxmill.storage.hdfs_site import NO_TICKET, file_system, hadoop_command, shell_reason, why_no_web_hdfs
 from cdxmill.storage.local import spooled
 
 _AT_ONCE = BoundedSemaphore(4)
@@ -27,22 +27,21 @@ _FORM = "%b %Y %F %n"
 _ENTRY = re.compile(r"(\d+) (\d+) (regular file|directory) (.*)")
 """A line of `-stat` with _FORM: size, milliseconds since 1970, kind and name."""
 _GLOB = re.compile(r"([\\*?\[\]{}])")
-_LOG_LINE = re.compile(r"\d{2,4}[-/]\d\d[-/]\d\d |\s+at |SLF4J|log4j|WARNING: ")
-_DETAILS = re.compile(r" \(Service: |; For more details see|; Host Details")
-"""Begins the part of a message of Hadoop that is not shown."""
-_NO_TICKET = ("Client cannot authenticate via", "GSS initiate failed", "LoginException")
 
 
 def is_needed() -> bool:
-    """Whether the configuration rules out WebHDFS. Says it once. Not if CDXMILL_WEBHDFS names a server."""
-    reason = "" if os.environ.get("CDXMILL_WEBHDFS") else _reason(os.environ.get("HADOOP_CONF_DIR", ""))
-    if reason:
+    """Whether the configuration rules out WebHDFS. Says it once."""
+    if reason := _reason():
         say_once(f"note: {reason}; hadoop fs is used instead of WebHDFS, which takes longer")
     return bool(reason)
 
 
+def _reason() -> str:
+    return _reason_in(os.environ.get("HADOOP_CONF_DIR", ""), os.environ.get("CDXMILL_WEBHDFS", ""))
+
+
 @lru_cache(maxsize=8)
-def _reason(folder: str) -> str:
+def _reason_in(folder: str, addresses: str) -> str:
     try:
         return why_no_web_hdfs()
     except UsageError:  # whoever needs the configuration reports it
@@ -166,7 +165,7 @@ def _run(url: str, *words: str, given: IO[bytes] | None = None, output: IO[bytes
     if not command:
         raise InputError(
             url,
-            f"{_reason(os.environ.get('HADOOP_CONF_DIR', ''))}, and there is no hadoop command",
+            f"{_reason()}, and there is no hadoop command",
             "set HADOOP_HOME",
         )
     with _AT_ONCE:
@@ -183,11 +182,10 @@ def _run(url: str, *words: str, given: IO[bytes] | None = None, output: IO[bytes
 
 
 def _error(url: str, verb: str, told: str) -> InputError:
-    lines = [line.strip() for line in told.split("\n") if line.strip() and not _LOG_LINE.match(line)]
-    reason = _DETAILS.split(lines[-1])[0] if lines else "no reason given"
+    reason = shell_reason(told) or "no reason given"
     if reason.endswith(": No such file or directory"):
         return AbsentError(url, "cannot be read (no such file)", "check the path")
-    if any(sign in told for sign in _NO_TICKET):
-        return RefusedError(url, "there is no valid Kerberos ticket", "get one with kinit")
+    if reason == NO_TICKET:
+        return RefusedError(url, *reason.split(": "))
     kind = RefusedError if "Permission denied" in reason else InputError
     return kind(url, f"hadoop fs {verb} failed ({reason[:300]})", "correct this and run it again")

@@ -30,6 +30,9 @@ _USUAL_PATHS = (
     "/usr/local/hadoop/bin/hadoop",
 )
 
+NO_TICKET = "there is no valid Kerberos ticket: run kinit"
+_NO_TICKET = ("Client cannot authenticate via", "GSS initiate failed")
+
 Setting = Callable[[str], str]
 
 
@@ -63,13 +66,18 @@ def _default(setting: Setting) -> str:
 
 
 def why_no_web_hdfs() -> str:
-    """The reason why the configuration rules out plain WebHDFS, which needs neither tickets nor TLS; "" if it does not."""
+    """The reason why the configuration rules out plain WebHDFS, which needs neither tickets nor TLS; "" if it does not.
+
+    It is not asked if CDXMILL_WEBHDFS names an address, which may be that of a gateway.
+    """
+    if os.environ.get("CDXMILL_WEBHDFS"):
+        return ""
     setting = _settings()
-    if setting("hadoop.security.authentication") == "kerberos":
+    if setting("hadoop.security.authentication").lower() == "kerberos":
         return "the cluster uses Kerberos"
-    if setting("dfs.http.policy") == "HTTPS_ONLY":
+    if setting("dfs.http.policy").upper() == "HTTPS_ONLY":
         return "the cluster uses TLS only"
-    return "WebHDFS is turned off" if setting("dfs.webhdfs.enabled") == "false" else ""
+    return "WebHDFS is turned off" if setting("dfs.webhdfs.enabled").lower() == "false" else ""
 
 
 def hadoop_command() -> str:
@@ -77,6 +85,16 @@ def hadoop_command() -> str:
     homes = [os.environ.get(name) for name in _HOMES]
     candidates = [*(f"{home}/bin/hadoop" for home in homes if home), shutil.which("hadoop"), *_USUAL_PATHS]
     return next((path for path in candidates if path and os.access(path, os.X_OK)), "")
+
+
+def shell_reason(messages: str) -> str:
+    """Why a `hadoop fs` command failed: its last message. Hadoop names both hosts for a missing ticket, but not the ticket.
+
+    >>> shell_reason("ls: DestHost:destPort a:9000. Client cannot authenticate via:[TOKEN, KERBEROS]")
+    'there is no valid Kerberos ticket: run kinit'
+    """
+    last = messages.strip().split("\n")[-1]
+    return NO_TICKET if any(sign in last for sign in _NO_TICKET) else last
 
 
 def _listed(setting: Setting, service: str, is_own: bool) -> list[str]:

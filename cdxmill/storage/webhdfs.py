@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import AbsentError, InputError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
 from cdxmill.storage.bodies import small_body
 from cdxmill.storage.connections import RefusedPlace, checked_pools, give_back
 from cdxmill.storage.hdfs_site import web_addresses
@@ -29,6 +29,8 @@ _LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
 _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
 """Exceptions of a name node that is in standby or not ready."""
 _ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
+_SECURED_HINT = "set HADOOP_CONF_DIR, so that hadoop fs is used"
+_UNAUTHORIZED = 401
 _HEADERS = {
     "Accept-Encoding": "identity",
     "Content-Type": "application/octet-stream",
@@ -158,6 +160,8 @@ def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
         name, message = "", ""
     if name in _WAITING or answer.status in BUSY:
         return TryAgain(f"{name or answer.status}: {address}")
+    if answer.status == _UNAUTHORIZED and not name:  # a page of Hadoop's login filter
+        return RefusedError(url, f"{address} wants a login, as with Kerberos (401)", _SECURED_HINT)
     if not name:
         reason = f"{address} is not a WebHDFS server ({answer.status} {answer.reason or ''})".replace(
             " )", ")"

@@ -162,3 +162,10 @@ def test_a_wrong_python_is_noticed_at_the_first_task_only(message: str) -> None:
     log.info(" map 5% reduce 0%")
     log.info(failed)  # one node of many: the task is tried on another
     logging.getLogger("mrjob").removeHandler(heard)
+
+
+def test_a_directory_of_logs_that_cannot_be_listed_is_not_the_reason() -> None:
+    refused = "STDERR: ls: Permission denied: user=alice, inode=/history/done"
+    ran = "Submitted application application_1_0001"
+    assert explained(runner(), "the reason", ran, refused).startswith("the job failed: the reason; ")
+    assert "Permission denied" in explained(runner(), refused)

@@ -47,6 +47,11 @@ def test_a_missing_folder_is_empty(hadoop: Path, tmp_path: Path) -> None:
             "ls: `s3a://b/x': NoSuchBucket: no bucket (Service: S3, Status Code: 404)",
             "no bucket); correct this",
         ),
+        (
+            "ls: DestHost:destPort a:9000 , LocalHost:localPort b/1.2.3.4:0. Failed on local exception: java.io.IOException:"
+            " org.apache.hadoop.security.AccessControlException: Client cannot authenticate via:[TOKEN, KERBEROS]",
+            "failed (there is no valid Kerberos ticket: run kinit); correct this",
+        ),
     ],
 )
 def test_a_folder_that_cannot_be_listed_is_not_treated_as_empty(

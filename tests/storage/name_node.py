@@ -41,6 +41,7 @@ class NameNode(QuietServer):
         """Operations that are done but not answered, one per request."""
         self.page: bytes | None = None
         """The answer to every request, as of a server that is not a name node."""
+        self.page_status = 404
         self._numbers = 0
 
     @property
@@ -70,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
         path, query = unquote(parts.path), dict(parse_qsl(parts.query))
         body = self.rfile.read(int(self.headers["Content-Length"] or 0))
         if self.server.page is not None:
-            return self._answer(404, self.server.page)
+            return self._answer(self.server.page_status, self.server.page)
         is_data = path.startswith("/data")
         op = query.pop("op", "")
         self.server.seen.append((f"data {op}" if is_data else op, path.partition(PREFIX)[2], query))

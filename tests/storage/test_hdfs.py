@@ -227,3 +227,9 @@ def test_clients_are_made_once_for_each_file_system(node: NameNode) -> None:
     for _ in range(3):
         assert status(URL) is not None
     assert hdfs._client.cache_info().misses == 1
+
+
+def test_a_page_that_wants_a_login_is_a_refusal(node: NameNode) -> None:
+    node.page, node.page_status = b"<html>Authentication required", 401
+    wants = f"{node.address} wants a login, as with Kerberos (401)"
+    assert error_of(URL) == f"{wants}; set HADOOP_CONF_DIR, so that hadoop fs is used"

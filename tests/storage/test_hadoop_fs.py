@@ -1,0 +1,119 @@
+"""`hadoop fs` in place of WebHDFS: when it is used, and what its errors become. tests/hadoop/test_kerberos.py runs the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.storage import hadoop_fs
+from cdxmill.storage.choose import open_ranges, read_bytes, same_location
+
+URL = "hdfs://names:8020/a"
+SETTINGS = [
+    ("hadoop.security.authentication", "KERBEROS", "the cluster uses Kerberos"),
+    ("dfs.http.policy", "https_only", "the cluster uses TLS only"),
+    ("dfs.webhdfs.enabled", "False", "WebHDFS is turned off"),
+]
+
+
+@pytest.fixture(autouse=True)
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """HADOOP_CONF_DIR, which says that the cluster uses Kerberos."""
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    configure(folder, "hadoop.security.authentication", "kerberos")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(folder))
+    monkeypatch.delenv("CDXMILL_WEBHDFS", raising=False)
+    yield folder
+    hadoop_fs._reason_in.cache_clear()
+    hadoop_fs.say_once.cache_clear()
+
+
+def configure(folder: Path, name: str, value: str) -> None:
+    values = {name: value, "fs.defaultFS": "hdfs://names:8020"}
+    properties = (
+        f"<property><name>{key}</name><value>{text}</value></property>" for key, text in values.items()
+    )
+    (folder / "core-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>")
+
+
+@pytest.fixture
+def hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A hadoop command to be written."""
+    path = tmp_path / "home/bin/hadoop"
+    path.parent.mkdir(parents=True)
+    monkeypatch.setenv("HADOOP_HOME", str(tmp_path / "home"))
+    return path
+
+
+def write(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(("name", "value", "reason"), SETTINGS)
+def test_it_is_used_if_the_settings_rule_out_webhdfs_and_that_is_said_once(
+    settings: Path, hadoop: Path, capsys: pytest.CaptureFixture[str], name: str, value: str, reason: str
+) -> None:
+    configure(settings, name, value)
+    write(hadoop, 'case $2 in -stat) echo "7 1700000000000 regular file a" ;; -cat) printf content ;; esac')
+    assert read_bytes(URL) == read_bytes(URL) == b"content"
+    note = f"note: {reason}; hadoop fs is used instead of WebHDFS, which takes longer\n"
+    assert capsys.readouterr().err == note
+
+
+def test_an_address_of_the_user_is_asked_whatever_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDXMILL_WEBHDFS", "http://127.0.0.1:1")
+    assert not hadoop_fs.is_needed()
+
+
+def test_without_a_hadoop_command_both_reasons_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HADOOP_HOME", "HADOOP_COMMON_HOME", "HADOOP_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError, match="uses Kerberos, and there is no hadoop command; set HADOOP_HOME"):
+        read_bytes(URL)
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "text"),
+    [
+        (
+            "stat: `/a': No such file or directory",
+            AbsentError,
+            "cannot be read (no such file); check the path",
+        ),
+        (
+            "at org.apache.hadoop\nls: Client cannot authenticate via:[TOKEN, KERBEROS]",
+            RefusedError,
+            "there is no valid Kerberos ticket; run kinit",
+        ),
+        (
+            "stat: Permission denied: user=a",
+            RefusedError,
+            "hadoop fs -stat failed (stat: Permission denied: user=a); correct this and run it again",
+        ),
+        ("", InputError, "hadoop fs -stat failed (no reason given); correct this and run it again"),
+    ],
+)
+def test_what_hadoop_says_is_one_line(hadoop: Path, told: str, kind: type[InputError], text: str) -> None:
+    write(hadoop, f"cat >&2 <<'END'\n{told}\nEND\nexit 1")
+    with pytest.raises(InputError) as caught, open_ranges(URL):
+        pass
+    assert (type(caught.value), str(caught.value)) == (kind, f"{URL}: {text}")
+
+
+def test_a_file_that_is_not_whole_is_an_error(hadoop: Path) -> None:
+    write(hadoop, 'case $2 in -stat) echo "9 1700000000000 regular file a" ;; -cat) printf content ;; esac')
+    with pytest.raises(InputError, match="has changed while it was read"):
+        read_bytes(URL)
+
+
+def test_the_default_file_system_is_known() -> None:
+    assert same_location("hdfs:///a/b", "hdfs://names:8020/a/b/")
+    assert not same_location("hdfs:///a/b", "hdfs://others:8020/a/b/")
