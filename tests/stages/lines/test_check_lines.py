@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from time import process_time
 
 import pytest
 from hypothesis import given
@@ -117,22 +116,6 @@ def test_the_size_of_the_pieces_does_not_matter(lines: list[bytes], size: int) -
 def test_json_is_checked_only_where_a_file_may_be_truncated() -> None:
     assert fault(b"com,a)/ 2020 {not JSON}\n" + JSON) is None
     assert fault(JSON + b"\ncom,a)/ 2020 {not JSON}") is not None
-
-
-def _seconds(text: bytes) -> float:
-    """CPU seconds to check a text, the least of three times."""
-    seconds = []
-    for _ in range(3):
-        start = process_time()
-        assert fault(text) is None
-        seconds.append(process_time() - start)
-    return min(seconds)
-
-
-def test_many_odd_lines_cost_no_more_in_a_large_piece() -> None:
-    """Once, the rest of the piece was searched for NUL bytes at each of them: 20 times as long as in small pieces."""
-    large, small = CDX9 + b"\n" * (1 << 18), CDX9 + b"\n" * (1 << 13)
-    assert _seconds(large) < 5 * 32 * _seconds(small)
 
 
 @pytest.mark.parametrize("size", [0, 100, (1 << 14) - 1, 1 << 14, 3 << 14])
