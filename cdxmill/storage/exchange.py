@@ -15,7 +15,7 @@ from typing import Any
 
 from urllib3 import BaseHTTPResponse, HTTPConnectionPool, HTTPHeaderDict, HTTPResponse, PoolManager
 from urllib3.connection import port_by_scheme
-from urllib3.exceptions import ProtocolError
+from urllib3.exceptions import LocationValueError, ProtocolError
 from urllib3.poolmanager import PoolKey
 from urllib3.util import parse_url
 
@@ -105,6 +105,8 @@ def _place(pools: PoolManager, url: str) -> tuple[PoolKey, bytes]:
     Not the connections: urllib3 closes those of the server that was not asked for longest, once nothing refers to them.
     """
     parts = parse_url(url)
+    if parts.host is None:
+        raise LocationValueError("No host specified.")  # as urllib3
     scheme = parts.scheme or "http"
     default = port_by_scheme[scheme]
     named = {"scheme": scheme, "host": parts.host, "port": parts.port or default}

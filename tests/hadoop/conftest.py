@@ -16,6 +16,7 @@ from cdxmill.jobs.node_archive import fetch_wheels
 from .archives import Indexed, index_all, index_s3
 from .job_runs import Ended, Jobs
 
+collect_ignore = ["secured.py"]  # it needs bin/ on the path
 FOLDER = Path(__file__).parent
 HADOOP_DEV = FOLDER.parents[1] / "bin/hadoop-dev"
 

@@ -134,7 +134,8 @@ def open_to(urls: list[str]) -> list[str]:
     peers = set()
     for path in Path("/dev/fd").iterdir():
         with suppress(OSError), socket.socket(fileno=os.dup(int(path.name))) as copied:
-            peers.add(copied.getpeername()[1])
+            if isinstance(peer := copied.getpeername(), tuple):  # that of a Unix socket is a path
+                peers.add(peer[1])
     return [url for url in urls if urlsplit(url).port in peers]
 
 

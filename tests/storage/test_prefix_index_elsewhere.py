@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -226,9 +227,18 @@ def test_a_bucket_that_may_not_be_listed_has_no_layout(
     assert found("s3://hidden/x.tree", "*.host17.com") == wanted(b"com,host17)")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all files")
-def test_a_local_layout_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
+def test_a_local_layout_that_may_not_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     build(tmp_path, str(tmp_path / "x.tree"))
-    (tmp_path / "x.tree.layout").touch(0)
+    (tmp_path / "x.tree.layout").touch()
+    really_open = os.open
+
+    def refused(path: str, *how: int) -> int:  # root may read all files
+        if os.fspath(path).endswith(".layout"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return really_open(path, *how)
+
+    monkeypatch.setattr(os, "open", refused)
     with pytest.raises(RefusedError):
         found(str(tmp_path / "x.tree"), "*.com")
