@@ -209,7 +209,7 @@ def contenders(
             str(captures),
         ]
         cdxmill("copy", *arguments, "-o", out / "copy", work / "C", query)
-        assert (out / "copy/copy-00000.warc.gz").stat().st_size > size
+        assert sum(path.stat().st_size for path in (out / "copy").glob("*.warc.gz")) > size
 
     def cdxt(out: Path) -> None:
         arguments = ["--source", f"{base}/cdx", "warc", "--warc-download-prefix", f"{base}/warcs", query]
@@ -282,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--captures", type=int, default=100_000)
+    parser.add_argument("--captures", type=int, default=60_000)
     parser.add_argument("--processes", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--delay", type=float, default=20.0)
