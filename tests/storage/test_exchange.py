@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -132,10 +133,13 @@ def test_more_servers_than_connections_are_kept_to(monkeypatch: pytest.MonkeyPat
 def open_to(urls: list[str]) -> list[str]:
     """Those of the URLs to whose servers this process has connections."""
     peers = set()
-    for path in Path("/dev/fd").iterdir():
-        with suppress(OSError), socket.socket(fileno=os.dup(int(path.name))) as copied:
-            if isinstance(peer := copied.getpeername(), tuple):  # that of a Unix socket is a path
-                peers.add(peer[1])
+    for path in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if not stat.S_ISSOCK(path.stat().st_mode):  # a copy of another file would stay open
+                continue
+            with socket.socket(fileno=os.dup(int(path.name))) as copied:
+                if isinstance(peer := copied.getpeername(), tuple):  # that of a Unix socket is a path
+                    peers.add(peer[1])
     return [url for url in urls if urlsplit(url).port in peers]
 
 
