@@ -31,7 +31,7 @@ from bench.members import walk
 from bench.report import Passage
 from bench.run import write_markdown
 from bench.running import show
-from cdxmill.formats.zstd_dictionary import train
+from cdxmill.formats.archives.zstd_dictionary import train
 from cdxmill.stages.records.sample_records import MAX_SAMPLE
 
 KINDS = ("WARC", "WAT", "WET")

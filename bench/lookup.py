@@ -24,7 +24,7 @@ from pywb.warcserver.index.zipnum import ZipNumIndexSource
 from bench import corpora, machine
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.commands.lookup import lookup_many
-from cdxmill.formats.surt import surt
+from cdxmill.formats.lines.surt import surt
 from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 
 SHARDS = 8

@@ -18,7 +18,7 @@ from bench.corpora import ensure
 from bench.report import Passage
 from bench.running import processors, run_tool, show, warm
 from bench.zipnum_contenders import size_of
-from cdxmill.formats.split_points import parse_text
+from cdxmill.formats.clusters.split_points import parse_text
 
 SHARDS, FRACTIONS = (25, 300), (0.01, 0.05, 0.2, 1.0)
 LIMIT = "inflate: isal, finding the members itself"

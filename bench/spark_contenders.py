@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.contenders import OURS, SHARDS, Section, Tool, copies, program
 from bench.corpora import ensure
 from bench.zipnum_contenders import size_of
-from cdxmill.formats.boundaries import format_boundaries
+from cdxmill.formats.clusters.boundaries import format_boundaries
 from cdxmill.inputs.split_files import read_splits
 
 CLASSIC = "webarchive-indexing's job"

@@ -147,7 +147,7 @@ find_conf() {
 
 # Fails if mrjob is not installed, or does not know a setting: it would ignore it, and start a cluster in another region.
 check_mrjob() {
-    "$python" -W ignore -m cdxmill.jobs.old_settings "$RUNNER" "$conf" || exit 2
+    "$python" -W ignore -m cdxmill.jobs.launcher.old_settings "$RUNNER" "$conf" || exit 2
 }
 
 check_hadoop() {

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from cdxmill.jobs.spark_index import main
-from cdxmill.jobs.spark_script import run
+from cdxmill.spark.index_script import main
+from cdxmill.spark.script import run
 
 if __name__ == "__main__":
     run(main)

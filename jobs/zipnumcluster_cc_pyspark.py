@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from cdxmill.jobs.spark_script import run
-from cdxmill.jobs.spark_zipnum import main
+from cdxmill.spark.script import run
+from cdxmill.spark.zipnum_script import main
 
 if __name__ == "__main__":
     run(main)

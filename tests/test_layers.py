@@ -23,6 +23,7 @@ FLOORS = (
     ("stages", "storage"),
     ("running",),
     ("inputs",),
+    ("outputs", "tasks"),
     ("cluster",),
     ("search", "checks"),
     ("commands",),

@@ -10,15 +10,15 @@ from typing import TypedDict, Unpack
 
 from cdxmill.api.arguments import Path, Paths, check_names, optional_path, path_list, process_count, text_list
 from cdxmill.api.results import IndexResult
-from cdxmill.commands.index import index_to_folder
-from cdxmill.commands.index_one import IndexOptions
+from cdxmill.commands.per_archive.index import index_to_folder
+from cdxmill.commands.per_archive.index_one import IndexOptions
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.capture_fields import parse_fields
+from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.inputs.archives import Manifest as ArchiveList
 from cdxmill.inputs.archives import find_archives
-from cdxmill.inputs.existing_outputs import Rule
 from cdxmill.inputs.named import Input, without_host
-from cdxmill.inputs.output_names import output_names
+from cdxmill.outputs.existing import Rule
+from cdxmill.outputs.names import output_names
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import get_type_hints
 
 from cdxmill.errors import UsageError
-from cdxmill.formats.surt import surt
+from cdxmill.formats.lines.surt import surt
 from cdxmill.running.processes import processes_by_default
 
 Path = str | os.PathLike[str]

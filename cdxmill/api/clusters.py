@@ -8,13 +8,13 @@ from typing import TypedDict, Unpack
 from cdxmill.api.archives import IndexArguments, find_inputs, index_options
 from cdxmill.api.arguments import Path, Paths, check_names, optional_path, process_count, required_paths
 from cdxmill.api.results import ClusterResult, SampleResult, VerifyResult
-from cdxmill.commands import build as build_command
-from cdxmill.commands import publish as publish_command
-from cdxmill.commands import verify as verify_command
+from cdxmill.commands.clusters import build as build_command
+from cdxmill.commands.clusters import publish as publish_command
+from cdxmill.commands.clusters import verify as verify_command
+from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.commands.sample import sample_files
-from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import UsageError
-from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, checked_compressor
+from cdxmill.formats.clusters.zipnum_block import DEFAULT_LEVEL, checked_compressor
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.split_files import check_splits_absent, read_splits, write_splits
 from cdxmill.running.failures import Failures

@@ -8,9 +8,9 @@ from typing import TypedDict, Unpack
 
 from cdxmill.api.arguments import Path, Paths, check_names, optional_path, path_list, process_count, text_list
 from cdxmill.api.results import CopyResult
-from cdxmill.commands.copy import CopyOptions
-from cdxmill.commands.copy import copy as copy_captures
-from cdxmill.commands.copy_plan import ask
+from cdxmill.commands.copying.copy import CopyOptions
+from cdxmill.commands.copying.copy import copy as copy_captures
+from cdxmill.commands.copying.plan import ask
 from cdxmill.running.failures import Failures
 from cdxmill.search.query import Query
 

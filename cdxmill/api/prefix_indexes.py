@@ -11,7 +11,7 @@ from cdxmill.api.arguments import Path, Paths, required_paths
 from cdxmill.api.results import PrefixIndexResult
 from cdxmill.commands.prefix_index import TreeOptions, build_tree
 from cdxmill.errors import UsageError
-from cdxmill.formats.prefix_btree import BLOCK_SIZE
+from cdxmill.formats.tree.prefix_btree import BLOCK_SIZE
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import key_ranges, open_prefix_index, resumed
 

@@ -16,7 +16,7 @@ from cdxmill.cluster.archive_index import archives_of
 from cdxmill.commands.get import Wanted, capture_with_payload, errors_reported, fetch_capture, find_capture
 from cdxmill.commands.lookup import lookup_many as lookup_many_lines
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.field_names import Searched
 from cdxmill.search.open import open_searched

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from cdxmill.checks.blocks import valid_blocks
 from cdxmill.checks.shards import ReadShard
 from cdxmill.checks.verify_run import VerifyRun
-from cdxmill.inputs.grouping import group_sources
-from cdxmill.inputs.sorting import finish_runs, share_of_runs, sort_files
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
@@ -24,6 +22,8 @@ from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
 from cdxmill.storage.choose import open_ranges, total_size
 from cdxmill.storage.scratch import Scratch, temporary_folder
+from cdxmill.tasks.grouping import group_sources
+from cdxmill.tasks.sorting import finish_runs, share_of_runs, sort_files
 
 
 class _SortTask(NamedTuple):

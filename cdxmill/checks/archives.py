@@ -14,7 +14,7 @@ from cdxmill.checks.shards import ReadShard, block_ranges
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.errors import InputError
-from cdxmill.formats.record_location import record_location
+from cdxmill.formats.lines.record_location import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 from cdxmill.cluster.files import ClusterFiles
-from cdxmill.formats.cluster_manifest import Manifest, ShardEntry, splits_digest
-from cdxmill.formats.path_index import ARCHIVES
-from cdxmill.formats.split_points import format_sequence_file, parse_text
-from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
+from cdxmill.formats.clusters.manifest import Manifest, ShardEntry, splits_digest
+from cdxmill.formats.clusters.path_index import ARCHIVES
+from cdxmill.formats.clusters.split_points import format_sequence_file, parse_text
+from cdxmill.formats.clusters.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_shard import CheckedShard

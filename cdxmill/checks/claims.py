@@ -10,8 +10,8 @@ from cdxmill.checks.shards import ShardTask
 from cdxmill.cluster.files import ClusterFiles, in_order, part_of
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.errors import InputError
-from cdxmill.formats.cluster_manifest import Manifest
-from cdxmill.formats.zipnum_index import INDEX, MANIFEST
+from cdxmill.formats.clusters.manifest import Manifest
+from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import IndexReport, ShardLines, scan_index
 from cdxmill.storage.choose import open_ranges, pieces

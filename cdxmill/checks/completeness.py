@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from cdxmill.checks.claims import Claims
 from cdxmill.cluster.files import ClusterFiles
-from cdxmill.formats.split_points import parse
-from cdxmill.formats.zipnum_index import SHARD, shard_name
+from cdxmill.formats.clusters.split_points import parse
+from cdxmill.formats.clusters.zipnum_index import SHARD, shard_name
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.running.failures import Failure
 from cdxmill.storage.choose import read_bytes

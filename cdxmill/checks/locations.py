@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cdxmill.cluster.files import ClusterFiles
 from cdxmill.cluster.locations import resolved, why_refused
 from cdxmill.errors import InputError
-from cdxmill.formats.zipnum_index import ShardLocations
+from cdxmill.formats.clusters.zipnum_index import ShardLocations
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_shard import CheckedShard
 from cdxmill.storage.choose import (

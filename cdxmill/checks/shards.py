@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.errors import InputError
-from cdxmill.formats.zipnum_index import parse_index_line
+from cdxmill.formats.clusters.zipnum_index import parse_index_line
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS, ShardLines, WrongLine, numbered, wrong_line

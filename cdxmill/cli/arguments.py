@@ -15,12 +15,12 @@ from cdxmill.cli.command import Argument, Option
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.index_one import IndexOptions
-    from cdxmill.commands.zipnum import ZipnumOptions
-    from cdxmill.formats.zipnum_block import Compressor
-    from cdxmill.inputs.existing_outputs import Rule
+    from cdxmill.commands.clusters.zipnum import ZipnumOptions
+    from cdxmill.commands.per_archive.index_one import IndexOptions
+    from cdxmill.formats.clusters.zipnum_block import Compressor
     from cdxmill.inputs.named import Input
     from cdxmill.inputs.pipes import Pipes
+    from cdxmill.outputs.existing import Rule
     from cdxmill.running.failures import Failures
     from cdxmill.spark.engine import Engine
 
@@ -87,7 +87,7 @@ class ExistingArguments:
 
     def rule(self) -> Rule:
         """What happens to an output that exists. Raises UsageError."""
-        from cdxmill.inputs.existing_outputs import Rule
+        from cdxmill.outputs.existing import Rule
 
         if self.skip_existing and self.replace:
             raise UsageError("--skip-existing and --replace cannot be used together")
@@ -237,7 +237,7 @@ class LineArguments(EngineArguments):
 
     def index_options(self, existing: Rule) -> IndexOptions:
         """The options of indexing. Raises UsageError."""
-        from cdxmill.commands.index_one import IndexOptions
+        from cdxmill.commands.per_archive.index_one import IndexOptions
         from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions
 
         if self.cdx11 and self.cdx9:
@@ -323,7 +323,7 @@ class ClusterArguments(EngineArguments):
 
     def zipnum_options(self, *, convert: bool) -> ZipnumOptions:
         """The options of building a cluster. Raises UsageError."""
-        from cdxmill.commands.zipnum import ZipnumOptions
+        from cdxmill.commands.clusters.zipnum import ZipnumOptions
 
         if self.engine == "local":
             self.local_output()  # before the inputs are searched
@@ -343,7 +343,7 @@ class ClusterArguments(EngineArguments):
         )
 
     def _compressor(self) -> Compressor:
-        from cdxmill.formats.zipnum_block import checked_compressor
+        from cdxmill.formats.clusters.zipnum_block import checked_compressor
 
         try:
             return checked_compressor(self.compressor, self.level)

@@ -29,8 +29,8 @@ def build(arguments: BuildArguments) -> int:
     Examples:
         cdxmill build -o crawl warcs/
     """
-    from cdxmill.commands.build import build as build_all
-    from cdxmill.inputs.existing_outputs import Rule
+    from cdxmill.commands.clusters.build import build as build_all
+    from cdxmill.outputs.existing import Rule
     from cdxmill.running.failures import Failures
 
     if "-" in (arguments.inputs or []):

@@ -14,7 +14,7 @@ from cdxmill.cli.query_arguments import QueryArguments
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.copy_plan import Asked
+    from cdxmill.commands.copying.plan import Asked
     from cdxmill.running.failures import Failures
 
 _SIZE = re.compile(r"(\d{1,12})([KMGT]?)(?:i?B)?", re.I)
@@ -112,7 +112,7 @@ class CopyArguments(QueryArguments):
 
     def asked(self) -> Asked:
         """What is to be copied. Raises UsageError, InputError."""
-        from cdxmill.commands.copy_plan import ask
+        from cdxmill.commands.copying.plan import ask
         from cdxmill.search.query import Query
 
         if self.output is None and not self.dry_run:
@@ -168,8 +168,8 @@ def copy(arguments: CopyArguments) -> int:
 
 
 def _copy(arguments: CopyArguments, asked: Asked, failures: Failures) -> None:
-    from cdxmill.commands.copy import FAILURES, CopyOptions
-    from cdxmill.commands.copy import copy as copy_captures
+    from cdxmill.commands.copying.copy import FAILURES, CopyOptions
+    from cdxmill.commands.copying.copy import copy as copy_captures
     from cdxmill.running.quantities import count
 
     options = CopyOptions(
@@ -191,7 +191,7 @@ def _copy(arguments: CopyArguments, asked: Asked, failures: Failures) -> None:
 
 
 def _print_sizes(arguments: CopyArguments, asked: Asked, failures: Failures) -> None:
-    from cdxmill.commands.copy_check import as_json, as_table, check
+    from cdxmill.commands.copying.check import as_json, as_table, check
 
     sizes = check(asked, failures)
     with standard_output() as out:

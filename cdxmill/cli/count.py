@@ -49,7 +49,7 @@ def count(arguments: CountArguments) -> int:
         cdxmill count tags -o tags.tsv warcs/
         cdxmill count servers -o - warcs/ | sort -t "$(printf '\\t')" -k 2 -n -r | head
     """
-    from cdxmill.commands.count import CountOptions, count_to_file, count_to_stream
+    from cdxmill.commands.counting.count import CountOptions, count_to_file, count_to_stream
     from cdxmill.inputs.pipes import open_pipes
     from cdxmill.running.failures import Failures
     from cdxmill.stages.counting.counters import COUNTERS

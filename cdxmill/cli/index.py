@@ -11,8 +11,8 @@ from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.index_one import IndexOptions
-    from cdxmill.inputs.existing_outputs import Rule
+    from cdxmill.commands.per_archive.index_one import IndexOptions
+    from cdxmill.outputs.existing import Rule
     from cdxmill.running.failures import Failures
     from cdxmill.spark.engine import Engine
 
@@ -44,7 +44,7 @@ class IndexArguments(LineArguments, ArchiveArguments):
 
     def existing(self) -> Rule:
         """What happens to outputs that exist. Raises UsageError."""
-        from cdxmill.inputs.existing_outputs import Rule
+        from cdxmill.outputs.existing import Rule
 
         if self.skip_existing and self.replace:
             raise UsageError("--skip-existing and --replace cannot be used together")
@@ -96,9 +96,9 @@ def index(arguments: IndexArguments) -> int:
         cdxmill index -o all.cdxj warcs/
         cdxmill index -o - warcs/ | head -n 3
     """
-    from cdxmill.commands.index import index_to_file, index_to_folder, index_to_stream
-    from cdxmill.inputs.output_names import is_one_file, output_names
+    from cdxmill.commands.per_archive.index import index_to_file, index_to_folder, index_to_stream
     from cdxmill.inputs.pipes import open_pipes
+    from cdxmill.outputs.names import is_one_file, output_names
     from cdxmill.running.failures import Failures
 
     failures = Failures()
@@ -129,7 +129,7 @@ def next_step(output: str, *, is_file: bool) -> str:
     """A line with a command that reads the output; "" for stdout."""
     if output == "-":
         return ""
-    from cdxmill.commands.next_step import as_typed, next_lookup
+    from cdxmill.commands.clusters.next_step import as_typed, next_lookup
 
     if is_file:
         return next_lookup(output)

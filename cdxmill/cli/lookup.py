@@ -14,7 +14,7 @@ from cdxmill.cli.query_arguments import QueryArguments, field_names
 from cdxmill.errors import CorruptError, InputError, UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.formats.lookup_query import KeyRange
+    from cdxmill.formats.lines.lookup_query import KeyRange
     from cdxmill.search.many import Answer
     from cdxmill.search.query import OpenCluster, PreparedQuery, Query
 

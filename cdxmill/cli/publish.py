@@ -74,8 +74,8 @@ def publish(arguments: PublishArguments) -> int:
     Examples:
         cdxmill publish cluster collections/web/indexes
     """
-    from cdxmill.commands.publish import PublishOptions
-    from cdxmill.commands.publish import publish as publish_cluster
+    from cdxmill.commands.clusters.publish import PublishOptions
+    from cdxmill.commands.clusters.publish import publish as publish_cluster
 
     options = PublishOptions(
         location=arguments.location,

@@ -11,7 +11,7 @@ from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.recompress_one import RecompressOptions
+    from cdxmill.commands.per_archive.recompress_one import RecompressOptions
 
 HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
@@ -65,7 +65,7 @@ class RecompressArguments(ArchiveInputs, ExistingArguments, RunArguments):
 
     def options(self) -> RecompressOptions:
         """How archives are written again. Raises UsageError."""
-        from cdxmill.commands.recompress_one import RecompressOptions
+        from cdxmill.commands.per_archive.recompress_one import RecompressOptions
 
         if self.group and self.index:
             raise UsageError("--group and --index cannot be used together")
@@ -127,8 +127,8 @@ def recompress(arguments: RecompressArguments) -> int:
         cdxmill recompress --to gz -o gz zst/
         cdxmill recompress -o moved --offsets warcs/
     """
-    from cdxmill.commands.recompress import recompress
-    from cdxmill.inputs.output_names import output_names, recompressed_name
+    from cdxmill.commands.per_archive.recompress import recompress
+    from cdxmill.outputs.names import output_names, recompressed_name
     from cdxmill.running.failures import Failures
 
     if "-" in (arguments.inputs or []):

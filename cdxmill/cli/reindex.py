@@ -50,11 +50,11 @@ def reindex(arguments: ReindexArguments) -> int:
     Examples:
         cdxmill reindex -o cdx-moved --offsets moved cdx/
     """
-    from cdxmill.commands.reindex import ReindexOptions, reindex
+    from cdxmill.commands.per_archive.reindex import ReindexOptions, reindex
     from cdxmill.inputs.cdx_files import find_cdx_inputs
-    from cdxmill.inputs.existing_outputs import Rule
-    from cdxmill.inputs.offset_tables import find_tables
-    from cdxmill.inputs.output_names import below, output_names
+    from cdxmill.outputs.existing import Rule
+    from cdxmill.outputs.names import below, output_names
+    from cdxmill.outputs.offset_tables import find_tables
     from cdxmill.running.failures import Failures
 
     if "-" in arguments.inputs:

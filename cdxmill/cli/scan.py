@@ -11,7 +11,7 @@ from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.scan_options import ScanOptions
+    from cdxmill.commands.scanning.options import ScanOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
 
     def options(self) -> ScanOptions:
         """What is searched and written. Raises UsageError."""
-        from cdxmill.commands.scan_options import FORMATS, ScanOptions
+        from cdxmill.commands.scanning.options import FORMATS, ScanOptions
         from cdxmill.stages.scan.extract import DEFAULT
 
         if self.to not in FORMATS:
@@ -117,7 +117,7 @@ class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
 
     def capture_lines(self) -> bytes | None:
         """The lines of --captures. Raises UsageError, InputError."""
-        from cdxmill.commands.scan_captures import read_captures
+        from cdxmill.commands.scanning.captures import read_captures
 
         if self.captures is None:
             return None
@@ -148,8 +148,8 @@ def scan(arguments: ScanArguments) -> int:
         cdxmill scan -o some --captures cdx/iana.cdx.gz warcs/
         cdxmill scan -o part --where host=www.iana.org --to warc.gz warcs/
     """
-    from cdxmill.commands.scan import scan, scanned_name
-    from cdxmill.inputs.output_names import output_names
+    from cdxmill.commands.scanning.scan import scan, scanned_name
+    from cdxmill.outputs.names import output_names
     from cdxmill.running.failures import Failures
 
     if "-" in (arguments.inputs or []):

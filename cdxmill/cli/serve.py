@@ -66,8 +66,8 @@ def serve(arguments: ServeArguments) -> int:
         cdxmill serve crawl
         cdxmill serve crawl --config-only pywb
     """
-    from cdxmill.commands.serve import ServeOptions, write_config
-    from cdxmill.commands.serve import serve as serve_cluster
+    from cdxmill.commands.clusters.serve import ServeOptions, write_config
+    from cdxmill.commands.clusters.serve import serve as serve_cluster
 
     options = ServeOptions(
         archives=arguments.archives,

@@ -39,7 +39,7 @@ def split_points(arguments: SplitPointsArguments) -> int:
     Examples:
         cdxmill split-points --from-cluster cluster -s 4 -o next-splits.txt
     """
-    from cdxmill.commands.split_points import points_of_cluster
+    from cdxmill.commands.clusters.split_points import points_of_cluster
     from cdxmill.inputs.split_files import check_splits_absent, write_splits
 
     if not arguments.replace:

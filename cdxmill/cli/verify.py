@@ -11,7 +11,7 @@ from cdxmill.cli.output import FAILED, OK, print_summary
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
-    from cdxmill.commands.verify import VerifyOptions
+    from cdxmill.commands.clusters.verify import VerifyOptions
     from cdxmill.running.failures import Failures
 
 
@@ -75,7 +75,7 @@ class VerifyArguments(RunArguments):
 
     def options(self, failures: Failures) -> VerifyOptions:
         """The options of verifying. Raises UsageError, InputError."""
-        from cdxmill.commands.verify import VerifyOptions
+        from cdxmill.commands.clusters.verify import VerifyOptions
         from cdxmill.inputs.cdx_files import find_cdx_files
 
         if self.convert and self.against is None:
@@ -109,7 +109,7 @@ def verify(arguments: VerifyArguments) -> int:
         cdxmill verify cluster
         cdxmill verify cluster --against cdx/
     """
-    from cdxmill.commands.verify import verify as verify_cluster
+    from cdxmill.commands.clusters.verify import verify as verify_cluster
     from cdxmill.running.failures import Failures
 
     failures = Failures()

@@ -41,8 +41,8 @@ def zipnum(arguments: ZipnumArguments) -> int:
         cdxmill zipnum -o cluster-4 --splits splits.txt cdx/
         zcat cdx/*.gz | cdxmill zipnum -o cluster-1 -s 1 -
     """
-    from cdxmill.commands.next_step import next_lookup
-    from cdxmill.commands.zipnum import build_cluster
+    from cdxmill.commands.clusters.next_step import next_lookup
+    from cdxmill.commands.clusters.zipnum import build_cluster
     from cdxmill.inputs.cdx_files import find_cdx_files
     from cdxmill.inputs.pipes import open_pipes
     from cdxmill.running.failures import Failures

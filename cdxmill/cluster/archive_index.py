@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cdxmill.cluster.find import find_index
 from cdxmill.cluster.locations import resolved, why_refused
 from cdxmill.errors import InputError, RefusedError, UsageError
-from cdxmill.formats.path_index import ARCHIVES, format_path_index, parse_path_index
+from cdxmill.formats.clusters.path_index import ARCHIVES, format_path_index, parse_path_index
 from cdxmill.storage.choose import absolute, exists, is_remote, join, read_bytes
 
 if TYPE_CHECKING:

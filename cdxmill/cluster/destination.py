@@ -16,8 +16,8 @@ from cdxmill.cluster.manifest import read_manifest
 from cdxmill.cluster.output import REPLACE, check_replaceable
 from cdxmill.cluster.shards import Shard
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.path_index import ARCHIVES
-from cdxmill.formats.zipnum_index import MANIFEST, SHARD
+from cdxmill.formats.clusters.path_index import ARCHIVES
+from cdxmill.formats.clusters.zipnum_index import MANIFEST, SHARD
 from cdxmill.storage.choose import is_remote, join, list_folder, local_path, read_bytes
 from cdxmill.storage.entry import Entry
 

@@ -8,7 +8,14 @@ from functools import cached_property
 
 from cdxmill.cluster.find import find_folder, has_cluster, location_names, not_a_cluster
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
-from cdxmill.formats.zipnum_index import INDEX, MANIFEST, SHARD, SUMMARY, ParsedLocations, parse_locations
+from cdxmill.formats.clusters.zipnum_index import (
+    INDEX,
+    MANIFEST,
+    SHARD,
+    SUMMARY,
+    ParsedLocations,
+    parse_locations,
+)
 from cdxmill.storage.choose import PathOrUrl, read_bytes
 
 _PART = re.compile(r"part-\d{5,}")

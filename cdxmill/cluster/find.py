@@ -7,7 +7,15 @@ from pathlib import Path
 
 from cdxmill.cluster.crawls import no_crawl
 from cdxmill.errors import CdxmillError, InputError, RefusedError, UsageError
-from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SHARD, SUMMARY, part_name, shard_name
+from cdxmill.formats.clusters.zipnum_index import (
+    INDEX,
+    LOCATIONS,
+    MANIFEST,
+    SHARD,
+    SUMMARY,
+    part_name,
+    shard_name,
+)
 from cdxmill.storage.choose import exists, is_listed, is_remote, join, list_folder, local_path, status
 
 INDEXES = (INDEX, SUMMARY, "all.idx")

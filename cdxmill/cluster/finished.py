@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from cdxmill.cluster.files import part_of
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.errors import InputError
-from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
+from cdxmill.formats.clusters.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.choose import PathOrUrl, join, list_folder, read_bytes, write_atomic

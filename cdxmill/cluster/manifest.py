@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.formats.cluster_manifest import Manifest, parse_manifest
-from cdxmill.formats.zipnum_index import MANIFEST
+from cdxmill.formats.clusters.manifest import Manifest, parse_manifest
+from cdxmill.formats.clusters.zipnum_index import MANIFEST
 from cdxmill.storage.choose import is_remote, join, read_bytes
 
 

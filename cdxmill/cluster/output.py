@@ -36,12 +36,12 @@ from cdxmill.cluster.switch import (
     switch,
 )
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.formats.path_index import ARCHIVES
-from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST
+from cdxmill.formats.clusters.path_index import ARCHIVES
+from cdxmill.formats.clusters.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS, read_splits
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, hold
-from cdxmill.storage.local import stopping, sync_folder, write_atomic
+from cdxmill.storage.local.files import stopping, sync_folder, write_atomic
 
 _NUMBERED = re.compile(r"(?:part-(\d{5,})|cdx-(\d{5,})\.gz)")
 _SHARDS = "shards.json"

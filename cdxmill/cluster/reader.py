@@ -12,7 +12,7 @@ from cdxmill.cluster.find import index_files, location_names, no_index
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations, why_refused
 from cdxmill.cluster.open_shards import OpenShard, OpenShards
 from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError
-from cdxmill.formats.zipnum_index import (
+from cdxmill.formats.clusters.zipnum_index import (
     INDEX,
     LOCATIONS,
     MANIFEST,
@@ -27,7 +27,7 @@ from cdxmill.storage.choose import PathOrUrl, exists, is_remote, join, open_rang
 from cdxmill.storage.entry import Entry
 
 if TYPE_CHECKING:
-    from cdxmill.formats.cluster_manifest import Manifest
+    from cdxmill.formats.clusters.manifest import Manifest
 
 _MOST_OPEN = 64
 """Shards that stay open."""

@@ -25,8 +25,8 @@ from cdxmill.cluster.files import part_of
 from cdxmill.cluster.finished import BESIDE, COPIED, FINISHED, WORK
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.errors import InputError
-from cdxmill.formats.path_index import ARCHIVES
-from cdxmill.formats.zipnum_index import MANIFEST, SHARD
+from cdxmill.formats.clusters.path_index import ARCHIVES
+from cdxmill.formats.clusters.zipnum_index import MANIFEST, SHARD
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.storage.choose import ask_all, join, list_folder, move, read_bytes, remove, write_atomic
 

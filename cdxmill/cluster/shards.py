@@ -7,8 +7,15 @@ from typing import NamedTuple
 
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.cluster_manifest import Manifest
-from cdxmill.formats.zipnum_index import MANIFEST, SHARD, BlockRef, parse_index_line, part_name, shard_name
+from cdxmill.formats.clusters.manifest import Manifest
+from cdxmill.formats.clusters.zipnum_index import (
+    MANIFEST,
+    SHARD,
+    BlockRef,
+    parse_index_line,
+    part_name,
+    shard_name,
+)
 from cdxmill.storage.choose import PathOrUrl, join, list_folder, read_bytes
 from cdxmill.storage.entry import Entry
 

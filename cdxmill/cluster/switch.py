@@ -24,10 +24,10 @@ from pathlib import Path
 
 from cdxmill.cluster.finished import FINISHED, WORK, cluster_files, folders_of, read_finished
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.path_index import ARCHIVES
-from cdxmill.formats.zipnum_index import MANIFEST
+from cdxmill.formats.clusters.path_index import ARCHIVES
+from cdxmill.formats.clusters.zipnum_index import MANIFEST
 from cdxmill.running.lock import LOCK
-from cdxmill.storage.local import stopping, sync_folder
+from cdxmill.storage.local.files import stopping, sync_folder
 
 MARK = ".replaces"
 _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)

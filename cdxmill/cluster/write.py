@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cdxmill.formats.cluster_manifest import ShardEntry, format_manifest, make_manifest
-from cdxmill.formats.path_index import ARCHIVES
-from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.formats.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, format_location, part_name
+from cdxmill.formats.clusters.manifest import ShardEntry, format_manifest, make_manifest
+from cdxmill.formats.clusters.path_index import ARCHIVES
+from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_index import (
+    INDEX,
+    LOCATIONS,
+    MANIFEST,
+    SUMMARY,
+    format_location,
+    part_name,
+)
 from cdxmill.inputs.split_files import write_splits
 from cdxmill.storage.choose import (
     PathOrUrl,

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.cluster.files import part_of
-from cdxmill.formats.cluster_manifest import ShardEntry
-from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.formats.zipnum_index import part_name, shard_name
+from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_index import part_name, shard_name
 from cdxmill.running.counted_reads import counted
 from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_blocks import merge_blocks

@@ -11,9 +11,9 @@ from cdxmill.capture import Headers
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.capture_fields import timestamp_of_line
-from cdxmill.formats.record_location import RecordLocation, record_location
-from cdxmill.formats.timestamp import timestamp_of, warc_timestamp_of
+from cdxmill.formats.lines.capture_fields import timestamp_of_line
+from cdxmill.formats.lines.record_location import RecordLocation, record_location
+from cdxmill.formats.lines.timestamp import timestamp_of, warc_timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.open import is_one_cluster
 from cdxmill.search.query import Query

@@ -12,13 +12,11 @@ from typing import NamedTuple
 from cdxmill.cluster.find import find_index
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lookup_query import KeyRange
-from cdxmill.formats.pointer_layout import Layout
-from cdxmill.formats.prefix_btree import BLOCK_SIZE
+from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.formats.tree.pointer_layout import Layout
+from cdxmill.formats.tree.prefix_btree import BLOCK_SIZE
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.pipes import STDIN, is_pipe
-from cdxmill.inputs.tree_items import Archives, CaptureItems, Items, LineError, pointer_items
-from cdxmill.inputs.tree_sources import TreeSource, in_order, not_sorted, open_source
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
@@ -38,6 +36,8 @@ from cdxmill.storage.choose import (
     write_atomic,
 )
 from cdxmill.storage.scratch import scratch_files
+from cdxmill.tasks.tree_items import Archives, CaptureItems, Items, LineError, pointer_items
+from cdxmill.tasks.tree_sources import TreeSource, in_order, not_sorted, open_source
 
 _ALL = KeyRange(b"", b"\xff" * 16)
 _FILE = re.compile(r"\.(cdxj?|tsv|txt)(\.gz)?$", re.I)

@@ -7,16 +7,16 @@ import random
 from collections.abc import Sequence
 
 from cdxmill.errors import UsageError
-from cdxmill.inputs.sampling import (
+from cdxmill.inputs.sources import take_inventory
+from cdxmill.running.failures import Failures
+from cdxmill.running.quantities import count
+from cdxmill.tasks.sampling import (
     SAMPLES_PER_SHARD,
     guess_ceiling,
     run_sampling,
     sample_tasks,
     splits_of,
 )
-from cdxmill.inputs.sources import take_inventory
-from cdxmill.running.failures import Failures
-from cdxmill.running.quantities import count
 
 
 def sample_files(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.zstd_dictionary import (
+from cdxmill.formats.archives.zstd_dictionary import (
     MIN_SIZE,
     Savings,
     TooFewSamples,
@@ -19,10 +19,10 @@ from cdxmill.formats.zstd_dictionary import (
     with_own_id,
 )
 from cdxmill.inputs.named import Input
-from cdxmill.inputs.record_sampling import Sample, choose_records, read_chosen
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.storage.choose import check_absent, check_writable, read_bytes, write_atomic
+from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen
 from cdxmill.version import __version__
 
 SAMPLE = 128 << 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cdxmill.errors import InputError
-from cdxmill.formats.cdx import CDX_NAME
-from cdxmill.formats.gzip_member import MAGIC
+from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.formats.lines.cdx import CDX_NAME
 from cdxmill.inputs.named import Input, Search, Wanted
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.running.counted_reads import counted

@@ -16,7 +16,7 @@ from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.cache import open_known
 from cdxmill.storage.choose import HTTP, is_remote, open_ranges, scheme_of
-from cdxmill.storage.local import stopping
+from cdxmill.storage.local.files import stopping
 
 JOINED = 8 << 20
 """Maximum bytes of neighboring records in one request, unless one record is larger."""

@@ -14,7 +14,7 @@ from cdxmill.inputs.skipped import Skipped
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.choose import exists, is_listed, is_remote, join, local_path, scheme_of
 from cdxmill.storage.listing import UNFINISHED, Listing
-from cdxmill.storage.local_walk import SPECIAL, list_below, list_like
+from cdxmill.storage.local.walk import SPECIAL, list_below, list_like
 from cdxmill.storage.walk import files_below, files_like, is_glob
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)

@@ -15,10 +15,10 @@ from stat import S_ISFIFO
 from typing import IO
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.gzip_member import MAGIC
+from cdxmill.formats.archives.gzip_member import MAGIC
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes
-from cdxmill.storage.local import stopping
+from cdxmill.storage.local.files import stopping
 from cdxmill.storage.scratch import temporary_folder
 
 STDIN = "-"

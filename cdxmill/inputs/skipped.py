@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections import Counter
 
-from cdxmill.inputs.own_records import is_own_record
+from cdxmill.formats.own_records import is_own_record
 from cdxmill.running.quantities import count
 
 SHARD = "shard of a cluster"

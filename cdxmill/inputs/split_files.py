@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Sequence
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.split_points import format_sequence_file, format_text, parse
+from cdxmill.formats.clusters.split_points import format_sequence_file, format_text, parse
 from cdxmill.storage.choose import (
     PathOrUrl,
     check_absent,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 
 from cdxmill.errors import InputError
-from cdxmill.formats.zip_directory import Member
+from cdxmill.formats.archives.zip_directory import Member
 from cdxmill.inputs.named import Input, Search, without_host
 from cdxmill.storage.choose import ask_all, files_in_wacz
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name

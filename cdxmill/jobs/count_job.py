@@ -21,17 +21,17 @@ from pathlib import Path
 from typing import ClassVar
 
 from cdxmill.capture import Record
-from cdxmill.commands.count_group import CountTask, count_group
+from cdxmill.commands.counting.count_group import CountTask, count_group
 from cdxmill.errors import UsageError
-from cdxmill.jobs.count_task import FAILURES, JOB_FILE, CountWork, sum_texts, texts_of
-from cdxmill.jobs.found_inputs import archives_of
-from cdxmill.jobs.hadoop_folder import folder_of
-from cdxmill.jobs.hadoop_step import HadoopStep
-from cdxmill.jobs.index_on_hadoop import folder_url
+from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.jobs.index_options import parse_limit
-from cdxmill.jobs.mrjob_types import RunnerLike
-from cdxmill.jobs.run_job import count_failure
-from cdxmill.jobs.stream_job import StreamJob
+from cdxmill.jobs.launcher.hadoop_folder import folder_of
+from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+from cdxmill.jobs.launcher.index_on_hadoop import folder_url
+from cdxmill.jobs.launcher.mrjob_types import RunnerLike
+from cdxmill.jobs.launcher.run_job import count_failure
+from cdxmill.jobs.launcher.stream_job import StreamJob
+from cdxmill.jobs.nodes.count import FAILURES, JOB_FILE, CountWork, sum_texts, texts_of
 from cdxmill.messages import say
 from cdxmill.stages.counting.counters import COUNTERS, Counter, Item, counter_of
 

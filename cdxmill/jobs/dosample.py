@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from cdxmill.commands.split_points import points_of_cluster
+from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.errors import CdxmillError, UsageError
 from cdxmill.jobs.sample_job import SampleCDXJob
 from cdxmill.jobs.seqfileutils import check_split_files_absent, write_split_files

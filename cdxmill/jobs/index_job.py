@@ -14,22 +14,22 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from cdxmill.commands.index import forgetting
-from cdxmill.commands.index_one import IndexOptions, IndexTask, index_one
-from cdxmill.inputs.existing_outputs import plan_outputs
+from cdxmill.commands.per_archive.index import forgetting
+from cdxmill.commands.per_archive.index_one import IndexOptions, IndexTask, index_one
+from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.jobs.cc_names import cdx_names
-from cdxmill.jobs.found_inputs import archives_of
-from cdxmill.jobs.hadoop_folder import folder_of
-from cdxmill.jobs.hadoop_step import HadoopStep
-from cdxmill.jobs.index_on_hadoop import folder_url, make_step
 from cdxmill.jobs.index_options import IndexJobOptions, add_options, parse_options
-from cdxmill.jobs.index_task import ArchiveWork, format_failure, split_notes
-from cdxmill.jobs.mrjob_import import MRStep
-from cdxmill.jobs.mrjob_types import RunnerLike
-from cdxmill.jobs.run_job import count_failure
-from cdxmill.jobs.stream_job import StreamJob
+from cdxmill.jobs.launcher.hadoop_folder import folder_of
+from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+from cdxmill.jobs.launcher.index_on_hadoop import folder_url, make_step
+from cdxmill.jobs.launcher.mrjob_import import MRStep
+from cdxmill.jobs.launcher.mrjob_types import RunnerLike
+from cdxmill.jobs.launcher.run_job import count_failure
+from cdxmill.jobs.launcher.stream_job import StreamJob
+from cdxmill.jobs.nodes.index import ArchiveWork, format_failure, split_notes
 from cdxmill.messages import say
+from cdxmill.outputs.cc_names import cdx_names
+from cdxmill.outputs.existing import plan_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.quantities import count

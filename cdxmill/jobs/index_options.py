@@ -6,8 +6,8 @@ from argparse import Namespace
 from dataclasses import dataclass
 
 from cdxmill.errors import UsageError
-from cdxmill.inputs.existing_outputs import Rule
-from cdxmill.jobs.mrjob_types import AddOption
+from cdxmill.jobs.launcher.mrjob_types import AddOption
+from cdxmill.outputs.existing import Rule
 
 
 @dataclass(frozen=True)

@@ -15,23 +15,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.formats.split_points import format_text
-from cdxmill.inputs.sampling import SampleTask, guess_ceiling, run_sampling, sample_group, sample_tasks
+from cdxmill.formats.clusters.split_points import format_text
+from cdxmill.inputs.found_inputs import cdx_files_of
 from cdxmill.inputs.sources import take_inventory
-from cdxmill.jobs.found_inputs import cdx_files_of
-from cdxmill.jobs.hadoop_folder import RemoteFolder
-from cdxmill.jobs.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
-from cdxmill.jobs.hadoop_step import HadoopStep
-from cdxmill.jobs.mrjob_types import RunnerLike
-from cdxmill.jobs.node_tasks import format_points, format_sample, parse_failures, parse_points, read_sample
-from cdxmill.jobs.run_job import count_failure
+from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
+from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+from cdxmill.jobs.launcher.mrjob_types import RunnerLike
+from cdxmill.jobs.launcher.run_job import count_failure
+from cdxmill.jobs.launcher.stream_job import StreamJob
+from cdxmill.jobs.nodes.lines import format_points, format_sample, parse_failures, parse_points, read_sample
 from cdxmill.jobs.sample_options import SampleJobOptions, add_options, parse_options
 from cdxmill.jobs.seqfileutils import check_split_files_absent, write_split_files
-from cdxmill.jobs.stream_job import StreamJob
 from cdxmill.messages import say
 from cdxmill.running.processes import processes_by_default
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
+from cdxmill.tasks.sampling import SampleTask, guess_ceiling, run_sampling, sample_group, sample_tasks
 
 _SHORT = b"\n"
 """Before the split points of a sample that is smaller than wanted. Tasks on Hadoop do not write it."""

@@ -6,8 +6,8 @@ from argparse import Namespace
 from dataclasses import dataclass
 
 from cdxmill.errors import UsageError
-from cdxmill.inputs.sampling import SAMPLES_PER_SHARD
-from cdxmill.jobs.mrjob_types import AddOption
+from cdxmill.jobs.launcher.mrjob_types import AddOption
+from cdxmill.tasks.sampling import SAMPLES_PER_SHARD
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from cdxmill.errors import CdxmillError, UsageError
-from cdxmill.formats.split_points import format_sequence_file, format_text
+from cdxmill.formats.clusters.split_points import format_sequence_file, format_text
 from cdxmill.inputs.split_files import read_splits
 from cdxmill.messages import say
 from cdxmill.storage.choose import check_absent, read_bytes, write_atomic

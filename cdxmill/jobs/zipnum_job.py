@@ -17,21 +17,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.cluster.write_shards import write_shard_files
-from cdxmill.inputs.sorting import sort_files
-from cdxmill.jobs.hadoop_folder import folder_of
-from cdxmill.jobs.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
-from cdxmill.jobs.hadoop_step import HadoopStep
-from cdxmill.jobs.hadoop_switch import building_place, switch
-from cdxmill.jobs.mrjob_types import RunnerArguments, RunnerLike
-from cdxmill.jobs.run_job import count_failure
-from cdxmill.jobs.stream_job import StreamJob
-from cdxmill.jobs.zipnum_local import LocalCluster, format_entry, parse_entries
-from cdxmill.jobs.zipnum_on_hadoop import check_outputs, clear, cluster_url, finish, make_step
+from cdxmill.jobs.launcher.hadoop_folder import folder_of
+from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
+from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+from cdxmill.jobs.launcher.hadoop_switch import building_place, switch
+from cdxmill.jobs.launcher.mrjob_types import RunnerArguments, RunnerLike
+from cdxmill.jobs.launcher.run_job import count_failure
+from cdxmill.jobs.launcher.stream_job import StreamJob
+from cdxmill.jobs.launcher.zipnum_local import LocalCluster, format_entry, parse_entries
+from cdxmill.jobs.launcher.zipnum_on_hadoop import check_outputs, clear, cluster_url, finish, make_step
 from cdxmill.jobs.zipnum_options import ZipnumJobOptions, add_options, parse_options
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.lines.mark_shards import mark_shards, unmark_shards
 from cdxmill.stages.lines.merge_runs import merge_runs, sort_lists
 from cdxmill.stages.lines.sort_lines import LineSorter
+from cdxmill.tasks.sorting import sort_files
 
 
 class SortWork(NamedTuple):

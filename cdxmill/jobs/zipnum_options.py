@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import dataclass
 
-from cdxmill.commands.zipnum import ZipnumOptions
+from cdxmill.commands.clusters.zipnum import ZipnumOptions
 from cdxmill.errors import UsageError
-from cdxmill.formats.zipnum_block import DEFAULT_LEVEL, LIBRARIES, checked_compressor
+from cdxmill.formats.clusters.zipnum_block import DEFAULT_LEVEL, LIBRARIES, checked_compressor
 from cdxmill.inputs.split_files import read_splits
-from cdxmill.jobs.mrjob_types import AddOption
+from cdxmill.jobs.launcher.mrjob_types import AddOption
 from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
 
 

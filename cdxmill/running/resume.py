@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.storage.local import write_atomic
+from cdxmill.storage.local.files import write_atomic
 from cdxmill.storage.scratch import Scratch
 
 

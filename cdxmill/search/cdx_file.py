@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError
-from cdxmill.formats.gzip_member import MAGIC
-from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.cdx_files import REBUILD, read_pieces
 from cdxmill.stages.lines.check_lines import fields_of
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, text_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from cdxmill.formats.capture_fields import stored_fields
-from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.lines.capture_fields import stored_fields
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.search.open import open_searched
 from cdxmill.search.query import PreparedQuery, Query
 

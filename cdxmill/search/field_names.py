@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Protocol
 
 from cdxmill.errors import UsageError
-from cdxmill.formats.capture_fields import ALSO, FIELDS, stored_fields
+from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, stored_fields
 from cdxmill.stages.zipnum.find_lines import BlockReader, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 

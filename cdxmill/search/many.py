@@ -13,8 +13,8 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from cdxmill.errors import CorruptError, UsageError
-from cdxmill.formats.lookup_query import KeyRange
-from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.formats.clusters.zipnum_index import BlockRef
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.search.read_ahead import READS, ReadAhead
 from cdxmill.stages.zipnum.find_lines import BlockReader, joined, wanted_blocks

@@ -10,8 +10,8 @@ from cdxmill.cluster.find import is_index_file
 from cdxmill.cluster.locations import Rule
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import UsageError
-from cdxmill.formats.cdx import CDX_NAME
-from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.lines.cdx import CDX_NAME
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.search.query import OpenCluster
 from cdxmill.storage.choose import PathOrUrl, exists, is_remote, status
 

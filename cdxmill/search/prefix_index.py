@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cached_property
 
 from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError, UsageError
-from cdxmill.formats.lookup_query import KeyRange, key_range
-from cdxmill.formats.pointer_layout import (
+from cdxmill.formats.lines.lookup_query import KeyRange, key_range
+from cdxmill.formats.tree.pointer_layout import (
     CAPTURE,
     MOST_NAMES,
     Layout,
@@ -27,14 +27,14 @@ from cdxmill.formats.pointer_layout import (
     is_intact,
     name_check,
 )
-from cdxmill.formats.prefix_btree import Item
+from cdxmill.formats.tree.prefix_btree import Item
 from cdxmill.search.open import ARCHIVES, LAYOUT
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
 from cdxmill.stages.window import CHUNK, ReadAt, Window
 from cdxmill.storage.choose import exists, is_remote, local_path, open_ranges
-from cdxmill.storage.mapped import open_mapped
+from cdxmill.storage.local.mapped import open_mapped
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
 KEYS = ("surt", "reversed", "plain")

@@ -17,11 +17,11 @@ from typing import NamedTuple, TypeVar
 from cdxmill.cluster.locations import Rule
 from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.answer_line import OUTPUTS, header, line_format
-from cdxmill.formats.capture_fields import ALSO
-from cdxmill.formats.line_filter import parse_filter
-from cdxmill.formats.lookup_query import KeyRange, key_range, narrowed, time_range
-from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.formats.clusters.zipnum_index import BlockRef
+from cdxmill.formats.lines.answer_line import OUTPUTS, header, line_format
+from cdxmill.formats.lines.capture_fields import ALSO
+from cdxmill.formats.lines.line_filter import parse_filter
+from cdxmill.formats.lines.lookup_query import KeyRange, key_range, narrowed, time_range
 from cdxmill.search.field_names import Searched, check_fields, unknown_fields
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.zipnum.find_lines import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import NamedTuple
 
-from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.formats.clusters.zipnum_index import BlockRef
 from cdxmill.stages.zipnum.block_text import ReadShard
 
 READS = 8

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from cdxmill.errors import UsageError
-from cdxmill.formats.lookup_query import KeyRange
-from cdxmill.formats.zipnum_index import number_of
+from cdxmill.formats.clusters.zipnum_index import number_of
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.search.field_names import Searched
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.zipnum.find_lines import find_lines, wanted_blocks

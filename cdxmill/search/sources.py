@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_folder
 from cdxmill.cluster.crawls import archives_of_crawls, crawls_like, index_of_crawl
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.open import (
     STDIN,
@@ -31,7 +31,7 @@ from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.window import ReadAt, Window
 from cdxmill.storage.choose import exists, is_remote, open_ranges, status
 from cdxmill.storage.entry import Entry
-from cdxmill.storage.local import spooled
+from cdxmill.storage.local.files import spooled
 
 if TYPE_CHECKING:
     from cdxmill.search.prefix_index import PrefixIndex

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cdxmill.errors import CorruptError, UsageError
-from cdxmill.formats.answer_line import OUTPUTS, header, line_format
-from cdxmill.formats.capture_fields import ALSO
-from cdxmill.formats.line_filter import parse_filter
-from cdxmill.formats.lookup_query import KeyRange, time_range
-from cdxmill.formats.pointer_layout import Layout
-from cdxmill.formats.prefix_btree import Item
+from cdxmill.formats.lines.answer_line import OUTPUTS, header, line_format
+from cdxmill.formats.lines.capture_fields import ALSO
+from cdxmill.formats.lines.line_filter import parse_filter
+from cdxmill.formats.lines.lookup_query import KeyRange, time_range
+from cdxmill.formats.tree.pointer_layout import Layout
+from cdxmill.formats.tree.prefix_btree import Item
 from cdxmill.search.prefix_index import PrefixIndex, key_ranges, open_prefix_index, parse_layout, resumed
 from cdxmill.stages.lines import choose_lines
 

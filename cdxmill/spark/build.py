@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from cdxmill.commands.build import BuildSummary, build
-from cdxmill.commands.index_one import IndexOptions
-from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.build import BuildSummary, build
+from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.commands.per_archive.index_one import IndexOptions
 from cdxmill.inputs.named import Input
 from cdxmill.running.failures import Failures
 from cdxmill.spark.engine import Engine

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cdxmill.commands.index_one import IndexResult, IndexTask
+from cdxmill.commands.per_archive.index_one import IndexResult, IndexTask
 from cdxmill.running.processes import run_tasks
 from cdxmill.spark.engine import Engine
 from cdxmill.spark.tasks import IndexWork, index_archive

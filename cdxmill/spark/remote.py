@@ -24,10 +24,8 @@ from cdxmill.cluster.finished import COPIED, FINISHED, WORK, Finished, read_fini
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.cluster.remote_switch import NEW, clear, new_place, repair, switch
 from cdxmill.cluster.write import unpublish, write_archive_index, write_cluster_files
-from cdxmill.commands.build import CDX_FOLDER, BuildSummary, archives_file, fingerprint_of
-from cdxmill.commands.index import IndexSummary, index_to_folder
-from cdxmill.commands.index_one import IndexOptions
-from cdxmill.commands.zipnum import (
+from cdxmill.commands.clusters.build import CDX_FOLDER, BuildSummary, archives_file, fingerprint_of
+from cdxmill.commands.clusters.zipnum import (
     ClusterSummary,
     ZipnumOptions,
     check_inputs,
@@ -37,13 +35,15 @@ from cdxmill.commands.zipnum import (
     summary_of_made,
     with_shards,
 )
+from cdxmill.commands.per_archive.index import IndexSummary, index_to_folder
+from cdxmill.commands.per_archive.index_one import IndexOptions
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.path_index import ARCHIVES
-from cdxmill.formats.zipnum_index import LOCATIONS, MANIFEST, shard_name
-from cdxmill.inputs.existing_outputs import Rule
+from cdxmill.formats.clusters.path_index import ARCHIVES
+from cdxmill.formats.clusters.zipnum_index import LOCATIONS, MANIFEST, shard_name
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.inputs.output_names import unique_names
 from cdxmill.inputs.sources import Inventory, take_inventory
+from cdxmill.outputs.existing import Rule
+from cdxmill.outputs.names import unique_names
 from cdxmill.running.failures import Failures
 from cdxmill.running.resume import fingerprint
 from cdxmill.storage.choose import check_writable, join, list_folder, read_bytes, remove, write_atomic

@@ -18,19 +18,19 @@ from typing import NamedTuple
 
 from cdxmill.cluster.finished import WORK
 from cdxmill.cluster.write_shards import write_shard_files
-from cdxmill.commands.index_one import IndexResult, IndexTask, index_one
+from cdxmill.commands.per_archive.index_one import IndexResult, IndexTask, index_one
 from cdxmill.errors import StoppedError
-from cdxmill.formats.cluster_manifest import ShardEntry
-from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.inputs.sorting import finish_runs, sort_sources
+from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.sources import Source
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_run
 from cdxmill.storage.choose import join, write_atomic
-from cdxmill.storage.local import stopping
+from cdxmill.storage.local.files import stopping
 from cdxmill.storage.scratch import Scratch, temporary_folder
+from cdxmill.tasks.sorting import finish_runs, sort_sources
 
 PIECE = 128 << 10
 """PySpark collects up to 1000 pieces before it looks at its memory: 128 MB."""

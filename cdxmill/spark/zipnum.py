@@ -12,12 +12,9 @@ from pathlib import Path
 
 from cdxmill.cluster.files import part_of
 from cdxmill.cluster.finished import WORK
-from cdxmill.commands.zipnum import Made, ZipnumOptions
+from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
 from cdxmill.errors import InputError, StoppedError
-from cdxmill.formats.cluster_manifest import ShardEntry
-from cdxmill.inputs.grouping import group_sources
-from cdxmill.inputs.sampling import guess_ceiling, run_sampling, sample_tasks, splits_of
-from cdxmill.inputs.sorting import share_of_runs
+from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.inputs.sources import Inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import sweep
@@ -25,6 +22,9 @@ from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import ShardWork, SortReport, SortWork, join_parts, report_name, sort_and_send
 from cdxmill.storage.choose import PathOrUrl, absolute, is_remote, join, list_folder, read_bytes
 from cdxmill.storage.entry import Entry
+from cdxmill.tasks.grouping import group_sources
+from cdxmill.tasks.sampling import guess_ceiling, run_sampling, sample_tasks, splits_of
+from cdxmill.tasks.sorting import share_of_runs
 
 
 class Maker:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Generator, Iterator
 
-from cdxmill.formats.gzip_member import MAX_HEADER, TRAILER_SIZE, header_size
+from cdxmill.formats.archives.gzip_member import MAX_HEADER, TRAILER_SIZE, header_size
 from cdxmill.stages.window import Window
 
 _PIECE = 1 << 16

@@ -26,11 +26,11 @@ from cachetools import LRUCache
 
 from cdxmill.errors import CdxmillError, InputError
 from cdxmill.storage import choose
-from cdxmill.storage.connections import give_back
-from cdxmill.storage.exchange import Answer
-from cdxmill.storage.http import HttpRanges, first_answer
-from cdxmill.storage.http_file import HttpFile
-from cdxmill.storage.local import write_atomic
+from cdxmill.storage.local.files import write_atomic
+from cdxmill.storage.web.connections import give_back
+from cdxmill.storage.web.exchange import Answer
+from cdxmill.storage.web.http import HttpRanges, first_answer
+from cdxmill.storage.web.http_file import HttpFile
 
 PAGE = 1 << 16
 """Bytes. A request for 64 KiB takes no longer than one for less."""

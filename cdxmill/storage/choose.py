@@ -20,12 +20,13 @@ from typing import IO, TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage import local, wacz
+from cdxmill.storage import wacz
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.local import files as local
 from cdxmill.storage.places import Reach
 
 if TYPE_CHECKING:
-    from cdxmill.formats.zip_directory import Member
+    from cdxmill.formats.archives.zip_directory import Member
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
 HTTP = ("http", "https")
@@ -247,7 +248,7 @@ def same_location(one: PathOrUrl, other: PathOrUrl) -> bool:
     if schemes <= {"", "file"}:
         return Path(local_path(str(one))).resolve() == Path(local_path(str(other))).resolve()
     if schemes == {_HDFS}:
-        from cdxmill.storage import hadoop_fs, hdfs
+        from cdxmill.storage.hadoop import hadoop_fs, hdfs
 
         if hadoop_fs.is_needed():
             return hadoop_fs.same_location(str(one), str(other))
@@ -264,7 +265,7 @@ def is_remote(path: str) -> bool:
 def content_reach(path: str) -> Reach:
     """How far the content of a path or URL may lead: content of a public server to public addresses only."""
     if scheme_of(path) in HTTP:
-        from cdxmill.storage.http_file import reach_from
+        from cdxmill.storage.web.http_file import reach_from
 
         return reach_from(path)
     is_public = scheme_of(path) in S3 and not any(map(os.environ.get, _OWN_S3))
@@ -279,7 +280,7 @@ def is_listed(path: str) -> bool:
 def check_libraries(paths: Iterable[str]) -> None:
     """Raise UsageError if a library that is needed to read one of `paths` is not installed."""
     if any(scheme_of(path) in S3 for path in paths):
-        from cdxmill.storage import s3
+        from cdxmill.storage.s3 import objects as s3
 
         s3.require()
 
@@ -334,7 +335,7 @@ def _reads(path: str) -> tuple[wacz.Reads, str]:
 
 def _reads_file(path: str) -> tuple[wacz.Reads, str]:
     if scheme_of(path) in HTTP:
-        from cdxmill.storage import http
+        from cdxmill.storage.web import http
 
         return http, path
     return _storage(path)
@@ -348,11 +349,11 @@ def _writes(path: str) -> tuple[_Writes, str]:
 def _storage(path: str) -> tuple[_Writes, str]:
     scheme = scheme_of(path)
     if scheme in S3:
-        from cdxmill.storage import s3
+        from cdxmill.storage.s3 import objects as s3
 
         return s3, path
     if scheme == _HDFS:
-        from cdxmill.storage import hadoop_fs, hdfs
+        from cdxmill.storage.hadoop import hadoop_fs, hdfs
 
         return hadoop_fs if hadoop_fs.is_needed() else hdfs, path
     return local, local_path(path)

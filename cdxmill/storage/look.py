@@ -15,11 +15,11 @@ def look(path: str, size: int) -> tuple[Entry | None, bytes]:
     """
     try:
         if scheme_of(path) in HTTP:
-            from cdxmill.storage.http_look import look_by_http
+            from cdxmill.storage.web.http_look import look_by_http
 
             return look_by_http(path, max(size, 1))
         if scheme_of(path) in S3:
-            from cdxmill.storage.s3 import look_by_s3
+            from cdxmill.storage.s3.objects import look_by_s3
 
             return look_by_s3(path, size)
         entry = status(path)

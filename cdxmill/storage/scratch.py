@@ -14,7 +14,7 @@ from typing import IO
 
 from cdxmill.errors import StoppedError
 from cdxmill.storage.choose import is_remote, local_path
-from cdxmill.storage.local import create_folder, stopping
+from cdxmill.storage.local.files import create_folder, stopping
 
 _PREFIX = "cdxmill-run-"
 _LOCK = ".lock"

@@ -19,7 +19,7 @@ from cdxmill.storage.entry import Entry
 from cdxmill.storage.places import led_as
 
 if TYPE_CHECKING:
-    from cdxmill.formats.zip_directory import Member
+    from cdxmill.formats.archives.zip_directory import Member
 
 ARCHIVE = "archive/"
 """The folder in a WACZ that has its archives. File names in its own index are relative to it."""
@@ -121,7 +121,7 @@ def files_in(storage: Reads, path: str) -> dict[str, Member]:
 @lru_cache(_KEPT)
 def _files_in(storage: Reads, path: str, entry: Entry) -> dict[str, Member]:
     """As `files_in`. A file that changes has another entry."""
-    from cdxmill.formats.zip_directory import ZipError, check_name, read_directory  # slow to import
+    from cdxmill.formats.archives.zip_directory import ZipError, check_name, read_directory  # slow to import
 
     with storage.open_ranges(path) as read_at:
         try:
@@ -151,7 +151,7 @@ class WaczFiles:
     @contextmanager
     def open_ranges(self, path: str, /) -> Iterator[Callable[[int, int], bytes]]:
         """Open a file: `read_at(offset, size)` returns fewer bytes only at its end. Raises InputError."""
-        from cdxmill.formats.zip_directory import ZipError, data_offset
+        from cdxmill.formats.archives.zip_directory import ZipError, data_offset
 
         member = self._member(path)
         with self._storage.open_ranges(self._place.wacz) as read_at:

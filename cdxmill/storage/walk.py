@@ -26,7 +26,7 @@ def files_below(folder: str) -> Listing:
     A subfolder that cannot be listed is in the errors.
     """
     if scheme_of(folder) in S3:
-        from cdxmill.storage.s3_walk import keys_below
+        from cdxmill.storage.s3.walk import keys_below
 
         return Listing(list(keys_below(folder)))
     found = Listing()
@@ -50,7 +50,7 @@ def files_like(pattern: str) -> Listing:
         ]
         return found
     if scheme_of(pattern) in S3:
-        from cdxmill.storage.s3_walk import keys_like
+        from cdxmill.storage.s3.walk import keys_like
 
         return Listing(list(keys_like(pattern)))
     found = Listing()

@@ -11,7 +11,7 @@ from bench.level_plot import draw
 from bench.levels import GZIP, all_ways, in_groups, make_rows, measure_kind, series_of
 from bench.warc_corpus import WarcRecipe, make_records
 from cdxmill.capture import Record
-from cdxmill.formats.zstd_dictionary import train
+from cdxmill.formats.archives.zstd_dictionary import train
 from cdxmill.stages.records.read_records import read_records
 
 

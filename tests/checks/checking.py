@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdxmill.commands.verify import VerifyOptions, verify
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.verify import VerifyOptions, verify
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import CdxmillError
 from cdxmill.running.failures import Failures
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 
 from ..material.cdx_files import write_gzip
 from .checking import Told, found, shard_files

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from cdxmill.cluster import remote_switch
-from cdxmill.commands import publish
-from cdxmill.storage import hdfs, s3
+from cdxmill.commands.clusters import publish
 from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
+from cdxmill.storage.hadoop import hdfs
+from cdxmill.storage.s3 import objects as s3
 from tests.conftest import RunCdxmill
 from tests.storage.conftest import moto_url
 from tests.storage.name_node import name_node

@@ -13,7 +13,7 @@ import pytest
 from cdxmill import lookup
 from cdxmill.cluster import switch
 from cdxmill.cluster.output import mend
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, UsageError
 from cdxmill.running.failures import Failures
 
@@ -26,7 +26,7 @@ CHILD = """
 import ctypes, os, sys
 from pathlib import Path
 from cdxmill.cluster import switch
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
 
 step, has_exchange, folder, cdx, shards = sys.argv[1:]

@@ -13,8 +13,8 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.get import GetOptions, fetch_capture, find_capture, get_capture
 from cdxmill.errors import InputError
-from cdxmill.formats.capture_fields import timestamp_of_line
-from cdxmill.formats.record_location import record_location
+from cdxmill.formats.lines.capture_fields import timestamp_of_line
+from cdxmill.formats.lines.record_location import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 
 from ..material.clusters import shards_of, write_raw_cluster

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands import index_one
+from cdxmill.commands.per_archive import index_one
 from cdxmill.formats.tsv_row import parse_row
 
 

@@ -11,8 +11,8 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.prefix_index import TreeOptions
 from cdxmill.errors import CorruptError, InputError
-from cdxmill.inputs import tree_items
 from cdxmill.search.prefix_index import find_captures
+from cdxmill.tasks import tree_items
 
 from ..material.cdx_files import write_plain
 from ..material.trees import LINES, build, short

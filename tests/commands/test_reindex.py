@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.cli.main import main
-from cdxmill.formats.moved_line import Place, move_line
+from cdxmill.formats.lines.moved_line import Place, move_line
 
 NAMES = ("example-url-agnostic-revisit.warc.gz", "iana.warc.gz", "example.arc.gz", "example-extra.warc")
 

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdxmill.commands import zipnum
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
-from cdxmill.inputs import grouping, sort_tasks, sorting
+from cdxmill.commands.clusters import zipnum
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines import line_lists
 from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
+from cdxmill.tasks import grouping, sort_tasks, sorting
 
 from ..material.cdx_files import as_text, cdxj, content_of, many_lines, sort_unique, write_gzip, write_plain
 from ..material.clusters import check_cluster, published, shards_of

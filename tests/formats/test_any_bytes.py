@@ -18,19 +18,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdxmill.capture import Record
-from cdxmill.formats import arc_header, cluster_manifest, header_shape, http_head, split_points, warc_header
-from cdxmill.formats.answer_line import OUTPUTS, line_format
-from cdxmill.formats.capture_fields import field_reader, is_cdxj, parse_fields
-from cdxmill.formats.convert import convert_line
-from cdxmill.formats.gzip_member import header_size, inflate_members
-from cdxmill.formats.line_filter import parse_filter
-from cdxmill.formats.lookup_query import MATCH_TYPES, key_range, narrowed, time_range
-from cdxmill.formats.record_location import record_location
-from cdxmill.formats.request_query import append_query
-from cdxmill.formats.surt import surt, unsurt
-from cdxmill.formats.timestamp import timestamp_of
-from cdxmill.formats.zipnum_index import format_part_line, number_of, parse_index_line, parse_locations
-from cdxmill.formats.zstd_frame import FrameError, frame_end
+from cdxmill.formats.archives import arc_header, header_shape, http_head, warc_header
+from cdxmill.formats.archives.gzip_member import header_size, inflate_members
+from cdxmill.formats.archives.zstd_frame import FrameError, frame_end
+from cdxmill.formats.clusters import manifest as cluster_manifest
+from cdxmill.formats.clusters import split_points
+from cdxmill.formats.clusters.zipnum_index import (
+    format_part_line,
+    number_of,
+    parse_index_line,
+    parse_locations,
+)
+from cdxmill.formats.lines.answer_line import OUTPUTS, line_format
+from cdxmill.formats.lines.capture_fields import field_reader, is_cdxj, parse_fields
+from cdxmill.formats.lines.convert import convert_line
+from cdxmill.formats.lines.line_filter import parse_filter
+from cdxmill.formats.lines.lookup_query import MATCH_TYPES, key_range, narrowed, time_range
+from cdxmill.formats.lines.record_location import record_location
+from cdxmill.formats.lines.request_query import append_query
+from cdxmill.formats.lines.surt import surt, unsurt
+from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.lines.choose_lines import parse_collapse

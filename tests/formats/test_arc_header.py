@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.recordloader import ARCHeadersParser
 
-from cdxmill.formats.arc_header import parse_arc_header
+from cdxmill.formats.archives.arc_header import parse_arc_header
 
 NAMES = [b"warc-target-uri", b"warc-ip-address", b"warc-date", b"content-type", b"content-length"]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdxmill.formats.capture_fields import parse_fields, parse_object
+from cdxmill.formats.lines.capture_fields import parse_fields, parse_object
 
 NAMES = st.one_of(st.sampled_from(["url", "status", "statuscode", "u", "urlkey", "orig.length"]), st.text())
 PLAIN = st.one_of(st.text(), st.integers(), st.booleans(), st.none())

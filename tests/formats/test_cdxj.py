@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.capture import Capture
-from cdxmill.formats.cdxj import format_cdxj, quote
+from cdxmill.formats.lines.cdxj import format_cdxj, quote
 
 # As `collections/CC-MAIN-2024-10` and later have them; method and requestBody are pywb's.
 ORDER = [

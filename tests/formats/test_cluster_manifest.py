@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.cluster_manifest import (
+from cdxmill.formats.clusters.manifest import (
     FORMAT_VERSION,
     Manifest,
     ShardEntry,
@@ -20,9 +20,9 @@ from cdxmill.formats.cluster_manifest import (
     make_manifest,
     parse_manifest,
 )
-from cdxmill.formats.split_points import format_text
-from cdxmill.formats.zipnum_block import LIBRARIES, Compressor
-from cdxmill.formats.zipnum_index import shard_name
+from cdxmill.formats.clusters.split_points import format_text
+from cdxmill.formats.clusters.zipnum_block import LIBRARIES, Compressor
+from cdxmill.formats.clusters.zipnum_index import shard_name
 
 counts = st.integers(0, 2**53)
 digests = st.binary(max_size=9).map(lambda data: hashlib.sha256(data).hexdigest())

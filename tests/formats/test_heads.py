@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
 
-from cdxmill.formats.http_head import parse_http_head
-from cdxmill.formats.warc_header import HeaderError, UnfinishedHeader, parse_warc_header
+from cdxmill.formats.archives.http_head import parse_http_head
+from cdxmill.formats.archives.warc_header import HeaderError, UnfinishedHeader, parse_warc_header
 
 VERSIONS = ["WARC/1.1", "WARC/1.0", "WARC/0.17", "WARC/0.18"]
 

@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from cdxmill.formats.pointer_layout import CAPTURE, CLASSIC, Layout
-from cdxmill.formats.prefix_btree import (
+from cdxmill.formats.tree.pointer_layout import CAPTURE, CLASSIC, Layout
+from cdxmill.formats.tree.prefix_btree import (
     DataBlocks,
     Header,
     IndexBlock,

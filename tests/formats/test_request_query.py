@@ -18,7 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cdxmill.formats.request_query import MAX_QUERY, append_query
+from cdxmill.formats.lines.request_query import MAX_QUERY, append_query
 
 with warnings.catch_warnings():  # what they import is deprecated in newer Pythons
     warnings.simplefilter("ignore")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdxmill.formats.split_points import (
+from cdxmill.formats.clusters.split_points import (
     format_sequence_file,
     format_text,
     parse,

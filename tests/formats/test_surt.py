@@ -20,8 +20,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdxmill.formats import surt as surt_module
-from cdxmill.formats.surt import _canonical, surt, unsurt
+from cdxmill.formats.lines import surt as surt_module
+from cdxmill.formats.lines.surt import _canonical, surt, unsurt
 
 with warnings.catch_warnings():  # the companions use what newer Pythons deprecate
     warnings.simplefilter("ignore")

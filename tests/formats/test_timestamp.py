@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.timeutils import datetime_to_timestamp, iso_date_to_timestamp, timestamp_to_datetime
 
-from cdxmill.formats.timestamp import arc_timestamp_of, timestamp_of, warc_timestamp_of
+from cdxmill.formats.lines.timestamp import arc_timestamp_of, timestamp_of, warc_timestamp_of
 
 moments = st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31))
 fractions = st.from_regex(r"\A([.,][0-9]{1,9})?\Z")

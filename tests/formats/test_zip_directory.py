@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdxmill.formats.zip_directory import Member, ZipError, data_offset, read_directory
+from cdxmill.formats.archives.zip_directory import Member, ZipError, data_offset, read_directory
 
 from ..material.wacz_files import DATA, make_wacz, stream_wacz
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.jobs.node_archive import fetch_wheels
+from cdxmill.jobs.launcher.node_archive import fetch_wheels
 
 from .archives import Indexed, index_all, index_s3
 from .job_runs import Ended, Jobs

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.jobs.node_archive import fetch_wheels
+from cdxmill.jobs.launcher.node_archive import fetch_wheels
 from tests.conftest import RunCdxmill
 
 from .conftest import Hadoop, ended_with_the_tests

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cdxmill.formats.split_points import parse_text
+from cdxmill.formats.clusters.split_points import parse_text
 
 from .conftest import Hadoop
 from .job_runs import HDFS, Ended, Jobs, bare_python

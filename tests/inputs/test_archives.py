@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cdxmill.inputs.output_names import output_name
+from cdxmill.outputs.names import output_name
 
 from ..material.processes import COMMAND
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from cdxmill.commands.clusters.verify import VerifyOptions, verify
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.commands.sample import sample_files
-from cdxmill.commands.verify import VerifyOptions, verify
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
-from cdxmill.inputs import sampling
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.failures import Failures
-from cdxmill.storage import local
+from cdxmill.storage.local import files as local
+from cdxmill.tasks import sampling
 
 from ..material.cdx_files import many_lines, write_gzip, write_plain
 from ..storage.range_server import RangeServer, serving

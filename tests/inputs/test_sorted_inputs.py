@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from cdxmill.commands import zipnum
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters import zipnum
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import StoppedError
-from cdxmill.inputs import grouping, sorting
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines import sorted_file, sorted_start
 from cdxmill.stages.lines.sorted_runs import OpenRun, Run, Slice, cut_runs
+from cdxmill.tasks import grouping, sorting
 
 from ..material.cdx_files import many_lines, sort_unique, write_gzip, write_plain
 from ..material.clusters import check_cluster, published

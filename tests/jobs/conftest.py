@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 
 with warnings.catch_warnings():
@@ -113,7 +113,7 @@ def packed_nodes() -> Path:
 
 @cache  # keeps the object: a forked process forgets what is registered for its exit, and would delete the directory
 def _packed_nodes() -> tempfile.TemporaryDirectory[str]:
-    from cdxmill.jobs.node_archive import pack_archive
+    from cdxmill.jobs.launcher.node_archive import pack_archive
 
     folder = tempfile.TemporaryDirectory(prefix="cdxmill-nodes-")
     atexit.register(folder.cleanup)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.inputs.named import Input
-from cdxmill.jobs.count_task import CountWork
+from cdxmill.jobs.nodes.count import CountWork
 from tests.commands.test_count import INFO, page, record, text
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob, packed_nodes

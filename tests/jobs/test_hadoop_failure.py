@@ -1,4 +1,4 @@
-"""jobs/hadoop_failure.py: finds the line with the reason among the messages of Hadoop and mrjob."""
+"""jobs/launcher/hadoop_failure.py: finds the line with the reason among the messages of Hadoop and mrjob."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def runner(client_error: str = "", logs: tuple[dict[str, Any], ...] = ()) -> Any
 
 
 def explained(found: Any, *complaints: str) -> str:
-    from cdxmill.jobs.hadoop_failure import Complaints, explain
+    from cdxmill.jobs.launcher.hadoop_failure import Complaints, explain
 
     heard = Complaints()
     for complaint in complaints:
@@ -137,7 +137,7 @@ def test_the_reason_why_a_job_could_not_begin_is_reported() -> None:
 
 def explained_after(told: str, *complaints: str) -> str:
     """As `explained`, after a message of the job's client."""
-    from cdxmill.jobs.hadoop_failure import Complaints, explain
+    from cdxmill.jobs.launcher.hadoop_failure import Complaints, explain
 
     heard = Complaints()
     logging.getLogger("mrjob.hadoop").info("  %s", told)
@@ -150,7 +150,7 @@ def explained_after(told: str, *complaints: str) -> str:
 
 @pytest.mark.parametrize("message", [f"{STREAMING} 41\n\tat x", f"{STREAMING} 42\n\tat x", NO_PROGRAM])
 def test_a_wrong_python_is_noticed_at_the_first_task_only(message: str) -> None:
-    from cdxmill.jobs.hadoop_failure import Complaints, WrongPythonError
+    from cdxmill.jobs.launcher.hadoop_failure import Complaints, WrongPythonError
 
     heard, log = Complaints(), logging.getLogger("mrjob.hadoop")
     failed = f"Task Id : attempt_1_0001_m_000000_0, Status : FAILED\n{message}"

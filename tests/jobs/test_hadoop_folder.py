@@ -1,4 +1,4 @@
-"""jobs/hadoop_folder.py and hadoop_inputs.py: the messages of the hadoop command are interpreted correctly."""
+"""jobs/launcher/hadoop_folder.py and hadoop_inputs.py: the messages of the hadoop command are interpreted correctly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hadoop(tmp_path: Path) -> Path:
 
 
 def test_a_missing_folder_is_empty(hadoop: Path, tmp_path: Path) -> None:
-    from cdxmill.jobs.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
 
     (tmp_path / "says").write_text(f"ls: `{URL}': No such file or directory\n")
     folder = RemoteFolder(URL, [str(hadoop)])
@@ -58,8 +58,8 @@ def test_a_folder_that_cannot_be_listed_is_not_treated_as_empty(
     hadoop: Path, tmp_path: Path, said: str, told: str
 ) -> None:
     """A finished cluster would be deleted."""
-    from cdxmill.jobs.hadoop_folder import RemoteFolder
-    from cdxmill.jobs.zipnum_on_hadoop import clear
+    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import clear
 
     (tmp_path / "says").write_text(said + "\n")
     with pytest.raises(StoppedError) as caught:
@@ -70,7 +70,7 @@ def test_a_folder_that_cannot_be_listed_is_not_treated_as_empty(
 
 
 def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
-    from cdxmill.jobs.hadoop_inputs import cdx_inputs
+    from cdxmill.jobs.launcher.hadoop_inputs import cdx_inputs
 
     (tmp_path / "below").mkdir()
     for name in ("a.cdx.gz", "b.cdxj", "below/c.cdx", "notes.txt", ".cdx.swp"):
@@ -95,8 +95,8 @@ def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
 )
 def test_only_what_a_failed_job_left_is_deleted(name: str, tmp_path: Path) -> None:
     """Shards without a report are not of a job of cdxmill (issue 14)."""
-    from cdxmill.jobs.hadoop_folder import RemoteFolder
-    from cdxmill.jobs.zipnum_on_hadoop import clear
+    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import clear
 
     folder = tmp_path / "C"
     folder.mkdir()
@@ -112,8 +112,8 @@ def test_only_what_a_failed_job_left_is_deleted(name: str, tmp_path: Path) -> No
 
 
 def test_a_finished_cluster_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
-    from cdxmill.jobs.hadoop_folder import RemoteFolder
-    from cdxmill.jobs.zipnum_on_hadoop import clear
+    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import clear
 
     folder = tmp_path / "C"
     folder.mkdir()
@@ -132,7 +132,7 @@ def test_a_finished_cluster_is_replaced_only_if_that_is_asked_for(tmp_path: Path
 
 
 def test_a_folder_that_cannot_be_written_is_found_before_a_job(hadoop: Path, tmp_path: Path) -> None:
-    from cdxmill.jobs.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
 
     (tmp_path / "says").write_text("mkdir: Permission denied: user=a, access=WRITE\n")
     with pytest.raises(StoppedError, match="Permission denied: user=a, access=WRITE"):

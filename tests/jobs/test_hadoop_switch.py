@@ -1,4 +1,4 @@
-"""jobs/hadoop_switch.py: a cluster in HDFS is replaced by renaming, and there is always an old or a new one."""
+"""jobs/launcher/hadoop_switch.py: a cluster in HDFS is replaced by renaming, and there is always an old or a new one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ FILES = ("cdx-00000.gz", "part-00000", "cluster.idx", "cluster.json")
 @pytest.fixture
 def hdfs(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
     """A finished cluster, and another file that is nobody's business."""
-    from cdxmill.jobs import hadoop_folder
-    from cdxmill.storage import hdfs as hdfs_storage
+    from cdxmill.jobs.launcher import hadoop_folder
+    from cdxmill.storage.hadoop import hdfs as hdfs_storage
 
     hadoop_folder._has_web_hdfs.cache_clear()
     hdfs_storage._client.cache_clear()
@@ -43,7 +43,7 @@ def bodies(server: NameNode, folder: str) -> set[bytes]:
 
 
 def test_the_new_cluster_is_built_beside_the_old_one_and_takes_its_place(hdfs: NameNode) -> None:
-    from cdxmill.jobs.hadoop_switch import building_place, switch
+    from cdxmill.jobs.launcher.hadoop_switch import building_place, switch
 
     place = building_place(URL, RUNNER, replace=True)
     assert place == "hdfs:///crawl/.C.new"
@@ -60,8 +60,8 @@ def test_the_new_cluster_is_built_beside_the_old_one_and_takes_its_place(hdfs: N
 def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_next_job_restores(
     hdfs: NameNode, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cdxmill.jobs.hadoop_switch import building_place, switch
-    from cdxmill.jobs.node_hdfs import NodeHdfs
+    from cdxmill.jobs.launcher.hadoop_switch import building_place, switch
+    from cdxmill.jobs.nodes.hdfs import NodeHdfs
 
     place = building_place(URL, RUNNER, replace=True)
     put(hdfs, "/crawl/.C.new", b"new")
@@ -92,7 +92,7 @@ def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_ne
 def test_if_the_new_cluster_cannot_be_moved_the_old_one_is_moved_back(
     hdfs: NameNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cdxmill.jobs.hadoop_switch import switch
+    from cdxmill.jobs.launcher.hadoop_switch import switch
 
     with pytest.raises(StoppedError):
         switch("hdfs:///crawl/.C.new", URL, RUNNER)  # nothing was built
@@ -101,7 +101,7 @@ def test_if_the_new_cluster_cannot_be_moved_the_old_one_is_moved_back(
 
 @pytest.mark.parametrize("foreign", ["/crawl/C/notes.txt", "/crawl/.C.old/notes.txt"])
 def test_other_files_are_never_moved_or_deleted(hdfs: NameNode, foreign: str) -> None:
-    from cdxmill.jobs.hadoop_switch import building_place, switch
+    from cdxmill.jobs.launcher.hadoop_switch import building_place, switch
 
     put(hdfs, "/crawl/.C.new", b"new")
     hdfs.put(foreign, b"mine")

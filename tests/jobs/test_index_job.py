@@ -140,7 +140,7 @@ def test_wrong_usage_is_reported_before_any_work(
     reason: str,
 ) -> None:
     from cdxmill.jobs.index_job import IndexWARCJob
-    from cdxmill.jobs.run_job import launch
+    from cdxmill.jobs.launcher.run_job import launch
 
     monkeypatch.chdir(tmp_path)
     Path("m.txt").write_text(listed)
@@ -162,7 +162,7 @@ def crawl(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def launched(*options: str) -> int:
     from cdxmill.jobs.index_job import IndexWARCJob
-    from cdxmill.jobs.run_job import launch
+    from cdxmill.jobs.launcher.run_job import launch
 
     arguments = ["--no-conf", "-r", "inline", "--cdx_bucket", "out", "--quiet", *options, "m.txt"]
     return launch(IndexWARCJob(arguments))
@@ -232,7 +232,7 @@ def test_an_empty_archive_is_a_failure_on_a_node(
     crawl: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cdxmill.inputs.named import Input
-    from cdxmill.jobs import index_task
+    from cdxmill.jobs.nodes import index as index_task
 
     Path("empty.warc.gz").touch()
     work = index_task.ArchiveWork(Input("empty.warc.gz", "empty.warc.gz", ""), f"{crawl}/out/empty.cdx.gz")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.jobs.node_tasks import SPLITS, parse_failures, parse_points
+from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.jobs.nodes.lines import SPLITS, parse_failures, parse_points
 from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, page_line, run_task, shuffled, work_list

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import UsageError
-from cdxmill.jobs.mrjob_import import runner_class
-from cdxmill.jobs.old_settings import NOW, check_conf
+from cdxmill.jobs.launcher.mrjob_import import runner_class
+from cdxmill.jobs.launcher.old_settings import NOW, check_conf
 from tests.jobs.conftest import RunJob
 
 OLD = """runners:

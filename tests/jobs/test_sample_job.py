@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.jobs.node_tasks import parse_points
+from cdxmill.jobs.nodes.lines import parse_points
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob, page_line, run_task, work_list
 

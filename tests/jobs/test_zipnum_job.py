@@ -214,7 +214,7 @@ def test_wrong_usage_is_reported_in_one_line_before_any_work(
     arguments: list[str],
     reason: str,
 ) -> None:
-    from cdxmill.jobs.run_job import launch
+    from cdxmill.jobs.launcher.run_job import launch
     from cdxmill.jobs.zipnum_job import ZipNumClusterJob
 
     monkeypatch.chdir(tmp_path)

@@ -20,7 +20,7 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
-from cdxmill.formats.split_points import format_partition_file, parse_text
+from cdxmill.formats.clusters.split_points import format_partition_file, parse_text
 from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
 from tests.jobs.conftest import CHUNKS
 

@@ -131,7 +131,7 @@ def test_the_step_that_is_submitted(emr: Emr, run_step: RunStep, cdx: dict[str, 
     uploaded, _, name = step.option("-archives").partition("#")
     assert name == "cdxmill_nodes"
     names = zipfile.ZipFile(io.BytesIO(step.files[uploaded])).namelist()
-    assert {"hadoop_task.py", "cdxmill/__init__.py", "cdxmill/jobs/node_tasks.py"} <= set(names)
+    assert {"hadoop_task.py", "cdxmill/__init__.py", "cdxmill/jobs/nodes/lines.py"} <= set(names)
 
 
 def test_nothing_is_left_in_s3_but_what_was_asked_for(

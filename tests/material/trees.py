@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from cdxmill.commands.prefix_index import TreeOptions, build_tree
-from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import open_prefix_index
 

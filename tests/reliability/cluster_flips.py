@@ -24,8 +24,8 @@ from collections import Counter
 from pathlib import Path
 
 from cdxmill.api.searches import Cluster
-from cdxmill.commands.verify import VerifyOptions, verify
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.verify import VerifyOptions, verify
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import CdxmillError
 from cdxmill.running.failures import Failures
 

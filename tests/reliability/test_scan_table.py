@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.storage import http_file, patience
+from cdxmill.storage import patience
+from cdxmill.storage.web import http_file
 
 from ..storage.fault_server import failing
 from .cases_scan import BAD, CASES, URLS, ScanCase

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from cdxmill.errors import InputError
-from cdxmill.inputs.sort_tasks import SortResult
 from cdxmill.running import failures as module
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.lines.sorted_runs import Run
+from cdxmill.tasks.sort_tasks import SortResult
 
 
 def test_all_failures_are_counted_and_the_first_are_kept(

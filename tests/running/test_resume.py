@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from cdxmill.commands import zipnum
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
-from cdxmill.inputs import grouping
+from cdxmill.commands.clusters import zipnum
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkFolder
+from cdxmill.tasks import grouping
 
 from ..material.cdx_files import many_lines, sort_unique, write_plain
 from ..material.clusters import check_cluster, published

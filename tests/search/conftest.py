@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
 from cdxmill.storage import patience
 

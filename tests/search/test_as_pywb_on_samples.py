@@ -16,7 +16,7 @@ import pytest
 
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import UsageError
-from cdxmill.formats.capture_fields import parse_fields
+from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.search.query import Query
 
 from ..material.clusters import shards_of

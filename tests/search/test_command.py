@@ -13,7 +13,7 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.lookup import lookup, lookup_many
-from cdxmill.formats.surt import surt
+from cdxmill.formats.lines.surt import surt
 from cdxmill.search.query import Query
 
 from ..material.clusters import write_raw_cluster

@@ -8,8 +8,8 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.cluster import locations
+from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.commands.lookup import lookup
-from cdxmill.commands.split_points import points_of_cluster
 from cdxmill.errors import InputError
 from cdxmill.search.query import Query
 from cdxmill.storage.places import Reach

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.commands.lookup import lookup
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
-from cdxmill.formats.surt import surt
+from cdxmill.formats.lines.surt import surt
 from cdxmill.running.failures import Failures
 
 from ..material.cdx_files import write_plain

@@ -10,7 +10,7 @@ import pytest
 from cdxmill.commands.lookup import lookup_many
 from cdxmill.search.query import Query
 from cdxmill.stages.zipnum import find_lines
-from cdxmill.storage import bodies
+from cdxmill.storage.web import bodies
 
 from .conftest import HOSTS, PAGES, Remote, line_of
 

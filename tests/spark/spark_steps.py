@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.formats.cluster_manifest import ShardEntry
+from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.spark.tasks import Part, ShardWork, SortReport, SortWork, join_parts, sort_and_send
 
 

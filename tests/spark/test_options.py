@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.formats.boundaries import format_boundaries, parse_boundaries
-from cdxmill.jobs import spark_zipnum
+from cdxmill.formats.clusters.boundaries import format_boundaries, parse_boundaries
+from cdxmill.spark import zipnum_script as spark_zipnum
 from cdxmill.spark.zipnum import Maker
 from tests.conftest import RunCdxmill
 

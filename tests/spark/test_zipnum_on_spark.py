@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.commands import zipnum
-from cdxmill.commands.zipnum import ClusterSummary, ZipnumOptions, build_cluster
+from cdxmill.commands.clusters import zipnum
+from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.inputs import sorting
+from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.running import progress
 from cdxmill.running.failures import Failures
@@ -28,6 +27,7 @@ from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import ShardWork, SortWork, join_parts, sort_and_send
 from cdxmill.storage.choose import write_atomic
+from cdxmill.tasks import sorting
 from tests.material.cdx_files import many_lines, write_gzip
 from tests.spark import spark_steps as steps
 from tests.spark.conftest import HardInputs, hashes

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdxmill.formats.prefix_btree import (
+from cdxmill.formats.tree.prefix_btree import (
     DataBlocks,
     Header,
     IndexBlock,
@@ -344,7 +344,7 @@ def test_the_blocks_of_the_index_are_in_order() -> None:
     items = pages(2000)
     tree = tree_of(items, 256)
     index_blocks = struct.unpack("<II", tree[:8])[1]
-    from cdxmill.formats.prefix_btree import parse_index_block
+    from cdxmill.formats.tree.prefix_btree import parse_index_block
 
     blocks = [
         parse_index_block(tree[8 + 256 * number : 8 + 256 * (number + 1)]) for number in range(index_blocks)

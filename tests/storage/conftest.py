@@ -11,9 +11,12 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from moto.server import ThreadedMotoServer
 
-from cdxmill.storage import connections, hdfs, patience, s3
+from cdxmill.storage import patience
 from cdxmill.storage.choose import remove
+from cdxmill.storage.hadoop import hdfs
+from cdxmill.storage.s3 import objects as s3
 from cdxmill.storage.walk import files_below
+from cdxmill.storage.web import connections
 
 from .name_node import name_node
 from .range_server import RangeServer, Served, serving

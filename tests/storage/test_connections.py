@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.commands.lookup import lookup_many
-from cdxmill.commands.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures
 from cdxmill.storage import choose

@@ -16,7 +16,7 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from cdxmill.commands.copy_lock import hold_remote
+from cdxmill.commands.copying.lock import hold_remote
 from cdxmill.errors import StoppedError
 from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
 

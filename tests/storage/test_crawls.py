@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.storage import http_file, patience
+from cdxmill.storage import patience
+from cdxmill.storage.web import http_file
 
 from ..material.crawls import CRAWLS, DATES, HOSTS, PAGES, make_crawls, serve_crawls
 from .range_server import RangeServer, serving

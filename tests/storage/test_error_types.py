@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.storage import local
 from cdxmill.storage.choose import exists, open_ranges
+from cdxmill.storage.local import files as local
 
 from .name_node import name_node
 from .range_server import RangeServer

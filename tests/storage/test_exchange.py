@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cdxmill.storage import connections
-from cdxmill.storage.connections import give_back
-from cdxmill.storage.exchange import exchange
-from cdxmill.storage.http import open_ranges
 from cdxmill.storage.places import Reach
+from cdxmill.storage.web import connections
+from cdxmill.storage.web.connections import give_back
+from cdxmill.storage.web.exchange import exchange
+from cdxmill.storage.web.http import open_ranges
 
 from .range_server import RangeServer, serving
 from .web_file import BODY

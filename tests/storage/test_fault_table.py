@@ -14,7 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.storage import http_file, patience
+from cdxmill.storage import patience
+from cdxmill.storage.web import http_file
 
 from .fault_server import BODIES, FAULTS, WHOLE, FaultServer, failing
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.storage import hadoop_fs
 from cdxmill.storage.choose import open_ranges, read_bytes, same_location
+from cdxmill.storage.hadoop import hadoop_fs
 
 URL = "hdfs://names:8020/a"
 SETTINGS = [

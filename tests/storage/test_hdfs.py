@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.storage import hdfs
 from cdxmill.storage.choose import file_size, open_ranges, read_bytes, status, write_atomic
+from cdxmill.storage.hadoop import hdfs
 
 from .contract import check_storage, check_writing
 from .name_node import NameNode, name_node

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import UsageError
-from cdxmill.storage.hdfs_site import web_addresses
+from cdxmill.storage.hadoop.site import web_addresses
 
 WriteConf = Callable[..., None]
 HA = {

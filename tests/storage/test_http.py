@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import InputError
-from cdxmill.storage.http import file_size, open_ranges
+from cdxmill.storage.web.http import file_size, open_ranges
 
 from .range_server import RangeServer, Served
 from .web_file import BODY, STEP, A, error_of, read_all

@@ -7,8 +7,9 @@ import socket
 import pytest
 
 from cdxmill.errors import InputError
-from cdxmill.storage import http_file, patience
-from cdxmill.storage.http import open_ranges
+from cdxmill.storage import patience
+from cdxmill.storage.web import http_file
+from cdxmill.storage.web.http import open_ranges
 
 from .range_server import RangeServer, Served
 from .web_file import BODY, STEP, A, error_of, read_all

@@ -12,8 +12,8 @@ import pytest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import patience
 from cdxmill.storage.cache import open_cached, open_known
-from cdxmill.storage.http import open_ranges
 from cdxmill.storage.look import first_bytes
+from cdxmill.storage.web.http import open_ranges
 
 from .range_server import RangeServer, Served
 from .web_file import BODY, STEP, A, error_of, read_all

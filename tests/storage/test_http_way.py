@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from cdxmill.storage.http import open_ranges
+from cdxmill.storage.web.http import open_ranges
 
 from .range_server import RangeServer, Served, serving
 from .web_file import BODY, A, error_of, read_all

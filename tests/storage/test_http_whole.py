@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from cdxmill.errors import InputError, StoppedError
-from cdxmill.storage import http
 from cdxmill.storage.cache import open_known
-from cdxmill.storage.exchange import Answer
-from cdxmill.storage.http import open_ranges
-from cdxmill.storage.http_file import HttpFile
+from cdxmill.storage.web import http
+from cdxmill.storage.web.exchange import Answer
+from cdxmill.storage.web.http import open_ranges
+from cdxmill.storage.web.http_file import HttpFile
 
 from .range_server import RangeServer, Served
 from .web_file import BODY, A, error_of, read_all

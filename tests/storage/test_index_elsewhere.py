@@ -10,8 +10,8 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.get import GetOptions, Wanted, get_record
-from cdxmill.formats.record_location import record_location
-from cdxmill.inputs.failure_list import failures_beside
+from cdxmill.formats.lines.record_location import record_location
+from cdxmill.outputs.failure_list import failures_beside
 from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
 from cdxmill.storage.walk import files_below
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from cdxmill.errors import InputError
-from cdxmill.storage import http_file
 from cdxmill.storage.choose import content_reach, exists, status
-from cdxmill.storage.connections import is_inside
-from cdxmill.storage.http_file import HttpFile
 from cdxmill.storage.places import LedUrl, Reach, is_internal, is_refused
+from cdxmill.storage.web import http_file
+from cdxmill.storage.web.connections import is_inside
+from cdxmill.storage.web.http_file import HttpFile
 
 from .range_server import RangeServer, Served, serving
 from .web_file import BODY, A, error_of, read_all

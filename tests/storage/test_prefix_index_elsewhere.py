@@ -13,10 +13,10 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.prefix_index import TreeOptions, build_tree
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.formats.lookup_query import KeyRange
+from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import find_captures, open_prefix_index
-from cdxmill.storage import s3
+from cdxmill.storage.s3 import objects as s3
 
 from .range_server import RangeServer
 

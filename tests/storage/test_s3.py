@@ -12,7 +12,7 @@ import pytest
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import patience
-from cdxmill.storage.s3 import file_size, open_ranges
+from cdxmill.storage.s3.objects import file_size, open_ranges
 
 from .range_server import RangeServer, Served
 

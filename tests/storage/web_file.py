@@ -7,7 +7,7 @@ import random
 import pytest
 
 from cdxmill.errors import InputError
-from cdxmill.storage.http import open_ranges
+from cdxmill.storage.web.http import open_ranges
 
 BODY = random.Random(4).randbytes(1 << 20)
 STEP = 1 << 18

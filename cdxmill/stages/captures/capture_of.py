@@ -6,7 +6,7 @@ from functools import lru_cache
 from urllib.parse import urljoin
 
 from cdxmill.capture import Capture, Record
-from cdxmill.formats.http_head import HttpHead, parse_http_head
+from cdxmill.formats.archives.http_head import HttpHead, parse_http_head
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.line_text import media_type, text_of
 from cdxmill.stages.captures.select_records import Dated

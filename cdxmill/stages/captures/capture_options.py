@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cdxmill.formats.surt import surt, unsurt
+from cdxmill.formats.lines.surt import surt, unsurt
 from cdxmill.stages.captures.line_text import escape_space
 
 DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from cdxmill.capture import CommonLine
-from cdxmill.formats.gzip_member import inflate_member
-from cdxmill.formats.surt import origin_keys
+from cdxmill.formats.archives.gzip_member import inflate_member
+from cdxmill.formats.lines.surt import origin_keys
 from cdxmill.stages import native
 from cdxmill.stages.records.payload_digest import base32, sha1
 from cdxmill.stages.records.read_gzip import QUICK_CONTENT

@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from cdxmill.capture import CommonLine
-from cdxmill.formats.cdxj import quote
-from cdxmill.formats.surt import origin_keys
+from cdxmill.formats.lines.cdxj import quote
+from cdxmill.formats.lines.surt import origin_keys
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.records.payload_digest import base32, sha1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cdxmill.capture import Capture, Damage, Note
-from cdxmill.formats.cdx import CDX9_HEADER, CDX11_HEADER, format_cdx9, format_cdx11
-from cdxmill.formats.cdxj import format_cdxj
+from cdxmill.formats.lines.cdx import CDX9_HEADER, CDX11_HEADER, format_cdx9, format_cdx11
+from cdxmill.formats.lines.cdxj import format_cdxj
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.common_line import common_reader
 from cdxmill.stages.captures.findings import Findings

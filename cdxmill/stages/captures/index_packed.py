@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cdxmill.capture import CommonLine, CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.formats.archives.header_shape import HeaderShapes
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.common_line import common_reader
 from cdxmill.stages.records.pack_contents import Packed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Note, Record
-from cdxmill.formats.arc_header import odd_field
-from cdxmill.formats.cdxj import with_notes
+from cdxmill.formats.archives.arc_header import odd_field
+from cdxmill.formats.lines.cdxj import with_notes
 from cdxmill.stages.captures.capture_of import capture_of
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.select_records import Dated, select

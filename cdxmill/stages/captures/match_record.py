@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from cdxmill.capture import Capture, Record
-from cdxmill.formats.record_location import RecordLocation
-from cdxmill.formats.surt import surt
-from cdxmill.formats.timestamp import timestamp_of
+from cdxmill.formats.lines.record_location import RecordLocation
+from cdxmill.formats.lines.surt import surt
+from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cdxmill.capture import Damage, Headers, Note, Record
-from cdxmill.formats.timestamp import arc_timestamp_of, warc_timestamp_of
+from cdxmill.formats.lines.timestamp import arc_timestamp_of, warc_timestamp_of
 from cdxmill.stages.captures.capture_options import RECORD_TYPES, CaptureOptions
 from cdxmill.stages.captures.line_text import clean_url, media_type
 

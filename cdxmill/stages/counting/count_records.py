@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.formats.archives.header_shape import HeaderShapes
 from cdxmill.stages import native
 from cdxmill.stages.captures.findings import Findings
 from cdxmill.stages.counting.counters import MAX_CONTENT, BadRecord, Counter, NotWanted

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple, TypeVar
 
 from cdxmill.capture import Headers, Record
-from cdxmill.formats.http_head import HttpHead, parse_http_head
+from cdxmill.formats.archives.http_head import HttpHead, parse_http_head
 from cdxmill.stages.captures.line_text import media_type
 from cdxmill.stages.counting.host_links import add_links
 from cdxmill.stages.counting.tally import Tally, clean_item

@@ -15,7 +15,7 @@ from heapq import nsmallest
 from itertools import chain, compress
 from typing import NamedTuple, TypeVar
 
-from cdxmill.formats.capture_fields import (
+from cdxmill.formats.lines.capture_fields import (
     ORIGINAL,
     Fields,
     field_reader,
@@ -23,9 +23,9 @@ from cdxmill.formats.capture_fields import (
     text_to_bytes,
     timestamp_of_line,
 )
-from cdxmill.formats.line_filter import Passes
-from cdxmill.formats.lookup_query import TimeRange
-from cdxmill.formats.timestamp import timestamp_of
+from cdxmill.formats.lines.line_filter import Passes
+from cdxmill.formats.lines.lookup_query import TimeRange
+from cdxmill.formats.lines.timestamp import timestamp_of
 
 Lists = Iterable[list[bytes]]
 Invalid = Callable[[bytes, Exception], None]

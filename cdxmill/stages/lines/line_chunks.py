@@ -19,7 +19,7 @@ from functools import partial
 from itertools import accumulate, chain
 from typing import IO, NamedTuple, Protocol
 
-from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.stages import native
 from cdxmill.stages.lines.line_lists import TextBlock, divide, split_lines, without_headers
 from cdxmill.stages.lines.sorted_start import SortedStart

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from cdxmill.formats.cdx import safe
-from cdxmill.formats.moved_line import Place, move_line
+from cdxmill.formats.lines.cdx import safe
+from cdxmill.formats.lines.moved_line import Place, move_line
 from cdxmill.formats.offset_table import OffsetTable
 
 _SHOWN = 80

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from operator import eq
 
-from cdxmill.formats.gzip_member import MAGIC, inflate_members
+from cdxmill.formats.archives.gzip_member import MAGIC, inflate_members
 from cdxmill.stages.inflate import inflate
 from cdxmill.stages.window import Window
 

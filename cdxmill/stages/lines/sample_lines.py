@@ -15,7 +15,7 @@ import random
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from cdxmill.formats.zipnum_index import key_of
+from cdxmill.formats.clusters.zipnum_index import key_of
 from cdxmill.stages.lines.line_lists import is_capture_line
 
 Sample = list[tuple[float, bytes]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import IO
 
-from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.stages.lines.group_lines import group_lines
 from cdxmill.stages.lines.line_lists import text_of
 

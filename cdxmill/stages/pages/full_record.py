@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdxmill.capture import Headers
-from cdxmill.formats.header_shape import ASKED, HeaderMatch, HeaderShapes, fields_of, head_of
-from cdxmill.formats.http_head import HttpHead, parse_http_head
-from cdxmill.formats.timestamp import arc_timestamp_of, warc_timestamp_of
-from cdxmill.formats.warc_header import MAX_HEADER, parse_fields, parse_warc_header
+from cdxmill.formats.archives.header_shape import ASKED, HeaderMatch, HeaderShapes, fields_of, head_of
+from cdxmill.formats.archives.http_head import HttpHead, parse_http_head
+from cdxmill.formats.archives.warc_header import MAX_HEADER, parse_fields, parse_warc_header
+from cdxmill.formats.lines.timestamp import arc_timestamp_of, warc_timestamp_of
 from cdxmill.stages.pages.computed import computed
 from cdxmill.stages.pages.decode_body import MAX_BODY, Body, decode_body
 from cdxmill.stages.pages.parse_page import Page, is_html

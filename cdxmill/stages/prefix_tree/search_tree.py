@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
-from cdxmill.formats.prefix_btree import (
+from cdxmill.formats.tree.prefix_btree import (
     HEADER,
     DataBlocks,
     IndexBlock,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import IO
 
-from cdxmill.formats.prefix_btree import (
+from cdxmill.formats.tree.prefix_btree import (
     LEAST_BLOCK,
     MOST_BLOCK,
     MOST_BLOCKS,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from cdxmill.capture import Record
-from cdxmill.formats.warc_header import parse_warc_header
-from cdxmill.formats.warc_record import END, record_id, warc_header_of_arc
+from cdxmill.formats.archives.warc_header import parse_warc_header
+from cdxmill.formats.archives.warc_record import END, record_id, warc_header_of_arc
 from cdxmill.stages.records.fetch_record import FetchedRecord
 from cdxmill.stages.records.record_parts import record_parts
 

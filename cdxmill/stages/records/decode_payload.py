@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import zstandard
 
-from cdxmill.formats.warc_header import parse_fields
+from cdxmill.formats.archives.warc_header import parse_fields
 
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE = 1 << 12

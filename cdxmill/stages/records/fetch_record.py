@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
 from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
-from cdxmill.formats import gzip_member
-from cdxmill.formats.zstd_frame import MAGIC
+from cdxmill.formats.archives import gzip_member
+from cdxmill.formats.archives.zstd_frame import MAGIC
 from cdxmill.stages.inflate import MemberError, inflate
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.read_zst import Frames

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cdxmill.capture import Damage, Headers
-from cdxmill.formats.header_shape import HeaderShapes, fields_of
+from cdxmill.formats.archives.header_shape import HeaderShapes, fields_of
 from cdxmill.stages.records.parse_header import parse_header
 from cdxmill.stages.records.read_contents import HELD, Content
 from cdxmill.stages.records.record_errors import RecordError

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from cdxmill.capture import Record
-from cdxmill.formats.http_head import parse_http_head
+from cdxmill.formats.archives.http_head import parse_http_head
 
 Notes = tuple[bytes | None, bytes | None]
 """A capture's charset and languages."""
@@ -54,7 +54,9 @@ def _note(block: bytes | bytearray, name: bytes) -> bytes | None:
 
 def asked_by(request: Record, url: bytes, urlkey: Callable[[bytes], bytes]) -> Asked | None:
     """The key of `url` together with the request's method and body; None if these add nothing to it."""
-    from cdxmill.formats.request_query import append_query  # imports json and base64, and is seldom needed
+    from cdxmill.formats.lines.request_query import (
+        append_query,  # imports json and base64, and is seldom needed
+    )
 
     block = bytes(request.block)
     method = block.split(b" ", 1)[0].decode("latin-1").upper()

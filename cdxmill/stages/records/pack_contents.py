@@ -14,9 +14,9 @@ import zstandard
 
 from cdxmill.capture import Damage
 from cdxmill.errors import StoppedError
-from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.formats.zstd_dictionary import dictionary_id
-from cdxmill.formats.zstd_frame import DICTIONARY_MAGIC
+from cdxmill.formats.archives.zstd_dictionary import dictionary_id
+from cdxmill.formats.archives.zstd_frame import DICTIONARY_MAGIC
+from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY
 

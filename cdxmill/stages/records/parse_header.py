@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cdxmill.capture import Headers
-from cdxmill.formats.arc_header import MAX_LINE, BrokenLineError, VersionError, is_usual, parse_arc_header
-from cdxmill.formats.warc_header import MAX_HEADER, HeaderError, UnfinishedHeader, parse_warc_header
+from cdxmill.formats.archives.arc_header import (
+    MAX_LINE,
+    BrokenLineError,
+    VersionError,
+    is_usual,
+    parse_arc_header,
+)
+from cdxmill.formats.archives.warc_header import MAX_HEADER, HeaderError, UnfinishedHeader, parse_warc_header
 from cdxmill.stages.records.record_errors import (
     FETCH_IF_MISSING,
     TO_WARC,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cdxmill.capture import Headers
-from cdxmill.formats.http_head import parse_http_head
+from cdxmill.formats.archives.http_head import parse_http_head
 
 if TYPE_CHECKING:
     from hashlib import _Hash

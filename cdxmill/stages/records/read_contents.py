@@ -15,7 +15,7 @@ from itertools import chain
 from typing import IO, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.header_shape import Head, HeaderMatch, HeaderShapes, head_of
+from cdxmill.formats.archives.header_shape import Head, HeaderMatch, HeaderShapes, head_of
 from cdxmill.stages import native
 from cdxmill.stages.inflate import MemberError, Pieces, inflate
 from cdxmill.stages.records.read_gzip import GZIP_START

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Headers, Record
-from cdxmill.formats.arc_header import KNOWN_SCHEME, is_usual
-from cdxmill.formats.arc_header import SEARCH as ARC_SEARCH
+from cdxmill.formats.archives.arc_header import KNOWN_SCHEME, is_usual
+from cdxmill.formats.archives.arc_header import SEARCH as ARC_SEARCH
 from cdxmill.stages.records.parse_header import content_length, read_header, starts_record
 from cdxmill.stages.records.payload_digest import RecordBlockReader, wants_digest
 from cdxmill.stages.records.record_errors import (

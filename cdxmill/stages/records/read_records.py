@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Record
-from cdxmill.formats import gzip_member, zstd_frame
+from cdxmill.formats.archives import gzip_member, zstd_frame
 from cdxmill.stages.records.parse_header import starts_record
 from cdxmill.stages.records.read_gzip import GZIP_START, probe_member, read_gzip
 from cdxmill.stages.records.read_plain import PLAIN_START, probe_header, read_plain

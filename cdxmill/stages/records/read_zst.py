@@ -14,15 +14,15 @@ from typing import Final, NamedTuple, TypeVar
 import zstandard
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.header_shape import HeaderShapes
-from cdxmill.formats.zstd_frame import (
+from cdxmill.formats.archives.header_shape import HeaderShapes
+from cdxmill.formats.archives.zstd_frame import (
     DICTIONARY_MAGIC,
     MAGIC,
     FrameError,
     frame_end,
     is_skippable,
 )
-from cdxmill.formats.zstd_frame import frame_within as _frame_within
+from cdxmill.formats.archives.zstd_frame import frame_within as _frame_within
 from cdxmill.stages import native
 from cdxmill.stages.inflate import MemberError, Pieces
 from cdxmill.stages.records.record_errors import (

@@ -12,7 +12,7 @@ from random import Random
 from typing import NamedTuple
 
 from cdxmill.capture import Damage, Record
-from cdxmill.formats.http_head import parse_http_head
+from cdxmill.formats.archives.http_head import parse_http_head
 from cdxmill.stages.records.payload_digest import is_http
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.window import CHUNK, ReadAt

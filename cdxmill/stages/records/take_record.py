@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Literal, TypeVar
 
 from cdxmill.capture import CrawlNotes, Headers, Outcome, Record
-from cdxmill.formats.header_shape import HeaderShapes, fields_of
-from cdxmill.formats.warc_header import MAX_HEADER
+from cdxmill.formats.archives.header_shape import HeaderShapes, fields_of
+from cdxmill.formats.archives.warc_header import MAX_HEADER
 from cdxmill.stages.records.join_records import crawl_notes
 from cdxmill.stages.records.parse_header import (
     NO_RECORD,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zstandard
 
-from cdxmill.formats.zstd_frame import MAGIC
+from cdxmill.formats.archives.zstd_frame import MAGIC
 
 MAX_DICTIONARY = 16 << 20
 """Bytes. zstd trains dictionaries of 110 KiB; the limit bounds the memory for a wrong length."""

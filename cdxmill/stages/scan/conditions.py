@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from cdxmill.formats.header_shape import Head
+from cdxmill.formats.archives.header_shape import Head
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.scan.expression import Condition
 from cdxmill.stages.scan.fields import Field, find_field

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from cdxmill.formats.header_shape import Head
-from cdxmill.formats.surt import surt
+from cdxmill.formats.archives.header_shape import Head
+from cdxmill.formats.lines.surt import surt
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.page_links import host_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdxmill.formats.zipnum_index import BlockRef, NumberedBlock, parse_numbered_line
+from cdxmill.formats.clusters.zipnum_index import BlockRef, NumberedBlock, parse_numbered_line
 
 
 class BlockSequence:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from isal import isal_zlib
 
-from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.formats.clusters.zipnum_index import BlockRef
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 
 ReadShard = Callable[[bytes, int, int], bytes]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.formats.clusters.zipnum_index import BlockRef
 from cdxmill.stages.zipnum.block_text import BlockText, ReadShard, check_length
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cdxmill.formats.zipnum_index import BlockRef, NumberedBlock
+from cdxmill.formats.clusters.zipnum_index import BlockRef, NumberedBlock
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.block_sequence import BlockSequence
 

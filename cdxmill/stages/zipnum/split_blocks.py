@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from cdxmill.formats.zipnum_index import BlockRef
+from cdxmill.formats.clusters.zipnum_index import BlockRef
 
 MARKS_PER_SHARD = 1000
 """Keys kept per shard, at least, if the index has that many. A shard then differs by 0.1 % from the best size."""

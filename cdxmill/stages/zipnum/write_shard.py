@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterable
 from typing import IO, NamedTuple
 
-from cdxmill.formats.zipnum_block import Compressor
-from cdxmill.formats.zipnum_index import BlockRef, format_part_line, key_of
+from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_index import BlockRef, format_part_line, key_of
 from cdxmill.stages.lines.line_lists import TextBlock
 
 BLOCK_LINES = 3000

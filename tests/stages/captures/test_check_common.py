@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cdxmill.formats.record_location import record_location
+from cdxmill.formats.lines.record_location import record_location
 from cdxmill.stages import native
 from cdxmill.stages.captures.check_common import CommonChecks
 from cdxmill.stages.captures.check_digest import wrong_digest

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line, split_lines
 from cdxmill.stages.lines.read_content import read_content

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.header_shape import HeaderShapes
+from cdxmill.formats.archives.header_shape import HeaderShapes
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.stages.scan.expression import parse_expression

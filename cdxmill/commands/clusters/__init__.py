@@ -1,0 +1,1 @@
+"""Commands that build, check, move or serve a cluster."""

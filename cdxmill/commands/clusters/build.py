@@ -1,0 +1,142 @@
+"""build: archives -> a ZipNum cluster, in one command."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.cluster.output import Output, open_output
+from cdxmill.commands.clusters.next_step import next_commands
+from cdxmill.commands.clusters.zipnum import (
+    Beside,
+    ClusterSummary,
+    ZipnumOptions,
+    check_inputs,
+    summary_of,
+    with_shards,
+    write_cluster,
+)
+from cdxmill.commands.per_archive.index import IndexSummary, index_to_folder
+from cdxmill.commands.per_archive.index_one import IndexOptions
+from cdxmill.errors import InputError
+from cdxmill.formats.clusters.path_index import ARCHIVES, format_path_index
+from cdxmill.formats.own_records import FAILURES, OUTPUTS
+from cdxmill.inputs.named import Input, check_archives
+from cdxmill.inputs.sources import take_inventory
+from cdxmill.outputs.existing import Rule, up_to_date
+from cdxmill.outputs.names import identity, unique_names
+from cdxmill.outputs.record import link_outputs
+from cdxmill.running.failures import Failures
+from cdxmill.running.quantities import human_bytes, human_seconds
+from cdxmill.running.resume import fingerprint
+from cdxmill.storage.choose import PathOrUrl, is_remote, join, status
+
+CDX_FOLDER = "cdx"
+
+
+class BuildSummary(NamedTuple):
+    """What `build` did."""
+
+    indexed: IndexSummary
+    cluster: ClusterSummary
+    seconds: float
+
+    def report(self, failures: Failures, folder: PathOrUrl) -> str:
+        """Return the closing lines of a cluster that was built in `folder`."""
+        if not self.cluster.new:
+            return f"{folder}: {self.cluster}"
+        rate = human_bytes(self.indexed.bytes / max(self.seconds, 1e-6))
+        lines = [
+            self.indexed.report(failures, join(folder, CDX_FOLDER)),
+            f"{folder}: {self.cluster}",
+            f"done in {human_seconds(self.seconds)}, {rate} of archives per second",
+        ]
+        return "\n".join(filter(None, (*lines, next_commands(str(folder)))))
+
+
+def build(
+    archives: Sequence[Input],
+    folder: Path,
+    index_options: IndexOptions,
+    zipnum_options: ZipnumOptions,
+    failures: Failures,
+) -> BuildSummary:
+    """Index `archives` to `folder`/cdx, and build the cluster of these indexes in `folder`.
+
+    If a build was stopped, the same command, started again, indexes only what is missing. Raises UsageError as
+    `build_cluster` does.
+    """
+    start = time.monotonic()
+    check_archives(archives)
+    names = unique_names(archives)
+    run = fingerprint_of(names, index_options, zipnum_options)
+    with open_output(folder, run, zipnum_options.replace, failures, zipnum_options.points) as output:
+        if output.finished is not None:
+            cluster = summary_of(output.finished)
+            indexed = IndexSummary(files=0, kept=len(names), captures=0, bytes=0)
+        else:
+            indexed = _index(names, output, index_options, failures)
+            cluster = _zipnum(names, output, folder, run, zipnum_options, failures)
+            output.finish()
+    return BuildSummary(indexed, cluster, time.monotonic() - start)
+
+
+def fingerprint_of(names: Mapping[Input, str], indexing: IndexOptions, options: ZipnumOptions) -> str:
+    """The fingerprint of everything that the files of a build depend on.
+
+    Remote archives are not asked: one request for each would make a rerun slow.
+    """
+    settings = indexing.settings()
+    states = [
+        (
+            identity(archive.path),
+            settings.digest(archive.filename),
+            None if is_remote(archive.path) else status(archive.path),
+        )
+        for archive in names
+    ]
+    return fingerprint("build", states, options.settings(), options.location)
+
+
+def _index(
+    names: Mapping[Input, str], output: Output, options: IndexOptions, failures: Failures
+) -> IndexSummary:
+    """Index what is missing in the folder of indexes. Those of the cluster that is replaced get a second name there."""
+    cdx, old = output.work / CDX_FOLDER, output.folder / CDX_FOLDER
+    if output.work != output.folder:
+        kept = up_to_date(names, old, options.settings())
+        link_outputs(old, cdx, [names[archive] for archive in kept if not (cdx / names[archive]).exists()])
+    return index_to_folder(names, cdx, replace(options, existing=Rule.RENEW), failures)
+
+
+def _zipnum(
+    names: Mapping[Input, str],
+    output: Output,
+    folder: Path,
+    run: str,
+    options: ZipnumOptions,
+    failures: Failures,
+) -> ClusterSummary:
+    cdx = output.work / CDX_FOLDER
+    made = [name for name in names.values() if (cdx / name).exists()]
+    if not made:
+        raise InputError(str(folder), "no archive can be read, so no cluster was written")
+    inventory = take_inventory([str(cdx / name) for name in made], flavours=True)
+    by_size, options = not options.shards, with_shards(options, inventory)
+    check_inputs(inventory, options)
+    files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES)]
+    archives = archives_file(names, failures)
+    beside = Beside([*files, ARCHIVES] if archives else files, archives)
+    summary = write_cluster(inventory, output, folder, run, options, failures, beside)
+    return summary._replace(by_size=by_size)
+
+
+def archives_file(names: Mapping[Input, str], failures: Failures) -> bytes:
+    """The content of archives.tsv. Places that it cannot have are reported."""
+    content, left = format_path_index((archive.filename, identity(archive.path)) for archive in names)
+    for place in left:
+        failures.note(f"{place}: note: not in {ARCHIVES}, because of a tab or a line end in its name")
+    return content

@@ -1,0 +1,242 @@
+"""serve: a cluster -> the configuration of pywb, and its server `wayback`."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+
+from cdxmill.cluster.archive_index import cluster_folder
+from cdxmill.cluster.files import ClusterFiles
+from cdxmill.cluster.find import find_index
+from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.formats.clusters.path_index import ARCHIVES, parse_path_index
+from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.messages import say
+from cdxmill.running.quantities import count
+from cdxmill.search.example_page import example_page
+from cdxmill.storage.choose import absolute, is_remote, join, read_bytes
+from cdxmill.storage.local.files import make_folder, write_atomic
+
+COLLECTION = "web"
+CONFIG = "config.yaml"
+_INSTALL = "pywb is not installed (no command wayback); pip install 'cdxmill[serve]'"
+_SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""What JSON does not escape, and YAML must."""
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+_START_SECONDS = 60
+_STOP_SECONDS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """Where the archives are, the title of the collection, and the address of the server. Port 0: a free one."""
+
+    archives: str | None = None
+    title: str | None = None
+    bind: str = "127.0.0.1"
+    port: int = 8080
+
+
+def serve(cluster: str, options: ServeOptions) -> int:
+    """Serve a cluster with pywb until it is stopped. Returns the exit status of pywb.
+
+    Raises UsageError if there is no local cluster, if nothing says where the archives are, if pywb is not installed
+    or if the port is taken. Raises StoppedError if pywb does not start.
+    """
+    config = pywb_config(cluster, options)
+    wayback = find_wayback()
+    port = _free_port(options.bind, options.port)
+    messages = addresses(cluster, f"http://{_host(options.bind)}:{port}")
+    with tempfile.TemporaryDirectory(prefix="cdxmill-serve-") as folder:
+        (Path(folder) / CONFIG).write_text(config, encoding="utf-8")
+        with _running([wayback, "-d", folder, "-b", options.bind, "-p", str(port)]) as process:
+            _wait_until_up(process, options.bind, port)
+            for line in messages:
+                say(line)
+            status = process.wait()
+    return status if status >= 0 else 128 - status
+
+
+def write_config(cluster: str, folder: Path, options: ServeOptions, replace: bool) -> Path:
+    """Write the configuration of pywb to a folder. Returns its path.
+
+    Raises UsageError as `serve`, and if another configuration exists there and `replace` is false.
+    """
+    config = pywb_config(cluster, options).encode()
+    path = folder / CONFIG
+    if path.exists() and path.read_bytes() != config and not replace:
+        raise UsageError(f"{path}: already exists; use --replace, or choose another directory")
+    make_folder(folder)
+    with write_atomic(path) as file:
+        file.write(config)
+    return path
+
+
+def pywb_config(cluster: str, options: ServeOptions) -> str:
+    """The content of pywb's config.yaml. Raises UsageError."""
+    if is_remote(cluster):
+        raise UsageError(
+            f"{cluster}: pywb reads the index of a local cluster only; download the cluster, or from s3 its"
+            f" index alone: cdxmill publish --index-only {cluster} DIRECTORY"
+        )
+    collection: dict[str, object] = {
+        "index": _index(cluster),
+        "archive_paths": [archive_path(cluster, options.archives)],
+        "metadata": {"title": options.title or _title(cluster)},
+    }
+    settings = {"enable_auto_colls": False, "collections": {COLLECTION: collection}}
+    return f"# Written by cdxmill serve for pywb: wayback -d DIRECTORY\n{_yaml(settings)}\n"
+
+
+def _yaml(settings: dict[str, object]) -> str:
+    """The settings as JSON, which is YAML if special characters are escaped. Raises UsageError."""
+    text = json.dumps(settings, indent=2, ensure_ascii=False)
+    if broken := _NO_TEXT.search(text):
+        name = next(line for line in text.split("\n") if broken[0] in line).strip()
+        raise UsageError(f"{name}: pywb cannot read a path that is not UTF-8; rename it")
+    return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _index(cluster: str) -> dict[str, object]:
+    """The index of a cluster. Shards beside it are used there, as by cdxmill: cluster.loc may name their old place."""
+    files = ClusterFiles(cluster)
+    index: dict[str, object] = {"type": "zipnum", "path": absolute(find_index(cluster))}
+    if files.shards:
+        folder = absolute(files.folder).replace("\\", "\\\\")
+        index["shard_index_loc"] = {"match": "^.*", "replace": join(folder, "")}
+    return index
+
+
+def archive_path(cluster: str, archives: str | None) -> str:
+    """Where pywb finds the archives: a path index, or a directory or URL prefix that ends with a slash.
+
+    Raises UsageError if there is no such place, or none is known.
+    """
+    if archives is None:
+        archives = join(cluster_folder(cluster), ARCHIVES)
+        if not Path(archives).exists():
+            raise UsageError(
+                f"{cluster}: has no {ARCHIVES}; use --archives LOCATION to say where the archives are"
+            )
+    ArchiveStore(archives).close()
+    if is_remote(archives):
+        return join(archives, "")
+    place = absolute(archives)
+    if not Path(place).is_file():
+        return join(place, "")
+    _note_unreadable(place)
+    return place
+
+
+def _note_unreadable(path_index: str) -> None:
+    """Say how many of the listed archives pywb cannot read."""
+    rows = parse_path_index(read_bytes(path_index))
+    unreadable = sum(all(map(_is_unreadable, places)) for _, places in rows)
+    if unreadable:
+        say(
+            f"{path_index}: note: pywb cannot read {count(unreadable, 'archive')} of it (in a WACZ, in HDFS, or"
+            " compressed with Zstandard); their pages will be missing; unpack each WACZ, and build the cluster from the files"
+        )
+
+
+def _is_unreadable(place: str) -> bool:
+    is_in_wacz = ".wacz/" in place.lower() and not Path(place).exists()
+    return is_in_wacz or place.startswith("hdfs:") or place.endswith(".zst")
+
+
+def _title(cluster: str) -> str:
+    """The name of the cluster's folder."""
+    return Path(absolute(cluster_folder(cluster))).name
+
+
+def find_wayback() -> str:
+    """The command of pywb: that beside this Python, else the one on the PATH. Raises UsageError if there is none."""
+    beside = which(str(Path(sys.executable).parent / "wayback"))
+    found = beside or which("wayback")
+    if found is None:
+        raise UsageError(_INSTALL)
+    return found
+
+
+def addresses(cluster: str, site: str) -> list[str]:
+    """The lines that say what to open in a browser."""
+    try:
+        url = example_page(cluster)
+    except InputError as error:  # other blocks may be whole
+        return [str(error), f"open {site}/{COLLECTION}/"]
+    if url is None:
+        return [f"open {site}/{COLLECTION}/ (the cluster has no captures)"]
+    return [
+        f"open {site}/{COLLECTION}/{url}",
+        f"or {site}/{COLLECTION}/ to search; Ctrl-C stops the server",
+    ]
+
+
+def _host(address: str) -> str:
+    """The host of a URL that leads to an address on which a server listens."""
+    if address in ("", "0.0.0.0", "::"):
+        return "127.0.0.1"
+    return f"[{address}]" if ":" in address else address
+
+
+def _free_port(address: str, port: int) -> int:
+    """The port, or a free one for 0. Raises UsageError if it is taken or the address is not one of this machine."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+            probe.listen()
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise UsageError(
+                f"cannot listen on {address} port {port} ({reason}); choose another --port or --bind"
+            ) from None
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a program, which is stopped at the end. Ctrl-C reaches cdxmill only, which then stops it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise StoppedError(f"{command[0]}: cannot be started ({error.strerror})") from None
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_until_up(process: subprocess.Popen[bytes], address: str, port: int) -> None:
+    """Wait until the server accepts connections. Raises StoppedError if it ends before."""
+    give_up = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < give_up:
+        try:
+            socket.create_connection((_host(address).strip("[]"), port), 1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    ended = "" if process.returncode is None else f" (exit status {process.returncode})"
+    raise StoppedError(f"wayback did not start{ended}; see its messages above")

@@ -1,0 +1,96 @@
+"""split-points: the secondary index of a cluster -> split points for the next cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from cdxmill.cluster.find import find_index
+from cdxmill.cluster.manifest import manifest_beside
+from cdxmill.cluster.reader import open_cluster
+from cdxmill.errors import InputError
+from cdxmill.formats.clusters.manifest import Manifest
+from cdxmill.formats.clusters.zipnum_index import BlockRef
+from cdxmill.running.quantities import count
+from cdxmill.stages.lines.line_lists import split_lines
+from cdxmill.stages.zipnum.block_sequence import BlockSequence
+from cdxmill.stages.zipnum.split_blocks import MARKS_PER_SHARD, mark_blocks, pick_marks
+from cdxmill.storage.choose import open_ranges, pieces
+
+_EVEN = 8
+"""With this number of blocks per shard, the largest shard has at most about 1/8 more lines than the mean."""
+_MORE = "run cdxmill verify for details"
+
+
+class SplitPoints(NamedTuple):
+    """Split points for `shards` shards, from an index of `blocks` blocks."""
+
+    points: list[bytes]
+    shards: int
+    blocks: int
+
+    def __str__(self) -> str:
+        """Return one line."""
+        text = f"{count(len(self.points) + 1, 'shard')} from {count(self.blocks, 'block')}"
+        if len(self.points) + 1 < self.shards:
+            return f"{text} instead of {self.shards}; there are too few distinct keys"
+        if len(self.points) and self.blocks < _EVEN * self.shards:
+            return f"{text}; too few blocks for shards of the same size, use cdxmill sample instead"
+        return text
+
+
+def points_of_cluster(cluster: str, shards: int) -> SplitPoints:
+    """Up to `shards` - 1 keys that divide the lines of the cluster at a path or URL evenly.
+
+    Raises UsageError if there is no cluster, InputError if its index is missing or corrupt.
+    """
+    path = find_index(cluster)
+    with open_ranges(path) as read_at:
+        blocks = _blocks(path, pieces(read_at))
+        found = mark_blocks(blocks, _last_blocks(_manifest(path)), 2 * shards * MARKS_PER_SHARD)
+    return SplitPoints(pick_marks(found, shards), shards, found.blocks)
+
+
+def _manifest(index: str) -> Manifest | None:
+    """A valid cluster.json beside the index; without one, the index alone is enough."""
+    return manifest_beside(index.rpartition("/")[0] or ("/" if index.startswith("/") else "."))
+
+
+def _last_blocks(manifest: Manifest | None) -> dict[bytes, float]:
+    """The lines of each shard's last block as a share of a full block, by cluster.json."""
+    if manifest is None:
+        return {}
+    full = manifest.numlines
+    return {
+        shard.name.encode(): (shard.lines - (shard.blocks - 1) * full) / full
+        for shard in manifest.shards
+        if shard.blocks
+    }
+
+
+def _blocks(path: str, texts: Iterator[bytes]) -> Iterator[BlockRef]:
+    """The blocks of an index. Raises InputError if it is corrupt, truncated or out of order."""
+    sequence, text = BlockSequence(), _WithLineEnd(path, texts)
+    for number, line in enumerate(chain.from_iterable(split_lines(text)), 1):
+        try:
+            yield sequence.take(line)
+        except ValueError as error:
+            raise InputError(path, f"line {number}: {error}", _MORE) from None
+    with open_cluster(path) as cluster:
+        cluster.check_last(sequence.last)
+
+
+class _WithLineEnd:
+    """Passes the pieces of an index on. Raises InputError after the last one if it does not end with LF."""
+
+    def __init__(self, path: str, texts: Iterator[bytes]) -> None:
+        self._path, self._texts = path, texts
+
+    def __iter__(self) -> Iterator[bytes]:
+        last = b"\n"
+        for text in self._texts:
+            last = text[-1:]
+            yield text
+        if last != b"\n":
+            raise InputError(self._path, "is truncated: its last line has no line end", _MORE)

@@ -1,0 +1,167 @@
+"""verify: a ZipNum cluster -> its faults.
+
+    claims      what cluster.json, the index and cluster.loc say about the shards
+    shards      read whole and compared with the parts and the index
+    beside      cluster.idx, cluster.summary, cluster.loc, split points, cluster.json
+    against     the lines of CDX files
+    archives    the records of the lines
+
+With cluster.json every byte is checked. Without it lines, offsets and order are checked, and there is no proof that
+the cluster is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cdxmill.checks.against import check_against, difference_findings
+from cdxmill.checks.archives import check_archives
+from cdxmill.checks.beside import (
+    check_archive_index,
+    check_complete,
+    check_indexes,
+    check_manifest,
+    check_splits,
+)
+from cdxmill.checks.claims import Claims, read_claims, shard_tasks
+from cdxmill.checks.completeness import check_completeness
+from cdxmill.checks.limits import limited
+from cdxmill.checks.locations import check_locations
+from cdxmill.checks.shards import ReadShard, check_block_lines, check_order, read_shards
+from cdxmill.checks.verify_run import VerifyRun
+from cdxmill.cluster.archive_index import ArchivePlaces
+from cdxmill.cluster.files import ClusterFiles
+from cdxmill.cluster.locations import Rule
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.clusters.path_index import ARCHIVES
+from cdxmill.formats.clusters.zipnum_index import MANIFEST
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.quantities import count, human_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions:
+    """How a cluster is verified.
+
+    `against` are CDX files, `convert`ed if the cluster was built so. `archives` is the path or URL of the archives,
+    `sample` the number of lines to look up there. `location` is the folder or URL that cluster.loc must have. With a
+    `shard_rule` the shards are not beside the index.
+    """
+
+    against: Sequence[str] | None = None
+    convert: bool = False
+    archives: str | None = None
+    sample: int | None = None
+    location: str | None = None
+    shard_rule: Rule | None = None
+    processes: int = 1
+    quiet: bool = False
+
+
+class Verified(NamedTuple):
+    """What the cluster contains, and what was checked.
+
+    `exact`: every byte was compared with cluster.json. `compared`: the lines were compared with the input files.
+    """
+
+    shards: int
+    lines: int
+    blocks: int
+    size: int
+    exact: bool
+    compared: bool
+    records: int | None
+    faults: int
+
+    def __str__(self) -> str:
+        """Return one line."""
+        how = "every byte was checked"
+        if not self.exact:
+            how = f"lines, offsets and order were checked (a check of every byte needs {MANIFEST})"
+            if not self.compared:
+                how += "; it is not proven that the cluster is complete"
+        lines = f"{count(self.lines, 'line')} in {count(self.blocks, 'block')}"
+        also = ", lines compared with the inputs" if self.compared else ""
+        if self.records is not None:
+            also += f", {count(self.records, 'record')} read"
+        found = f"; {count(self.faults, 'error')} found" if self.faults else ""
+        return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.size)}: {how}{also}{found}"
+
+
+def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified:
+    """Check the cluster at a path or URL, and report its faults to `failures`.
+
+    Raises UsageError if there is no cluster, InputError if nothing of it can be read.
+    """
+    run = VerifyRun(options.processes, failures, options.quiet)
+    files = ClusterFiles(cluster, options.shard_rule)
+    archives = _archives_of(files, options)
+    claims = read_claims(files, run.report)
+    shards = read_shards(shard_tasks(files, claims), run)
+    order = list(check_order(shards))
+    run.report(order)
+    run.report(check_block_lines(shards))
+    run.report(limited(_check_beside(files, claims, shards, options.location)))
+    is_valid = not order and not any(shard.report.faults for shard in shards)
+    compared = options.against is not None and _compare_inputs(cluster, shards, is_valid, options, run)
+    records = None
+    if archives is not None:
+        records = check_archives(shards, archives, options.sample, run)
+    return _summary(claims, shards, compared, records, failures.count)
+
+
+def _archives_of(files: ClusterFiles, options: VerifyOptions) -> ArchivePlaces | None:
+    """Where the records are read; None if they are not. Raises UsageError if a sample is wanted and nothing says where."""
+    if options.archives is not None:
+        return ArchivePlaces(options.archives)
+    if options.sample is None:
+        return None
+    if not files.has(ARCHIVES):
+        raise UsageError(f"{files.folder}: has no {ARCHIVES}, so --sample needs --archives LOCATION")
+    return ArchivePlaces(None, files.folder)
+
+
+def _check_beside(
+    files: ClusterFiles, claims: Claims, shards: Sequence[ReadShard], location: str | None
+) -> Iterator[Failure]:
+    """Check the files beside the shards, except the parts. A file that cannot be read ends only its own check."""
+    manifest = claims.manifest
+    reports = {shard.task.name: shard.report for shard in shards}
+    checks = [check_indexes(files), check_locations(files, reports, location, manifest is not None)]
+    checks.append(check_archive_index(files))
+    if manifest is None and not files.has(MANIFEST):
+        checks.append(check_completeness(files, claims))
+    elif manifest is not None:
+        checks = [check_complete(files), *checks, check_manifest(files, manifest, reports)]
+        checks.append(check_splits(files, manifest, reports))
+    for check in checks:
+        try:
+            yield from check
+        except InputError as error:
+            yield Failure(error.path, None, error.reason)
+
+
+def _compare_inputs(
+    cluster: str, shards: Sequence[ReadShard], is_valid: bool, options: VerifyOptions, run: VerifyRun
+) -> bool:
+    """Whether the lines could be compared with those of the inputs."""
+    if not is_valid:
+        run.failures.note(
+            "note: lines were not compared with the inputs because some shards are corrupt or out of order"
+        )
+        return False
+    difference = check_against(shards, options.against or (), options.convert, run)
+    run.report(difference_findings(cluster, difference))
+    return True
+
+
+def _summary(
+    claims: Claims, shards: Sequence[ReadShard], compared: bool, records: int | None, faults: int
+) -> Verified:
+    reports = [shard.report for shard in shards]
+    lines, blocks = sum(report.lines for report in reports), sum(report.blocks for report in reports)
+    size = sum(report.size for report in reports)
+    is_exact = claims.manifest is not None
+    return Verified(len(reports), lines, blocks, size, is_exact, compared, records, faults)

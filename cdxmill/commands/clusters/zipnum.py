@@ -1,0 +1,344 @@
+"""zipnum: CDX files -> a ZipNum cluster.
+
+    CDX files  --sort, spill, sample-->  runs + split points  --merge by shard-->  shards
+
+Every file is read once, except large sorted gzip files: these serve as runs and are read again.
+A killed run leaves its finished tasks in a work folder inside the cluster's folder. The same
+command, started again, continues from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from cdxmill.cluster.finished import WORK, Finished
+from cdxmill.cluster.output import Output, open_output
+from cdxmill.cluster.write import unpublish, write_archive_index, write_cluster_files
+from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_of
+from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.formats.lines.convert import FIELDS
+from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, take_inventory
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count, human_bytes
+from cdxmill.running.resume import WorkFolder, fingerprint
+from cdxmill.stages.lines.sample_lines import Sample, merge_samples
+from cdxmill.stages.lines.sorted_runs import Run, cut_runs
+from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
+from cdxmill.storage.choose import PathOrUrl
+from cdxmill.tasks.grouping import group_sources
+from cdxmill.tasks.sampling import (
+    SAMPLES_PER_SHARD,
+    guess_ceiling,
+    run_sampling,
+    sample_tasks,
+    splits_of,
+)
+from cdxmill.tasks.shard_count import shards_by_size
+from cdxmill.tasks.sort_tasks import SortResult, SortTask, sort_group
+from cdxmill.tasks.sorting import share_of_runs
+from cdxmill.version import __version__
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZipnumOptions:
+    """How a cluster is built. If `points` is None, `shards` - 1 of them are found by sampling.
+
+    If `shards` is 0, the size of the CDX files decides (see `shards_by_size`).
+    """
+
+    shards: int = 0
+    points: tuple[bytes, ...] | None = None
+    block_lines: int = BLOCK_LINES
+    compressor: Compressor = field(default_factory=Compressor)
+    convert: bool = False
+    seed: int = 0
+    processes: int = 1
+    location: str | None = None
+    replace: bool = False
+    quiet: bool = False
+    make: Make | None = None
+    """Makes the shards on another engine."""
+
+    @property
+    def sample_size(self) -> int:
+        """Lines of the sample; 0 if the split points are given."""
+        return self.shards * SAMPLES_PER_SHARD if self.points is None else 0
+
+    def settings(self) -> tuple[object, ...]:
+        """Everything besides the inputs that the bytes of a cluster depend on."""
+        lines = self.points, self.shards, self.convert, self.seed
+        return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
+
+
+class Made(NamedTuple):
+    """The shards that an engine has written. `taken` counts the lines of all inputs, with duplicates."""
+
+    shards: list[ShardEntry]
+    points: list[bytes]
+    taken: int
+    failures: list[Failure]
+    has_read_twice: bool = False
+
+
+class Make(Protocol):
+    """An engine: writes the shards of the files in the inventory to `folder`, and reports the files that failed.
+
+    The results of finished shards are in `folder`/.work, where a rerun finds them.
+    """
+
+    def __call__(
+        self, inventory: Inventory, folder: PathOrUrl, options: ZipnumOptions, failures: Failures, /
+    ) -> Made:
+        """Write the shards. Raises StoppedError."""
+
+
+class Beside(NamedTuple):
+    """What a run writes to the folder besides the cluster: `files` exist already, `archives` is for archives.tsv."""
+
+    files: Sequence[str] = ()
+    archives: bytes = b""
+
+
+class ClusterSummary(NamedTuple):
+    """What is in a finished cluster. It is not `new` if an earlier run with the same inputs and options wrote it.
+
+    With `by_size`, the size of the CDX files decided the number of shards.
+    """
+
+    shards: int
+    lines: int
+    blocks: int
+    duplicates: int
+    bytes: int
+    new: bool = True
+    by_size: bool = False
+
+    def __str__(self) -> str:
+        """Return one line."""
+        lines = f"{count(self.lines, 'line')} in {count(self.blocks, 'block')}"
+        removed = f"{count(self.duplicates, 'duplicate line')} removed"
+        unchanged = "" if self.new else "; unchanged, because it has these inputs already"
+        shards = f"{count(self.shards, 'shard')}{' (by size)' if self.by_size else ''}"
+        return f"{lines}, {shards}, {human_bytes(self.bytes)}, {removed}{unchanged}"
+
+
+def build_cluster(
+    paths: Sequence[str], folder: Path, options: ZipnumOptions, failures: Failures
+) -> ClusterSummary:
+    """Build the cluster of all lines of the CDX files `paths` in `folder`.
+
+    A file that is corrupt or cannot be read is reported and adds no lines. Raises UsageError if there are no files,
+    if they hold different kinds of lines, or if the folder has another cluster and `options` do not replace it.
+    """
+    if not paths:
+        raise UsageError("no CDX files found; check the paths")
+    inventory = take_inventory(paths, flavours=True)
+    by_size, options = not options.shards, with_shards(options, inventory)
+    check_inputs(inventory, options)
+    run = run_of(inventory, options)
+    with open_output(folder, run, options.replace, failures, options.points) as output:
+        if output.finished is not None:
+            return summary_of(output.finished)._replace(by_size=by_size)
+        summary = write_cluster(inventory, output, folder, run, options, failures)
+        output.finish()
+    return summary._replace(by_size=by_size)
+
+
+def with_shards(options: ZipnumOptions, inventory: Inventory) -> ZipnumOptions:
+    """The options with a number of shards: the one that was given, or else the one that suits the files."""
+    return options if options.shards else replace(options, shards=shards_by_size(inventory.sources))
+
+
+def run_of(inventory: Inventory, options: ZipnumOptions) -> str:
+    """The fingerprint of everything that the files of a cluster depend on."""
+    states = [source.state() for source in inventory.sources]
+    return fingerprint("zipnum", states, options.settings(), options.location)
+
+
+def summary_of(finished: Finished) -> ClusterSummary:
+    """What an earlier run built."""
+    shards, lines, blocks, duplicates, size = finished.summary
+    return ClusterSummary(shards, lines, blocks, duplicates, size, new=False)
+
+
+def write_cluster(
+    inventory: Inventory,
+    output: Output,
+    folder: Path,
+    run: str,
+    options: ZipnumOptions,
+    failures: Failures,
+    beside: Beside = Beside(),  # noqa: B008 - it is immutable
+) -> ClusterSummary:
+    """Write the cluster of the files in the inventory to `output.work`, with a record of the run `run`.
+
+    `folder` is its name in cluster.loc.
+    """
+    unpublish(output.work)
+    states = [source.state() for source in inventory.sources]
+    job = fingerprint(states, options.settings())
+    work = WorkFolder(output.work / WORK, job, output.clear)
+    output.start(options.shards)
+    if options.make is None:
+        made = _make(inventory, output.work, work, options, failures)
+    else:
+        made = options.make(inventory, output.work, options, failures)
+    check_made(made, inventory, str(folder))
+    summary = summary_of_made(made)
+    if beside.archives:
+        write_archive_index(output.work, beside.archives)
+    output.record(run, list(map(int, summary[:5])), beside.files)
+    location = options.location or str(folder)
+    write_cluster_files(
+        output.work, made.shards, made.points, options.compressor, options.block_lines, location
+    )
+    work.scratch.remove()
+    return summary
+
+
+def _make(
+    inventory: Inventory, folder: Path, work: WorkFolder, options: ZipnumOptions, failures: Failures
+) -> Made:
+    """Make the shards in processes of this machine."""
+    done = _sort(inventory, work, options, failures)
+    made = Made([], [], 0, done.failures)
+    check_made(made, inventory, str(folder))
+    points = _split_points(inventory, done.sample, options, failures)
+    shards = _write_shards(folder, work, done.runs, points, options, failures)
+    taken = sum(run.lines + run.duplicates for run in done.runs)
+    return Made(shards, points, taken, done.failures, any(run.source for run in done.runs))
+
+
+def check_made(made: Made, inventory: Inventory, folder: str) -> None:
+    """Raise InputError if no input could be read, StoppedError if inputs were changed while they were read twice."""
+    if {failure.path for failure in made.failures} == {source.path for source in inventory.sources}:
+        raise InputError(folder, "no input can be read, so no cluster was written")
+    if made.has_read_twice and have_changed(inventory.sources):
+        raise StoppedError("inputs were changed while they were read; run it again")
+
+
+def summary_of_made(made: Made) -> ClusterSummary:
+    """The summary of a new cluster."""
+    lines = sum(shard.lines for shard in made.shards)
+    return ClusterSummary(
+        shards=len(made.shards),
+        lines=lines,
+        blocks=sum(shard.blocks for shard in made.shards),
+        duplicates=made.taken - lines,
+        bytes=sum(shard.bytes for shard in made.shards),
+    )
+
+
+def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
+    """Raise UsageError if the files hold different kinds of lines, or the options do not suit them."""
+    if options.shards < 1 or options.block_lines < 1:
+        raise UsageError("the number of shards and the number of lines per block must be at least 1")
+    first = check_flavours(inventory.sources)
+    if options.convert and first and first.flavour and first.flavour.fields != FIELDS:
+        raise UsageError(
+            f"--convert takes CDX lines with {FIELDS} fields, but {first.path} is {first.flavour.name}"
+        )
+    try:
+        options.compressor.version()
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _sort(inventory: Inventory, work: WorkFolder, options: ZipnumOptions, failures: Failures) -> SortResult:
+    """The runs of all files, and a sample of all lines; failures are reported."""
+    tasks = _sort_tasks(inventory, work.scratch.folder, options)
+    runs: list[Run] = []
+    sample: Sample = []
+    failed = []
+    with Progress("sorting", len(tasks), inventory.total, options.quiet) as progress:
+        failures.show_on(progress)
+
+        def is_whole(content: Any) -> bool:
+            return SortResult.from_json(content).is_whole(work.scratch)
+
+        for content in work.run("sort", _sort_group, tasks, options.processes, progress, is_whole):
+            result = SortResult.from_json(content)
+            runs += result.runs
+            sample = merge_samples((sample, result.sample), options.sample_size)
+            failed += result.failures
+            for failure in result.failures:
+                failures.report(failure)
+    return SortResult(sorted(runs), sample, failed)
+
+
+def _sort_tasks(inventory: Inventory, scratch: Path, options: ZipnumOptions) -> list[SortTask]:
+    groups = group_sources(inventory.sources)
+    size = options.sample_size
+    ceiling = guess_ceiling(inventory, size) if size else 1.0
+    return [
+        SortTask(
+            number=number,
+            sources=group,
+            scratch=scratch,
+            seed=f"{options.seed}:{number}",
+            sample_size=size,
+            ceiling=ceiling,
+            convert=options.convert,
+            shards=options.shards if options.points is None else len(options.points) + 1,
+            most_runs=share_of_runs(len(groups)),
+        )
+        for number, group in enumerate(groups)
+    ]
+
+
+def _sort_group(task: SortTask) -> dict[str, Any]:
+    return sort_group(task).to_json()
+
+
+def _split_points(
+    inventory: Inventory, sample: Sample, options: ZipnumOptions, failures: Failures
+) -> list[bytes]:
+    """The split points given, or those from the sample; if it came out too small, the files are sampled again."""
+    if options.points is not None:
+        return list(options.points)
+    size = options.sample_size
+    if len(sample) < size and guess_ceiling(inventory, size) < 1:  # far fewer lines than guessed
+        tasks = sample_tasks(inventory, options.seed, size)
+        sample = run_sampling(tasks, inventory.total, options.processes, options.quiet, None)
+    return splits_of(sample, options.shards, failures)
+
+
+def _write_shards(
+    folder: Path,
+    work: WorkFolder,
+    runs: Sequence[Run],
+    points: Sequence[bytes],
+    options: ZipnumOptions,
+    failures: Failures,
+) -> list[ShardEntry]:
+    tasks = [
+        ShardTask(
+            number=number,
+            slices=slices,
+            folder=folder,
+            scratch=work.scratch.folder,
+            compressor=options.compressor,
+            block_lines=options.block_lines,
+        )
+        for number, slices in enumerate(cut_runs(runs, points, work.scratch.reader))
+    ]
+    # the largest first, so that all processes end together
+    tasks.sort(key=ShardTask.packed, reverse=True)
+    with Progress("writing shards", len(tasks), sum(map(ShardTask.packed, tasks)), options.quiet) as progress:
+        failures.show_on(progress)
+
+        def is_whole(content: Any) -> bool:
+            return is_shard_whole(folder, ShardEntry(**content))
+
+        results = work.run("shard", _write_shard, tasks, options.processes, progress, is_whole)
+        return sorted(ShardEntry(**content) for content in results)
+
+
+def _write_shard(task: ShardTask) -> dict[str, Any]:
+    return write_shard_of(task)._asdict()

@@ -1,0 +1,100 @@
+"""The size of a copy: captures, archives and bytes of each query, from the index alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from cdxmill.commands.copying.plan import Asked, Planned, find_rows, is_near, read_rows
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.quantities import count
+from cdxmill.storage.scratch import Scratch, temporary_folder
+
+_TOTAL = "total"
+
+
+@dataclass
+class QuerySize:
+    """Captures of a query, the archives that have them, and their bytes. `requests` fetch them all."""
+
+    query: str
+    captures: int = 0
+    archives: int = 0
+    bytes: int = 0
+    requests: int = 0
+    unknown: int = field(default=0)
+    """Captures whose index line has no length."""
+    _last: Planned | None = None
+    _first: Planned | None = None
+
+    def add(self, one: Planned) -> None:
+        """Count a capture. They come in the order of the plan."""
+        last, first = self._last, self._first
+        self.captures += 1
+        self.bytes += one.location.length or 0
+        self.unknown += one.location.length is None
+        self.archives += last is None or last.location.filename != one.location.filename
+        if first is None or last is None or not is_near(first, last, one):
+            self.requests, self._first = self.requests + 1, one
+        self._last = one
+
+
+def check(asked: Asked, failures: Failures) -> list[QuerySize]:
+    """The size of each query, and last the total, in which a capture of several queries counts once.
+
+    Invalid index lines are reported. Raises UsageError, InputError.
+    """
+    sizes = [QuerySize(url) for url in asked.urls]
+    total = QuerySize(_TOTAL)
+
+    def skip(error: object) -> None:
+        failures.report(Failure.from_error(error))  # type: ignore[arg-type]
+
+    with temporary_folder() as folder:
+        seen: set[object] = set()
+        for is_new, one in _each(find_rows(asked, Scratch(Path(folder)), skip)):
+            if is_new:
+                total.add(one)
+                seen.clear()
+            if one.query not in seen:
+                seen.add(one.query)
+                sizes[one.query].add(one)
+    if total.unknown:
+        what = f"{count(total.unknown, 'capture')} {'has' if total.unknown == 1 else 'have'} no length in the index"
+        failures.note(f"note: {what}; bytes is less than will be copied")
+    return [*sizes, total]
+
+
+def _each(rows: Iterable[bytes]) -> Iterator[tuple[bool, Planned]]:
+    """Each capture of each query, and whether it is another one than that before."""
+    last = None
+    for row in rows:
+        ((_, one),) = read_rows([row])
+        yield one.identity != last, one
+        last = one.identity
+
+
+def as_json(sizes: Sequence[QuerySize]) -> str:
+    """`{"queries": [{"query": ..., "captures": ..., "archives": ..., "bytes": ..., ...}], "total": {...}}`."""
+    rows = [{key: value for key, value in asdict(one).items() if key[0] != "_"} for one in sizes]
+    total = {key: value for key, value in rows[-1].items() if key != "query"}
+    return json.dumps({"queries": rows[:-1], "total": total}, indent=2) + "\n"
+
+
+def as_table(sizes: Sequence[QuerySize]) -> str:
+    """One row per query and one for the total, with columns that are as wide as their longest value."""
+    head = ["query", "captures", "archives", "bytes", "requests"]
+    rows = [[one.query, *map(str, (one.captures, one.archives, one.bytes, one.requests))] for one in sizes]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = [
+        "  ".join(
+            [
+                name.ljust(widths[0]),
+                *(value.rjust(width) for value, width in zip(rest, widths[1:], strict=True)),
+            ]
+        )
+        for name, *rest in (head, *rows)
+    ]
+    return "".join(f"{line}\n" for line in lines)

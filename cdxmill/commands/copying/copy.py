@@ -1,0 +1,367 @@
+"""copy: the captures of queries -> new archives, each with its index.
+
+    sources  -> plan     the chosen lines, by archive and offset         copy_plan
+    plan     -> units    fetched and checked in several processes        copy_unit
+    units    -> files    in the order of the plan                        copy_output
+
+The folder .work has the plan and the finished units. A run that was killed continues with them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cdxmill.commands.copying.lock import RENEWED, hold_remote
+from cdxmill.commands.copying.originals import REVISIT, copied_revisits, find_originals
+from cdxmill.commands.copying.output import CopyOutput, FileHead, Finished
+from cdxmill.commands.copying.plan import (
+    Asked,
+    Identity,
+    Planned,
+    PlanSize,
+    Unit,
+    detailed,
+    find_rows,
+    read_rows,
+    units_of,
+    write_plan,
+)
+from cdxmill.commands.copying.unit import PLAN, CopyForm, UnitCopier, revisit_of
+from cdxmill.commands.copying.unit_files import Part, UnitResult, unit_file, unit_name
+from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.formats.tsv_row import format_row
+from cdxmill.running.failures import Failure, Failures, kind_of
+from cdxmill.running.lock import hold
+from cdxmill.running.processes import run_tasks
+from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count, human_bytes
+from cdxmill.running.rate_limit import RateLimit
+from cdxmill.running.resume import WorkFolder, fingerprint
+from cdxmill.search.open import STDIN
+from cdxmill.search.sources import state_of
+from cdxmill.storage.choose import check_writable, exists, is_remote, join, local_path, remove, write_atomic
+from cdxmill.storage.scratch import temporary_folder
+
+WORK = ".work"
+ORIGINALS = "originals.rows"
+_RUNS = ".runs"
+"""The ending of the file with the runs of a plan."""
+_SECOND = 500_000
+"""The number of the first unit with originals. No plan has as many units."""
+FAILURES = "copy-failures.tsv"
+"""The captures that could not be copied."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopyOptions:
+    """How captures are copied. `most` is the size limit of a file in bytes, `rate` of requests per second.
+
+    With `related`, the request and metadata records of responses are copied, too; with `originals`, the records that
+    revisits refer to.
+    """
+
+    processes: int = 4
+    keep_arc: bool = False
+    related: bool = False
+    originals: bool = False
+    most: int = 1 << 30
+    rate: float | None = None
+    quiet: bool = False
+
+
+class CopySummary(NamedTuple):
+    """What a copy did: captures that were copied and those that were there before, new files, requests and bytes.
+
+    With `related`, the records beside them are in `captures`, too.
+    """
+
+    captures: int
+    present: int
+    files: int
+    bytes: int
+    requests: int
+    fetched: int
+    related: bool = False
+
+    def __str__(self) -> str:
+        """Return the closing line."""
+        present = f", {count(self.present, 'capture')} already there" if self.present else ""
+        records = count(self.captures, "record" if self.related else "capture")
+        what = f"{records} ({human_bytes(self.bytes)}) in {count(self.files, 'file')}"
+        return f"{what}{present}; {count(self.requests, 'request')}, {human_bytes(self.fetched)} fetched"
+
+
+def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) -> CopySummary:
+    """Copy the captures that `asked` finds to the folder `target`, a path or URL.
+
+    Captures that it has already are not copied again. What cannot be copied is reported, and listed in FAILURES.
+    Raises UsageError if another run writes to the folder, InputError if a source cannot be read, StoppedError.
+    """
+    _check(asked, options)
+    check_writable(target)
+    with _work_folder(target, failures) as (folder, check):
+        finished = Finished(target)
+        work = WorkFolder(folder, _job(asked, options))
+        try:
+            plan = _plan(asked, work, finished)
+            _check_related(target, options, plan)
+        except (InputError, UsageError):
+            work.scratch.remove()
+            raise
+        for path, reason in plan["invalid"]:
+            failures.report(Failure(path, None, reason))
+        run = _Run(asked, target, options, failures)
+        summary = run.copy(work, finished, plan, check)
+        failures.close_listed()
+        _list_failures(target, failures)
+        work.scratch.remove()
+    return summary
+
+
+def _check(asked: Asked, options: CopyOptions) -> None:
+    """Raise UsageError for options that cannot be used."""
+    if options.rate is not None and not 0 < options.rate <= 1e6:
+        raise UsageError(f"--rate {options.rate}: expected a number of requests per second, such as 5 or 0.5")
+    if options.originals and any(source.name == STDIN for source in asked.sources):
+        raise UsageError("--originals needs a source that can be searched again; - is read once")
+
+
+@contextmanager
+def _work_folder(target: str, failures: Failures) -> Iterator[tuple[Path, Callable[[float], None]]]:
+    """The folder for a run's unfinished work, and a check that no other run writes to the target.
+
+    A remote copy cannot continue with the work of a killed run.
+    """
+    if is_remote(target):
+        with hold_remote(target) as check, temporary_folder() as folder:
+            yield Path(folder), check
+        return
+    path = Path(local_path(target))
+    with hold(path, failures.note):
+        yield path / WORK, lambda seconds: None
+
+
+def _check_related(target: str, options: CopyOptions, plan: dict[str, Any]) -> None:
+    """Raise UsageError if related records are asked for, but their responses were copied without them."""
+    if options.related and plan["unrelated"]:
+        what = count(plan["unrelated"], "capture")
+        raise UsageError(
+            f"{target}: has {what} of this query without related records; choose another directory"
+        )
+
+
+def _job(asked: Asked, options: CopyOptions) -> str:
+    """What decides the plan and the units. Standard input may be another one each time."""
+    sources = [(source, state_of(source)) for source in asked.sources]
+    once = time.time_ns() if any(source.name == STDIN for source in asked.sources) else 0
+    return fingerprint(sources, asked.urls, asked.query, _form(options), once)
+
+
+def _form(options: CopyOptions, plan: str = PLAN) -> CopyForm:
+    return CopyForm(plan, options.keep_arc, options.related, options.originals)
+
+
+def _plan(asked: Asked, work: WorkFolder, finished: Finished) -> dict[str, Any]:
+    """Make the plan, unless the run that was killed has made it. Raises InputError."""
+    known = _planned("begun", PLAN, work)
+    if known is not None:
+        return known
+    invalid: list[InputError] = []
+    begun = _write_rows(find_rows(asked, work.scratch, invalid.append), PLAN, work, finished)
+    begun["timestamp"] = _now()
+    begun["invalid"] = [(error.path, error.reason) for error in invalid]
+    work.save("begun", begun)
+    return begun
+
+
+def _planned(name: str, plan: str, work: WorkFolder) -> dict[str, Any] | None:
+    """What a killed run has saved about a plan; None if the plan is missing: the run may have been killed at its end."""
+    known = work.load(name)
+    return dict(known) if known is not None and (work.scratch.folder / plan).exists() else None
+
+
+def _write_rows(
+    rows: Iterable[bytes], plan: str, work: WorkFolder, finished: Finished, have: Container[Identity] = ()
+) -> dict[str, Any]:
+    """Write the rows of captures that are neither finished nor in `have`.
+
+    Returns their size; the number of finished ones, and of those without their related records; and the finished
+    revisits, as `copied_revisits` takes them.
+    """
+    present = unrelated = 0
+    revisits = []
+
+    def missing() -> Iterator[tuple[bytes, Planned]]:
+        nonlocal present, unrelated
+        for row, one in read_rows(rows, have):
+            if one.identity not in finished:
+                yield row, one
+                continue
+            present, unrelated = present + 1, unrelated + (one.identity in finished.unrelated)
+            if REVISIT.encode() in one.line:
+                revisits.append([*one.identity, *revisit_of(detailed(one))])
+
+    with work.scratch.create(plan) as file, work.scratch.create(plan + _RUNS) as runs:
+        size = write_plan(missing(), file, runs)
+    return {"size": size, "present": present, "unrelated": unrelated, "revisits": revisits}
+
+
+def _now() -> str:
+    """14 digits. SOURCE_DATE_EPOCH sets another time, so that two copies of the same captures have the same bytes."""
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = int(seconds) if seconds.isascii() and seconds.isdigit() else time.time()
+    return time.strftime("%Y%m%d%H%M%S", time.gmtime(now))
+
+
+class _Phase(NamedTuple):
+    """A plan in a scratch file, and the number of its first unit."""
+
+    plan: str
+    first: int
+    size: PlanSize
+
+
+class _Run:
+    """One run of `copy`."""
+
+    def __init__(self, asked: Asked, target: str, options: CopyOptions, failures: Failures) -> None:
+        self._asked, self._target, self._options, self._failures = asked, target, options, failures
+        self._captures = self._requests = self._fetched = 0
+        self._revisits: list[list[Any]] = []
+
+    def copy(
+        self, work: WorkFolder, finished: Finished, plan: dict[str, Any], check: Callable[[float], None]
+    ) -> CopySummary:
+        """Copy what is planned, and then the originals of all revisits."""
+        head = FileHead(plan["timestamp"], _about(self._asked))
+        with CopyOutput(self._target, finished, self._options.most, head, check) as output:
+            self._copy_units(_Phase(PLAN, 0, PlanSize(*plan["size"])), work, finished, output)
+            if self._options.originals:
+                self._revisits += copied_revisits(finished, plan["revisits"])
+            if self._revisits:
+                size = self._plan_originals(work, finished)
+                self._copy_units(_Phase(ORIGINALS, _SECOND, size), work, finished, output)
+            output.finish()
+        done = self._captures, plan["present"], output.files, output.bytes, self._requests, self._fetched
+        return CopySummary(*done, self._options.related)
+
+    def _plan_originals(self, work: WorkFolder, finished: Finished) -> PlanSize:
+        """Plan the copy of the records that revisits refer to, without those that are copied anyway."""
+        known = _planned("originals", ORIGINALS, work)
+        if known is None:
+            with (work.scratch.folder / PLAN).open("rb") as file:
+                have = {one.identity for _, one in read_rows(row.removesuffix(b"\n") for row in file)}
+            rows = find_originals(self._asked.sources, self._revisits)
+            known = _write_rows(sorted(rows), ORIGINALS, work, finished, have)
+            work.save("originals", known)
+        return PlanSize(*known["size"])
+
+    def _copy_units(self, phase: _Phase, work: WorkFolder, finished: Finished, output: CopyOutput) -> None:
+        folder = work.scratch.folder
+        end = (folder / phase.plan).stat().st_size
+        with (folder / (phase.plan + _RUNS)).open("rb") as file:
+            units = list(units_of(file, end, phase.size, phase.first))
+        for result, number in self._in_order(work, units, phase, finished):
+            if self._options.originals and phase.plan == PLAN:
+                self._revisits += result.revisits
+            for kind, part in result.parts.items():
+                output.check(RENEWED)
+                if not _are_in(part, finished):
+                    self._captures += output.add(kind, unit_file(folder, number, kind), part)
+
+    def _in_order(
+        self, work: WorkFolder, units: Sequence[Unit], phase: _Phase, finished: Finished
+    ) -> Iterator[tuple[UnitResult, int]]:
+        """The results of all units, and their numbers, in the order of the units."""
+        ready: set[int] = set()
+        following = phase.first
+        for number in self._completed(work, units, phase, finished):
+            ready.add(number)
+            while following in ready:
+                ready.remove(following)
+                found = work.load(unit_name(following))
+                if found is None:
+                    raise StoppedError(
+                        f"{work.scratch.folder / unit_name(following)}.json: cannot be read; run it again"
+                    )
+                yield UnitResult.from_json(found), following
+                following += 1
+
+    def _completed(
+        self, work: WorkFolder, units: Sequence[Unit], phase: _Phase, finished: Finished
+    ) -> Iterator[int]:
+        """Copy the units that no earlier run has copied. The numbers of all units, in the order in which they end."""
+        left = []
+        for unit in units:
+            if _is_valid(work, unit.number, finished):
+                yield unit.number
+            else:
+                left.append(unit)
+        places = [source.places for source in self._asked.sources]
+        limit = RateLimit(self._options.rate)
+        form = _form(self._options, phase.plan)
+        copier = UnitCopier(places, work.scratch, finished, limit.wait, work.save, form)
+        total = phase.size.bytes if len(left) == len(units) else 0
+        with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:
+            self._failures.show_on(progress)
+            for index, result in run_tasks(copier, left, self._options.processes, progress.tick):
+                self._requests += result.requests
+                self._fetched += result.fetched
+                progress.done += result.captures
+                for failure in result.failures:
+                    reason = failure.reason.rpartition(" (")[0]  # without the capture
+                    self._failures.report_one_listed(failure, kind_of(reason))
+                yield left[index].number
+
+
+def _are_in(part: Part, finished: Finished) -> bool:
+    return bool(finished.captures) and all(one in finished for one in part.identities())
+
+
+def _is_valid(work: WorkFolder, number: int, finished: Finished) -> bool:
+    """Whether the result of an earlier run can be used: all was copied, and its files are there or are finished."""
+    found = work.load(unit_name(number))
+    if found is None:
+        return False
+    folder = work.scratch.folder
+    try:
+        result = UnitResult.from_json(found)
+        return not result.failures and all(
+            _are_in(part, finished) or unit_file(folder, number, kind).stat().st_size == part.size
+            for kind, part in result.parts.items()
+        )
+    except (OSError, TypeError, KeyError, ValueError):
+        return False
+
+
+def _about(asked: Asked) -> list[tuple[str, str]]:
+    """Fields of the warcinfo records. Local paths stay private."""
+    names = [
+        source.name if is_remote(source.name) else Path(source.name).name
+        for source in asked.sources
+        if source.name != STDIN
+    ]
+    shown = ", ".join(asked.urls[:20]) + (" ..." if len(asked.urls) > 20 else "")
+    return [("description", f"captures of {shown}, copied from {', '.join(names) or 'index lines'}")]
+
+
+def _list_failures(target: str, failures: Failures) -> None:
+    """List the failures of this run in place of those of earlier runs."""
+    path = join(target, FAILURES)
+    if failures.items:
+        rows = [
+            [one.path, "" if one.offset is None else str(one.offset), one.reason, one.hint]
+            for one in failures.items
+        ]
+        if failures.count > len(rows):
+            rows.append(["", "", f"{failures.count - len(rows)} more failures", ""])
+        with write_atomic(path) as file:
+            file.writelines(map(format_row, rows))
+    elif exists(path):
+        remove(path)

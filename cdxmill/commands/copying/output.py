@@ -1,0 +1,278 @@
+"""The files of a copy. Each is complete when it appears, and then it is never changed.
+
+    NAME-00000.warc.gz     warcinfo, then one record per gzip member
+    NAME-00000.cdxj        its sorted index lines
+    NAME-00000.tsv         where its records are from
+
+The two files beside an archive are written first. So an archive with a list beside it is finished, and the lists
+of all archives tell which captures the copy has.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import ExitStack, suppress
+from itertools import repeat
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from cdxmill.commands.copying.plan import Identity
+from cdxmill.commands.copying.unit_files import ARC, Part
+from cdxmill.errors import InputError, StoppedError
+from cdxmill.formats.archives.warc_record import filedesc, warcinfo
+from cdxmill.formats.lines.cdxj import quote
+from cdxmill.formats.tsv_row import format_row, parse_row
+from cdxmill.stages.lines.line_lists import distinct, text_of
+from cdxmill.stages.records.as_member import packed
+from cdxmill.storage.choose import absolute, join, list_folder, read_bytes, write_atomic
+from cdxmill.storage.local.files import stopping
+
+ROW = ["filename", "offset", "length", "timestamp", "url", "related", "copied_offset", "copied_length"]
+"""The first row of a list: the names of its columns. `related` is yes if the run also copied related records, else no."""
+_FILE = re.compile(r"(.+)-(\d{5,})\.(?:warc|arc)\.gz")
+_PIECE = 1 << 20
+
+
+class FileHead(NamedTuple):
+    """What the first record of each file says: when the copy was begun (14 digits), and fields of its warcinfo."""
+
+    timestamp: str
+    about: list[tuple[str, str]]
+
+
+class Place(NamedTuple):
+    """Where a copied record is: its archive in the copy, and its byte range."""
+
+    path: str
+    offset: int
+    length: int
+
+
+class Finished:
+    """The files that earlier runs have written to the folder `target`. Raises InputError if they cannot be read.
+
+    `captures` are copied. Those of them in `unrelated` were copied without their related records.
+    """
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self.names = set(list_folder(target))
+        self.captures: set[Identity] = set()
+        self.unrelated: set[Identity] = set()
+        for identity, is_related, _ in self._rows():
+            self.captures.add(identity)
+            if not is_related:
+                self.unrelated.add(identity)
+
+    def __contains__(self, identity: object) -> bool:
+        return identity in self.captures
+
+    def places(self, wanted: Container[Identity]) -> Iterator[tuple[Identity, Place]]:
+        """The places of some of the captures."""
+        return ((identity, place) for identity, _, place in self._rows() if identity in wanted)
+
+    def _rows(self) -> Iterator[tuple[Identity, bool, Place]]:
+        for name in sorted(self.names):
+            beside = _list_of(name)
+            if beside in self.names:
+                path = join(self._target, name)
+                for identity, is_related, *place in _list(join(self._target, beside)):
+                    yield identity, is_related, Place(path, *place)
+
+
+def _list_of(name: str) -> str:
+    """The name of the list beside an archive of a copy; "" for other files."""
+    return name.removesuffix(".gz").rpartition(".")[0] + ".tsv" if _FILE.fullmatch(name) else ""
+
+
+def _list(path: str) -> Iterator[tuple[Identity, bool, int, int]]:
+    names, *rows = read_bytes(path).split(b"\n")[:-1] or [b""]
+    if parse_row(names) != ROW:
+        return  # of another tool
+    for row in rows:
+        filename, offset, _, timestamp, _, related, at, size = parse_row(row)
+        yield (filename, int(offset), timestamp), related == "yes", int(at), int(size)
+
+
+class CopyOutput:
+    """Writes the records of units to files of at most `most` bytes, unless a single record is larger.
+
+    Use it as a context manager: with an error, an unfinished file is deleted. `check(0)` is called before a file gets
+    its name; it raises StoppedError if another run writes to the folder.
+    """
+
+    def __init__(
+        self, target: str, finished: Finished, most: int, head: FileHead, check: Callable[[float], None]
+    ) -> None:
+        self.check = check
+        self._target, self._finished, self._most, self._head = target, finished, most, head
+        self._stem = re.sub(r"[^\w.+-]+", "_", absolute(target).rpartition("/")[2]).strip("_.") or "copy"
+        self._used = {int(found[2]) for name in finished.names if (found := _FILE.fullmatch(name))}
+        self._used |= {int(found[1]) for name in finished.names if (found := self._foreign(name, finished))}
+        self._open: dict[str, _OpenFile] = {}
+        self.files = self.bytes = 0
+
+    def _foreign(self, name: str, finished: Finished) -> re.Match[str] | None:
+        """An index with the name of one of our files, which has no list: somebody else's."""
+        found = re.fullmatch(re.escape(self._stem) + r"-(\d{5,})\.(?:cdxj|tsv)", name)
+        beside = name.removesuffix(".cdxj").removesuffix(".tsv") + ".tsv"
+        if found is None or (beside in finished.names and _is_own(join(self._target, beside))):
+            return None
+        return found
+
+    def __enter__(self) -> CopyOutput:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        for file in self._open.values():
+            file.abort()
+        self._open.clear()
+
+    def add(self, kind: str, data: Path, part: Part) -> int:
+        """Append a unit's records of a kind, which are in the file `data`; not those that are finished.
+
+        Returns their number. Raises StoppedError.
+        """
+        have = self._finished.captures and set(self._finished.captures.intersection(part.identities()))
+        identities = part.identities() if have else repeat(None)
+        added = start = first = 0
+        with stopping(data), data.open("rb") as source:
+            for identity, row, line, size in zip(identities, part.rows, part.lines, part.sizes, strict=False):
+                file = self._open.get(kind)
+                if identity in have or file is None or not file.has_room(size, self._most):
+                    self._copy(kind, source, first, start)
+                    first = start
+                if identity in have:
+                    first += size
+                else:
+                    self._file_for(kind, size).append(row, line, size)
+                    added += 1
+                start += size
+            self._copy(kind, source, first, start)
+        if kind in self._open:
+            self._open[kind].units.append(data)
+        return added
+
+    def _copy(self, kind: str, source: IO[bytes], start: int, end: int) -> None:
+        """Copy the records from `start` to `end` that were appended to the open file."""
+        if end > start:
+            self._open[kind].copy(source, start, end)
+
+    def _file_for(self, kind: str, size: int) -> _OpenFile:
+        """The file to which a record of `size` bytes is written."""
+        file = self._open.get(kind)
+        if file is not None and not file.has_room(size, self._most):
+            self._finish(kind)
+            file = None
+        if file is None:
+            file = self._open[kind] = _OpenFile(self._target, self._next_name(kind), self._head)
+        return file
+
+    def finish(self) -> None:
+        """Finish the open files."""
+        for kind in list(self._open):
+            self._finish(kind)
+
+    def _finish(self, kind: str) -> None:
+        file = self._open[kind]
+        self.check(0)
+        file.finish()
+        del self._open[kind]
+        self.files += 1
+        self.bytes += file.size
+
+    def _next_name(self, kind: str) -> str:
+        number = next(number for number in range(len(self._used) + 1) if number not in self._used)
+        self._used.add(number)
+        return f"{self._stem}-{number:05d}.{kind}.gz"
+
+
+def _is_own(path: str) -> bool:
+    try:
+        return read_bytes(path).startswith(format_row(ROW))
+    except InputError:
+        return False
+
+
+class _OpenFile:
+    """One file that is being written."""
+
+    def __init__(self, target: str, name: str, head: FileHead) -> None:
+        self._target, self._name = target, name
+        self._lines: list[bytes] = []
+        self._rows: list[bytes] = []
+        self._filename = b', "filename": ' + quote(name.encode())
+        self.units: list[Path] = []
+        """The scratch files whose last record is here. Until the end, a killed run can continue with them."""
+        self._stack = ExitStack()
+        self._file: IO[bytes] = self._stack.enter_context(write_atomic(join(target, name)))
+        self.size = 0
+        timestamp = head.timestamp.encode()
+        if name.endswith(f".{ARC}.gz"):
+            first = filedesc(name, timestamp)
+        else:
+            first = warcinfo(name, timestamp, head.about)
+        start = b"".join(packed([first]))
+        self._write([start])
+        self.size += len(start)
+
+    def has_room(self, size: int, most: int) -> bool:
+        """Whether a record of `size` bytes can be appended."""
+        return not self._rows or self.size + size <= most
+
+    def append(self, row: str, line: str, size: int) -> None:
+        """Append a record, whose bytes are written later."""
+        self._rows.append(f"{row}\t{self.size}\t{size}\n".encode("utf-8", "surrogateescape"))
+        if line:
+            place = b'", "offset": "%d"%b' % (self.size, self._filename)
+            self._lines.append(line.encode("latin-1").replace(_PLACE, place, 1))
+        self.size += size
+
+    def _write(self, pieces: Iterable[bytes]) -> None:
+        with stopping(Path(self._name)):
+            self._file.writelines(pieces)
+
+    def copy(self, source: IO[bytes], start: int, end: int) -> None:
+        """Write the bytes of records that were appended."""
+        with suppress(OSError, AttributeError):  # another file system, no Linux, or no local file
+            self._file.flush()
+            while start < end and (
+                done := os.copy_file_range(source.fileno(), self._file.fileno(), end - start, start)
+            ):
+                start += done
+        source.seek(start)
+        self._write(_pieces(source, end - start))
+
+    def finish(self) -> None:
+        """Write the files beside it, then give it its name."""
+        stem = _list_of(self._name).removesuffix(".tsv")
+        with write_atomic(join(self._target, f"{stem}.tsv")) as file:
+            file.writelines([format_row(ROW), *self._rows])
+        self._lines.sort()
+        with write_atomic(join(self._target, f"{stem}.cdxj")) as file:
+            file.write(text_of(distinct(self._lines)))
+        self._stack.close()
+        for unit in self.units:
+            unit.unlink(missing_ok=True)
+
+    def abort(self) -> None:
+        """Delete what was written."""
+        with suppress(_Aborted, StoppedError), self._stack:
+            raise _Aborted
+
+
+class _Aborted(Exception):
+    pass
+
+
+_PLACE = b'", "offset": "0", "filename": ""'
+"""Where a unit's lines lack the offset and the name of the file. In JSON, it cannot be part of a value."""
+
+
+def _pieces(source: IO[bytes], size: int) -> Iterator[bytes]:
+    """The next `size` bytes of a file."""
+    while size and (piece := source.read(min(_PIECE, size))):
+        size -= len(piece)
+        yield piece

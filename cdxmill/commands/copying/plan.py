@@ -1,0 +1,229 @@
+"""What a copy consists of: the chosen index lines, in the order of their archives, without duplicates.
+
+    row    filename NUL offset NUL timestamp NUL length NUL query NUL source NUL index line
+
+Rows are sorted as bytes, so neighbors in an archive are neighbors in the plan, and few requests fetch them.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import IO, NamedTuple
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.lines.record_location import RecordLocation, record_location
+from cdxmill.inputs.joined_ranges import JOINED, is_one_request
+from cdxmill.search.query import PreparedQuery, Query
+from cdxmill.search.sources import EVERYTHING, Source, find_sources, open_source
+from cdxmill.stages.lines.merge_runs import sort_lists
+from cdxmill.storage.scratch import Scratch
+
+_REQUESTS = 48
+"""Requests of a unit at most: enough that its overhead is small, few enough that little is lost by a kill."""
+_SHARE = 48
+"""A small copy is divided into this many units, so that every process gets some."""
+_LONGEST = 1 << 20
+"""Bytes that are assumed for a record whose length is unknown."""
+
+_ROW = b"%b\0%020d\0%b\0%d\0%05d\0%05d\0%b"
+_USUAL = re.compile(
+    rb'\S+ (\d{14}) {"url": "[^"\\]*"(?:, "(?:mime|mime-detected|status|digest)": "[^"\\]*")*'
+    rb', "length": "([1-9]\d{0,17})", "offset": "(\d{1,18})", "filename": "([ !#-\[\]-~]+)"'
+    rb'(?:, "(?:charset|languages|truncated|redirect)": "[^"\\]*")*}'
+)
+"""A CDXJ line as cdxmill and Common Crawl write it, without escapes. It is read five times as fast as JSON."""
+_RUN = struct.Struct("<QQ")
+
+Identity = tuple[str, int, str]
+"""File name, offset and timestamp of a record."""
+
+
+class Planned(NamedTuple):
+    """A capture to copy. `query` and `source` are positions in the lists that the user gave."""
+
+    location: RecordLocation
+    query: int
+    source: int
+    line: bytes = b""
+    """The index line. Of the location, `detailed` gives what only the line has."""
+
+    @property
+    def key(self) -> bytes:
+        """The key of the index line."""
+        return self.line.split(b" ", 1)[0]
+
+    @property
+    def identity(self) -> Identity:
+        """What tells the record from others, in this copy and in later ones."""
+        return identity_of(self.location)
+
+    @property
+    def end(self) -> int:
+        """The offset after the record."""
+        return self.location.offset + (self.location.length or _LONGEST)
+
+
+Run = list[Planned]
+"""Neighbors in an archive that one request fetches."""
+
+
+def identity_of(location: RecordLocation) -> Identity:
+    """The identity of a record."""
+    return location.filename, location.offset, location.timestamp
+
+
+class Asked(NamedTuple):
+    """What the user asked for."""
+
+    sources: Sequence[Source]
+    urls: Sequence[str]
+    query: Query
+
+
+def ask(text: str, archives: str | None, urls: Iterable[str], query: Query) -> Asked:
+    """What is to be copied from the sources that `text` names; without URLs, all lines if they are files with lines.
+
+    Raises UsageError, InputError.
+    """
+    sources = find_sources(text, archives)
+    urls = list(dict.fromkeys(urls))
+    if not urls and all(source.has_lines for source in sources):
+        urls = [EVERYTHING]
+    if not urls:
+        raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
+    prepared = PreparedQuery(query)
+    for url in urls:
+        if url != EVERYTHING:
+            prepared.keys(url)
+    return Asked(sources, urls, query)
+
+
+def find_rows(asked: Asked, scratch: Scratch, skip: Callable[[InputError], None]) -> Iterator[bytes]:
+    """The rows of all lines that the sources have for the queries, sorted. `skip` takes lines that are invalid."""
+    for lines in sort_lists(_rows(asked, skip), "plan", scratch.create, scratch.reader):
+        yield from lines
+
+
+def _rows(asked: Asked, skip: Callable[[InputError], None]) -> Iterator[list[bytes]]:
+    prepared = PreparedQuery(asked.query, skip)
+    for number, source in enumerate(asked.sources):
+        with open_source(source) as searched:
+            for query, answer in enumerate(searched.answers(prepared, asked.urls)):
+                if answer.error is not None:
+                    raise UsageError(str(answer.error))
+                for lines in answer.lists:
+                    yield [row for line in lines if (row := row_of(line, query, number, source, skip))]
+
+
+def row_of(
+    line: bytes, query: int, number: int, source: Source, skip: Callable[[InputError], None]
+) -> bytes | None:
+    """The row of an index line; None if it is invalid, and `skip` takes the error."""
+    if usual := _USUAL.fullmatch(line):
+        time, length, offset, name = usual.groups()
+        return _ROW % (name, int(offset), time, int(length), query, number, line)
+    try:
+        found = record_location(line)
+    except ValueError as error:
+        skip(InputError(source.name, str(error)))
+        return None
+    name, time = (text.encode("utf-8", "surrogateescape") for text in (found.filename, found.timestamp))
+    if {0, 10} & {*name, *time}:
+        skip(
+            InputError(source.name, f"the file name or the timestamp has a line end or a NUL: {line[:80]!r}")
+        )
+        return None
+    return _ROW % (name, found.offset, time, found.length or 0, query, number, line)
+
+
+def read_rows(rows: Iterable[bytes], have: Container[Identity] = ()) -> Iterator[tuple[bytes, Planned]]:
+    """Sorted rows and their captures, each capture once, without those in `have`.
+
+    The locations lack what `detailed` adds: parsing the line takes most of the time.
+    """
+    last: Identity | None = None
+    for row in rows:
+        name, offset, time, length, query, source, line = row.split(b"\0", 6)
+        filename, timestamp = (text.decode("utf-8", "surrogateescape") for text in (name, time))
+        identity = filename, int(offset), timestamp
+        if identity != last and identity not in have:
+            place = RecordLocation(filename, identity[1], int(length) or None, "", timestamp, "", "")
+            yield row, Planned(place, int(query), int(source), line)
+        last = identity
+
+
+def detailed(one: Planned) -> Planned:
+    """The capture with the URL and the digest of its index line."""
+    return one._replace(location=record_location(one.line))
+
+
+def runs_of(captures: Iterable[Planned]) -> Iterator[Run]:
+    """Neighbors in the same archive, to be fetched in one request."""
+    run: Run = []
+    for one in captures:
+        if run and not is_near(run[0], run[-1], one):
+            yield run
+            run = []
+        run.append(one)
+    if run:
+        yield run
+
+
+def is_near(first: Planned, last: Planned, following: Planned) -> bool:
+    """Whether a capture can be fetched together with those from `first` to `last`."""
+    is_same = (last.location.filename, last.source) == (following.location.filename, following.source)
+    following_range = following.location.offset, following.end
+    return is_same and is_one_request(first.location.offset, last.end, following_range)
+
+
+class Unit(NamedTuple):
+    """A unit of work: a range of the file with the rows."""
+
+    number: int
+    start: int
+    size: int
+
+
+class PlanSize(NamedTuple):
+    """The number of captures of a plan, of their bytes as far as they are known, and of requests."""
+
+    captures: int = 0
+    bytes: int = 0
+    requests: int = 0
+
+
+def write_plan(rows: Iterable[tuple[bytes, Planned]], file: IO[bytes], runs: IO[bytes]) -> PlanSize:
+    """Write rows to a file, each with its LF; and to `runs`, for each run, the place of its first row and its bytes."""
+    captures = size = requests = position = start = in_run = 0
+    first = last = None
+    for row, one in rows:
+        if first is None or last is None or not is_near(first, last, one):
+            if first is not None:
+                runs.write(_RUN.pack(start, in_run))
+            requests, first, start, in_run = requests + 1, one, position, 0
+        in_run = max(in_run, one.end - first.location.offset)
+        file.write(row + b"\n")
+        position += len(row) + 1
+        captures, size, last = captures + 1, size + (one.location.length or 0), one
+    if first is not None:
+        runs.write(_RUN.pack(start, in_run))
+    return PlanSize(captures, size, requests)
+
+
+def units_of(runs: IO[bytes], end: int, plan: PlanSize, number: int) -> Iterator[Unit]:
+    """The units of a plan whose rows have `end` bytes. They depend on the plan only, not on the number of processes.
+
+    The number of the first is `number`.
+    """
+    most = max(1, min(_REQUESTS, plan.requests // _SHARE))
+    start = requests = size = 0
+    while found := runs.read(_RUN.size):
+        position, length = _RUN.unpack(found)
+        if requests and (requests >= most or size + length > JOINED):
+            yield Unit(number, start, position - start)
+            number, start, requests, size = number + 1, position, 0, 0
+        requests, size = requests + 1, size + length
+    if requests:
+        yield Unit(number, start, end - start)

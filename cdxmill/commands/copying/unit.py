@@ -1,0 +1,233 @@
+"""Copy one unit of captures: fetch their ranges, check the records, and write them to scratch files.
+
+run of neighbors -> one request -> records, each compared with its index line -> gzip members
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from cdxmill.capture import Record
+from cdxmill.cluster.archive_index import ArchivePlaces
+from cdxmill.commands.copying.plan import Identity, Planned, Run, Unit, detailed, read_rows, runs_of
+from cdxmill.commands.copying.unit_files import ARC, WARC, UnitFiles, UnitResult, unit_name
+from cdxmill.errors import InputError
+from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.inputs.joined_ranges import JoinedRanges, OpenRanges
+from cdxmill.running.failures import Failure
+from cdxmill.running.processes import count_bytes
+from cdxmill.stages.captures.check_common import CommonChecks
+from cdxmill.stages.captures.check_digest import wrong_digest
+from cdxmill.stages.captures.match_record import capture_of_record, difference
+from cdxmill.stages.records.as_member import stored_member, warc_member_of_arc
+from cdxmill.stages.records.fetch_record import NoRecord
+from cdxmill.stages.records.related_records import AROUND, Placed, records_after, records_before
+from cdxmill.storage.scratch import Scratch
+
+PLAN = "plan.rows"
+_HAS_RELATED = (b"response", b"revisit", b"resource")
+_ARCHIVES = 64
+"""Archives whose places are kept."""
+_URL = re.compile(rb'{"url": "([^"]*)"')
+_MISMATCH = "index the archive again, or use --archives with the indexed archives"
+
+
+class CopyForm(NamedTuple):
+    """What is copied besides the captures, and how; `plan` is the scratch file with the rows."""
+
+    plan: str = PLAN
+    keep_arc: bool = False
+    related: bool = False
+    originals: bool = False
+
+
+def revisit_of(one: Planned) -> list[Any]:
+    """What tells the original of a revisit from others: its source, URL, timestamp and digest."""
+    return [one.source, one.location.url, one.location.timestamp, one.location.digest]
+
+
+def refers_to(record: Record) -> list[str]:
+    """The URL and the date of the record that a revisit refers to, as far as its header has them."""
+    names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
+    return [record.headers.get(name, b"").decode("utf-8", "replace") for name in names]
+
+
+class UnitCopier:
+    """Copies units. A process opens archives when it first needs them, and keeps some of them open.
+
+    `places` are those of the archives of each source. The scratch folder has the rows of the plan in the file PLAN.
+    Captures in `have` are skipped: an earlier run has copied them. `before` is called before each request. `save`
+    keeps a result under a name.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[ArchivePlaces],
+        scratch: Scratch,
+        have: Container[Identity],
+        before: Callable[[], None],
+        save: Callable[[str, object], None],
+        form: CopyForm,
+    ) -> None:
+        self._save = save
+        self._places, self._folder, self._form = places, scratch.folder, form
+        self._have = have
+        self._read_plan = scratch.reader(form.plan)
+        self._stores: dict[int, ArchiveStore] = {}
+        self._open = OpenRanges(before)
+        self._locate = lru_cache(_ARCHIVES)(self._locations_of)
+        self._common = CommonChecks(has_revisits=not form.originals)  # their headers are needed then
+
+    def __call__(self, unit: Unit) -> UnitResult:
+        """Copy a unit and save its UnitResult, which is returned without parts and revisits.
+
+        Raises StoppedError if the scratch files cannot be written.
+        """
+        result = UnitResult()
+        rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
+        with closing(UnitFiles(self._folder, unit.number, result, self._form.related)) as files:
+            runs = list(runs_of(one for _, one in read_rows(rows, self._have)))
+            for run, following in zip_longest(runs, runs[1:]):
+                result.captures += len(run)
+                self._copy_run(run, following, files, result)
+        self._save(unit_name(unit.number), result.as_json())
+        return replace(result, parts={}, revisits=[])
+
+    def _copy_run(self, run: Run, following: Run | None, files: UnitFiles, result: UnitResult) -> None:
+        """Copy the captures of a run. What cannot be read in one place of the archive is read in the next.
+
+        While its records are checked, the range of the following run may be fetched.
+        """
+        begin = partial(self._begin, following)
+        reasons: dict[Planned, InputError] = {}
+        for path in self._locations(run, reasons):
+            left = [one for one in run if one in reasons] or run
+            found = self._copy_from(path, left, begin, files, result)
+            reasons = {one: reasons.get(one, error) for one, error in found.items()}
+            if not reasons:
+                break
+        for one, error in reasons.items():
+            what = f"{error.reason} ({detailed(one).location.url} {one.location.timestamp})"
+            result.failures.append(Failure(error.path, one.location.offset, what, error.hint))
+        for one in run:
+            count_bytes(one.location.length or 0)
+
+    def _locations(self, run: Run, reasons: dict[Planned, InputError]) -> list[str]:
+        try:
+            return self._locate(run[0].source, run[0].location.filename)
+        except InputError as error:
+            reasons.update(dict.fromkeys(run, error))
+            return []
+
+    def _locations_of(self, source: int, filename: str) -> list[str]:
+        if source not in self._stores:
+            self._stores[source] = self._places[source].open()
+        return self._stores[source].locations(filename)
+
+    def _begin(self, run: Run | None) -> None:
+        """Begin to fetch the range of a run. If that fails, the run itself says why."""
+        with suppress(InputError):
+            if run is not None and (paths := self._locations(run, {})):
+                self._open.begin(paths[0], *self._range_of(run))
+
+    def _range_of(self, run: Run) -> tuple[int, int]:
+        """The first offset that is fetched for a run, and the number of bytes."""
+        around = AROUND if self._form.related else 0
+        first = max(0, run[0].location.offset - around)
+        return first, run[-1].end + around - first
+
+    def _copy_from(
+        self, path: str, run: Run, begin: Callable[[], None], files: UnitFiles, result: UnitResult
+    ) -> dict[Planned, InputError]:
+        """Copy captures from the archive at `path`, in one request. Returns those that cannot be copied, and why."""
+        try:
+            archive = self._open.opened(path)
+        except InputError as error:
+            return dict.fromkeys(run, error)
+        before = archive.requests, archive.bytes
+        failed: dict[Planned, InputError] = {}
+        try:
+            archive.fetch(*self._range_of(run), self._folder)
+        except InputError as error:
+            failed = dict.fromkeys(run, error)
+        else:
+            begin()
+            for one in run:
+                try:
+                    self._copy_record(one, archive, files, result)
+                except NoRecord as error:
+                    failed[one] = InputError(path, str(error), _MISMATCH)
+                except InputError as error:
+                    failed[one] = error
+        result.requests += archive.requests - before[0]
+        result.fetched += archive.bytes - before[1]
+        return failed
+
+    def _copy_record(self, one: Planned, archive: JoinedRanges, files: UnitFiles, result: UnitResult) -> None:
+        """Check a record and write it. Raises NoRecord, with the reason, if it is not that of the index line."""
+        place = one.location
+        if (place.filename, place.offset) in files.written:  # beside a response
+            return
+        if not self._form.related and self._copy_common(one, archive, files):
+            return
+        one = detailed(one)
+        place = one.location
+        fetched = archive.archive.record(place.offset, place.length)
+        record = fetched.record
+        capture = capture_of_record(record)
+        reason = difference(capture, place)
+        reason = reason or wrong_digest(record, fetched.content(), place.digest)
+        if reason is not None or capture is None:
+            raise NoRecord(reason or "the record has no URL")
+        if not place.url and capture.urlkey != one.key:  # lines of a prefix B-tree have no URL
+            raise NoRecord(f"the record has the key {capture.urlkey!r}, the index line has {one.key!r}")
+        if not record.headers.get(b"warc-payload-digest"):  # else its line would need the SHA-1 again
+            fetched.record = record = record._replace(payload_digest=capture.digest)
+        row = [place.filename, place.offset, place.length, place.timestamp, place.url]
+        if not record.is_arc:
+            self._write_group(row, Placed(place.offset, fetched), archive, files)
+        elif self._form.keep_arc:
+            files.write(ARC, row, stored_member(fetched))
+        else:
+            try:
+                member = warc_member_of_arc(fetched, one.identity, capture.digest or b"")
+            except ValueError as error:
+                raise NoRecord(str(error)) from None
+            files.write(WARC, row, member)
+        if record.headers.get(b"warc-type") == b"revisit":
+            result.revisits.append([*revisit_of(one), *refers_to(record)])
+
+    def _copy_common(self, one: Planned, archive: JoinedRanges, files: UnitFiles) -> bool:
+        """Check and write a response of the common kind, the quick way; False if it is another record, or differs."""
+        place = one.location
+        member = archive.held(place.offset, place.length or 0)
+        made = self._common.line_of(member, one.line)
+        if made is None:
+            return False
+        url = _URL.search(made.start)
+        assert url is not None
+        row = [place.filename, place.offset, place.length, place.timestamp, url[1].decode()]
+        files.write_common(row, member, made)
+        return True
+
+    def _write_group(self, row: list[Any], response: Placed, archive: JoinedRanges, files: UnitFiles) -> None:
+        """Write a record; if asked for, with the request and metadata records beside it."""
+        before: list[Placed] = []
+        after: list[Placed] = []
+        if self._form.related and response.fetched.record.headers.get(b"warc-type") in _HAS_RELATED:
+            inside, low, high = archive.inside()
+            before = records_before(inside, archive.read_at, response, low)
+            after = records_after(inside, response, high)
+        filename, _, _, *capture = row
+        for one in (*before, response, *after):
+            if one is response:
+                files.write(WARC, row, stored_member(response.fetched))
+            elif (filename, one.offset) not in files.written:
+                place = [filename, one.offset, one.fetched.record.length, *capture]
+                files.write(WARC, place, stored_member(one.fetched))

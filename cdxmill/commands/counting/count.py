@@ -1,0 +1,177 @@
+"""count: archives -> lines `<item> TAB <count>`, sorted as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from cdxmill.commands.counting.count_group import CountTask, GroupResult, count_group
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.inputs.named import Input, check_archives
+from cdxmill.running.failures import Failures
+from cdxmill.running.processes import run_tasks
+from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count as quantity
+from cdxmill.stages.counting.count_records import Counted
+from cdxmill.stages.counting.counters import COUNTERS, Counter
+from cdxmill.stages.counting.sum_lines import sum_lines
+from cdxmill.stages.lines.line_lists import text_of
+from cdxmill.stages.lines.merge_runs import merge_runs
+from cdxmill.stages.lines.sorted_runs import Run
+from cdxmill.stages.lines.write_lines import write_gzip_lines
+from cdxmill.storage.choose import (
+    check_absent,
+    check_libraries,
+    check_writable,
+    same_location,
+    total_size,
+    write_atomic,
+)
+from cdxmill.storage.scratch import Scratch, temporary_folder
+
+_GROUPS = 8
+"""Groups of archives per process, at least. More share the work better, and write more runs."""
+_LARGEST_GROUP = 100
+_SHOWN = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountOptions:
+    """What is counted (a name in COUNTERS), and how. An existing output is replaced if `replace` is set."""
+
+    what: str
+    processes: int = 1
+    replace: bool = False
+    quiet: bool = False
+
+
+class CountSummary(NamedTuple):
+    """What `count` did. `lines` is the number of different items."""
+
+    what: str
+    archives: int
+    lines: int
+    counted: Counted
+
+    def __str__(self) -> str:
+        """Return the closing lines."""
+        counted = self.counted
+        parts = [
+            f"{self.lines} different {self.what} in {quantity(counted.counted, 'record')}"
+            f" of {quantity(self.archives, 'archive')}"
+        ]
+        for reason, number in sorted(counted.skipped.items()):
+            parts.append(f"note: {number} {reason}")
+        return "\n".join(parts)
+
+
+def count_to_stream(
+    archives: Sequence[Input], out: IO[bytes], options: CountOptions, failures: Failures
+) -> CountSummary:
+    """Write the counts of all archives to a stream. Raises UsageError if there is nothing to count."""
+    with _counted(archives, options, failures) as (counted, lists):
+        lines = 0
+        for given in lists:
+            out.write(text_of(given))
+            lines += len(given)
+    return CountSummary(options.what, len(archives), lines, counted)
+
+
+def count_to_file(
+    archives: Sequence[Input], path: str, options: CountOptions, failures: Failures
+) -> CountSummary:
+    """Write the counts of all archives to a file at a path or URL. It is gzipped if its name ends in `.gz`.
+
+    Raises UsageError if there is nothing to count, or if the file exists and may not be replaced. Raises InputError
+    if there are failures and nothing was counted: then no file is written.
+    """
+    check_writable(path)
+    if any(same_location(archive.path, path) for archive in archives):
+        raise UsageError(f"{path}: is an input; choose another output")
+    if not options.replace:
+        check_absent(path)
+    with _counted(archives, options, failures) as (counted, lists):
+        if failures.count and not counted.counted:
+            raise InputError(path, "was not written, because nothing was counted")
+        sizes: list[int] = []
+        with write_atomic(path) as file:
+            if path.lower().endswith(".gz"):
+                write_gzip_lines(_sizes(lists, sizes), file, Compressor())
+            else:
+                for given in _sizes(lists, sizes):
+                    file.write(text_of(given))
+    return CountSummary(options.what, len(archives), sum(sizes), counted)
+
+
+def _sizes(lists: Iterator[list[bytes]], sizes: list[int]) -> Iterator[list[bytes]]:
+    for given in lists:
+        sizes.append(len(given))
+        yield given
+
+
+@contextmanager
+def _counted(
+    archives: Sequence[Input], options: CountOptions, failures: Failures
+) -> Iterator[tuple[Counted, Iterator[list[bytes]]]]:
+    """Count all archives. Yields what was read, and the lines of the counts."""
+    check_archives(archives)
+    check_libraries(archive.path for archive in archives)
+    counter = COUNTERS[options.what]
+    with temporary_folder() as folder:
+        scratch = Scratch(Path(folder))
+        groups = group_archives(archives, options.processes)
+        tasks = [
+            CountTask(group, counter, scratch.folder / str(number)) for number, group in enumerate(groups)
+        ]
+        try:
+            counted, runs = _run(tasks, options, counter, failures)
+        except ImportError as error:
+            raise UsageError(f"{error.name} is not installed; pip install 'cdxmill[scan]'") from None
+        yield counted, sum_lines(merge_runs(runs, scratch.create, scratch.reader))
+
+
+def group_archives(archives: Sequence[Input], processes: int) -> list[list[Input]]:
+    """The archives in groups of neighbours, as many as keep all processes busy."""
+    size = max(1, min(_LARGEST_GROUP, len(archives) // (processes * _GROUPS)))
+    return [list(archives[start : start + size]) for start in range(0, len(archives), size)]
+
+
+def _run(
+    tasks: Sequence[CountTask], options: CountOptions, counter: Counter, failures: Failures
+) -> tuple[Counted, list[Run]]:
+    archives = sum(len(task.archives) for task in tasks)
+    total = total_size(archive.path for task in tasks for archive in task.archives)
+    counted, runs, without = Counted(), list[Run](), list[str]()
+    with Progress(f"counting {options.what}", archives, total, options.quiet) as progress:
+        failures.show_on(progress)
+        for index, result in run_tasks(count_group, tasks, options.processes, progress.tick):
+            _report(result, failures)
+            counted.add(result.counted)
+            runs += result.runs
+            without += result.without
+            for _ in tasks[index].archives:
+                progress.advance()
+        _note_without(without, archives, options.what, counter, failures)
+    if not counted.counted and without and not failures.count:
+        where = f"{without[0]}: has" if len(without) == 1 else f"{len(without)} archives have"
+        raise UsageError(f"{where} no {options.what} to count; give {counter.needs}")
+    return counted, runs
+
+
+def _report(result: GroupResult, failures: Failures) -> None:
+    for failure in result.failures:
+        failures.report(failure)
+
+
+def _note_without(without: list[str], archives: int, what: str, counter: Counter, failures: Failures) -> None:
+    if not without or len(without) == archives:
+        return
+    without.sort()
+    for path in without[:_SHOWN]:
+        failures.note(f"{path}: note: has no {what} to count; they are counted in {counter.needs}")
+    if len(without) > _SHOWN:
+        failures.note(f"note: {len(without) - _SHOWN} more archives without {what} to count")

@@ -1,0 +1,1 @@
+"""Commands that make one output of each archive."""

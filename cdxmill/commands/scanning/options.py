@@ -1,0 +1,124 @@
+"""The options of a scan, compiled: conditions, fields, and functions of the user."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.commands.scanning.rows import check_format
+from cdxmill.errors import InputError, UsageError
+from cdxmill.inputs.named import Input
+from cdxmill.outputs.existing import Rule
+from cdxmill.outputs.settings import Seen
+from cdxmill.stages.scan.extract import DEFAULT, Extractor, UserStep
+from cdxmill.stages.scan.fields import Level
+from cdxmill.stages.scan.plan import Plan
+from cdxmill.storage.choose import read_bytes
+from cdxmill.version import __version__
+
+FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc.gz", "warc.zst")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScanOptions:
+    """What is searched, what is written of each match, and how the scan runs. `captures` is a hash of the captures."""
+
+    where: tuple[str, ...] = ()
+    extract: str = DEFAULT
+    finds: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    page_calls: tuple[str, ...] = ()
+    to: str = "jsonl.gz"
+    seconds: float = 60.0
+    memory: int = 2 << 30
+    captures: str = ""
+    processes: int = 1
+    existing: Rule = Rule.REFUSE
+    quiet: bool = False
+
+    def settings(self) -> ScanSettings:
+        """What decides how an output looks, with the content of the files that the options name."""
+        asked = asdict(self)
+        for name in ("seconds", "memory", "processes", "existing", "quiet"):
+            del asked[name]
+        lines = hashlib.sha256()
+        program = compiled(self)
+        for data in program.files:
+            lines.update(hashlib.sha256(data).digest())
+        return ScanSettings(repr((__version__, sorted(asked.items()), lines.hexdigest())))
+
+
+class ScanSettings(NamedTuple):
+    """The settings of a scan, as text. The start of an output does not show them."""
+
+    text: str
+
+    def digest(self, filename: str) -> str:
+        """A hash of the settings and the name of the archive in rows."""
+        return hashlib.sha256(repr((self.text, filename)).encode("utf-8", "surrogateescape")).hexdigest()
+
+    def look(self, output: str, archive: Input) -> Seen:
+        """An output without a record may have been made with any settings."""
+        return Seen(True, False)
+
+
+class Program(NamedTuple):
+    """The options of a scan, compiled, and the content of the files that they name."""
+
+    plan: Plan
+    extractor: Extractor
+    files: list[bytes]
+
+
+@lru_cache(maxsize=1)
+def compiled(options: ScanOptions) -> Program:
+    """The filters and extractors of a process: they are made once. Raises UsageError."""
+    files: list[bytes] = []
+
+    def read_lines(path: str) -> list[bytes]:
+        try:
+            files.append(read_bytes(path))
+        except InputError as error:
+            raise UsageError(f"--where: {error}") from None
+        return [line.rstrip(b"\r") for line in files[-1].split(b"\n")]
+
+    check_format(options.to)
+    try:
+        plan = Plan(options.where, read_lines)
+        steps = [_user_step(name, False, files) for name in options.calls]
+        steps += [_user_step(name, True, files) for name in options.page_calls]
+        extractor = Extractor(options.extract, options.finds, steps)
+        if max(plan.level, extractor.level) >= Level.PAGE:
+            for name in ("selectolax.lexbor", "resiliparse.parse.lang"):
+                importlib.import_module(name)
+        return Program(plan, extractor, files)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    except ModuleNotFoundError as error:
+        name = (error.name or "").partition(".")[0]
+        raise UsageError(f"{name} is not installed; run pip install 'cdxmill[scan]'") from None
+
+
+def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:
+    """The function MODULE:FUNCTION. Modules in the working directory are found, too. Raises UsageError."""
+    module_name, colon, function_name = name.partition(":")
+    if not (colon and module_name and function_name):
+        raise UsageError(f"invalid --call {name!r}; expected MODULE:FUNCTION")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever the user's module raises
+        raise UsageError(f"--call {name}: cannot be imported ({type(error).__name__}: {error})") from None
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise UsageError(f"--call {name}: {module_name} has no function {function_name}")
+    if module.__file__:
+        files.append(Path(module.__file__).read_bytes())
+    return UserStep(name, function, of_page)

@@ -1,0 +1,194 @@
+"""The writers of a scan's output: lines of JSON, Parquet, or an archive with the records that match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from hashlib import sha1
+from importlib import import_module
+from itertools import chain
+from typing import IO, Any, Protocol
+
+from cdxmill.errors import UsageError
+from cdxmill.formats.archives.warc_record import END, record_id, warc_header_of_arc, warcinfo
+from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.records.pack_contents import GzipPacker, ZstPacker, write_contents
+from cdxmill.stages.records.payload_digest import base32
+from cdxmill.stages.records.read_contents import Content
+from cdxmill.stages.scan.extract import CallError, Row, json_line
+
+_LEVEL = 6
+_ZST_LEVEL = 3
+_HELD = 1 << 20
+_BATCH = 1000
+
+
+def _packer(compression: str) -> GzipPacker | ZstPacker:
+    return GzipPacker(_LEVEL) if compression == "gz" else ZstPacker(_ZST_LEVEL)
+
+
+class RowWriter(Protocol):
+    """Writes the rows of an output."""
+
+    def write(self, row: Row) -> None:
+        """Write a row. Raises CallError if it cannot be written."""
+
+    def close(self) -> None:
+        """Write what is left. The file stays open."""
+
+
+class _Lines:
+    """Lines of JSON, compressed in pieces of some megabytes: one gzip member or zstd frame for each."""
+
+    def __init__(self, file: IO[bytes], compression: str) -> None:
+        self._file, self._lines, self._size, self._is_empty = file, list[bytes](), 0, True
+        self._packer = _packer(compression) if compression else None
+
+    def write(self, row: Row) -> None:
+        line = json_line(row)
+        self._lines.append(line)
+        self._size += len(line)
+        if self._size >= _HELD:
+            self._flush()
+
+    def _flush(self) -> None:
+        data = b"".join(self._lines)
+        self._file.write(data if self._packer is None else self._packer.pack(data))
+        self._lines.clear()
+        self._size, self._is_empty = 0, False
+
+    def close(self) -> None:
+        if self._size or self._is_empty:
+            self._flush()
+
+
+class _Sink:
+    """What pyarrow needs of a file."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write = file.write
+
+    def flush(self) -> None:
+        """The file is flushed by its owner."""
+
+    close = flush
+
+
+class _Parquet:
+    """A Parquet table. The types of its columns are those of the first rows; objects become JSON."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        self._arrow, self._rows = pyarrow, list[Row]()
+        self._file = pyarrow.PythonFile(_Sink(file), mode="w")
+        self._writer: Any = None
+
+    def write(self, row: Row) -> None:
+        self._rows.append({name: _cell(value) for name, value in row.items()})
+        if len(self._rows) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        rows, self._rows = self._rows, []
+        if self._writer is None:
+            names = dict.fromkeys(name for row in rows for name in row)
+            found = self._table([{name: row.get(name) for name in names} for row in rows], None)
+            schema = self._arrow.schema([self._typed(field) for field in found.schema])
+            self._writer = self._arrow.parquet.ParquetWriter(self._file, schema)
+        schema = self._writer.schema
+        strange = sorted({name for row in rows for name in row} - set(schema.names))
+        self._writer.write_table(self._table(rows, schema))
+        if strange:
+            raise CallError(
+                f"the columns {', '.join(strange)} are not in the first {_BATCH} rows; use --to jsonl.gz"
+            )
+
+    def _table(self, rows: list[Row], schema: Any) -> Any:
+        try:
+            return self._arrow.Table.from_pylist(rows, schema=schema)
+        except (self._arrow.ArrowException, TypeError) as error:
+            reason = " ".join(str(error).split())
+            raise CallError(
+                f"{len(rows)} rows are lost: types differ ({reason}); use --to jsonl.gz"
+            ) from None
+
+    def _typed(self, field: Any) -> Any:
+        """A column whose first values are all missing has texts."""
+        types, text = self._arrow.types, self._arrow.string()
+        if types.is_null(field.type):
+            return field.with_type(text)
+        if types.is_list(field.type) and types.is_null(field.type.value_type):
+            return field.with_type(self._arrow.list_(text))
+        return field
+
+    def close(self) -> None:
+        if self._rows or self._writer is None:
+            self._flush()
+        self._writer.close()
+
+
+def _cell(value: Any) -> Any:
+    """A value for a table: objects, and lists of other things than texts, become JSON."""
+    is_texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if value is None or is_texts or isinstance(value, str | int | float | bool):
+        return value
+    return json_line({"": value})[4:-2].decode()
+
+
+class WarcWriter:
+    """An archive with records as they are, each in a member or frame of its own, after a warcinfo record."""
+
+    def __init__(self, file: IO[bytes], compression: str) -> None:
+        self._file = file
+        self._packer = _packer(compression)
+
+    def write_all(self, name: str, contents: Iterable[Content]) -> None:
+        """Write the records. `name` is that of the archive, for the warcinfo record."""
+        now = datetime.now(UTC).strftime("%Y%m%d%H%M%S").encode()
+        head = warcinfo(name, now, [])
+        first = Content(0, 0, len(head), head)
+        for _ in write_contents(chain((first,), contents), self._packer, self._file.write):
+            pass
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+def as_warc(record: FullRecord, content: Content, name: str) -> Content:
+    """The content of a record for a WARC file: as it is, or, if it is of an ARC file, with the header of a WARC record.
+
+    `name` is that of the ARC file. Raises CallError if the record has no valid date.
+    """
+    if not record.is_arc:
+        return content
+    block = record.block
+    is_http = block.startswith(b"HTTP/")
+    payload = block[record.http.end :] if is_http else block
+    named = record_id(name, record.offset, record.number)
+    try:
+        header = warc_header_of_arc(record.headers, is_http, len(block), named, base32(sha1(payload)))
+    except ValueError as error:
+        raise CallError(str(error)) from None
+    data = header + block + END
+    return Content(content.offset, content.length, len(data), data)
+
+
+def row_writer(to: str, file: IO[bytes]) -> RowWriter | WarcWriter:
+    """The writer of a format."""
+    name, _, compression = to.partition(".")
+    if name == "warc":
+        return WarcWriter(file, compression)
+    return _Parquet(file) if name == "parquet" else _Lines(file, compression)
+
+
+def check_format(to: str) -> None:
+    """Raise UsageError if the library of a format is missing."""
+    if to == "parquet":
+        try:
+            import_module("pyarrow")
+        except ImportError:
+            raise UsageError("pyarrow is not installed; run pip install 'cdxmill[parquet]'") from None

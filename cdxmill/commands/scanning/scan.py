@@ -1,0 +1,258 @@
+"""scan: archives -> for each, a file with what was asked of the records that match."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.commands.per_archive.index import forgetting
+from cdxmill.commands.scanning.captures import Ranges, ranges_of
+from cdxmill.commands.scanning.options import ScanOptions, compiled
+from cdxmill.commands.scanning.scan_one import (
+    ScanResult,
+    ScanTask,
+    Skip,
+    list_failures,
+    remove_parts,
+    scan_one,
+)
+from cdxmill.inputs.named import Input, check_archives
+from cdxmill.outputs.existing import Rule, check_inputs_stay, plan_outputs
+from cdxmill.outputs.names import below
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.lock import hold
+from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count, human_seconds
+from cdxmill.running.watched import Limits, Lost, Working, run_watched
+from cdxmill.stages.scan.plan import Measured, added
+from cdxmill.storage.choose import (
+    PathOrUrl,
+    check_libraries,
+    check_writable,
+    is_remote,
+    join,
+    local_path,
+    total_size,
+)
+from cdxmill.storage.local.files import sync_folders
+from cdxmill.storage.scratch import temporary_folder
+
+_COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
+_WARC = re.compile(r"\.warc$", re.I)
+_MOST_LOST = 10
+"""Processes that one archive may cost. One that used too much memory counts several times: a leak does not end."""
+_BY_MEMORY = 4
+_LONG = 2.0
+"""Seconds. The progress shows a record that takes longer."""
+_MOST_SHOWN = 16
+"""Processes that the progress shows: those that work on their archive longest."""
+
+
+class ScanSummary(NamedTuple):
+    """What `scan` did."""
+
+    files: int
+    written: int
+    kept: int
+    records: int
+    matches: int
+    measured: list[Measured]
+    kept_as: str = "up to date"
+
+    def __str__(self) -> str:
+        """Return the closing line."""
+        kept = f", {self.kept} {self.kept_as}" if self.kept else ""
+        none = self.files - self.written
+        without = f", {none} that cannot be read" if none else ""
+        return f"{self.matches} of {count(self.records, 'record')} in {count(self.files, 'archive')} match{without}{kept}"
+
+
+def scanned_name(path: str, to: str) -> str:
+    """The path, below the output folder, of the output for the archive at `path`.
+
+    >>> scanned_name("/dir1/a.warc.gz", "jsonl.gz"), scanned_name("a.warc.gz", "warc.gz"), scanned_name("a.arc", "jsonl")
+    ('dir1/a.warc.jsonl.gz', 'a.warc.gz', 'a.arc.jsonl')
+    """
+    stem = _COMPRESSED.sub("", below(path))
+    return f"{_WARC.sub('', stem) if to.startswith('warc') else stem}.{to}"
+
+
+def scan(
+    names: Mapping[Input, str],
+    folder: PathOrUrl,
+    options: ScanOptions,
+    failures: Failures,
+    captures: bytes | None = None,
+) -> ScanSummary:
+    """Scan each archive, or only the records that the index lines `captures` name, and write the file of its name below `folder`, a path or URL.
+
+    Raises UsageError if there are no archives, if the options are invalid, or if an output exists that may not be
+    replaced. Nothing is changed then.
+    """
+    check_archives(names)
+    check_writable(folder)
+    is_local = not is_remote(str(folder))
+    base = local_path(str(folder)) if is_local else str(folder)
+    check_inputs_stay(names, base)
+    ranges: Mapping[Input, Ranges | None] = dict.fromkeys(names)
+    if captures is not None:
+        options = replace(options, captures=hashlib.sha256(captures).hexdigest())
+        ranges = ranges_of(captures, names, failures)
+    compiled.cache_clear()  # the files that the options name may have changed
+    compiled(options)  # for all processes
+    outputs = {archive: join(base, names[archive]) for archive in ranges}
+    if not is_local:
+        with temporary_folder() as scratch:
+            return _run(_Places(outputs, ranges, base, Path(scratch)), options, failures)
+    path = Path(base)
+    with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
+        return _run(_Places(outputs, ranges, base, Path(scratch)), options, failures)
+
+
+class _Places(NamedTuple):
+    """The output of each archive, the ranges to scan of it (None: all), the folder of the outputs, one for scratch files."""
+
+    outputs: Mapping[Input, str]
+    ranges: Mapping[Input, Ranges | None]
+    base: str
+    scratch: Path
+
+
+def _run(places: _Places, options: ScanOptions, failures: Failures) -> ScanSummary:
+    outputs, ranges, base, scratch = places
+    folder = None if is_remote(base) else Path(base)
+    archives, kept = plan_outputs(outputs, options.settings(), options.existing, folder)
+    tasks = [
+        ScanTask(
+            archive,
+            outputs[archive],
+            folder,
+            scratch / str(number),
+            options,
+            ranges[archive],
+            is_last=False,
+        )
+        for number, archive in enumerate(archives)
+    ]
+    with forgetting(folder, archives):
+        summary = _run_tasks(tasks, options, failures)
+        if folder is not None:
+            sync_folders(outputs[archive] for archive in archives)
+    kept_as = "skipped" if options.existing is Rule.SKIP else "up to date"
+    return summary._replace(kept=len(kept), kept_as=kept_as)
+
+
+def _run_tasks(tasks: Sequence[ScanTask], options: ScanOptions, failures: Failures) -> ScanSummary:
+    check_libraries(task.archive.path for task in tasks)
+    total = total_size(task.archive.path for task in tasks)
+    with Progress("scanning", len(tasks), total, options.quiet) as progress:
+        failures.show_on(progress)
+        run = _Run(options, progress, failures)
+        failed = run.scan(tasks)
+        run.scan([task._replace(is_last=True) for task in failed])
+        failures.close_notes()
+    return run.summary()
+
+
+class _Run:
+    """The archives of a scan that are finished: what they had in all, and what they report."""
+
+    def __init__(self, options: ScanOptions, progress: Progress, failures: Failures) -> None:
+        self._options, self._progress, self._failures = options, progress, failures
+        self._start = time.monotonic()
+        self._files = self._written = self._records = self._matches = 0
+        self._measured: list[Measured] = []
+
+    def scan(self, tasks: Sequence[ScanTask]) -> list[ScanTask]:
+        """Scan archives. Returns those to try once more: their storage gave no answer."""
+        running, again = list(tasks), list[ScanTask]()
+
+        def lost(index: int, how: Lost) -> ScanTask | ScanResult:
+            found = _after_loss(running[index], how)
+            if isinstance(found, ScanTask):
+                running[index] = found
+            return found
+
+        limits = Limits(self._options.seconds, self._options.memory)
+        show = partial(self._show, tasks)
+        for index, result in run_watched(scan_one, tasks, self._options.processes, show, limits, lost):
+            if result.again:
+                self._failures.note(f"{result.again}; tried again at the end")
+                again.append(running[index])
+            else:
+                self._add(tasks[index].archive, result)
+        return again
+
+    def _add(self, archive: Input, result: ScanResult) -> None:
+        self._failures.report_listed(
+            archive.label, [one._replace(path=archive.label) for one in result.failures]
+        )
+        for note in result.notes:
+            self._failures.note_one(f"{archive.label}@{note.offset}", note.reason)
+        self._files += 1
+        self._written += result.is_written
+        self._records += result.records
+        self._matches += result.matches
+        self._measured = added([self._measured, result.measured])
+        self._progress.advance()
+
+    def _show(self, tasks: Sequence[ScanTask], working: Sequence[Working]) -> None:
+        """Show the progress, with the records of archives that are not finished."""
+        records = self._records + sum(one.items for one in working)
+        matches = self._matches + sum(one.found for one in working)
+        rate = records / max(time.monotonic() - self._start, 1e-6)
+        self._progress.more = f"{count(records, 'record')} ({rate:.0f}/s), {matches} match"
+        longest = sorted(working, key=lambda one: -one.seconds)[:_MOST_SHOWN]
+        names = [posixpath.basename(tasks[one.task].archive.path) for one in longest]
+        self._progress.at_work = [f"{name}: {_state(one)}" for name, one in zip(names, longest, strict=True)]
+        self._progress.tick()
+
+    def summary(self) -> ScanSummary:
+        """All that was scanned."""
+        return ScanSummary(
+            files=self._files,
+            written=self._written,
+            kept=0,
+            records=self._records,
+            matches=self._matches,
+            measured=sorted(self._measured, key=Measured.rank),
+        )
+
+
+def _state(working: Working) -> str:
+    """What a process does: `record 120, 31 s`."""
+    if not working.items:
+        return f"starts, {human_seconds(working.seconds)}"
+    what = f"record {working.items}, {human_seconds(working.seconds)}"
+    if working.item_seconds is None:
+        return f"{what}, reads"
+    is_long = working.item_seconds > _LONG
+    return f"{what}, this record for {human_seconds(working.item_seconds)}" if is_long else what
+
+
+def _after_loss(task: ScanTask, how: Lost) -> ScanTask | ScanResult:
+    """What follows when a process was lost: the task once more, or the result of an archive that is given up."""
+    remove_parts(task.output)
+    item = how.item
+    if task.lost < _MOST_LOST:
+        if how.by_memory and not task.lost:
+            item = None  # perhaps other archives filled the memory
+        skip = (Skip(item, how.reason),) if item is not None else ()
+        lost = task.lost + (_BY_MEMORY if how.by_memory else 1)
+        return task._replace(lost=lost, skip=(*task.skip, *skip))
+    hint = (
+        "omit this archive, or find the cause in what --call runs"
+        if task.skip
+        else "try fewer processes (-p)"
+    )
+    failed = [Failure(task.archive.path, None, how.reason, hint)]
+    list_failures(task, failed)
+    return ScanResult(0, 0, False, failed, [], [])

@@ -1,0 +1,335 @@
+"""Scan one archive: the task that `scan` runs in its processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from cdxmill.capture import Damage, Note
+from cdxmill.commands.scanning.captures import Ranges
+from cdxmill.commands.scanning.options import ScanOptions, compiled
+from cdxmill.commands.scanning.rows import RowWriter, WarcWriter, as_warc, row_writer
+from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.formats.archives.header_shape import Head, HeaderMatch, HeaderShapes
+from cdxmill.inputs.named import Input
+from cdxmill.outputs.failure_list import failures_beside, list_beside, list_in
+from cdxmill.outputs.names import identity
+from cdxmill.outputs.record import Fingerprinted, Made, append_made
+from cdxmill.running.counted_reads import counted
+from cdxmill.running.failures import Failure
+from cdxmill.running.watched import mark, unmark
+from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.records.read_contents import Content, Refusals, ScratchFiles, choose_contents
+from cdxmill.stages.records.read_records import Container, container_of
+from cdxmill.stages.records.record_errors import RecordError
+from cdxmill.stages.scan.extract import CallError, Row
+from cdxmill.stages.scan.plan import Measured
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
+from cdxmill.storage.choose import file_size, is_remote, remove, write_atomic
+from cdxmill.storage.scratch import Scratch
+from cdxmill.storage.unchanged import open_unchanged
+
+Choose = Callable[[Content, HeaderMatch | None], tuple[Content, FullRecord] | None]
+
+
+class Skip(NamedTuple):
+    """A record that cost a process: it is skipped, and listed with the reason."""
+
+    number: int
+    reason: str
+
+
+class ScanTask(NamedTuple):
+    """An archive to scan, and the path or URL of its output.
+
+    Failures are listed in the local folder `folder`, or, without one, beside the output. Of an archive with
+    `ranges`, only these records are scanned. `lost` counts the processes that the archive has cost. Unless it `is_last`,
+    the archive is tried again if its storage gives no answer.
+    """
+
+    archive: Input
+    output: str
+    folder: Path | None
+    scratch: Path
+    options: ScanOptions
+    ranges: Ranges | None = None
+    skip: tuple[Skip, ...] = ()
+    lost: int = 0
+    is_last: bool = True
+
+
+class ScanResult(NamedTuple):
+    """What came of an archive. `is_written` is False if it could not be read to its end.
+
+    `again` is why it has to be tried again; then nothing else counts.
+    """
+
+    records: int
+    matches: int
+    is_written: bool
+    failures: list[Failure]
+    notes: list[Note]
+    measured: list[Measured]
+    again: str = ""
+
+
+def scan_one(task: ScanTask) -> ScanResult:
+    """Scan one archive. Its failures are in the result; they are listed before its output appears.
+
+    If it cannot be read to its end, nothing is written, and an output of an earlier run stays.
+    """
+    scan, error = _Scan(task), None
+    try:
+        with write_atomic(task.output, sync_name=False) as raw:
+            scan.run(Fingerprinted(raw))
+    except InputError as failure:
+        error = failure
+    result = scan.result(error)
+    if error is not None and not task.is_last and _may_pass(error, task):
+        result = ScanResult(0, 0, False, [], [], [], f"{error.path}: {error.reason}")
+    elif error is not None:
+        list_failures(task, result.failures)
+    elif task.folder is not None or not result.failures:
+        remove(failures_beside(task.output))
+    Scratch(task.scratch).remove()
+    return result
+
+
+class _Scan:
+    """An archive that is scanned: the steps, and what was found."""
+
+    def __init__(self, task: ScanTask) -> None:
+        self._task, self._scratch = task, Scratch(task.scratch)
+        self._plan, self._extractor, _ = compiled(task.options)
+        self._skip = {skip.number: skip.reason for skip in task.skip}
+        self._shapes = HeaderShapes()
+        self._failures: list[Failure] = []
+        self._notes: list[Note] = []
+        self._before = self._plan.measured()
+        self.records = self.matches = 0
+        self._is_written = False
+
+    def run(self, file: Fingerprinted) -> None:
+        """Write the output, then list its failures and record it. Raises InputError."""
+        task = self._task
+        path = task.archive.path
+        size = 0 if is_remote(path) else file_size(path)
+        with ExitStack() as files:
+            writer = row_writer(task.options.to, cast("IO[bytes]", file))
+            if isinstance(writer, WarcWriter):
+                name = Path(task.output).name
+                writer.write_all(name, (content for content, _ in self._matching(files)))
+            else:
+                self._write_rows(writer, files)
+            with self._listing(None):
+                writer.close()
+        self._is_written = True
+        list_failures(task, self._failures)
+        if task.folder is not None:
+            name = Path(task.output).relative_to(task.folder).as_posix()
+            settings = task.options.settings().digest(task.archive.filename)
+            append_made(task.folder, Made(name, identity(path), settings, size, file.fingerprint()))
+
+    def _write_rows(self, writer: RowWriter, files: ExitStack) -> None:
+        for content, row in self._matching(files):
+            with self._listing(content.offset):
+                writer.write(row)
+                self.matches += 1
+
+    def _matching(self, files: ExitStack) -> Iterator[tuple[Content, Row]]:
+        """Each record that passes, with its row."""
+        path = self._task.archive.path
+        is_warc = self._task.options.to.startswith("warc")
+        has_calls = bool(self._task.options.calls or self._task.options.page_calls)
+        scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
+        read_at = counted(_unmarked(files.enter_context(open_unchanged(path))))
+        chunk = CHUNK if is_remote(path) else LOCAL_CHUNK
+        for item in self._items(read_at, scratch, chunk):
+            if isinstance(item, Damage):
+                self._fail(item.offset, item.reason, item.hint)
+                continue
+            content, record = item
+            with self._listing(record.offset):
+                row: Row | None = {} if is_warc and not has_calls else self._extractor.row(record)
+                if row is None:
+                    continue
+                self._note_problems(record)
+                if is_warc:
+                    content = as_warc(record, content, self._task.archive.filename)
+                self.matches += is_warc
+                yield content, row
+
+    def _items(
+        self, read_at: ReadAt, scratch: ScratchFiles, chunk: int
+    ) -> Iterator[tuple[Content, FullRecord] | Damage]:
+        """The records of the archive, or of its ranges. The frames of a zst file need its dictionary: it is read whole."""
+        ranges = self._task.ranges
+        if ranges is None or container_of(Window(read_at, 16)) is not Container.GZIP:
+            wanted = None if ranges is None else {offset for offset, _ in ranges}
+
+            def choose(content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
+                return self._choose(content, found) if content.offset in (wanted or ()) else None
+
+            if wanted is None:
+                yield from choose_contents(read_at, scratch, self._choose, chunk, self._refusals())
+            else:
+                yield from choose_contents(read_at, scratch, choose, chunk)
+            return
+        from cdxmill.inputs.joined_ranges import JoinedRanges  # network code
+
+        joined = JoinedRanges(read_at, unmark, self._task.archive.path)
+        for start, size, inner in _requests(ranges):
+            joined.fetch(start, size, self._scratch.folder)
+            for offset, length in inner:
+                inside = _inside(joined.read_at, offset, length)
+                for item in choose_contents(inside, scratch, _shifted(self._choose, offset), length):
+                    yield item._replace(offset=item.offset + offset) if isinstance(item, Damage) else item
+
+    def _choose(self, content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
+        """A record that passes; None for all others. Runs for every record."""
+        number = self.records
+        mark(number, self.matches)
+        self.records = number + 1
+        if number in self._skip:
+            self._fail(content.offset, self._skip[number], "the record is skipped")
+            return None
+        try:
+            record = FullRecord(content, number, self._shapes, found)
+            return (content, record) if self._plan.passes(record) else None
+        except RecordError as error:
+            self._fail(content.offset, error.reason, error.hint)
+        except (MemoryError, RecursionError) as error:
+            self._fail(content.offset, _resource(error))
+        return None
+
+    def _refusals(self) -> Refusals:
+        plan = self._plan
+        content = self._refuses_content if plan.can_refuse_content else None
+        return Refusals(self._refuses if plan.can_refuse else None, content)
+
+    def _refuses_content(self, data: bytes | bytearray) -> bool:
+        """Whether all bytes of a record show that it does not pass."""
+        if self._plan.refuses_content(data):
+            self.records += 1
+            return True
+        return False
+
+    def _refuses(self, head: Head) -> bool:
+        """Whether the type and the URL of a record show that it does not pass. Runs for every record."""
+        if self._plan.refuses(head):
+            self.records += 1
+            return True
+        return False
+
+    @contextmanager
+    def _listing(self, offset: int | None) -> Iterator[None]:
+        """List a record whose row cannot be made or written."""
+        try:
+            yield
+        except CallError as error:
+            self._fail(offset, str(error))
+        except (MemoryError, RecursionError) as error:
+            self._fail(offset, _resource(error))
+
+    def _note_problems(self, record: FullRecord) -> None:
+        """Note a matching record whose body could be decoded only in part."""
+        body = record.__dict__.get("body")
+        if body is not None and body.problem:
+            self._notes.append(Note(record.offset, body.problem))
+        if record.is_large:
+            self._notes.append(
+                Note(record.offset, "the record is larger than 256 MiB; only its start was read")
+            )
+        page = record.__dict__.get("page")
+        if page is not None and page.is_cut:
+            self._notes.append(
+                Note(record.offset, "the page is larger than 32 MiB; only its start was parsed")
+            )
+
+    def _fail(self, offset: int | None, reason: str, hint: str = "") -> None:
+        self._failures.append(Failure(self._task.archive.path, offset, reason, hint))
+
+    def result(self, error: InputError | None) -> ScanResult:
+        """What was found. `error` is why the archive cannot be read."""
+        failures = list(self._failures)
+        if error is not None:
+            failures.append(Failure(self._task.archive.path, None, error.reason, error.hint))
+        new = [
+            one._replace(
+                tested=one.tested - old.tested, held=one.held - old.held, seconds=one.seconds - old.seconds
+            )
+            for one in self._plan.measured()
+            for old in self._before
+            if old[:2] == one[:2]
+        ]
+        return ScanResult(
+            self.records, self.matches, error is None and self._is_written, failures, self._notes, new
+        )
+
+
+def _requests(ranges: Ranges) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """The start and size of each request, and its ranges: neighbors are fetched together."""
+    from cdxmill.inputs.joined_ranges import is_one_request  # network code
+
+    inner: list[tuple[int, int]] = []
+    end = 0
+    for offset, length in ranges:
+        if inner and not is_one_request(inner[0][0], end, (offset, offset + length)):
+            yield inner[0][0], end - inner[0][0], inner
+            inner, end = [], 0
+        inner.append((offset, length))
+        end = max(end, offset + length)
+    if inner:
+        yield inner[0][0], end - inner[0][0], inner
+
+
+def _may_pass(error: InputError, task: ScanTask) -> bool:
+    """Whether another try may help: the storage is remote, and did not say that the archive is missing or refused."""
+    return is_remote(task.archive.path) and not isinstance(error, AbsentError | RefusedError)
+
+
+def _inside(read_at: ReadAt, start: int, length: int) -> ReadAt:
+    """A range of a file, as a file of its own."""
+    return lambda offset, size: read_at(start + offset, max(min(size, length - offset), 0))
+
+
+def _shifted(choose: Choose, start: int) -> Choose:
+    """`choose` for the contents of a range that begins at `start`."""
+    return lambda content, found: choose(content._replace(offset=content.offset + start), found)
+
+
+def _resource(error: Exception) -> str:
+    return "not enough memory for this record" if isinstance(error, MemoryError) else "nested too deeply"
+
+
+def _unmarked(read_at: ReadAt) -> ReadAt:
+    """`read_at`, whose time does not count as that of a record: storage has its own time limits."""
+
+    def read(offset: int, size: int) -> bytes:
+        unmark()
+        return read_at(offset, size)
+
+    return read
+
+
+def list_failures(task: ScanTask, failed: list[Failure]) -> None:
+    """List the failures of an archive."""
+    if task.folder is not None:
+        list_in(task.folder, failed)
+    elif failed:
+        list_beside(task.output, failed)
+
+
+def remove_parts(output: str) -> None:
+    """Delete what a killed process left of an output."""
+    if is_remote(output):
+        return
+    path = Path(output)
+    start = os.fsencode(f".{path.name}.")
+    if path.parent.is_dir():
+        for found in path.parent.iterdir():
+            if os.fsencode(found.name).startswith(start) and found.name.endswith(".tmp"):
+                found.unlink(missing_ok=True)

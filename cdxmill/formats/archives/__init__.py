@@ -1,0 +1,1 @@
+"""Formats of archives: WARC, ARC, HTTP heads, gzip, Zstandard, zip."""

@@ -1,0 +1,92 @@
+"""Write the headers of WARC records (ISO 28500:2017), and the first record of an ARC file."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable
+
+from cdxmill.capture import Headers
+from cdxmill.formats.lines.timestamp import arc_timestamp_of
+from cdxmill.version import __version__
+
+END = b"\r\n\r\n"
+"""What follows a block."""
+_NO_TEXT = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+def record_id(*parts: object) -> bytes:
+    """A WARC-Record-ID, the same for the same parts.
+
+    >>> record_id("a.arc.gz", 17)
+    b'<urn:uuid:372029fa-c0be-50a6-8e6a-6bfcebd27bc2>'
+    """
+    name = "\n".join(map(str, parts)).encode("utf-8", "surrogateescape").hex()
+    return b"<urn:uuid:%b>" % str(uuid.uuid5(uuid.NAMESPACE_URL, f"cdxmill:{name}")).encode()
+
+
+def warc_date(timestamp: bytes) -> bytes:
+    """A WARC-Date from 14 digits.
+
+    >>> warc_date(b"20240517234122")
+    b'2024-05-17T23:41:22Z'
+    """
+    parts = [timestamp[start : start + 2] for start in range(4, 14, 2)]
+    return b"%b-%b-%bT%b:%b:%bZ" % (timestamp[:4], *parts)
+
+
+def warcinfo(name: str, timestamp: bytes, fields: Iterable[tuple[str, str]]) -> bytes:
+    """The first record of the file `name`, written at `timestamp` (14 digits). `fields` tell what the file is."""
+    own = [("software", f"cdxmill/{__version__}"), ("format", "WARC File Format 1.0"), *fields]
+    block = "".join(f"{key}: {_NO_TEXT.sub(' ', value)}\r\n" for key, value in own).encode("utf-8", "replace")
+    header = _header(
+        (b"Type", b"warcinfo"),
+        (b"Record-ID", record_id(name, timestamp)),
+        (b"Date", warc_date(timestamp)),
+        (b"Filename", name.encode("utf-8", "replace")),
+        kind=b"application/warc-fields",
+        size=len(block),
+    )
+    return header + block + END
+
+
+def warc_header_of_arc(headers: Headers, is_http: bool, size: int, named: bytes, digest: bytes) -> bytes:
+    """The header of a WARC record with the block of an ARC record, whose `headers` have WARC names.
+
+    `named` is the new record's id, `digest` the SHA-1 of the payload. A block that is no HTTP message becomes a
+    `resource`. Raises ValueError if the ARC record has no valid date, which a WARC record must have.
+    """
+    date = arc_timestamp_of(headers[b"warc-date"])
+    if date is None:
+        raise ValueError("the ARC record has no valid date, which a WARC record must have")
+    address = headers[b"warc-ip-address"]
+    fields = [
+        (b"Type", b"response" if is_http else b"resource"),
+        (b"Record-ID", named),
+        (b"Date", warc_date(date)),
+        (b"Target-URI", headers[b"warc-target-uri"]),
+        (b"Payload-Digest", b"sha1:" + digest),
+    ]
+    if re.fullmatch(rb"[0-9a-fA-F.:]{3,}", address) and address != b"0.0.0.0":
+        fields.append((b"IP-Address", address))
+    content_type = headers[b"content-type"]
+    kind = content_type if b"/" in content_type else b"application/octet-stream"
+    return _header(*fields, kind=b"application/http; msgtype=response" if is_http else kind, size=size)
+
+
+def _header(*fields: tuple[bytes, bytes], kind: bytes, size: int) -> bytes:
+    lines = [b"WARC-%b: %b" % field for field in fields]
+    return b"\r\n".join(
+        (b"WARC/1.0", *lines, b"Content-Type: " + kind, b"Content-Length: %d" % size, b"", b"")
+    )
+
+
+def filedesc(name: str, timestamp: bytes) -> bytes:
+    """The first record of the ARC file `name` (ARC 1.0).
+
+    >>> filedesc("a.arc", b"20240517234122").split(b"\\n")[0]
+    b'filedesc://a.arc 0.0.0.0 20240517234122 text/plain 76'
+    """
+    block = b"1 0 InternetArchive\nURL IP-address Archive-date Content-type Archive-length\n"
+    safe = name.replace(" ", "%20").encode("utf-8", "replace")
+    return b"filedesc://%b 0.0.0.0 %b text/plain %d\n%b\n" % (safe, timestamp, len(block), block)

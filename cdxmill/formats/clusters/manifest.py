@@ -1,0 +1,175 @@
+"""cluster.json: the contents of a finished ZipNum cluster (docs/formats/zipnum.md).
+
+cdxmill writes it last, so a folder without it is not a finished cluster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from cdxmill.formats.clusters.split_points import format_text
+from cdxmill.formats.clusters.zipnum_block import LIBRARIES, Compressor
+from cdxmill.formats.clusters.zipnum_index import shard_name
+
+FORMAT_VERSION = 1
+
+_END = "\n}"
+_LEVELS = range(1, 13)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_TOP = {
+    "format": int,
+    "lines": int,
+    "blocks": int,
+    "numlines": int,
+    "splits_sha256": str,
+    "compressor": dict,
+    "shards": list,
+    "sha256": str,
+}
+_COMPRESSOR = {"library": str, "version": str, "level": int}
+_ENTRY = {"name": str, "bytes": int, "lines": int, "blocks": int, "sha256": str}
+
+
+class ShardEntry(NamedTuple):
+    """One shard: file name, size in bytes, number of lines and blocks, SHA-256 of the file."""
+
+    name: str
+    bytes: int
+    lines: int
+    blocks: int
+    sha256: str
+
+
+class UsedCompressor(NamedTuple):
+    """The compressor that packed the blocks: library, version and level."""
+
+    library: str
+    version: str
+    level: int
+
+
+class Manifest(NamedTuple):
+    """The contents of a cluster. `numlines` is the number of lines of a full block."""
+
+    shards: tuple[ShardEntry, ...]
+    numlines: int
+    compressor: UsedCompressor
+    splits_sha256: str
+
+    @property
+    def lines(self) -> int:
+        """Lines of all shards."""
+        return sum(shard.lines for shard in self.shards)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of all shards."""
+        return sum(shard.blocks for shard in self.shards)
+
+
+def make_manifest(
+    shards: Iterable[ShardEntry], points: Sequence[bytes], compressor: Compressor, block_lines: int
+) -> Manifest:
+    """The manifest of a cluster that was written with `compressor`, `block_lines` lines in a block."""
+    used = UsedCompressor(compressor.library, compressor.version(), compressor.level)
+    return Manifest(tuple(shards), block_lines, used, splits_digest(points))
+
+
+def splits_digest(points: Sequence[bytes]) -> str:
+    """SHA-256 of the split points as a text file."""
+    return hashlib.sha256(format_text(points)).hexdigest()
+
+
+def format_manifest(manifest: Manifest) -> bytes:
+    """The manifest as JSON. It has no time and no machine name: equal clusters have equal manifests.
+
+    The last field, `sha256`, is the SHA-256 of the JSON without that field. It reveals any changed byte.
+    """
+    content: dict[str, Any] = {
+        "format": FORMAT_VERSION,
+        "lines": manifest.lines,
+        "blocks": manifest.blocks,
+        "numlines": manifest.numlines,
+        "splits_sha256": manifest.splits_sha256,
+        "compressor": manifest.compressor._asdict(),
+        "shards": [shard._asdict() for shard in manifest.shards],
+    }
+    text = json.dumps(content, indent=1)
+    return f'{text.removesuffix(_END)},\n "sha256": "{_sha256(text)}"{_END}\n'.encode()
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def parse_manifest(data: bytes) -> Manifest:
+    """Parse and check a manifest: its form, its checksum, and that it is written as cdxmill writes it.
+
+    Raises ValueError.
+
+    >>> parse_manifest(b"{}")
+    Traceback (most recent call last):
+    ValueError: not a cluster.json of format 1
+    """
+    try:
+        content = json.loads(data)
+    except RecursionError:
+        raise ValueError("its JSON is nested too deeply") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT_VERSION:
+        raise ValueError(f"not a cluster.json of format {FORMAT_VERSION}")
+    _check_types("cluster.json", content, _TOP)
+    manifest = _manifest_of(content)
+    for field, total in (("lines", manifest.lines), ("blocks", manifest.blocks)):
+        if content[field] != total:
+            raise ValueError(f"{field} is {content[field]}, but its shards have {total}")
+    if format_manifest(manifest) != data:
+        raise ValueError(_change_of(content))
+    return manifest
+
+
+def _change_of(content: dict[str, Any]) -> str:
+    """Why a manifest with valid fields is not the one that cdxmill wrote."""
+    digest = content.pop("sha256")
+    if digest != _sha256(json.dumps(content, indent=1)):
+        return "it does not match its own checksum"
+    return "it is not written as cdxmill writes it"
+
+
+def _manifest_of(content: dict[str, Any]) -> Manifest:
+    """The manifest without its totals. Raises ValueError where a value is invalid."""
+    if content["numlines"] < 1:
+        raise ValueError("numlines is less than 1")
+    if not _SHA256.fullmatch(content["splits_sha256"]):
+        raise ValueError("splits_sha256 is not a SHA-256")
+    if not content["shards"]:
+        raise ValueError("it has no shards")
+    shards = tuple(_entry(number, fields) for number, fields in enumerate(content["shards"]))
+    return Manifest(shards, content["numlines"], _compressor(content["compressor"]), content["splits_sha256"])
+
+
+def _compressor(fields: dict[str, Any]) -> UsedCompressor:
+    _check_types("compressor", fields, _COMPRESSOR)
+    compressor = UsedCompressor(**fields)
+    if compressor.library not in LIBRARIES or compressor.level not in _LEVELS:
+        raise ValueError(f"unknown compressor {compressor.library!r}, level {compressor.level}")
+    return compressor
+
+
+def _entry(number: int, fields: Any) -> ShardEntry:
+    _check_types(f"entry {number + 1}", fields, _ENTRY)
+    entry = ShardEntry(**fields)
+    if entry.name != shard_name(number):
+        raise ValueError(f"entry {number + 1} is {entry.name!r}, not {shard_name(number)}")
+    if min(entry.bytes, entry.lines, entry.blocks) < 0 or not _SHA256.fullmatch(entry.sha256):
+        raise ValueError(f"entry {number + 1} has an invalid number or SHA-256")
+    return entry
+
+
+def _check_types(name: str, value: Any, wanted: dict[str, type]) -> None:
+    """Raise ValueError unless `value` is an object with exactly the `wanted` fields, each of its type."""
+    if not isinstance(value, dict) or {key: type(field) for key, field in value.items()} != wanted:
+        raise ValueError(f"{name} has missing, unknown or invalid fields")

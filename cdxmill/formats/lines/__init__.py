@@ -1,0 +1,1 @@
+"""Formats of index lines and of queries for them."""

@@ -1,0 +1,168 @@
+"""A job on Hadoop or EMR: one streaming step whose tasks are commands.
+
+The nodes need no mrjob. A mapper or reducer is a Java class, or hadoop_task.py in the archive
+that is sent with the job (see `node_archive`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from cdxmill.errors import UsageError
+from cdxmill.jobs.launcher.hadoop_urls import is_url
+from cdxmill.jobs.launcher.mrjob_types import RunnerArguments, RunnerLike
+from cdxmill.jobs.launcher.node_archive import NAME
+
+RUNNERS = ("hadoop", "emr")
+
+_S3_SETTINGS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+)
+KEYS = "cdxmill_keys.json"
+"""Name of the file with these settings, in the working directory of a task; only the user of the job can read it."""
+_QUICK_START = {
+    f"mapreduce.{kind}.env.JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1" for kind in ("map", "reduce")
+}
+"""Java's quick compiler only: a task's JVM moves bytes for seconds. The better compiler would cost more than it saves."""
+
+_WORK_LIST_SETTINGS = {
+    "stream.map.input.ignoreKey": "true",
+    "mapreduce.input.lineinputformat.linespermap": "1",
+}
+"""Each mapper gets one line of the work list, if the step says nothing else."""
+
+Task = str | list[str]
+"""A Java class, or the arguments of hadoop_task.py."""
+
+
+class HadoopStep(NamedTuple):
+    """A step as a job describes it.
+
+    `inputs` are what each mapper reads: a line of text, or paths and URLs of files, which are sent as a list of URLs.
+    `settings` are fixed. `defaults` can be changed by mrjob.conf and --jobconf. `files` are put
+    into the working directory of each task, under the names given. `shared` files are uploaded
+    for Java; the setting of the given name gets the URL.
+    """
+
+    inputs: Path | list[list[str]]
+    mapper: Task
+    reducer: Task | None
+    settings: dict[str, str]
+    defaults: dict[str, str]
+    output_format: str | None = None
+    partitioner: str | None = None
+    output_dir: str | None = None
+    files: dict[str, Path] = {}  # noqa: RUF012 - never changed
+    shared: dict[str, Path] = {}  # noqa: RUF012 - never changed
+
+
+def check_engine(runner: RunnerLike) -> None:
+    """Raise UsageError if the job cannot be submitted from this machine."""
+    if runner.alias == "emr":
+        _check_credentials()
+        return
+    hadoop = runner.get_hadoop_bin()
+    if shutil.which(hadoop[0]) is None:
+        raise UsageError("no hadoop command found; set HADOOP_HOME, or put hadoop on the PATH")
+    if not runner.get_hadoop_streaming_jar():
+        raise UsageError(
+            "no hadoop-streaming jar found; set HADOOP_HOME, or give it with --hadoop-streaming-jar"
+        )
+
+
+def _check_credentials() -> None:
+    try:
+        import boto3  # type: ignore[import-untyped]
+    except ImportError:
+        raise UsageError("boto3 is not installed; -r emr needs it: pip install 'cdxmill[s3]'") from None
+    if boto3.Session().get_credentials() is None:
+        raise UsageError(
+            "no AWS credentials found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+        )
+
+
+def runner_arguments(
+    step: HadoopStep, python: list[str], archive: Path, arguments: RunnerArguments
+) -> RunnerArguments:
+    """The arguments of a runner that runs `step`, made from the job's own `arguments`."""
+    return {
+        **arguments,
+        "input_paths": [str(_work_list(step, archive.parent))],
+        "output_dir": step.output_dir,
+        "steps": [_describe(step, python)],
+        "hadoop_input_format": "org.apache.hadoop.mapred.lib.NLineInputFormat",
+        "hadoop_output_format": step.output_format,
+        "partitioner": step.partitioner,
+        "jobconf": {**arguments.get("jobconf", {}), **_WORK_LIST_SETTINGS, **step.settings},
+        "upload_files": [
+            *arguments.get("upload_files", ()),
+            *(f"{path}#{name}" for name, path in step.files.items()),
+        ],
+        "upload_archives": [*arguments.get("upload_archives", ()), f"{archive}#{NAME}"],
+        "extra_args": [],
+        "bootstrap_mrjob": False,
+        "check_input_paths": False,  # it would start a JVM per path
+    }
+
+
+def keys_file(text: str, folder: Path) -> Path | None:
+    """Write the settings for S3 of this machine to a file for the tasks, if `text` has an S3 URL. None if it has not.
+
+    In the options of the job, every user of the cluster could read the keys.
+    """
+    keys = {name: os.environ[name] for name in _S3_SETTINGS if os.environ.get(name)}
+    if not keys or not re.search(r"\bs3a?://", text):
+        return None
+    path = folder / KEYS
+    path.touch(0o600)
+    path.write_text(json.dumps(keys))
+    return path
+
+
+def needs_wheels(step: HadoopStep) -> bool:
+    """Whether a task compresses with a library that the nodes do not have."""
+    return isinstance(step.reducer, list) and "libdeflate" in step.reducer
+
+
+def _work_list(step: HadoopStep, folder: Path) -> Path:
+    return step.inputs if isinstance(step.inputs, Path) else folder / "work.jsonl"
+
+
+def add_files(runner: RunnerLike, step: HadoopStep, folder: Path) -> None:
+    """Upload inputs of this machine and the shared files, and set what neither mrjob.conf nor --jobconf has set."""
+    if not isinstance(step.inputs, Path):
+        sent = [
+            [path if is_url(path) else runner._upload_mgr.add(path) for path in group]
+            for group in step.inputs
+        ]
+        _work_list(step, folder).write_text("".join(json.dumps(group) + "\n" for group in sent))
+    settings = runner._opts["jobconf"]
+    settings.update((name, runner._upload_mgr.add(str(path))) for name, path in step.shared.items())
+    for name, value in {**_QUICK_START, **step.defaults}.items():
+        settings.setdefault(name, value)
+
+
+def _describe(step: HadoopStep, python: list[str]) -> dict[str, object]:
+    """The step as mrjob describes steps to its runners."""
+    tasks = {"mapper": step.mapper, "reducer": step.reducer}
+    commands = {
+        kind: {"type": "command", "command": task if isinstance(task, str) else _command(task, python)}
+        for kind, task in tasks.items()
+        if task is not None
+    }
+    return {"type": "streaming", "jobconf": {}, "input_manifest": False, **commands}
+
+
+def _command(arguments: list[str], python: list[str]) -> list[str]:
+    return [*python, f"{NAME}/hadoop_task.py", *arguments]

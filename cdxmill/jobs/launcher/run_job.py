@@ -1,0 +1,135 @@
+"""Run a job as a command: print its messages, and exit with the same statuses as `cdxmill`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+from urllib.parse import quote, unquote
+
+from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.jobs.launcher.hadoop_failure import Complaints, WrongPythonError, explain
+from cdxmill.jobs.launcher.mrjob_import import StepFailedException
+from cdxmill.jobs.launcher.mrjob_types import Counters, JobLike, RunnerLike
+from cdxmill.messages import say
+
+OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
+
+_COMMAND = re.compile(r"Command '?\[.*\]'?", re.S)
+"""A failed command in a message of mrjob. Its arguments may contain keys, so it is not printed."""
+_GROUP = "failures"
+_SAFE = "".join(character for character in map(chr, range(32, 127)) if character not in "%,")
+"""Characters that are not quoted in a counter's name. mrjob allows no comma and no line end there."""
+
+
+class AlreadyDone(Exception):
+    """The output of the job is there, from the same inputs; `failed` of them failed then."""
+
+    def __init__(self, text: str, failed: int) -> None:
+        self.failed = failed
+        super().__init__(text)
+
+
+def count_failure(job: JobLike, path: str, reason: str, hint: str = "") -> None:
+    """Report a failed input to the launcher. A counter is the only thing that a task can send to it."""
+    text = f"{path}: {reason}" + (f"; {hint}" if hint else "")
+    job.increment_counter(_GROUP, quote(text, _SAFE, errors="surrogateescape"))
+
+
+def run(job: JobLike) -> None:
+    """Run the job as a command. Exits unless the status is 0."""
+    signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _terminate)
+    status = launch(job)
+    if status:
+        sys.exit(status)
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """Exit by an exception, so that mrjob ends its tasks and removes its files."""
+    sys.exit(128 + number)
+
+
+def launch(job: JobLike) -> int:
+    """Run the job, print its output and its failures. Returns the exit status."""
+    runner: RunnerLike | None = None
+    complaints = Complaints()
+    try:
+        runner = job.make_runner()
+        with runner:
+            with _ending_its_application(runner, complaints):
+                runner.run()
+            failed = job.finish_hadoop(runner) if job.is_on_hadoop else _finish(job, runner)
+    except AlreadyDone as done:
+        return _fail(done, FAILED if done.failed else OK)
+    except UsageError as error:
+        return _fail(error, USAGE)
+    except InputError as error:
+        return _fail(error, FAILED)
+    except CdxmillError as error:
+        return _fail(error, STOPPED)
+    except (StepFailedException, WrongPythonError, OSError, subprocess.CalledProcessError) as error:
+        return _fail(explain(error, runner, complaints) if job.is_on_hadoop else error, STOPPED)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except Exception as error:  # of mrjob and its libraries; none of them means that inputs failed
+        return _fail(f"{type(error).__name__}: {error}", STOPPED)
+    return FAILED if failed else OK
+
+
+@contextmanager
+def _ending_its_application(runner: RunnerLike, complaints: Complaints) -> Iterator[None]:
+    """If the job is interrupted, end what it has started on Hadoop. It would go on, and write its output later."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, WrongPythonError):
+        if runner.alias == "hadoop" and complaints.application:
+            _kill(runner, complaints.application)
+        raise
+
+
+def _kill(runner: RunnerLike, application: str) -> None:
+    hadoop = Path(shutil.which(runner.get_hadoop_bin()[0]) or runner.get_hadoop_bin()[0])
+    beside = hadoop.with_name("yarn")
+    command = [str(beside) if beside.exists() else "yarn", "application", "-kill", application]
+    say(f"ending {application}")
+    try:
+        # its own session, so that a second Ctrl-C does not end it
+        done = subprocess.run(
+            command, check=False, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True
+        )
+        failed = done.returncode != 0
+    except OSError:
+        failed = True
+    if failed:
+        say(
+            f"{application} could not be ended; use `yarn application -kill {application}` before you run the job again"
+        )
+
+
+def _finish(job: JobLike, runner: RunnerLike) -> int:
+    failed = failures_of(runner.counters()[0])
+    for failure in failed:
+        say(failure)
+    output = b"".join(runner.cat_output())
+    job.failed_inputs = failed
+    job.show(job.finish(output))
+    return len(failed)
+
+
+def failures_of(counters: Counters) -> list[str]:
+    """The failures that tasks reported: `path: reason; hint`."""
+    return [unquote(failure, errors="surrogateescape") for failure in sorted(counters.get(_GROUP, {}))]
+
+
+def _fail(reason: object, status: int) -> int:
+    say(_COMMAND.sub("the command", str(reason)).replace("\n", " "))
+    return status

@@ -1,0 +1,181 @@
+"""The base class of the three jobs. Their tasks read and write streams of bytes, not mrjob's key-value pairs.
+
+Under mrjob's inline and local runners the tasks and the launcher share a file system. A task's
+standard input is a work list: one JSON object per line (docs/jobs.md says why). On Hadoop and EMR
+the tasks are commands, and mrjob only submits them (see `hadoop_step`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from cdxmill.errors import UsageError
+from cdxmill.jobs.launcher.hadoop_files import use_web_hdfs
+from cdxmill.jobs.launcher.hadoop_step import (
+    KEYS,
+    RUNNERS,
+    HadoopStep,
+    add_files,
+    check_engine,
+    keys_file,
+    needs_wheels,
+    runner_arguments,
+)
+from cdxmill.jobs.launcher.hadoop_urls import hadoop_url
+from cdxmill.jobs.launcher.mrjob_import import MRJob, MRStep
+from cdxmill.jobs.launcher.mrjob_types import RunnerArguments, RunnerLike
+from cdxmill.jobs.launcher.node_archive import pack_archive
+from cdxmill.jobs.launcher.old_settings import check_conf
+from cdxmill.jobs.launcher.run_job import run
+from cdxmill.jobs.nodes.lines import lines_of
+from cdxmill.storage.local.files import stopping
+from cdxmill.storage.scratch import Scratch
+
+
+def _text_of(step: HadoopStep) -> str:
+    return step.inputs.read_text() if isinstance(step.inputs, Path) else ""
+
+
+def _hadoop_places(runner: RunnerLike) -> RunnerArguments:
+    """mrjob's temporary directory in HDFS: that of HADOOP_USER_NAME, and removed after a failure, too."""
+    if runner.alias != "hadoop":
+        return {}
+    places: RunnerArguments = {"hadoop_tmp_dir": hadoop_url(str(runner._opts["hadoop_tmp_dir"]))}
+    if list(runner._opts["cleanup_on_failure"]) == ["NONE"]:
+        places["cleanup_on_failure"] = ["HADOOP_TMP", "LOCAL_TMP"]
+    return places
+
+
+class WorkItem(Protocol):
+    """One line of a work list."""
+
+    def to_json(self) -> str:
+        """The line, without line end."""
+
+
+class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
+    """A job of one step, with `run_mapper` and `run_reducer` as its tasks."""
+
+    arguments: ClassVar[str]
+    """Required options and arguments, for --help."""
+
+    description: ClassVar[str]
+    """What the job does, for --help."""
+
+    failed_inputs: list[str] = []  # noqa: RUF012 - replaced, never changed
+    """The failures of a local run, set before it is finished."""
+
+    def configure_args(self) -> None:
+        """Add the options that every job has."""
+        super().configure_args()
+        self.add_passthru_arg("--launched-from", help=argparse.SUPPRESS)
+
+    def _usage(self) -> str:
+        return f"%(prog)s [options] {self.arguments}\n\n{self.description}"
+
+    def steps(self) -> list[MRStep]:
+        """The tasks of the step; mrjob calls run_mapper and run_reducer."""
+        return [MRStep(mapper=self.run_mapper, reducer=self.run_reducer)]
+
+    def list_work(self) -> Iterable[WorkItem]:
+        """The work list of the mappers. Raises UsageError."""
+        raise NotImplementedError
+
+    def finish(self, output: bytes) -> bytes:
+        """Do the launcher's work after all tasks. Takes their output, returns the job's."""
+        return output
+
+    def show(self, output: bytes) -> None:
+        """Print the job's output, unless --no-cat-output says otherwise."""
+        if self._should_cat_output():
+            self.stdout.write(output)
+            self.stdout.flush()
+
+    def run_job(self) -> None:
+        """Run the whole job. Exits with the same statuses as `cdxmill`."""
+        self.set_up_logging(quiet=self.options.quiet, verbose=self.options.verbose)
+        run(self)
+
+    def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
+        """The step for Hadoop; `folder` is for files of the launcher. Raises UsageError."""
+        raise NotImplementedError
+
+    def finish_hadoop(self, runner: RunnerLike) -> int:
+        """Do the launcher's work after the step on Hadoop. Returns the number of failed inputs."""
+        raise NotImplementedError
+
+    @property
+    def is_on_hadoop(self) -> bool:
+        """Whether the job runs on Hadoop or EMR."""
+        return self.options.runner in RUNNERS
+
+    def make_runner(self) -> RunnerLike:
+        """mrjob's runner for this job. Raises UsageError."""
+        if self.options.runner not in (None, "inline", "local", *RUNNERS):
+            raise UsageError(f"unsupported runner {self.options.runner}; use -r local, inline, hadoop or emr")
+        if not self.options.args:
+            raise UsageError("no input; give at least one path or URL")
+        check_conf(self.options.runner or "inline", self.options.conf_paths)
+        return self._hadoop_runner() if self.is_on_hadoop else self._local_runner()
+
+    def _local_runner(self) -> RunnerLike:
+        work = [item.to_json().encode() for item in self.list_work()]
+        width = max(map(len, work), default=0)
+        data = b"".join(item.ljust(width) + b"\n" for item in work)  # mrjob splits its input by bytes
+        arguments = self._runner_kwargs()
+        extra = [*arguments["extra_args"], "--launched-from", str(Path.cwd())]
+        own = {"input_paths": ["-"], "stdin": BytesIO(data), "extra_args": extra}
+        # without bootstrap_mrjob mrjob starts no shell, which would outlive a task that is killed
+        arguments.update(own, bootstrap_mrjob=False)
+        return self._make(arguments)
+
+    def _hadoop_runner(self) -> RunnerLike:
+        """Make two runners: the first one reads the settings that the step of the second one depends on."""
+        arguments = self._runner_kwargs()
+        first = self._make({**arguments, "input_paths": ["-"]})
+        check_engine(first)
+        use_web_hdfs(first)
+        self._folder = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
+        step = self.hadoop_step(first, Path(self._folder.name))
+        keys = (
+            keys_file(f"{vars(self.options)} {step}{_text_of(step)}", Path(self._folder.name))
+            if first.alias == "hadoop"
+            else None
+        )
+        if keys is not None:
+            step = step._replace(files={**step.files, KEYS: keys})
+        archive = pack_archive(Path(self._folder.name), needs_wheels(step))
+        arguments = {**arguments, **_hadoop_places(first)}
+        runner = self._make(runner_arguments(step, first._python_bin(), archive, arguments))
+        use_web_hdfs(runner)
+        add_files(runner, step, Path(self._folder.name))
+        return runner
+
+    def _make(self, arguments: RunnerArguments) -> RunnerLike:
+        runner: RunnerLike = self._runner_class()(**arguments)
+        return runner
+
+    def lines(self) -> Iterator[list[bytes]]:
+        """The lines on a task's standard input, in lists."""
+        return lines_of(self.stdin)
+
+    @contextmanager
+    def scratch(self, parent: str | None = None) -> Iterator[Scratch]:
+        """Scratch space for this task, in `parent` or the task's own working directory.
+
+        Changes to the launcher's working directory, so that relative paths mean the same as there.
+        """
+        own = Path.cwd()
+        os.chdir(self.options.launched_from)
+        folder = Path(parent or own)
+        with stopping(folder):
+            made = tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder)
+        with made as path:
+            yield Scratch(Path(path))

@@ -1,0 +1,179 @@
+"""What the launcher of zipnumclusterjob.py does on Hadoop: checks, the step, and the files beside the shards."""
+
+from __future__ import annotations
+
+import fnmatch
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from cdxmill.cluster.write import write_cluster_files
+from cdxmill.commands.clusters.zipnum import ClusterSummary
+from cdxmill.errors import StoppedError, UsageError
+from cdxmill.formats.clusters.split_points import format_partition_file, format_text
+from cdxmill.formats.clusters.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name, shard_name
+from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder, folder_of
+from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+from cdxmill.jobs.launcher.hadoop_urls import hadoop_url, is_url
+from cdxmill.jobs.launcher.mrjob_types import RunnerLike
+from cdxmill.jobs.nodes.lines import REPORT, SPLITS, ReducerReport, report_name
+from cdxmill.jobs.zipnum_options import ZipnumJobOptions
+from cdxmill.messages import say
+
+_ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS")
+_OWN_BESIDE_REPORTS = ("splits.*", INDEX, SUMMARY, LOCATIONS)
+"""Patterns of the names that a job which failed may leave, besides the shards and parts that have a report."""
+_OF_A_CLUSTER = (MANIFEST, "cdx-*.gz", "part-*")
+"""Patterns of the further names in a finished cluster."""
+_SETTINGS = {
+    "stream.map.output": "rawbytes",
+    "stream.reduce.input": "rawbytes",
+    # _SUCCESS says that the tasks are done. The cluster is when it has cluster.json.
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+_DEFAULTS = {
+    # what was fetched to memory stays there: the JVM of a reducer only passes it on, so nothing else needs the memory
+    "mapreduce.reduce.input.buffer.percent": "0.6",
+    "mapreduce.job.reduce.slowstart.completedmaps": "0.9",
+}
+_PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
+
+
+def cluster_url(options: ZipnumJobOptions, runner: RunnerLike) -> str:
+    """The URL of the cluster's directory. A path is one of Hadoop's default file system. Raises UsageError."""
+    if not is_url(options.folder) and runner.alias == "emr":
+        raise UsageError(f"{options.folder}: not a URL; on EMR give --zipnum-dir s3://BUCKET/DIR")
+    return hadoop_url(options.folder).rstrip("/")
+
+
+def check_outputs(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
+    """Raise StoppedError if the cluster's directory or that of the parts cannot be written."""
+    folder_of(url, runner).check_writable()
+    if options.parts_folder is not None and hadoop_url(options.parts_folder).rstrip("/") != url:
+        folder_of(hadoop_url(options.parts_folder), runner).check_writable()
+
+
+def clear(folder: RemoteFolder, replace: bool) -> None:
+    """Delete what a failed job has left in `folder`, with `replace` also a finished cluster. Raises UsageError if it holds anything else."""
+    names = folder.names()
+    check_own(folder.url, names, replace)
+    if MANIFEST in names:
+        folder.remove([MANIFEST])  # first: what is left is not a finished cluster
+        names = folder.names()
+    folder.empty(names)
+
+
+def check_own(url: str, names: Sequence[str], replace: bool) -> None:
+    """Raise UsageError if these names in a directory are not of a job that failed or, with `replace`, of a finished cluster."""
+    if MANIFEST in names and not replace:
+        raise UsageError(
+            f"{url}: holds a finished cluster; use --replace to replace it, or choose another directory"
+        )
+    is_cluster = MANIFEST in names
+    reports = [name.removeprefix(REPORT) for name in names if name.startswith(REPORT)]
+    own = (
+        *_ALWAYS_OWN,
+        *(_OWN_BESIDE_REPORTS if reports or is_cluster else ()),
+        *(_OF_A_CLUSTER if is_cluster else ()),
+    )
+    shards = {name for number in reports for name in (f"cdx-{number}.gz", f"part-{number}")}
+    other = [
+        name
+        for name in names
+        if name not in shards and not any(fnmatch.fnmatchcase(name, pattern) for pattern in own)
+    ]
+    if other:
+        raise UsageError(f"{url}: holds other files ({other[0]}); choose an empty or new directory")
+
+
+def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[list[str]]) -> HadoopStep:
+    """The step that sends the lines to one reducer per shard; `folder` is for files of the launcher."""
+    build = options.build
+    splits, partitions = folder / SPLITS, folder / "partitions.seq"
+    splits.write_bytes(format_text(options.points))
+    partitions.write_bytes(format_partition_file(options.points))
+    packer = ["--compressor", build.compressor.library, "--level", str(build.compressor.level)]
+    shard = ["shard", "--cluster", url, "--numlines", str(build.block_lines), *packer]
+    return HadoopStep(
+        inputs=inputs,
+        mapper=["chunks", "--compressor", build.compressor.library],
+        reducer=shard + (["--convert"] if build.convert else []),
+        settings={**_SETTINGS, "mapreduce.job.reduces": str(build.shards)},
+        defaults=_DEFAULTS,
+        output_format="org.apache.hadoop.mapred.lib.NullOutputFormat",
+        partitioner=_PARTITIONER if build.shards > 1 else None,
+        output_dir=None if url.startswith("file:") else url,
+        files={SPLITS: splits},
+        shared={"mapreduce.totalorderpartitioner.path": partitions},
+    )
+
+
+def finish(options: ZipnumJobOptions, url: str, place: str, runner: RunnerLike) -> int:
+    """Write the files beside the shards at `place`, the manifest last. Returns the number of inputs that failed.
+
+    `url` is where the cluster will be. Raises StoppedError if a shard is missing.
+    """
+    build, cluster = options.build, folder_of(place, runner)
+    with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
+        folder = Path(name)
+        cluster.get(["part-*", f"{REPORT}*"], folder)
+        reports = sorted(ReducerReport.from_json(path.read_bytes()) for path in folder.glob(f"{REPORT}*"))
+        _check(reports, options, url)
+        entries = [report.shard for report in reports]
+        location = build.location or url
+        write_cluster_files(folder, entries, options.points, build.compressor, build.block_lines, location)
+        cluster.put([folder / name for name in (INDEX, SUMMARY, LOCATIONS, "splits.txt", "splits.seq")])
+        _copy_parts(options, url, folder, runner)
+        cluster.put([folder / MANIFEST])
+        cluster.remove([*map(report_name, range(build.shards)), *_left_behind(cluster)])
+    failures = [failure for report in reports for failure in report.failures]
+    for failure in failures:
+        say(failure)
+    if not options.quiet:
+        say(f"{url}: {_summary(reports)}")
+    return len(failures)
+
+
+def _copy_parts(options: ZipnumJobOptions, url: str, folder: Path, runner: RunnerLike) -> None:
+    """Copy the parts in `folder` to --output-dir too, if it is not the cluster's own directory."""
+    if options.parts_folder is None:
+        return
+    parts_url = hadoop_url(options.parts_folder).rstrip("/")
+    if parts_url != url:
+        output = folder_of(parts_url, runner)
+        output.make()
+        output.put([folder / part_name(number) for number in range(options.build.shards)])
+
+
+def _summary(reports: list[ReducerReport]) -> ClusterSummary:
+    shards = [report.shard for report in reports]
+    return ClusterSummary(
+        shards=len(shards),
+        lines=sum(shard.lines for shard in shards),
+        blocks=sum(shard.blocks for shard in shards),
+        duplicates=sum(report.duplicate_lines for report in reports),
+        bytes=sum(shard.bytes for shard in shards),
+    )
+
+
+def _left_behind(cluster: RemoteFolder) -> list[str]:
+    """Temporary files of killed attempts in a shared directory. Elsewhere Hadoop deletes its own."""
+    if not cluster.url.startswith("file:"):
+        return []
+    return [name for name in cluster.names() if name.endswith(".tmp")]
+
+
+def _check(reports: list[ReducerReport], options: ZipnumJobOptions, url: str) -> None:
+    build = options.build
+    names = [report.shard.name for report in reports]
+    if names != [shard_name(number) for number in range(build.shards)]:
+        raise StoppedError(
+            f"{url}: only {len(reports)} of {build.shards} shards were written; run the job again"
+        )
+    versions = {report.compressor_version for report in reports}
+    wanted = build.compressor.version()
+    if versions != {wanted}:
+        raise StoppedError(
+            f"{url}: shards were compressed by {', '.join(sorted(versions))}, not by {wanted} as on this machine; "
+            f"use --compressor libdeflate, or install the same library on all machines"
+        )

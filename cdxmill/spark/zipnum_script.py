@@ -1,0 +1,130 @@
+"""Build a ZipNum cluster on Spark: the command line of webarchive-indexing's zipnumcluster_cc_pyspark.py.
+
+    spark-submit zipnumcluster_cc_pyspark.py --output_base_url=CLUSTER --partition_boundaries_file=FILE CDX [TABLE]
+
+The bytes are those of `cdxmill zipnum` with the same split points.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, check_inputs
+from cdxmill.errors import UsageError
+from cdxmill.formats.clusters.boundaries import format_boundaries, parse_boundaries
+from cdxmill.formats.clusters.zipnum_block import checked_compressor
+from cdxmill.inputs.found_inputs import cdx_files_of
+from cdxmill.inputs.sources import take_inventory
+from cdxmill.inputs.split_files import read_splits, write_splits
+from cdxmill.messages import say
+from cdxmill.running.failures import Failures
+from cdxmill.spark.build import zipnum_on_spark
+from cdxmill.spark.engine import Engine
+from cdxmill.spark.script import FAILED, OK, below, make_engine, make_parser, plain_url
+from cdxmill.spark.zipnum import Maker
+from cdxmill.storage.choose import check_writable, exists, read_bytes, write_atomic
+
+_SHARDS = 300
+_SPLITS = (".txt", ".seq")
+"""Split files of the other engines work, too."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the job. Returns the exit status. Raises UsageError, InputError, StoppedError."""
+    given = _parse(arguments)
+    output, boundaries = plain_url(given.output_base_url), plain_url(given.partition_boundaries_file)
+    for place in (output, boundaries):
+        check_writable(place)
+    paths = cdx_files_of(below(given.input_base_url, name) for name in given.input.split(","))
+    options = _options(given)
+    failures = Failures()
+    with make_engine(given) as engine:
+        options = _with_points(engine, paths, boundaries, options, failures)
+        summary = zipnum_on_spark(engine, paths, output, options, failures, given.local_temp_dir)
+    if not given.quiet:
+        say(f"{output}: {summary}")
+    return FAILED if failures.count else OK
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = make_parser(
+        "zipnumcluster_cc_pyspark.py",
+        "Build a ZipNum cluster from CDX files on Spark.",
+        "CDX files: directory, pattern or URL. Several are separated by commas.",
+    )
+    add = parser.add_argument
+    add("--output_base_url", required=True, help="Directory or URL of the cluster.")
+    add(
+        "--partition_boundaries_file",
+        required=True,
+        help="JSON list of [key, timestamp], the split points. It is read if it exists, and else written.",
+    )
+    add("--temporary_output_base_url", help="Not used: temporary files are on the nodes.")
+    add("--num_lines", type=int, default=3000, help="Lines per block. Default: 3000.")
+    add("--num_output_partitions", type=int, help=f"Number of shards. Default: {_SHARDS}, or as in the file.")
+    add("--seed", type=int, default=0, help="Seed of the random sample.")
+    add("--compressor", default="libdeflate", help="libdeflate or zlib.")
+    add("--level", type=int, default=6, help="Compression level.")
+    add("--location", help="Directory or URL of the shards to write to cluster.loc.")
+    return parser.parse_args(arguments)
+
+
+def _options(given: argparse.Namespace) -> ZipnumOptions:
+    try:
+        compressor = checked_compressor(given.compressor, given.level)
+    except ValueError as error:
+        raise UsageError(f"--compressor, --level: {error}") from None
+    return ZipnumOptions(
+        shards=_SHARDS if given.num_output_partitions is None else given.num_output_partitions,
+        block_lines=given.num_lines,
+        compressor=compressor,
+        seed=given.seed,
+        location=given.location,
+        replace=given.replace,
+        quiet=given.quiet,
+    )
+
+
+def _with_points(
+    engine: Engine, paths: Sequence[str], boundaries: str, options: ZipnumOptions, failures: Failures
+) -> ZipnumOptions:
+    """The options with the split points of the boundaries file. If it does not exist, they are found and written."""
+    if exists(boundaries):
+        points = _read_points(boundaries)
+        if options.shards not in (len(points) + 1, _SHARDS):
+            raise UsageError(
+                f"--num_output_partitions {options.shards} does not match {boundaries}, which gives"
+                f" {len(points) + 1} shards; omit the option"
+            )
+        return replace(options, points=tuple(points), shards=len(points) + 1)
+    if not paths:
+        raise UsageError("no CDX files found; check the paths")
+    inventory = take_inventory(paths, flavours=True)
+    check_inputs(inventory, options)
+    points = Maker(engine).split_points(inventory, options, failures)
+    if (
+        points or options.shards == 1
+    ):  # else no line can be read, which is reported later: a rerun must sample again
+        _write_points(points, boundaries)
+        if not options.quiet:
+            say(f"{boundaries}: {len(points)} split points, from a sample")
+    return replace(options, points=tuple(points), shards=len(points) + 1)
+
+
+def _read_points(path: str) -> list[bytes]:
+    if path.lower().endswith(_SPLITS):
+        return read_splits(path)
+    try:
+        return parse_boundaries(read_bytes(path))
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def _write_points(points: Sequence[bytes], path: str) -> None:
+    if path.lower().endswith(_SPLITS):
+        write_splits(points, f"{path[:-4]}.txt")
+        return
+    with write_atomic(path) as file:
+        file.write(format_boundaries(points))

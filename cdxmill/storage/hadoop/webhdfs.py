@@ -1,0 +1,172 @@
+"""A client of WebHDFS: asks the active name node, and moves bytes to and from data nodes.
+
+It uses urllib3 and no client library: so it has the same waits and checks for truncated answers as HTTP files,
+it can switch from one name node to another, and Hadoop tasks need no further package.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from typing import IO, Any
+from urllib.parse import quote, urlencode
+
+from urllib3 import BaseHTTPResponse
+
+from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
+from cdxmill.storage.hadoop.site import web_addresses
+from cdxmill.storage.patience import TryAgain, persistently
+from cdxmill.storage.places import Reach
+from cdxmill.storage.refusals import BUSY, refusal
+from cdxmill.storage.web.bodies import small_body
+from cdxmill.storage.web.connections import RefusedPlace, checked_pools, give_back
+from cdxmill.storage.web.http_faults import faults
+from cdxmill.storage.web.http_file import timeout
+
+_LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
+"""Bytes of the largest answer of a name node: the list of a folder with a million files; and of an error."""
+_WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
+"""Exceptions of a name node that is in standby or not ready."""
+_ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
+_SECURED_HINT = "set HADOOP_CONF_DIR, so that hadoop fs is used"
+_UNAUTHORIZED = 401
+_HEADERS = {
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/octet-stream",
+    "User-Agent": "cdxmill",
+}
+
+
+class WebHdfs:
+    """The name nodes of one file system, asked as one user. Forked processes must not share it."""
+
+    def __init__(self, authority: str) -> None:
+        self.addresses = web_addresses(authority)
+        self._active = 0
+        self._user = os.environ.get("HADOOP_USER_NAME") or _login_name()
+        self._pool = checked_pools(Reach.NETWORK, num_pools=8, maxsize=16)
+
+    def ask(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
+        """The JSON that a name node answers to `op`. Raises InputError after all tries."""
+        return persistently(url, lambda: self.ask_once(url, method, path, op, **parameters))
+
+    def ask_once(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
+        """As `ask`, with one try. Raises TryAgain if no name node answers, InputError."""
+        answer = self._ask_names(url, method, path, op, parameters)
+        data = small_body(url, answer, _LARGEST)
+        try:
+            found = json.loads(data) if data else {}
+            if isinstance(found, dict):
+                return found
+            raise ValueError
+        except (ValueError, RecursionError):
+            raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT) from None
+
+    def open(self, url: str, path: str, offset: int, length: int) -> BaseHTTPResponse:
+        """An answer with this range as its unread body. Raises TryAgain, InputError."""
+        answer = self._ask_names(url, "GET", path, "OPEN", {"offset": str(offset), "length": str(length)})
+        return answer if answer.status == 200 else self._redirected(url, "GET", answer, None)
+
+    def create(self, url: str, path: str, file: IO[bytes]) -> None:
+        """Write `file` to `path`; an existing file is replaced. Raises TryAgain, InputError."""
+        size = str(file.seek(0, os.SEEK_END))
+        answer = self._ask_names(url, "PUT", path, "CREATE", {"overwrite": "true"})
+        file.seek(0)
+        give_back(self._redirected(url, "PUT", answer, file, {"Content-Length": size}))
+
+    def _ask_names(
+        self, url: str, method: str, path: str, op: str, parameters: dict[str, str]
+    ) -> BaseHTTPResponse:
+        """The answer of the name node that answered last time, or of the next one that answers."""
+        query = urlencode({"op": op, "user.name": self._user, **parameters})
+        target = f"/webhdfs/v1{quote(os.fsencode(path))}?{query}"
+        for left in range(len(self.addresses) - 1, -1, -1):
+            address = self.addresses[self._active]
+            try:
+                return self._send(url, method, address + target, address, None)
+            except TryAgain:
+                self._active = (self._active + 1) % len(self.addresses)
+                if not left:
+                    raise
+        raise AssertionError("a file system has at least one name node")
+
+    def _redirected(
+        self,
+        url: str,
+        method: str,
+        answer: BaseHTTPResponse,
+        body: IO[bytes] | None,
+        headers: dict[str, str] | None = None,
+    ) -> BaseHTTPResponse:
+        """The answer of the data node that the name node's `answer` points to."""
+        give_back(answer)
+        location = answer.headers.get("Location")
+        if location is None:
+            raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT)
+        return self._send(url, method, location, "/".join(location.split("/")[:3]), body, headers)
+
+    def _send(
+        self,
+        url: str,
+        method: str,
+        location: str,
+        address: str,
+        body: IO[bytes] | None,
+        headers: dict[str, str] | None = None,
+    ) -> BaseHTTPResponse:
+        try:
+            with faults(url):
+                answer = self._pool.request(
+                    method,
+                    location,
+                    body=body,
+                    headers={**_HEADERS, **(headers or {})},
+                    preload_content=False,
+                    decode_content=False,
+                    timeout=timeout(),
+                    redirect=False,
+                    retries=False,
+                )
+        except RefusedPlace as place:
+            raise InputError(
+                url, f"{address} has the link-local address {place}, which is not allowed"
+            ) from None
+        except TryAgain as failure:
+            raise TryAgain(f"{failure.reason}: {address}") from None
+        except InputError as error:  # an unknown host may be one of two name nodes
+            if len(self.addresses) > 1:
+                raise TryAgain(f"{error.reason}: {address}") from None
+            raise InputError(url, f"{error.reason}: {address}", _ADDRESS_HINT) from None
+        if answer.status >= 400:
+            raise _refusal(url, answer, address)
+        return answer
+
+
+def _login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # in containers a user may have no name
+        raise UsageError("HDFS needs a user: set HADOOP_USER_NAME") from None
+
+
+def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
+    """The error for an answer: TryAgain if another try or name node may help, else an InputError."""
+    try:
+        data = small_body(url, answer, _LARGEST_ERROR)
+        remote = json.loads(data)["RemoteException"]
+        name, message = str(remote["exception"]), str(remote["message"]).partition("\n")[0][:200]
+    except (ValueError, LookupError, TypeError, RecursionError, InputError):
+        name, message = "", ""
+    if name in _WAITING or answer.status in BUSY:
+        return TryAgain(f"{name or answer.status}: {address}")
+    if answer.status == _UNAUTHORIZED and not name:  # a page of Hadoop's login filter
+        return RefusedError(url, f"{address} wants a login, as with Kerberos (401)", _SECURED_HINT)
+    if not name:
+        reason = f"{address} is not a WebHDFS server ({answer.status} {answer.reason or ''})".replace(
+            " )", ")"
+        )
+        return InputError(url, reason, _ADDRESS_HINT)
+    if name == "FileNotFoundException":
+        return AbsentError(url, "cannot be read (no such file)", "check the path")
+    return refusal(url, answer.status, f"refused ({answer.status} {name}: {message})", "check the path")

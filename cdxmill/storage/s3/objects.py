@@ -1,0 +1,304 @@
+"""Objects of S3 and compatible services, with boto3: its credentials, endpoints and regions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import lru_cache
+from typing import IO, Any
+
+from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
+from cdxmill.storage.entry import Entry
+from cdxmill.storage.local.files import spooled
+from cdxmill.storage.patience import TRIES, Pace, Tries, TryAgain, patience, persistently
+from cdxmill.storage.refusals import BUSY, DOWNLOAD, refusal
+from cdxmill.storage.web.http_file import CONNECT_SECONDS, READ_SECONDS
+
+INSTALL = "s3:// needs boto3: pip install 'cdxmill[s3]'"
+_PIECE = 1 << 16
+_COPIED_PART = 256 << 20
+"""S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
+_NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
+
+
+@contextmanager
+def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
+    """Open the object at `url`: `read_at(offset, size)` returns fewer bytes only at its end.
+
+    Raises AbsentError or RefusedError if it cannot be read. Raises InputError, here or from `read_at`, if S3
+    does not answer after all tries or the object changes while it is read. Raises UsageError without boto3.
+    """
+    yield _Object(url).read_at
+
+
+def file_size(url: str) -> int:
+    """The size of an object in bytes; 0 if it is unknown."""
+    try:
+        return _Object(url).size
+    except InputError:
+        return 0
+
+
+@contextmanager
+def write_atomic(url: str) -> Iterator[IO[bytes]]:
+    """Write a file that is uploaded when it is complete: with one PUT, or with a multipart upload.
+
+    Raises StoppedError if it cannot be written; then no part of it is left.
+    """
+    target = _bucket_and_key(url)
+    with spooled() as file:
+        yield file
+        file.seek(0)
+        with _stops(url), _errors(url, "written"):
+            _client(os.getpid()).upload_fileobj(file, **target)
+
+
+def status(url: str) -> Entry | None:
+    """The size and time of an object; None if it does not exist. Raises InputError."""
+    target = _bucket_and_key(url)
+    try:
+        head = _head(url, target)
+    except AbsentError:
+        return None
+    return _entry(head)
+
+
+def look_by_s3(url: str, size: int) -> tuple[Entry, bytes]:
+    """The size and time of an object, and its first `size` bytes; b"" if they cannot be read. Raises InputError."""
+    found = _Object(url)
+    try:
+        return found.entry, found.read_at(0, size)
+    except InputError:
+        return found.entry, b""
+
+
+def list_folder(url: str) -> dict[str, Entry]:
+    """The objects and folders directly below `url`, by name; an object wins over a folder. Raises InputError."""
+    prefix = prefix_of(url)
+    found: dict[str, Entry] = {}
+    for page in list_pages(url, prefix, "/"):
+        for folder in page.get("CommonPrefixes", ()):
+            found.setdefault(folder["Prefix"][len(prefix) : -1], Entry(0, 0, is_folder=True))
+        for item in page.get("Contents", ()):
+            found[item["Key"][len(prefix) :]] = Entry(item["Size"], item["LastModified"].timestamp())
+    found.pop("", None)  # an object that some tools create for the folder itself
+    return found
+
+
+def list_pages(url: str, prefix: str, delimiter: str = "") -> Iterator[dict[str, Any]]:
+    """Yield the pages of a listing: the keys in the bucket of `url` that start with `prefix`. Raises InputError."""
+    with _errors(url):
+        pages = _client(os.getpid()).get_paginator("list_objects_v2")
+        yield from pages.paginate(Bucket=_split(url)[0], Prefix=prefix, Delimiter=delimiter)
+
+
+def prefix_of(url: str) -> str:
+    """How the keys below the folder `url` start."""
+    key = _split(url)[1].rstrip("/")
+    return f"{key}/" if key else ""
+
+
+def remove(url: str) -> None:
+    """Delete an object if it exists. Raises StoppedError."""
+    target = _bucket_and_key(url)
+    with _stops(url), _errors(url, "deleted"):
+        _client(os.getpid()).delete_object(**target)
+
+
+def move(url: str, target: str) -> None:
+    """Copy an object inside of S3, in parts if it is large, and delete it. Raises StoppedError."""
+    source, copy = _bucket_and_key(url), _bucket_and_key(target)
+    with _stops(target), _errors(target, "written"):
+        from boto3.s3.transfer import TransferConfig  # type: ignore[import-untyped]
+
+        parts = TransferConfig(multipart_threshold=_COPIED_PART, multipart_chunksize=_COPIED_PART)
+        _client(os.getpid()).copy(source, **copy, Config=parts)
+    remove(url)
+
+
+def require() -> None:
+    """Raise UsageError if boto3 is not installed."""
+    try:
+        import boto3  # type: ignore[import-untyped]  # noqa: F401 - an extra, and slow to import
+    except ImportError:
+        raise UsageError(INSTALL) from None
+
+
+class _Object:
+    """An object in its present version. Reads fail when it changes."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self._target = url, _bucket_and_key(url)
+        head = _head(url, self._target)
+        if "ContentLength" not in head:
+            raise InputError(url, "the server does not report the size", DOWNLOAD)
+        self.size: int = head["ContentLength"]
+        self.entry = _entry(head)
+        self._etag = head.get("ETag")
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """The `size` bytes at `offset`, in as many requests as it takes."""
+        data = bytearray()
+        tries = Tries(self._url)
+        end = min(offset + size, self.size)
+        while offset + len(data) < end:
+            before = len(data)
+            try:
+                self._read(offset + before, end - 1, data)
+            except TryAgain as failure:
+                tries.failed(failure, len(data) - before)
+        return bytes(data)
+
+    def _read(self, first: int, last: int, data: bytearray) -> None:
+        before = len(data)
+        with _one_try(self._url):
+            answer = _client(os.getpid(), 1).get_object(**self._target, Range=f"bytes={first}-{last}")
+        with closing(answer["Body"]) as body, _body_errors():
+            self._check(answer, first, last)
+            pace = Pace()
+            while piece := body._raw_stream.read1(_PIECE):  # StreamingBody.read waits for a full piece
+                data += piece
+                pace.arrived(len(piece))
+        gained = len(data) - before
+        del data[before + last + 1 - first :]
+        if gained < last + 1 - first:
+            raise TryAgain("connection lost")
+
+    def _check(self, answer: dict[str, Any], first: int, last: int) -> None:
+        """Raise InputError if the object has changed or the range is wrong: some servers ignore ranges."""
+        if answer.get("ETag") != self._etag:
+            raise InputError(self._url, "has changed while it was read", "run it again")
+        got = answer.get("ContentRange", "no Content-Range")
+        if got != f"bytes {first}-{last}/{self.size}":
+            reason = f"the server answers a request for bytes {first}-{last} with {got}"
+            raise InputError(self._url, reason, DOWNLOAD)
+        length = answer.get("ContentLength", last + 1 - first)
+        if length != last + 1 - first:
+            raise TryAgain(f"the server sent {length} bytes for {got}")
+
+
+def _head(url: str, target: dict[str, str]) -> dict[str, Any]:
+    """What S3 tells about an object. Raises InputError."""
+
+    def attempt() -> dict[str, Any]:
+        with _one_try(url):
+            found: dict[str, Any] = _client(os.getpid(), 1).head_object(**target)
+            return found
+
+    return persistently(url, attempt)
+
+
+def _entry(head: dict[str, Any]) -> Entry:
+    time = head["LastModified"].timestamp() if "LastModified" in head else 0
+    return Entry(head.get("ContentLength", 0), time)
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Bucket and key."""
+    bucket, _, key = url.partition("://")[2].partition("/")
+    return bucket, key
+
+
+def _bucket_and_key(url: str) -> dict[str, str]:
+    bucket, key = _split(url)
+    if not bucket or not key:
+        raise InputError(url, *_NO_OBJECT)
+    return {"Bucket": bucket, "Key": key}
+
+
+@lru_cache(maxsize=2)
+def _client(process: int, tries: int = TRIES) -> Any:
+    """The client of one process. Creating it takes as long as reading megabytes. Forks must not share it.
+
+    Without credentials, requests are unsigned, as for public buckets. It repeats a failed request up to `tries`
+    times; reads ask for 1, as they count and show their tries themselves.
+    """
+    require()
+    import boto3
+    from botocore import UNSIGNED  # type: ignore[import-untyped]
+    from botocore.config import Config  # type: ignore[import-untyped]
+
+    session = boto3.session.Session()
+    config = Config(
+        retries={"mode": "adaptive", "total_max_attempts": tries},
+        connect_timeout=min(CONNECT_SECONDS, patience() / tries),
+        read_timeout=min(READ_SECONDS, patience() / tries),
+    )
+    if session.get_credentials() is None:
+        config = config.merge(Config(signature_version=UNSIGNED))
+    return session.client("s3", config=config)
+
+
+@contextmanager
+def _body_errors() -> Iterator[None]:
+    """Turn errors while a body is read into TryAgain. boto3 itself repeats only the request."""
+    from botocore.exceptions import BotoCoreError  # type: ignore[import-untyped]
+    from urllib3.exceptions import HTTPError
+
+    try:
+        yield
+    except (BotoCoreError, HTTPError, OSError):
+        raise TryAgain("connection lost") from None
+
+
+@contextmanager
+def _one_try(url: str) -> Iterator[None]:
+    """Turn errors of boto3 into TryAgain if another try may help, else into InputError."""
+    require()
+    from botocore import exceptions as foreign
+
+    with _errors(url):
+        try:
+            yield
+        except foreign.ClientError as error:
+            status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+            if status not in BUSY:
+                raise
+            raise TryAgain(str(status)) from None
+        except (foreign.ReadTimeoutError, foreign.ConnectTimeoutError):
+            raise TryAgain("timed out") from None
+        except (foreign.ConnectionError, foreign.HTTPClientError):
+            raise TryAgain("no connection") from None
+
+
+@contextmanager
+def _stops(url: str) -> Iterator[None]:
+    """Turn InputError into StoppedError: a run cannot continue if its output cannot be written."""
+    try:
+        yield
+    except InputError as error:
+        raise StoppedError(str(error)) from None
+
+
+@contextmanager
+def _errors(url: str, doing: str = "read") -> Iterator[None]:
+    """Turn the errors that boto3 raises after its last try into InputError."""
+    require()
+    from boto3.exceptions import Boto3Error  # type: ignore[import-untyped]
+    from botocore import exceptions as foreign
+
+    try:
+        yield
+    except foreign.ClientError as error:
+        raise _refused(url, error.response, doing) from None
+    except (foreign.ConnectionError, foreign.HTTPClientError):
+        reason = f"did not answer (no connection) after {TRIES} tries"
+        raise InputError(url, reason, "run it again") from None
+    except foreign.ParamValidationError:
+        raise InputError(url, *_NO_OBJECT) from None
+    except (foreign.BotoCoreError, Boto3Error, ValueError) as error:
+        raise InputError(url, f"cannot be {doing} ({' '.join(str(error).split())})") from None
+
+
+def _refused(url: str, response: dict[str, Any], doing: str) -> InputError:
+    status = response["ResponseMetadata"]["HTTPStatusCode"]
+    if status == 429 or status >= 500:
+        tries = response["ResponseMetadata"].get("RetryAttempts", 0) + 1
+        return InputError(url, f"did not answer ({status}) after {tries} tries", "run it again")
+    error = response.get("Error", {})
+    name = error.get("Code", "")
+    if name == str(status):  # the answer to HEAD has no body with a name
+        name = error.get("Message", "")
+    reason = f"cannot be {doing} ({f'{status} {name}'.strip()})"
+    return refusal(url, status, reason, "check the bucket and the key")

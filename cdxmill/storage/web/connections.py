@@ -1,0 +1,188 @@
+"""Connections to web servers: kept open, and shared by all files that a process reads.
+
+A connection to an address that its reach does not allow (places.py) is closed before anything is sent. The address
+is that of the open connection: a name that resolves to another address each time gains nothing.
+"""
+
+from __future__ import annotations
+
+import encodings.idna  # noqa: F401 - to connect needs it: imported here, once for all processes
+import io
+import os
+import socket
+import time
+from contextlib import suppress
+from functools import lru_cache
+from http.client import HTTPResponse
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import HTTPError
+
+from cdxmill.storage.patience import patience
+from cdxmill.storage.places import Reach, is_internal, is_refused, literal_address, resolves_inside
+from cdxmill.storage.web.exchange import Answer
+
+_SERVERS = 16
+"""Servers to which connections are kept: those asked last. Others are closed, but no request under way."""
+_PER_SERVER = 16
+"""Connections kept to one server, as `choose.ask_all` sends 16 requests at a time. Further ones are closed after use."""
+_SHORT = 1 << 14
+"""Bytes. An unwanted body up to this size is read, which takes less time than a new connection."""
+_SOON = 1.0
+"""Seconds. An unwanted body that takes longer is not read to its end."""
+_PROXY_VARIABLES = (
+    "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"
+)  # fmt: skip
+_inside: dict[str, bool] = {}
+"""Hosts by name: whether all connections to them went to internal addresses."""
+
+
+class RefusedPlace(Exception):
+    """The address of a host is not one to which content may lead."""
+
+
+def connections(url: str, reach: Reach = Reach.ANYWHERE) -> urllib3.PoolManager:
+    """The connections to use for `url`, through a proxy if the environment says so (HTTP_PROXY, NO_PROXY).
+
+    Raises RefusedPlace if `url` has an address that `reach` does not allow.
+    """
+    literal = literal_address(url)
+    if literal is not None and is_refused(literal, reach):
+        raise RefusedPlace(literal)
+    parts = urlsplit(url)
+    proxy = _proxy(parts.scheme, parts.netloc, *map(os.environ.get, _PROXY_VARIABLES))
+    return _manager(os.getpid(), proxy, reach)
+
+
+@lru_cache(maxsize=64)
+def _proxy(scheme: str, host: str, *environment: str | None) -> str | None:
+    """The proxy to use. To ask for it takes as long as a request on this machine; the environment hardly changes."""
+    proxy = getproxies().get(scheme)
+    return proxy if proxy and not proxy_bypass(host) else None
+
+
+def is_inside(url: str) -> bool:
+    """Whether the host of `url` has an internal address: that of its connections, if there were any."""
+    literal = literal_address(url)
+    if literal is not None:
+        return is_internal(literal)
+    host = urlsplit(url).hostname or ""
+    known = _inside.get(host)
+    return resolves_inside(host) if known is None else known
+
+
+@lru_cache(maxsize=8)
+def _manager(process: int, proxy: str | None, reach: Reach) -> urllib3.PoolManager:
+    """The connections of one process: a forked process must not use those of its parent."""
+    options: dict[str, Any] = {"num_pools": _SERVERS, "maxsize": _PER_SERVER, "block": False}
+    if proxy is None:
+        return checked_pools(reach, **options)
+    secret = urllib3.util.parse_url(proxy).auth
+    headers = urllib3.make_headers(proxy_basic_auth=secret) if secret else None
+    return urllib3.ProxyManager(proxy, proxy_headers=headers, **options)
+
+
+def checked_pools(reach: Reach, **options: Any) -> urllib3.PoolManager:
+    """A pool manager whose connections go only to addresses that `reach` allows, and answer within patience."""
+    pools = urllib3.PoolManager(**options)
+    pools.pool_classes_by_scheme = {
+        "http": type("_Pool", (HTTPConnectionPool,), {"ConnectionCls": _with_reach(_Http, reach)}),
+        "https": type("_PoolTls", (HTTPSConnectionPool,), {"ConnectionCls": _with_reach(_Https, reach)}),
+    }
+    return pools
+
+
+def _with_reach(kind: type, reach: Reach) -> type:
+    return type(kind.__name__, (kind,), {"reach": reach})
+
+
+def _checked(connection: HTTPConnection, reach: Reach, opened: socket.socket) -> socket.socket:
+    """The new socket of a connection. Raises RefusedPlace if its address is not allowed."""
+    address = str(opened.getpeername()[0])
+    _inside[connection.host] = _inside.get(connection.host, True) and is_internal(address)
+    if is_refused(address, reach):
+        opened.close()
+        raise RefusedPlace(address)
+    return opened
+
+
+class _Reads(io.RawIOBase):
+    """The reads of a socket until a time, if there is one. No thread watches them: forks and threads do not mix.
+
+    `begun` are bytes that were read before.
+    """
+
+    def __init__(self, sock: socket.socket, reads: io.RawIOBase, begun: bytes) -> None:
+        self._sock, self._reads, self._begun = sock, reads, begun
+        self.end: float | None = (
+            time.monotonic() + patience() + _SOON
+        )  # later than a timeout: that says what happened
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._begun:
+            size = min(len(buffer), len(self._begun))
+            buffer[:size], self._begun = self._begun[:size], self._begun[size:]
+            return size
+        if self.end is None:
+            return self._reads.readinto(buffer)
+        timeout, left = self._sock.gettimeout(), self.end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left if timeout is None else min(left, timeout))
+        try:
+            return self._reads.readinto(buffer)
+        finally:
+            self._sock.settimeout(timeout)
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._reads.fileno()
+
+    def close(self) -> None:
+        self._reads.close()
+        super().close()
+
+
+class _Answer(HTTPResponse):
+    """An answer whose headers must arrive within patience: the timeout is for each byte of them."""
+
+    def __init__(self, sock: socket.socket, *args: Any, begun: bytes = b"", **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self._reads = _Reads(sock, self.fp.detach(), begun)
+        self.fp = io.BufferedReader(self._reads)
+
+    def begin(self) -> None:
+        super().begin()
+        self._reads.end = None
+
+
+class _Http(HTTPConnection):
+    reach = Reach.ANYWHERE
+    response_class = _Answer
+
+    def _new_conn(self) -> socket.socket:
+        return _checked(self, self.reach, super()._new_conn())
+
+
+class _Https(HTTPSConnection):
+    reach = Reach.ANYWHERE
+    response_class = _Answer
+
+    def _new_conn(self) -> socket.socket:
+        return _checked(self, self.reach, super()._new_conn())
+
+
+def give_back(answer: Answer) -> None:
+    """End an answer whose body is not wanted. The connection is kept if the rest of the body is short."""
+    left, end = _SHORT, time.monotonic() + _SOON
+    with suppress(HTTPError, OSError):
+        while left > 0 and time.monotonic() < end and (piece := answer.read1(left, decode_content=False)):
+            left -= len(piece)
+    answer.close()

@@ -1,0 +1,202 @@
+"""Files of web servers, read in ranges, or whole if the server does not support ranges."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Lock
+
+from cdxmill.errors import AbsentError, InputError, RefusedError
+from cdxmill.storage.entry import Entry
+from cdxmill.storage.local.files import stopping
+from cdxmill.storage.patience import Tries, TryAgain, persistently
+from cdxmill.storage.web.bodies import pieces_of
+from cdxmill.storage.web.connections import give_back
+from cdxmill.storage.web.exchange import Answer
+from cdxmill.storage.web.http_file import HttpFile, range_of
+
+_LEAST, _SHARE = 256, 16
+"""An answer with fewer bytes, and with less than this share of the range, counts as failed."""
+_SPOOL = Path(tempfile.gettempdir())
+
+
+@contextmanager
+def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
+    """Open the file at `url`: `read_at(offset, size)` returns fewer bytes only at the end of the file.
+
+    If the server does not support ranges, the file is downloaded once, to a temporary file. Raises AbsentError
+    or RefusedError if the file cannot be read. Raises InputError, here or from `read_at`, if the server does
+    not answer for some minutes (patience.py) or the file changes while it is read. Raises StoppedError if the
+    temporary file cannot be written.
+    """
+    file = HttpFile(url)
+    first = first_answer(file)
+    if first.status == 200:
+        with closing(_Whole(file, first)) as whole:
+            yield whole.read_at
+    else:
+        give_back(first)
+        yield HttpRanges(file).read_at
+
+
+def file_size(url: str) -> int:
+    """The size of a file in bytes; 0 if it is unknown. Sends one request only, as the size is for progress."""
+    file = HttpFile(url)
+    try:
+        give_back(file.ask(0, 0))
+    except (InputError, TryAgain):
+        return 0
+    return file.size or 0
+
+
+def status(url: str) -> Entry | None:
+    """The size of a file, 0 if it is unknown, and 0 as its time; None if it does not exist or is refused.
+
+    Refused is not told from missing, because buckets behind HTTP answer 403 for both. Raises InputError if the
+    server does not answer: the file may exist.
+    """
+    file = HttpFile(url)
+    try:
+        give_back(first_answer(file))
+    except (AbsentError, RefusedError):
+        return None
+    return Entry(file.size or 0, 0)
+
+
+def first_answer(file: HttpFile) -> Answer:
+    """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
+    return persistently(file.url, lambda: file.ask(0, 0))
+
+
+class HttpRanges:
+    """A file whose server supports ranges."""
+
+    def __init__(self, file: HttpFile) -> None:
+        self._file = file
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """The `size` bytes at `offset`, in as many requests as it takes."""
+        data = bytearray()
+        tries = Tries(self._file.url)
+        while len(data) < (wanted := self._available(offset, size)):
+            before = len(data)
+            try:
+                if not self._read(offset + before, offset + wanted - 1, data):
+                    break
+            except TryAgain as failure:
+                tries.failed(failure, len(data) - before)
+        return bytes(data)
+
+    def _available(self, offset: int, size: int) -> int:
+        end = self._file.size
+        return size if end is None else min(size, max(0, end - offset))
+
+    def _read(self, first: int, last: int, data: bytearray) -> bool:
+        """Append the bytes of the range to `data`; False if the file ends before it."""
+        before = len(data)
+        with closing(self._file.ask(first, last)) as answer:
+            if answer.status == 416:
+                give_back(answer)
+                return False
+            end = before + self._range_size(answer, first)
+            for piece in pieces_of(self._file.url, answer):
+                data += piece[: end - len(data)]
+            if len(data) < end:
+                raise TryAgain("connection lost")
+        asked = self._available(first, last + 1 - first)
+        if self._file.size is not None and end - before < min(_LEAST, asked // _SHARE):
+            raise TryAgain(f"the server sends {end - before} of {asked} bytes per answer")
+        return True
+
+    def _range_size(self, answer: Answer, first: int) -> int:
+        """The number of bytes of the range that the answer has, from its headers."""
+        got = range_of(answer)
+        if answer.status == 200 or got is None:  # one of several machines does not support ranges
+            raise TryAgain("the server sent the whole file instead of a range")
+        return got[1] - first + 1
+
+
+class _Whole:
+    """A file whose server does not support ranges. The part read so far is in a temporary file.
+
+    Threads may share it. They read one after the other.
+    """
+
+    def __init__(self, file: HttpFile, answer: Answer) -> None:
+        self._file = file
+        self._answer: Answer | None = answer
+        self._coming = self._content(answer, 0)
+        self._have, self._ended, self._end = 0, False, -1
+        self._lock = Lock()
+        try:
+            with stopping(_SPOOL):
+                self._spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        except BaseException:
+            answer.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection, and delete the temporary file."""
+        self._disconnect()
+        self._spool.close()
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """The `size` bytes at `offset`. The bytes before them are fetched first if that has not been done."""
+        with self._lock:
+            return self._read_at(offset, size)
+
+    def _read_at(self, offset: int, size: int) -> bytes:
+        tries = Tries(self._file.url)
+        while self._have < offset + size and not self._ended:
+            before = self._have
+            try:
+                self._fetch(offset + size)
+            except TryAgain as failure:
+                self._disconnect()
+                tries.failed(failure, self._have - before)
+        if offset >= self._have:
+            return b""
+        with stopping(_SPOOL):
+            self._spool.seek(offset)
+            return self._spool.read(size)
+
+    def _fetch(self, end: int) -> None:
+        """Write to the temporary file until it has `end` bytes, or the file ends."""
+        if self._answer is None:
+            self._answer = self._file.ask()
+            self._coming = self._content(self._answer, self._have)
+        for piece in self._coming:
+            with stopping(_SPOOL):
+                self._spool.seek(self._have)
+                self._spool.write(piece)
+            self._have += len(piece)
+            if self._have >= end:
+                return
+        if self._have < (self._file.size or 0):
+            raise TryAgain("connection lost")
+        if self._file.size is not None and self._have > self._file.size:
+            raise InputError(self._file.url, "has changed while it was read", "run it again")
+        if not self._is_sure(self._answer) and self._end != self._have:
+            self._end = self._have
+            raise TryAgain("the server reports no size, so the end is asked for again")
+        self._ended = True
+
+    def _is_sure(self, answer: Answer) -> bool:
+        """Whether a truncated answer would have been noticed. Without a size, an end is sure if it is seen twice."""
+        is_chunked = answer.headers.get("transfer-encoding", "").lower().endswith("chunked")
+        return self._file.size is not None or is_chunked
+
+    def _content(self, answer: Answer, start: int) -> Iterator[bytes]:
+        """Yield the file's bytes from `start` on."""
+        for piece in pieces_of(self._file.url, answer):
+            rest = piece[start:]
+            start -= len(piece) - len(rest)
+            if rest:
+                yield rest
+
+    def _disconnect(self) -> None:
+        if self._answer is not None:
+            self._answer.close()
+            self._answer = None

@@ -1,0 +1,267 @@
+"""One file at an HTTP URL: send requests for its bytes, and check each answer before its bytes are used."""
+
+from __future__ import annotations
+
+import email.utils
+import os
+import re
+import time
+from contextlib import closing
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+import urllib3
+
+from cdxmill.errors import InputError
+from cdxmill.storage.patience import TryAgain, patience
+from cdxmill.storage.places import Reach, reach_of
+from cdxmill.storage.refusals import BUSY, DOWNLOAD, refusal
+from cdxmill.storage.web.bodies import piece_of
+from cdxmill.storage.web.connections import RefusedPlace, connections, give_back, is_inside
+from cdxmill.storage.web.exchange import HEADERS, Answer, exchange
+from cdxmill.storage.web.http_faults import faults
+
+CONNECT_SECONDS, READ_SECONDS = 20.0, 60.0
+"""After a longer silence the request is repeated."""
+REDIRECTS = 5
+"""Real files have one or two redirects. More are a loop."""
+_CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)$")
+_STORED_AS = {".gz": ("gzip", "x-gzip"), ".zst": ("zstd",)}
+"""Encodings that servers report for files with these suffixes, because the stored file is compressed."""
+_AS_STORED = ("", "identity", "aws-chunked")
+"""Encodings that leave a body as it is. The last one is left over from an upload to S3."""
+
+
+class Version(NamedTuple):
+    """Values that differ for each version of a file; None if the server does not send them."""
+
+    etag: str | None
+    modified: str | None
+    size: int | None
+
+    def fits(self, other: Version) -> bool:
+        """Whether no value shows that the file has changed."""
+        pairs = zip(self, other, strict=True)
+        return all(ours == theirs for ours, theirs in pairs if ours is not None and theirs is not None)
+
+
+class HttpFile:
+    """The file at `url`. The connections are those of the process, so there is nothing to close.
+
+    `size` is in bytes. Most servers report it with the first answer; before that it is None.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.size: int | None = None
+        self._start = self._location = (url, reach_of(url))
+        self._pools: tuple[tuple[int, str, Reach], urllib3.PoolManager] | None = None
+        self._version: Version | None = None
+        self._encoding: str | None = None
+        self._seen = 0
+
+    def ask(self, first: int | None = None, last: int | None = None) -> Answer:
+        """Ask for the bytes from `first` to `last`, or for the whole file. The body of the answer is unread.
+
+        The status of the answer is 206, and its range starts at `first`; or 416, and the file ends before `first`;
+        or 200 if the server does not support ranges. Raises TryAgain if the request may succeed later, InputError
+        if the server refuses it, the answer cannot be used or the file has changed.
+        """
+        try:
+            answer, location = self._follow(first, last)
+            try:
+                self._check_status(answer)
+                if answer.status == 416:
+                    self._check_end(answer, first)
+                else:
+                    self._check_content(answer, first, last)
+            except BaseException:
+                answer.close()
+                raise
+        except TryAgain:
+            self._location = self._start
+            raise
+        # Later requests go directly to the redirect's target: another machine may have another ETag for the file.
+        self._location = location
+        return answer
+
+    def _follow(self, first: int | None, last: int | None) -> tuple[Answer, tuple[str, Reach]]:
+        """The answer after all redirects, and the URL that gave it."""
+        url, reach = self._location
+        for _ in range(REDIRECTS + 1):
+            answer = self._request(url, reach, first, last)
+            target = answer.get_redirect_location()
+            if not target:
+                return answer, (url, reach)
+            give_back(answer)
+            with faults(self.url):
+                reach = max(reach, reach_from(url))
+                url = self._redirected(url, urljoin(url, target))
+        raise InputError(self.url, f"redirects more than {REDIRECTS} times", "check the URL")
+
+    def _request(self, url: str, reach: Reach, first: int | None, last: int | None) -> Answer:
+        try:
+            with faults(self.url):
+                pools = self._pools_for(url, reach)
+                if first is None or last is None:
+                    return _asked(pools, url, HEADERS)
+                answer = exchange(pools, url, first, last, _read_seconds())
+                return answer or _asked(pools, url, {**HEADERS, "Range": f"bytes={first}-{last}"})
+        except RefusedPlace as place:
+            led = "" if url == self.url else f" by a redirect to {url[:200]}"
+            reason = f"leads{led} to the internal address {place}, which others' content may not name"
+            raise InputError(self.url, reason, "if you trust it, name that URL yourself") from None
+
+    def _pools_for(self, url: str, reach: Reach) -> urllib3.PoolManager:
+        """The connections to use. They are kept, as to look for a proxy takes as long as half a request."""
+        used = os.getpid(), url, reach
+        if self._pools is None or self._pools[0] != used:
+            self._pools = used, connections(url, reach)
+        return self._pools[1]
+
+    def _redirected(self, url: str, target: str) -> str:
+        """The target of a redirect. Raises InputError if it leaves the web, or TLS."""
+        schemes = urlsplit(url).scheme.lower(), urlsplit(target).scheme.lower()
+        if schemes[1] not in ("http", "https"):
+            raise InputError(
+                self.url, f"redirects to {target[:200]}, which is not a web address", "check the URL"
+            )
+        if schemes == ("https", "http"):
+            reason = f"redirects from https to {target[:200]}, which is not encrypted"
+            raise InputError(self.url, reason, "if you trust it, name that URL yourself")
+        return target
+
+    def _check_status(self, answer: Answer) -> None:
+        status = answer.status
+        if status in BUSY:
+            raise TryAgain(str(status), _retry_after(answer))
+        if status not in (200, 206, 416):
+            if self._location != self._start:  # the redirect may have changed
+                raise TryAgain(str(status))
+            give_back(answer)
+            text = f"{status} {answer.reason or ''}".strip()
+            raise refusal(self.url, status, f"cannot be read ({text})", "check the URL")
+
+    def _check_end(self, answer: Answer, first: int | None) -> None:
+        """Raise TryAgain unless a 416 is true: the file ends before byte `first`."""
+        size = _size(answer)
+        self._check_version(Version(None, None, size))  # its other headers may be those of an error page
+        self.size = self.size if size is None else size
+        if first is None:
+            raise TryAgain("416 for the whole file")
+        if not self.size:  # unknown, or said to be empty: the whole file says it again
+            with closing(self.ask()) as whole:
+                if first == 0 and self.size is None and not piece_of(self.url, whole, 1):
+                    return
+        if self.size is None and not self._ends_before(first):
+            raise TryAgain(f"416 for byte {first}")
+        if self.size is not None and first < self.size:
+            raise TryAgain(f"416 for byte {first} of {self.size}")
+
+    def _ends_before(self, first: int) -> bool:
+        """Whether a file of unknown size ends before byte `first`: a range over its end is answered with less."""
+        answer, _ = self._follow(first - 1, first)
+        got = range_of(answer)
+        answer.close()
+        if answer.status == 416:  # true, unless it has sent the byte before
+            return first > self._seen
+        return answer.status == 206 and got == (first - 1, first - 1)
+
+    def _check_content(self, answer: Answer, first: int | None, last: int | None) -> None:
+        self._check_encoding(answer)
+        size = _size(answer)
+        version = Version(answer.headers.get("etag"), answer.headers.get("last-modified"), size)
+        self._check_version(version)
+        self._version = self._version or version
+        if answer.status == 206:
+            self._check_range(answer, first, last)
+        self.size = self.size if size is None else size
+
+    def _check_version(self, version: Version) -> None:
+        known = self._version or Version(None, None, self.size)
+        if known != version and not known.fits(version):
+            raise InputError(self.url, "has changed while it was read", "run it again")
+
+    def _check_range(self, answer: Answer, first: int | None, last: int | None) -> None:
+        if first is None or last is None:
+            raise TryAgain("the server sent a range instead of the whole file")
+        got = range_of(answer)
+        if got is None or got[0] != first or not first <= got[1] <= last:
+            wrong = answer.headers.get("content-range", "no Content-Range")
+            reason = f"the server answers a request for bytes {first}-{last} with {wrong[:200]}"
+            raise InputError(self.url, reason, DOWNLOAD)
+        length = answer.headers.get("content-length", str(got[1] - first + 1))
+        if length != str(got[1] - first + 1):
+            raise TryAgain(f"the server sent {length[:20]} bytes for bytes {first}-{got[1]}")
+        self._seen = max(self._seen, got[1] + 1)
+
+    def _check_encoding(self, answer: Answer) -> None:
+        """Raise an error if the body may not be the stored bytes. Some servers report the encoding of a .gz file."""
+        encoding = answer.headers.get("content-encoding", "").strip().lower()
+        encoding = "" if encoding in _AS_STORED else encoding
+        if not encoding and not self._encoding:
+            self._encoding = ""
+            return
+        path = urlsplit(self.url).path.lower()
+        stored = next((names for suffix, names in _STORED_AS.items() if path.endswith(suffix)), ())
+        is_sized = answer.status == 200 or "content-length" in answer.headers
+        if encoding and (encoding not in stored or not is_sized):
+            reason = f"the server compresses the file ({encoding[:40]}), so offsets would be wrong"
+            raise InputError(self.url, reason, DOWNLOAD)
+        if self._encoding is None:
+            self._encoding = encoding
+        if encoding != self._encoding:
+            raise TryAgain("the server compresses some answers only")
+
+
+def reach_from(url: str) -> Reach:
+    """How far content at `url` may lead: to the network of an internal address, or else to public addresses."""
+    return Reach.NETWORK if is_inside(url) else Reach.PUBLIC
+
+
+def range_of(answer: Answer) -> tuple[int, int] | None:
+    """(first, last) byte of an answer, from its Content-Range; None if there is none."""
+    match = _CONTENT_RANGE.match(answer.headers.get("content-range", ""))
+    return (int(match[1]), int(match[2])) if match and match[1] else None
+
+
+def timeout() -> urllib3.Timeout:
+    """The timeouts of one request: no longer than patience."""
+    return urllib3.Timeout(connect=min(CONNECT_SECONDS, patience()), read=_read_seconds())
+
+
+def _read_seconds() -> float:
+    return min(READ_SECONDS, patience())
+
+
+def _asked(pools: urllib3.PoolManager, url: str, headers: dict[str, str]) -> Answer:
+    """The answer to a request by urllib3, which opens a connection if there is none."""
+    return pools.request(
+        "GET",
+        url,
+        headers=headers,
+        preload_content=False,
+        decode_content=False,
+        timeout=timeout(),
+        redirect=False,
+        retries=False,
+    )
+
+
+def _retry_after(answer: Answer) -> float:
+    """Seconds to wait, from Retry-After (RFC 9110, 10.2.3: a number or a date); 0 if there is none."""
+    text = answer.headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def _size(answer: Answer) -> int | None:
+    if answer.status == 200:
+        length = answer.headers.get("content-length", "")
+        return int(length) if length.isascii() and length.isdigit() else None
+    match = _CONTENT_RANGE.match(answer.headers.get("content-range", ""))
+    return int(match[3]) if match and match[3] != "*" else None

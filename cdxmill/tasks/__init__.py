@@ -1,0 +1,1 @@
+"""What tasks do with CDX files: group, sort, sample."""

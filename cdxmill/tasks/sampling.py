@@ -1,0 +1,139 @@
+"""CDX files -> a uniform sample of their lines, taken by tasks, and split points from it."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from cdxmill.errors import InputError
+from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.inputs.cdx_files import read_text
+from cdxmill.inputs.sources import Inventory
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.processes import RunTasks, run_tasks
+from cdxmill.running.progress import Progress
+from cdxmill.running.quantities import count
+from cdxmill.stages.lines.sample_lines import Reservoir, Sample, add_pieces, merge_samples, pick_splits
+from cdxmill.tasks.grouping import group_sources
+
+SAMPLES_PER_SHARD = 400
+"""The largest of 300 shards then has about 1.15 times the mean number of lines; 1.25 times is rarer than one in a million."""
+
+_SMALL = 8 << 20
+"""Inputs of fewer bytes are sampled without a guess of their lines."""
+
+_GENEROUS = 1.25
+"""Lines that are looked at for each line kept, if the guess is right."""
+
+
+class SampleTask(NamedTuple):
+    """A group of CDX files, and how it is sampled."""
+
+    paths: list[str]
+    seed: str
+    size: int
+    ceiling: float = 1.0
+
+
+class SampleResult(NamedTuple):
+    """A sample of a group's lines, and the files that could not be read."""
+
+    sample: Sample
+    failures: list[Failure]
+
+
+def sample_tasks(inventory: Inventory, seed: int, size: int, ceiling: float = 1.0) -> list[SampleTask]:
+    """One task per group of files; the same tasks on any machine."""
+    return [
+        SampleTask([source.path for source in group], f"{seed}:{number}", size, ceiling)
+        for number, group in enumerate(group_sources(inventory.sources))
+    ]
+
+
+def guess_ceiling(inventory: Inventory, size: int) -> float:
+    """The priority below which the `size` lines of least priority are expected: 1 if there are few lines."""
+    if inventory.size < _SMALL:
+        return 1.0
+    heads = inventory.heads()
+    density = sum(map(_lines_per_byte, heads)) / len(heads)
+    lines = density * inventory.size
+    return min(1.0, _GENEROUS * size / lines) if lines else 1.0
+
+
+def _lines_per_byte(head: bytes) -> float:
+    """Line ends per byte at the start of a file, compressed or not; 0 if the file could not be read."""
+    if not head.startswith(MAGIC):
+        return head.count(b"\n") / max(len(head), 1)
+    inflater = zlib.decompressobj(31)
+    try:
+        text = inflater.decompress(head)
+    except zlib.error:
+        return 0.0
+    return text.count(b"\n") / (len(head) - len(inflater.unused_data))
+
+
+def splits_of(sample: Sample, shards: int, failures: Failures) -> list[bytes]:
+    """Split points from a sample; prints a note if there are fewer keys than `shards`."""
+    points = pick_splits((key for _, key in sample), shards)
+    if len(points) + 1 < shards:
+        why = "there are too few distinct keys" if sample else "no line was found"
+        failures.note(f"note: {count(len(points) + 1, 'shard')}, not {shards}: {why}")
+    return points
+
+
+def sample_group(task: SampleTask) -> SampleResult:
+    """A uniform sample, of `task.size` lines, of all lines of a group of files."""
+    reservoir = Reservoir(task.size, random.Random(task.seed), task.ceiling)
+    failures = []
+    for path in task.paths:
+        reservoir.begin()
+        try:
+            add_pieces(read_text(path), reservoir)
+        except InputError as error:
+            reservoir.undo()
+            failures.append(Failure.from_error(error))
+    return SampleResult(reservoir.sample(), failures)
+
+
+def run_sampling(
+    tasks: Sequence[SampleTask],
+    size: int,
+    processes: int,
+    quiet: bool,
+    failures: Failures | None,
+    run: RunTasks = run_tasks,
+) -> Sample:
+    """The samples of all tasks, merged; `size` is the bytes of all files. `run` runs the tasks.
+
+    Without `failures`, files that cannot be read are passed over: an earlier step has reported them.
+    """
+    wanted = tasks[0].size if tasks else 0
+    merged: Sample = []
+    with Progress("sampling", len(tasks), size, quiet) as progress:
+        if failures is not None:
+            failures.show_on(progress)
+        for _, result in run(sample_group, tasks, processes, progress.tick):
+            if failures is not None:
+                for failure in result.failures:
+                    failures.report(failure)
+            merged += result.sample
+            if len(merged) > 4 * wanted:
+                merged = merge_samples((merged,), wanted)
+            progress.advance()
+    return merge_samples((merged,), wanted)
+
+
+def sample_to_json(sample: Sample) -> list[dict[str, Any]]:
+    """A sample as JSON can hold it; keys may have any bytes.
+
+    >>> sample_to_json([(0.5, b"com,a)/ 2020")])
+    [{'priority': 0.5, 'key': 'com,a)/ 2020'}]
+    """
+    return [{"priority": priority, "key": key.decode("latin-1")} for priority, key in sample]
+
+
+def sample_from_json(rows: Sequence[dict[str, Any]]) -> Sample:
+    """What `sample_to_json` was given."""
+    return [(row["priority"], row["key"].encode("latin-1")) for row in rows]

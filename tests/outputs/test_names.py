@@ -1,0 +1,70 @@
+"""Names of outputs: different archives never share one in a build, in any order of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdxmill.formats.tsv_row import format_row, parse_row
+from cdxmill.inputs.named import Input
+from cdxmill.outputs.names import identity, unique_names
+
+
+def archive(path: str) -> Input:
+    return Input(path, "w.warc.gz", path)
+
+
+def test_archives_with_one_base_name_get_different_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = [
+        "a/w.warc.gz",
+        "../a/w.warc.gz",
+        "/a/w.warc.gz",
+        "http://h1/w.warc.gz",
+        "http://h2/w.warc.gz",
+        "http://h2/w.warc.gz?version=2",
+        "https://h2/w.warc.gz",
+        "s3://one/w.warc.gz",
+        "s3://two/w.warc.gz",
+        "s3://two//w.warc.gz",
+        "hdfs:///w.warc.gz",
+    ]
+    names = unique_names([archive(path) for path in paths])
+    assert len(set(names.values())) == len(paths)
+    assert all(name.startswith("w.warc.gz-") and name.endswith(".cdx.gz") for name in names.values())
+    assert names == {one: name for path in paths for one, name in unique_names([archive(path)]).items()}
+
+
+def test_one_archive_in_several_spellings_is_taken_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spellings = ["w.warc.gz", "./w.warc.gz", "x/../w.warc.gz", f"{tmp_path}/w.warc.gz"]
+    spellings.append((tmp_path / "w.warc.gz").as_uri())
+    assert list(unique_names(list(map(archive, spellings)))) == [archive("w.warc.gz")]
+    assert len(unique_names([archive("s3://b/w.warc.gz"), archive("s3a://b/w.warc.gz")])) == 1
+
+
+@pytest.mark.parametrize(
+    "path", ["x" * 255, "ä" * 127, "a\0b", "a\nb\tc", "\udcff", "http://h/", "file://h/x"]
+)
+def test_every_name_is_the_name_of_a_file(path: str, tmp_path: Path) -> None:
+    (name,) = unique_names([archive(path)]).values()
+    (tmp_path / f".{name}.1234567-01234567.tmp").touch()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [["a\tb", "c\nd", "e\rf"], ["%09", "%2509", "%25", "%"], ["%%\t", "100%25\n"], ["", "\udcff", "ü"]],
+)
+def test_a_row_is_read_back_as_it_was(fields: list[str]) -> None:
+    assert parse_row(format_row(fields)) == fields
+    assert format_row(fields).count(b"\n") == 1
+    assert format_row(fields).count(b"\t") == len(fields) - 1
+
+
+def test_an_identity_is_no_spelling() -> None:
+    assert identity("./a") == identity("b/../a") == str(Path.cwd() / "a")

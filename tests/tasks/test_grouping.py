@@ -1,0 +1,35 @@
+"""Files are grouped by their sizes: all of them, in order, in so few groups that their runs can be merged at once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdxmill.inputs.sources import Source
+from cdxmill.stages.lines.merge_runs import MOST_RUNS
+from cdxmill.tasks.grouping import group_sources
+from cdxmill.tasks.sorting import share_of_runs
+
+GIB = 1 << 30
+
+
+def sources(sizes: list[int]) -> list[Source]:
+    return [Source(str(number), size, 0) for number, size in enumerate(sizes)]
+
+
+@given(st.lists(st.integers(0, 4 * GIB), max_size=40), st.integers(1, 60))
+def test_all_files_are_grouped_in_order_and_leave_few_runs(sizes: list[int], times: int) -> None:
+    files = sources(sizes * times)
+    groups = group_sources(files)
+    assert [source for group in groups for source in group] == files
+    assert len(groups) * share_of_runs(len(groups)) <= MOST_RUNS
+
+
+@pytest.mark.parametrize(("size", "least"), [(3 << 20, 60), (20 << 20, 190)])
+def test_a_crawl_is_work_for_many_processes(size: int, least: int) -> None:
+    assert least <= len(group_sources(sources([size] * 90_000))) <= 400
+
+
+def test_little_is_one_task() -> None:
+    assert len(group_sources(sources([1000] * 2000))) == 1
