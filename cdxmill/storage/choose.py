@@ -55,6 +55,7 @@ class _Writes(wacz.Reads, Protocol):
     def write_atomic(self, path: str, /) -> AbstractContextManager[IO[bytes]]: ...
     def list_folder(self, path: str, /) -> dict[str, Entry]: ...
     def remove(self, path: str, /) -> None: ...
+    def remove_tree(self, path: str, /) -> None: ...
     def move(self, path: str, target: str, /) -> None: ...
 
 
@@ -193,10 +194,18 @@ def remove(path: PathOrUrl) -> None:
     storage.remove(name)
 
 
-def move(path: str, target: str) -> None:
-    """Give a file another name in the same storage; a file of that name is replaced. Raises StoppedError, UsageError.
+def remove_tree(path: PathOrUrl) -> None:
+    """Delete a file, or a directory with all that is below it, if it exists. Raises StoppedError, UsageError."""
+    storage, name = _writes(str(path))
+    storage.remove_tree(name)
 
-    S3 copies the object itself, and then deletes the old one.
+
+def move(path: str, target: str) -> None:
+    """Give a file or directory another name in the same storage. Raises StoppedError, UsageError.
+
+    A file at `target` is replaced by a file, an empty directory by a directory. A directory that is not empty is never
+    replaced, and nothing is moved into it. The parent of `target` exists. A directory is moved in one step.
+    S3 has no directories: it moves single objects only, copies the object itself, and then deletes the old one.
     """
     storage, name = _writes(path)
     storage.move(name, _writes(target)[1])

@@ -18,6 +18,7 @@ from cdxmill.storage.choose import (
     open_ranges,
     read_bytes,
     remove,
+    remove_tree,
     same_location,
     status,
     write_atomic,
@@ -92,13 +93,16 @@ def _check_absent(open_ranges: OpenRanges, file_size: FileSize, path: str) -> No
     assert file_size(path) == 0
 
 
-def check_writing(folder: str) -> None:
-    """Check writes below `folder`, a path or URL that does not exist yet."""
+def check_writing(folder: str, *, has_directories: bool = True) -> None:
+    """Check writes below `folder`, a path or URL that does not exist yet. S3 has no directories that can be moved."""
     assert list_folder(folder) == {}
     _check_whole_or_absent(join(folder, "a.cdx.gz"))
     _check_listing(folder)
     _check_removal(join(folder, "a.cdx.gz"))
     _check_moves(folder)
+    if has_directories:
+        _check_moves_of_directories(folder)
+    _check_removal_of_trees(folder)
     _check_times(folder)
     assert same_location(folder, f"{folder}/")
     assert not same_location(folder, join(folder, "below"))
@@ -164,9 +168,46 @@ def _check_moves(folder: str) -> None:
     write(one, b"")
     move(one, other)
     assert read_bytes(other) == b""
-    with pytest.raises(StoppedError):
-        move(join(folder, "absent"), one)
+    for target in (one, other):  # nothing is there; a file is there
+        with pytest.raises(StoppedError):
+            move(join(folder, "absent"), target)
+    assert read_bytes(other) == b""
     remove(other)
+
+
+def _check_moves_of_directories(folder: str) -> None:
+    """What replaces a cluster in one step, and never puts one into another."""
+    old, new, place = (join(folder, "moved", name) for name in ("old d+r", ".new", "place"))
+    write(join(old, "below", "a"), b"old")
+    write(join(new, "a"), b"new")
+    move(old, place)
+    assert not exists(old)
+    assert read_bytes(join(place, "below", "a")) == b"old", "with all that is below it"
+    with pytest.raises(StoppedError):
+        move(new, place)
+    assert read_bytes(join(new, "a")) == b"new", "a directory with files is not replaced"
+    assert list_folder(place).keys() == {"below"}, "and nothing is moved into it"
+    with pytest.raises(StoppedError):
+        move(old, join(folder, "moved", "other"))
+    with pytest.raises(StoppedError):
+        move(old, place)
+    remove_tree(place)
+    move(new, place)
+    assert list_folder(join(folder, "moved")).keys() == {"place"}
+    assert read_bytes(join(place, "a")) == b"new"
+
+
+def _check_removal_of_trees(folder: str) -> None:
+    tree, beside = join(folder, "tree"), join(folder, "tree.beside")
+    for path in (join(tree, "a"), join(tree, "below", "deep*", "b"), beside):
+        write(path, b"1")
+    remove_tree(tree)
+    assert list_folder(tree) == {}
+    assert "tree" not in list_folder(folder)
+    remove_tree(tree)
+    assert read_bytes(beside) == b"1", "nothing else is deleted"
+    remove_tree(beside)
+    assert not exists(beside), "a file is deleted, too"
 
 
 def _check_times(folder: str) -> None:

@@ -108,6 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
         moved = [name for name in files if name == path or name.startswith(below)]
         if not moved:
             return self._refuse(404, "FileNotFoundException")
+        if path not in files and any(name.startswith(f"{query['destination']}/") for name in files):
+            return self._refuse(403, "IOException")  # rename destination directory is not empty
         for name in moved:
             files[query["destination"] + name.removeprefix(path)] = files.pop(name)
         if "RENAME" in self.server.lost:

@@ -65,4 +65,4 @@ def test_s3_keeps_the_contract(moto_url: str, monkeypatch: pytest.MonkeyPatch, s
         return f"{scheme}://archives/crawl/{name}"
 
     check_storage(open_ranges, file_size, put)
-    check_writing(f"{scheme}://archives/written-{scheme}")
+    check_writing(f"{scheme}://archives/written-{scheme}", has_directories=False)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.storage.choose import open_ranges, read_bytes, same_location
+from cdxmill.storage.choose import file_size, open_ranges, read_bytes, same_location
 from cdxmill.storage.hadoop import hadoop_fs
+
+from .contract import check_storage, check_writing
 
 URL = "hdfs://names:8020/a"
 SETTINGS = [
@@ -52,6 +55,22 @@ def hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write(path: Path, script: str) -> None:
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
+
+
+def test_it_keeps_the_contract_of_storages(
+    hadoop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = Path(__file__).with_name("hadoop_shell.py")
+    write(hadoop, f'exec {sys.executable} -I -S {shell} "$@"')
+    monkeypatch.setenv("HADOOP_SHELL_ROOT", str(tmp_path))
+
+    def put(name: str, body: bytes) -> str:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(body)
+        return f"hdfs://names:8020/{name}"
+
+    check_storage(open_ranges, file_size, put)
+    check_writing("hdfs://names:8020/written")
 
 
 @pytest.mark.parametrize(("name", "value", "reason"), SETTINGS)

@@ -134,10 +134,23 @@ def remove(url: str) -> None:
         raise _stopped(url, "deleted", error) from None
 
 
-def move(url: str, target: str) -> None:
-    """Rename a file. One that is at `target` is deleted first: `hadoop fs` cannot replace it. Raises StoppedError."""
-    remove(target)
+def remove_tree(url: str) -> None:
+    """Delete a file, or a directory with all that is below it, if it exists. Raises StoppedError."""
     try:
+        _run(url, "-rm", "-r", "-f", "-skipTrash", _quoted(url))
+    except InputError as error:
+        raise _stopped(url, "deleted", error) from None
+
+
+def move(url: str, target: str) -> None:
+    """Rename a file or directory. Raises StoppedError.
+
+    A file or an empty directory at `target` is deleted first: `hadoop fs` cannot replace it, and moves into a directory.
+    """
+    try:
+        if status(url) is None:
+            raise AbsentError(url, "no such file", "check the path")
+        remove(target)
         _run(url, "-mv", _quoted(url), _quoted(target))
     except InputError as error:
         raise _stopped(url, "renamed", error) from None

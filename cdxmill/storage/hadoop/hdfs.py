@@ -73,16 +73,25 @@ def list_folder(url: str) -> dict[str, Entry]:
 
 
 def remove(url: str) -> None:
-    """Delete a file if it exists. Raises StoppedError."""
+    """Delete a file, or an empty directory, if it exists. Raises StoppedError."""
+    _remove(url)
+
+
+def remove_tree(url: str) -> None:
+    """Delete a file, or a directory with all that is below it, if it exists. Raises StoppedError."""
+    _remove(url, recursive="true")
+
+
+def _remove(url: str, **parameters: str) -> None:
     client, path = _locate(url)
     try:
-        client.ask(url, "DELETE", path, "DELETE")
+        client.ask(url, "DELETE", path, "DELETE", **parameters)
     except InputError as error:
         raise StoppedError(str(error)) from None
 
 
 def move(url: str, target: str) -> None:
-    """Rename a file. Raises StoppedError."""
+    """Rename a file or directory; it replaces a file or an empty directory at `target`. Raises StoppedError."""
     client, path = _locate(url)
     try:
         _rename(client, target, path, _locate(target)[1])
@@ -188,16 +197,26 @@ def _put(url: str, file: IO[bytes]) -> None:
         raise
 
 
-def _rename(client: WebHdfs, url: str, temporary: str, path: str) -> None:
-    try:
-        answer = client.ask(url, "PUT", temporary, "RENAME", destination=path, renameoptions="OVERWRITE")
-    except AbsentError:  # a try whose answer was lost has done it
-        answer = {"boolean": status(url) is not None}
-    if not answer.get("boolean", True):
+def _rename(client: WebHdfs, url: str, source: str, path: str) -> None:
+    """Rename `source` to `path`, which is `url`. Raises InputError."""
+    tries = 0
+
+    def once() -> bool:
+        nonlocal tries
+        tries += 1
+        try:
+            answer = client.ask_once(
+                url, "PUT", source, "RENAME", destination=path, renameoptions="OVERWRITE"
+            )
+        except AbsentError:
+            if tries > 1 and status(url) is not None:  # a try whose answer was lost has done it
+                return True
+            raise
+        return bool(answer.get("boolean", True))
+
+    if not persistently(url, once):
         raise InputError(
-            url,
-            "the finished file could not be renamed to this name",
-            "check the directory, then run it again",
+            url, "nothing could be renamed to this name", "check the directory, then run it again"
         )
 
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -240,8 +241,17 @@ def remove(path: str) -> None:
         Path(path).unlink(missing_ok=True)
 
 
+def remove_tree(path: str) -> None:
+    """Delete a file, or a directory with all that is below it, if it exists. Raises StoppedError."""
+    with stopping(Path(path)), contextlib.suppress(FileNotFoundError):
+        if Path(path).is_dir() and not Path(path).is_symlink():
+            shutil.rmtree(path)
+        else:
+            Path(path).unlink()
+
+
 def move(path: str, target: str) -> None:
-    """Rename a file. Raises StoppedError."""
+    """Rename a file or directory. A directory that is not empty is never replaced. Raises StoppedError."""
     with stopping(Path(target)):
         Path(path).replace(target)
 

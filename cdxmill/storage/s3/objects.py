@@ -106,6 +106,20 @@ def remove(url: str) -> None:
         _client(os.getpid()).delete_object(**target)
 
 
+def remove_tree(url: str) -> None:
+    """Delete the object at `url` and all objects below it, 1000 with each request. Raises StoppedError."""
+    remove(url)
+    with _stops(url), _errors(url, "deleted"):
+        for page in list_pages(url, prefix_of(url)):
+            keys = [{"Key": item["Key"]} for item in page.get("Contents", ())]
+            if not keys:
+                continue
+            wanted = {"Objects": keys, "Quiet": True}
+            kept = _client(os.getpid()).delete_objects(Bucket=_split(url)[0], Delete=wanted).get("Errors")
+            if kept:
+                raise InputError(url, f"cannot be deleted ({kept[0].get('Code')}: {kept[0].get('Key')})")
+
+
 def move(url: str, target: str) -> None:
     """Copy an object inside of S3, in parts if it is large, and delete it. Raises StoppedError."""
     source, copy = _bucket_and_key(url), _bucket_and_key(target)
