@@ -43,7 +43,7 @@ files=("$archives/iana.warc.gz" "$archives/example.warc.gz")
 mill index -q -p 1 -o disk/out "${files[@]}"
 cut_power
 check 'lines of index after the cut' "$(find disk/out -name '*.cdx.gz' -exec zcat {} + 2>/dev/null | wc -l)" 174
-mill index -q -p 1 --skip-existing -o disk/out "${files[@]}"
+mill index -q -p 1 --update -o disk/out "${files[@]}"
 mill zipnum -q -p 1 -s 1 -o disk/cluster disk/out
 check 'lines of a cluster of these' "$(lines disk/cluster/cdx-*.gz)" 174
 

@@ -39,7 +39,7 @@ def all_scenarios(bench: CrashBench) -> list[Scenario]:
 
 def _of_index(bench: CrashBench) -> list[Scenario]:
     index = ["index", "-q", "-o", str(bench.out / "cdx"), str(bench.base / "in")]
-    again: list[list[str]] = [["--skip-existing"], []]
+    again: list[list[str]] = [["--update"], []]
     stream = ["index", "-q", *_ONE, "-o", "-", str(bench.base / "in")]
     return [
         Scenario("index", index + _ONE, reruns=[index + _ONE + more for more in again]),
@@ -52,7 +52,7 @@ def _of_recompress(bench: CrashBench) -> list[Scenario]:
     """One archive is a single gzip member, which goes through a scratch file."""
     inputs = [str(bench.base / "in"), str(bench.base / "odd")]
     call = ["recompress", "-q", "--offsets", "-o", str(bench.out / "zst"), *inputs]
-    again: list[list[str]] = [["--skip-existing"], []]
+    again: list[list[str]] = [["--update"], []]
     return [
         Scenario("recompress", call + _ONE, reruns=[call + _ONE + more for more in again]),
         Scenario("recompress-2", call + _TWO, reruns=[call + _TWO + more for more in again]),

@@ -53,7 +53,7 @@ def index(
     *,
     output: Path,
     line_format: str = "cdxj",
-    skip_existing: bool = False,
+    update: bool = False,
     replace: bool = False,
     processes: int = 0,
     **options: Unpack[IndexArguments],
@@ -61,7 +61,7 @@ def index(
     """Write one sorted .cdx.gz file per archive to the directory `output`, also an s3 or hdfs URL.
 
     `inputs` are archives, directories, globs or URLs. `line_format` is "cdxj", "cdx11" or "cdx9". `processes` 0 means
-    one per core. Outputs that are up to date are kept. With `skip_existing` so are other outputs of these archives that
+    one per core. Outputs that are up to date are kept. With `update` so are other outputs of these archives that
     are newer than they are; with `replace` all are written again. Failures are in the result, and in
     `output`/failures.tsv. Raises UsageError for invalid arguments, and for an output that exists and may not be replaced;
     StoppedError if the output cannot be written.
@@ -70,9 +70,9 @@ def index(
     failures = Failures(printed=False)
     indexing = index_options(line_format, processes, options)
     archives = find_inputs(inputs, options, failures)
-    if skip_existing and replace:
-        raise UsageError("skip_existing and replace cannot be used together")
-    rule = Rule.SKIP if skip_existing else Rule.REPLACE if replace else Rule.REFUSE
+    if update and replace:
+        raise UsageError("update and replace cannot be used together")
+    rule = Rule.UPDATE if update else Rule.REPLACE if replace else Rule.REFUSE
     done = index_to_folder(
         output_names(archives), os.fspath(output), dataclasses.replace(indexing, existing=rule), failures
     )

@@ -75,12 +75,12 @@ class RunArguments:
 class ExistingArguments:
     """What happens to outputs of archives that exist."""
 
-    skip_existing: Annotated[
+    update: Annotated[
         bool,
         Option(
-            "--skip-existing",
-            help="Skip an archive if its output exists, is not older than the archive, and has no recorded failure,"
-            " whatever options it was written with.",
+            "--update",
+            help="Write only what is missing, is older than its archive, or had failures. Keep all other outputs,"
+            " whatever options they were written with.",
         ),
     ] = False
     replace: Replace = False
@@ -89,9 +89,9 @@ class ExistingArguments:
         """What happens to an output that exists. Raises UsageError."""
         from cdxmill.outputs.existing import Rule
 
-        if self.skip_existing and self.replace:
-            raise UsageError("--skip-existing and --replace cannot be used together")
-        return Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE
+        if self.update and self.replace:
+            raise UsageError("--update and --replace cannot be used together")
+        return Rule.UPDATE if self.update else Rule.REPLACE if self.replace else Rule.REFUSE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,20 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cdxmill.cli.arguments import ArchiveArguments, LineArguments, Replace
+from cdxmill.cli.arguments import ArchiveArguments, ExistingArguments, LineArguments
 from cdxmill.cli.command import Option, command
 from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
 from cdxmill.errors import UsageError
 
 if TYPE_CHECKING:
     from cdxmill.commands.per_archive.index_one import IndexOptions
-    from cdxmill.outputs.existing import Rule
     from cdxmill.running.failures import Failures
     from cdxmill.spark.engine import Engine
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexArguments(LineArguments, ArchiveArguments):
+class IndexArguments(LineArguments, ExistingArguments, ArchiveArguments):
     """The command line of `index`."""
 
     output: Annotated[
@@ -32,23 +31,6 @@ class IndexArguments(LineArguments, ArchiveArguments):
             " these lines to stdout.",
         ),
     ]
-    skip_existing: Annotated[
-        bool,
-        Option(
-            "--skip-existing",
-            help="Skip an archive if its index exists, is not older than the archive, and has no recorded failure,"
-            " whatever options it was made with.",
-        ),
-    ] = False
-    replace: Replace = False
-
-    def existing(self) -> Rule:
-        """What happens to outputs that exist. Raises UsageError."""
-        from cdxmill.outputs.existing import Rule
-
-        if self.skip_existing and self.replace:
-            raise UsageError("--skip-existing and --replace cannot be used together")
-        return Rule.SKIP if self.skip_existing else Rule.REPLACE if self.replace else Rule.REFUSE
 
     def options_on(self, engine: Engine, options: IndexOptions, *, is_file: bool) -> IndexOptions:
         """The options with which Spark does the work. Raises UsageError."""
@@ -62,8 +44,8 @@ class IndexArguments(LineArguments, ArchiveArguments):
 
     def check_one_file(self, failures: Failures) -> None:
         """Check that the options fit to one output file. Raises UsageError."""
-        if self.skip_existing:
-            raise UsageError("--skip-existing needs an output directory")
+        if self.update:
+            raise UsageError("--update needs an output directory")
         fields = 11 if self.cdx11 else 9 if self.cdx9 else 0
         is_cdxj = self.output.lower().removesuffix(".gz").endswith(".cdxj")
         if fields and is_cdxj:
@@ -89,7 +71,7 @@ def index(arguments: IndexArguments) -> int:
     _NAME.failures. With one file or stdout, there is no list.
 
     If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output unless
-    you say --skip-existing (index archives that are newer or failed) or --replace (index all again).
+    you say --update (index archives that are newer or failed) or --replace (index all again).
 
     Examples:
         cdxmill index -o cdx warcs/
@@ -102,7 +84,7 @@ def index(arguments: IndexArguments) -> int:
     from cdxmill.running.failures import Failures
 
     failures = Failures()
-    options = arguments.index_options(arguments.existing())
+    options = arguments.index_options(arguments.rule())
     is_file = is_one_file(arguments.output)
     if is_file:
         arguments.check_one_file(failures)

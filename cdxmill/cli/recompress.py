@@ -120,7 +120,7 @@ def recompress(arguments: RecompressArguments) -> int:
     a file beside the output, _NAME.failures. Each record that is written is decompressed again and compared.
 
     If you run it again, outputs that are up to date are kept. cdxmill never overwrites any other output unless
-    you say --skip-existing (write archives that are newer or failed) or --replace (write all again).
+    you say --update (write archives that are newer or failed) or --replace (write all again).
 
     Examples:
         cdxmill recompress -o zst warcs/

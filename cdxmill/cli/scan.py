@@ -139,7 +139,7 @@ def scan(arguments: ScanArguments) -> int:
 
     A record that cannot be read, takes too long or makes your function fail is skipped, and reported on stderr and in
     DIR/failures.tsv, or, if DIR is a URL, in a file beside the output, _NAME.failures. If you run it again, outputs that
-    are up to date are kept. cdxmill never overwrites any other output unless you say --skip-existing (write those that
+    are up to date are kept. cdxmill never overwrites any other output unless you say --update (write those that
     are older or failed) or --replace (write all again).
 
     Examples:

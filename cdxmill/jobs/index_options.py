@@ -84,7 +84,7 @@ def parse_options(options: Namespace) -> IndexJobOptions:
         manifests=tuple(options.args),
         archive_root=options.warc_bucket,
         cdx_folder=options.cdx_bucket,
-        existing=Rule.REPLACE if options.replace else Rule.SKIP,
+        existing=Rule.REPLACE if options.replace else Rule.UPDATE,
         scratch=options.s3_local_temp_dir,
         archives_per_mapper=options.warcs_per_map,
         max_failures=parse_limit(options.max_failures),

@@ -21,7 +21,7 @@ class Rule(Enum):
     """What happens to outputs that exist. One that is complete and up to date is always kept, except by REPLACE."""
 
     REFUSE = "all others are an error"
-    SKIP = "others are kept too, unless their archive is newer or failed"
+    UPDATE = "others are kept too, unless their archive is newer or failed"
     RENEW = "all others are written again"
     REPLACE = "all are written again"
 
@@ -41,13 +41,13 @@ class _State(Enum):
 
 _KEPT = {
     Rule.REFUSE: {_State.CURRENT},
-    Rule.SKIP: {_State.CURRENT, _State.OTHER_SETTINGS, _State.UNKNOWN},
+    Rule.UPDATE: {_State.CURRENT, _State.OTHER_SETTINGS, _State.UNKNOWN},
     Rule.RENEW: {_State.CURRENT},
     Rule.REPLACE: set[_State](),
 }
 _REFUSED = {
     Rule.REFUSE: {_State.OLDER, _State.OTHER_SETTINGS, _State.OTHER_ARCHIVE, _State.UNKNOWN},
-    Rule.SKIP: {_State.OTHER_ARCHIVE},
+    Rule.UPDATE: {_State.OTHER_ARCHIVE},
     Rule.RENEW: set[_State](),
     Rule.REPLACE: set[_State](),
 }
@@ -101,8 +101,8 @@ def up_to_date(names: Mapping[Input, str], folder: Path, settings: OutputSetting
 
 def _refusal(output: str, archive: Input, state: _State, number: int, rule: Rule) -> str:
     more = f" ({number} such outputs)" if number > 1 else ""
-    keep = "--skip-existing to keep finished outputs, " if state is not _State.OTHER_ARCHIVE else ""
-    if rule is Rule.SKIP:
+    keep = "--update to keep finished outputs, " if state is not _State.OTHER_ARCHIVE else ""
+    if rule is Rule.UPDATE:
         keep = ""
     return (
         f"{output}: {state.value.format(archive=archive.path)}{more};"

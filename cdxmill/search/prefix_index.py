@@ -36,7 +36,6 @@ from cdxmill.stages.window import CHUNK, ReadAt, Window
 from cdxmill.storage.choose import exists, is_remote, local_path, open_ranges
 from cdxmill.storage.local.mapped import open_mapped
 
-MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
 KEYS = ("surt", "reversed", "plain")
 """Kinds of keys: `com,example)/a`, `com.example/a:http`, and any other."""
 _KEYS_OF = {"capture": "surt", "classic": "reversed"}

@@ -21,7 +21,7 @@ from cdxmill.formats.clusters.zipnum_index import BlockRef
 from cdxmill.formats.lines.answer_line import OUTPUTS, header, line_format
 from cdxmill.formats.lines.capture_fields import ALSO
 from cdxmill.formats.lines.line_filter import parse_filter
-from cdxmill.formats.lines.lookup_query import KeyRange, key_range, narrowed, time_range
+from cdxmill.formats.lines.lookup_query import MATCH_TYPES, KeyRange, key_range, narrowed, time_range
 from cdxmill.search.field_names import Searched, check_fields, unknown_fields
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.zipnum.find_lines import (
@@ -232,6 +232,10 @@ def _check(query: Query) -> None:
         raise UsageError(f"invalid limit {query.limit}: expected at least 1")
     if query.page is not None and (query.page.number < 0 or query.page.size < 1):
         raise UsageError(f"invalid page {query.page.number} of {query.page.size} blocks")
+    if query.match_type not in (None, *MATCH_TYPES):
+        raise UsageError(
+            f"invalid --match-type {query.match_type!r}: expected one of {', '.join(MATCH_TYPES)}"
+        )
     if query.sort not in SORTS:
         raise UsageError(f"invalid --sort {query.sort!r}: expected one of {', '.join(SORTS)}")
     if query.sort == "closest" and query.closest is None:

@@ -9,7 +9,7 @@ from cdxmill.errors import CorruptError, UsageError
 from cdxmill.formats.lines.answer_line import OUTPUTS, header, line_format
 from cdxmill.formats.lines.capture_fields import ALSO
 from cdxmill.formats.lines.line_filter import parse_filter
-from cdxmill.formats.lines.lookup_query import KeyRange, time_range
+from cdxmill.formats.lines.lookup_query import MATCH_TYPES, KeyRange, time_range
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.formats.tree.prefix_btree import Item
 from cdxmill.search.prefix_index import PrefixIndex, key_ranges, open_prefix_index, parse_layout, resumed
@@ -42,6 +42,10 @@ class PreparedTreeQuery:
     def __init__(self, query: TreeQuery) -> None:
         self.query = query
         self.layout: Layout = parse_layout(query.layout or "capture")
+        if query.match_type not in (None, *MATCH_TYPES):
+            raise UsageError(
+                f"invalid --match-type {query.match_type!r}: expected one of {', '.join(MATCH_TYPES)}"
+            )
         if query.output is not None and query.output not in OUTPUTS:
             raise UsageError(f"invalid --output {query.output!r}: expected one of {', '.join(OUTPUTS)}")
         try:

@@ -30,10 +30,13 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--num_output_partitions", type=int, help="Not used: no table is written.")
     parser.add_argument(
-        "--skip-existing", action="store_true", help="Skip archives with a finished CDX file."
+        *("--skip-existing", "--update"),
+        dest="update",
+        action="store_true",
+        help="Skip archives with a finished CDX file.",
     )
     options = parser.parse_args(arguments)
-    existing = Rule.REPLACE if options.replace else Rule.SKIP if options.skip_existing else Rule.REFUSE
+    existing = Rule.REPLACE if options.replace else Rule.UPDATE if options.update else Rule.REFUSE
     names = cdx_names(archives_of([plain_url(options.input)], plain_url(options.input_base_url)), True)
     failures = Failures()
     output = plain_url(options.output_base_url)

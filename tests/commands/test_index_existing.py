@@ -94,7 +94,7 @@ def test_the_number_of_refused_outputs_is_reported(folder: Path, capfd: pytest.C
     assert index("a.warc.gz", "b.warc.gz") == 0
     capfd.readouterr()
     assert index("a.warc.gz", "b.warc.gz", "--cdx9") == 2
-    assert "out/a.cdx.gz: was made with other options (2 such outputs); use --skip-existing" in errors(capfd)
+    assert "out/a.cdx.gz: was made with other options (2 such outputs); use --update" in errors(capfd)
 
 
 def test_an_archive_of_another_size_with_an_old_date_is_noticed(
@@ -104,11 +104,11 @@ def test_an_archive_of_another_size_with_an_old_date_is_noticed(
     shutil.copyfile("b.warc.gz", "a.warc.gz")
     os.utime("a.warc.gz", (5, 5))
     assert index("a.warc.gz") == 2
-    assert index("a.warc.gz", "--skip-existing") == 0
+    assert index("a.warc.gz", "--update") == 0
     assert "1 archive" in errors(capfd)
 
 
-@pytest.mark.parametrize("option", ["--skip-existing", "--replace"])
+@pytest.mark.parametrize("option", ["--update", "--replace"])
 def test_an_output_of_0_bytes_is_never_kept(option: str, folder: Path) -> None:
     assert index("a.warc.gz") == 0
     whole = Path("out/a.cdx.gz").read_bytes()
@@ -118,7 +118,7 @@ def test_an_output_of_0_bytes_is_never_kept(option: str, folder: Path) -> None:
         assert Path("out/a.cdx.gz").read_bytes() == whole
 
 
-def test_skip_existing_does_not_take_the_index_of_another_archive(
+def test_update_does_not_take_the_index_of_another_archive(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Two suffixes, and with a record two folders."""
@@ -129,35 +129,35 @@ def test_skip_existing_does_not_take_the_index_of_another_archive(
         if not is_recorded:
             Path("out/.outputs.tsv").unlink()
         before = state()
-        for options in ((), ("--skip-existing",)):
+        for options in ((), ("--update",)):
             assert index("a.arc.gz", *options) == 2
             assert "was made from another archive than a.arc.gz" in errors(capfd)
         assert state() == before
 
 
-def test_skip_existing_does_not_take_the_index_of_another_folder(folder: Path) -> None:
+def test_update_does_not_take_the_index_of_another_folder(folder: Path) -> None:
     Path("x").mkdir()
     shutil.copyfile("b.warc.gz", "x/a.warc.gz")
     os.utime("x/a.warc.gz", (5, 5))
     Path("list").write_text("a.warc.gz\n")
     assert index("--manifest", "list") == 0
-    assert index("--manifest", "list", "--root", "x", "--skip-existing") == 2
-    assert index("--manifest", "list", "--root", f"{folder}/x/..", "--skip-existing") == 0
+    assert index("--manifest", "list", "--root", "x", "--update") == 2
+    assert index("--manifest", "list", "--root", f"{folder}/x/..", "--update") == 0
 
 
-def test_skip_existing_keeps_outputs_that_are_newer(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_update_keeps_outputs_that_are_newer(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert index("a.warc.gz", "b.warc.gz") == 0
     before = state()
-    assert index("a.warc.gz", "b.warc.gz", "--skip-existing", "--cdx9") == 0
+    assert index("a.warc.gz", "b.warc.gz", "--update", "--cdx9") == 0
     assert "2 skipped" in errors(capfd)
     assert state() == before
     os.utime("a.warc.gz", (1 << 32, 1 << 32))
-    assert index("a.warc.gz", "b.warc.gz", "--skip-existing") == 0
+    assert index("a.warc.gz", "b.warc.gz", "--update") == 0
     assert "1 skipped" in errors(capfd)
 
 
-def test_skip_existing_and_replace_contradict_each_other(folder: Path) -> None:
-    assert index("a.warc.gz", "--skip-existing", "--replace") == 2
+def test_update_and_replace_contradict_each_other(folder: Path) -> None:
+    assert index("a.warc.gz", "--update", "--replace") == 2
     assert not Path("out").exists()
 
 
@@ -170,7 +170,7 @@ def test_a_row_of_a_killed_run_does_not_claim_the_output_of_another_archive(fold
     Path("out/a.cdx.gz").write_bytes(output)
     with Path("out/.outputs.tsv").open("ab") as file:
         file.write(b"a.cdx.gz\thalf a")
-    assert index("a.arc.gz", "--skip-existing") == 2
+    assert index("a.arc.gz", "--update") == 2
     assert index("a.warc.gz") == 0
     assert index("a.warc.gz", "b.warc.gz") == 0
     assert index("a.warc.gz", "b.warc.gz") == 0, "the row after half a row is read"

@@ -39,7 +39,7 @@ def test_other_archives_do_not_make_a_failure_forgotten(folder: Path) -> None:
     assert index("cut.warc.gz") == 1
     assert index("good.warc.gz") == 0
     assert listed() == ["cut.warc.gz"]
-    assert index("--skip-existing", "cut.warc.gz", "good.warc.gz") == 1
+    assert index("--update", "cut.warc.gz", "good.warc.gz") == 1
     assert index("cut.warc.gz", "good.warc.gz") == 1
     assert index("--replace", "good.warc.gz") == 0
     assert listed() == ["cut.warc.gz"]
@@ -50,9 +50,9 @@ def test_other_archives_do_not_make_a_failure_forgotten(folder: Path) -> None:
 def test_another_spelling_is_the_same_archive(folder: Path) -> None:
     Path("list").write_text("cut.warc.gz\n")
     assert index("cut.warc.gz") == 1
-    assert index("--skip-existing", "./cut.warc.gz") == 1
+    assert index("--update", "./cut.warc.gz") == 1
     for root in (".", str(folder)):
-        assert index("--skip-existing", "--manifest", "list", "--root", root) == 1
+        assert index("--update", "--manifest", "list", "--root", root) == 1
     assert listed() == ["cut.warc.gz"]
 
 
@@ -61,10 +61,10 @@ def test_every_name_is_found_again(name: str, folder: Path) -> None:
     shutil.move("cut.warc.gz", name)
     assert index(name) == 1
     assert len(listed()) == 1
-    assert index(name, "--skip-existing") == 1
+    assert index(name, "--update") == 1
     assert listed() == [name]
     shutil.copyfile("whole.warc.gz", name)
-    assert index(name, "--skip-existing") == 0
+    assert index(name, "--update") == 0
     assert listed() == []
 
 
@@ -83,7 +83,7 @@ def test_an_archive_that_is_gone_keeps_its_output_and_is_listed(folder: Path) ->
     assert index("good.warc.gz") == 0
     before = Path("out/good.cdx.gz").read_bytes()
     Path("good.warc.gz").rename("elsewhere")
-    for option in ("-q", "--skip-existing", "--replace"):
+    for option in ("-q", "--update", "--replace"):
         assert index("good.warc.gz", option) == 1
         assert listed() == ["good.warc.gz"]
         assert Path("out/good.cdx.gz").read_bytes() == before

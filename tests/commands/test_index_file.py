@@ -49,7 +49,7 @@ def test_a_file_is_replaced_only_on_request(folder: Path, run_cdxmill: RunCdxmil
     assert (folder / "a.cdxj").read_bytes() == b"mine"
     assert run_cdxmill("index", "--replace", "-o", "a.cdxj", *WARCS, cwd=folder).returncode == 0
     assert (folder / "a.cdxj").read_bytes().startswith(b"com,example)/")
-    assert run_cdxmill("index", "--skip-existing", "-o", "b.cdxj", *WARCS, cwd=folder).returncode == 2
+    assert run_cdxmill("index", "--update", "-o", "b.cdxj", *WARCS, cwd=folder).returncode == 2
 
 
 def test_a_directory_with_such_a_name_is_a_directory(folder: Path, run_cdxmill: RunCdxmill) -> None:

@@ -77,12 +77,12 @@ def test_other_outputs_are_not_overwritten(
     assert state()[OUTPUT] != before[OUTPUT]
 
 
-def test_skip_existing_keeps_what_was_written_with_other_options(
+def test_update_keeps_what_was_written_with_other_options(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert recompress("a.warc.gz", "b.warc.gz") == 0
     before = state()
-    assert recompress("a.warc.gz", "b.warc.gz", "--level", "1", "--skip-existing") == 0
+    assert recompress("a.warc.gz", "b.warc.gz", "--level", "1", "--update") == 0
     assert "2 skipped" in errors(capfd)
     assert state() == before
 
@@ -118,7 +118,7 @@ def test_an_archive_without_a_whole_record_gives_no_output(folder: Path) -> None
         (("--dictionary", "a.warc.gz"), "--dictionary: a.warc.gz: is not a zstd dictionary"),
         (("--dictionary", "absent"), "--dictionary: absent: cannot be read"),
         (("--to", "gz", "--dictionary", "a.warc.gz"), "--dictionary needs --to zst"),
-        (("--skip-existing", "--replace"), "cannot be used together"),
+        (("--update", "--replace"), "cannot be used together"),
         (("-",), "an archive from a pipe has no name for its output; give a file"),
     ],
 )

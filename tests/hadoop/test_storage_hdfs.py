@@ -46,7 +46,7 @@ def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
 def index_in_hdfs(hadoop: Hadoop, cdxmill: Run, archives: Path) -> None:
     """From /kept to /cdx, twice: only the damaged archive is indexed again."""
     hadoop.run("hadoop", "fs", "-put", archives.as_uri(), "/")
-    index = ("index", "-p", "2", "--skip-existing", "-o", "hdfs:///cdx", "hdfs:///kept")
+    index = ("index", "-p", "2", "--update", "-o", "hdfs:///cdx", "hdfs:///kept")
     done = cdxmill(*index, check=False)
     assert done.returncode == 1
     assert b"cut.warc.gz@1864: the file is truncated inside a gzip member" in done.stderr

@@ -181,7 +181,7 @@ def test_two_inputs_with_one_name_are_refused_before_any_work(
 def test_finished_indexes_are_skipped_on_request_unless_they_are_old_or_failed(
     folder: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    call = ["index", "-o", "out", "--skip-existing", "in"]
+    call = ["index", "-o", "out", "--update", "in"]
     good, bad = folder / "out/a.cdx.gz", folder / "out/bad.cdx.gz"
     (folder / "in/bad.warc.gz").write_bytes((folder / "in/a.warc.gz").read_bytes()[:-20])
     assert run_cdxmill(*call, cwd=folder).returncode == 1

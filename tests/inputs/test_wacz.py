@@ -112,7 +112,7 @@ def test_an_index_is_kept_until_the_wacz_changes(folder: Path, run_cdxmill: RunC
     assert b"5 up to date" in run_cdxmill("index", "-o", "out", "in", cwd=folder).stderr
     (folder / "in/two.wacz").write_bytes((folder / "one.wacz").read_bytes())
     changed = run_cdxmill("index", "-o", "out", "in", cwd=folder)
-    assert (changed.returncode, b"use --skip-existing" in changed.stderr) == (2, True)
+    assert (changed.returncode, b"use --update" in changed.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("place", [".", "in", "in/two.wacz"])

@@ -196,7 +196,7 @@ def test_an_output_of_another_archive_is_refused(
     capfd.readouterr()
     assert launched() == 2
     job = capfd.readouterr().err
-    done = run_cdxmill("index", "-o", "out", "--skip-existing", "--manifest", "m.txt", cwd=crawl)
+    done = run_cdxmill("index", "-o", "out", "--update", "--manifest", "m.txt", cwd=crawl)
     assert done.returncode == 2
     assert done.stderr.decode() == f"cdxmill: {job}", "the same words"
     assert outputs() == before

@@ -179,7 +179,10 @@ def test_an_invalid_url_is_reported_and_the_others_are_answered(
     [
         (["http://a.com:port/"], "not a URL that can be looked up"),
         (["*"], "not a URL that can be looked up"),
-        (["a.com", "--match-type", "none"], "invalid match type"),
+        (
+            ["a.com", "--match-type", "none"],
+            "invalid --match-type 'none': expected one of exact, prefix, host",
+        ),
         (["a.com", "--match-type", "range"], "two URLs separated by a space"),
         (["a.com b.com c.com", "--match-type", "range"], "two URLs separated by a space"),
         (["b.com a.com", "--match-type", "range"], "ends before it begins"),

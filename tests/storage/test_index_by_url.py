@@ -119,7 +119,7 @@ def test_a_rerun_reads_only_what_failed(
     body = (archives / "crawl one/example.warc.gz").read_bytes()
     server.add("/one.warc.gz", body)
     urls = [f"{server.url}/one.warc.gz", f"{server.url}/two.warc.gz"]
-    command = ("index", "-q", "-p", "1", "--skip-existing", "-o", tmp_path / "out", *urls)
+    command = ("index", "-q", "-p", "1", "--update", "-o", tmp_path / "out", *urls)
     assert run_cdxmill(*command).returncode == 1
     server.add("/two.warc.gz", body)
     server.seen.clear()

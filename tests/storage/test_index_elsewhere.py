@@ -141,7 +141,7 @@ def test_a_damaged_archive_has_its_failures_beside_its_output_until_it_is_whole(
     cut.write_bytes(body[:2000])
     os.utime(cut, (5, 5))
     absent = archives.parent / "absent.warc.gz"
-    call = ["index", "-p", "1", "--skip-existing", "-o", elsewhere, str(archives), str(absent)]
+    call = ["index", "-p", "1", "--update", "-o", elsewhere, str(archives), str(absent)]
     assert main(call) == 1
     assert f"listed in {elsewhere}/_....failures beside each output" in capfd.readouterr().err
     listed = content_of(elsewhere)
@@ -194,11 +194,11 @@ def test_outputs_are_not_overwritten_unasked(
     assert main(call) == 0
     assert "1 up to date" in capfd.readouterr().err
     assert main([*call, "--cdx11"]) == 2
-    assert "was made with other options; use --skip-existing" in capfd.readouterr().err
+    assert "was made with other options; use --update" in capfd.readouterr().err
     other = archive.with_name("example.arc.gz")
     other.write_bytes(archive.read_bytes())
     os.utime(other, (5, 5))
-    for options in ((), ("--skip-existing",)):
+    for options in ((), ("--update",)):
         assert main([*call[:-1], str(other), *options]) == 2
         assert "was made from another archive than" in capfd.readouterr().err
     os.utime(archive, (1 << 32, 1 << 32))
@@ -218,14 +218,14 @@ def test_an_output_of_0_bytes_is_written_again(
     before = content_of(elsewhere)
     with write_atomic(join(elsewhere, next(iter(before)))):
         pass
-    assert main([*call, "--skip-existing"]) == 0
+    assert main([*call, "--update"]) == 0
     assert content_of(elsewhere) == before
 
 
 def test_an_archive_that_is_newer_is_indexed_again(
     archives: Path, elsewhere: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    call = ["index", "-p", "1", "--skip-existing", "-o", elsewhere, str(archives)]
+    call = ["index", "-p", "1", "--update", "-o", elsewhere, str(archives)]
     assert main(call) == 0
     assert "skipped" not in capfd.readouterr().err
     os.utime(archives / "example.warc.gz", (1 << 32, 1 << 32))

@@ -114,7 +114,7 @@ def _index_to(
         summary, _ = _run(tasks, options, failures)
         if folder is not None:
             sync_folders(outputs[archive] for archive in archives)
-    if options.existing is Rule.SKIP:
+    if options.existing is Rule.UPDATE:
         summary = summary._replace(kept_as="skipped")
     return summary._replace(kept=len(kept))
 

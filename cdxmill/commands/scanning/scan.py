@@ -146,7 +146,7 @@ def _run(places: _Places, options: ScanOptions, failures: Failures) -> ScanSumma
         summary = _run_tasks(tasks, options, failures)
         if folder is not None:
             sync_folders(outputs[archive] for archive in archives)
-    kept_as = "skipped" if options.existing is Rule.SKIP else "up to date"
+    kept_as = "skipped" if options.existing is Rule.UPDATE else "up to date"
     return summary._replace(kept=len(kept), kept_as=kept_as)
 
 

@@ -113,6 +113,7 @@ _FIELDS = {
     "confidence": Field(Level.LANGUAGE, lambda record: getattr(_language(record), "confidence", None)),
 }
 _OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link_hosts", "language": "lang"}
+_FIELDS.update({name: _FIELDS[field] for name, field in _OTHER_NAMES.items()})
 _PREFIXES = {
     "warc": lambda name: Field(Level.HEADER, lambda record: _warc(record, name.lower().encode())),
     "header": lambda name: Field(
@@ -130,7 +131,7 @@ def find_field(name: str) -> Field:
     prefix, dot, rest = name.partition(".")
     if dot and prefix in _PREFIXES and rest:
         return _PREFIXES[prefix](rest)
-    found = _FIELDS.get(_OTHER_NAMES.get(name, name))
+    found = _FIELDS.get(name)
     if found is None:
         raise ValueError(f"unknown field {name!r}; expected one of {', '.join(NAMES)}")
     return found

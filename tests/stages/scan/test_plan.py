@@ -14,6 +14,7 @@ from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.stages.scan.expression import parse_expression
 from cdxmill.stages.scan.extract import CallError, Extractor, UserStep, json_line
+from cdxmill.stages.scan.fields import find_field
 from cdxmill.stages.scan.plan import Plan
 
 FILES = {
@@ -174,3 +175,11 @@ def test_functions_choose_and_fail() -> None:
         row(17)
     with pytest.raises(CallError, match="JSON"):
         json_line({"x": SimpleNamespace()})
+
+
+def test_the_message_on_an_unknown_field_has_all_fields_that_work() -> None:
+    with pytest.raises(ValueError, match="unknown field 'foo'") as error:
+        find_field("foo")
+    known = str(error.value).partition("expected one of ")[2].split(", ")
+    assert {"link", "link_host", "link_domain", "language", "lang", "meta.NAME"} <= set(known)
+    assert all(find_field(name) for name in known)
