@@ -8,23 +8,34 @@
     │   └── RefusedError    the rights do not suffice
     └── StoppedError        the run cannot continue (disk full, storage gone)
 
-A user sees `str(error)`, one line. Only `cli` maps errors to exit statuses.
-Code tells errors apart by their type, never by their text.
+A user sees `str(error)`, one line. Code tells errors apart by their type, never by their text.
+Each error has the exit status of a program that it ends.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
+
+OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit statuses: success; some inputs failed; invalid usage; no final output; Ctrl-C."""
 
 
 class CdxmillError(Exception):
     """Base of all errors. The text is one line: where, what happened, what to do."""
 
+    status: ClassVar[int] = STOPPED
+
 
 class UsageError(CdxmillError):
     """Wrong options, arguments or settings. Nothing was done."""
 
+    status = USAGE
+
 
 class InputError(CdxmillError):
     """One input is missing, unreadable or corrupt as a whole."""
+
+    status = FAILED
 
     def __init__(self, path: str, reason: str, hint: str = "") -> None:
         self.path, self.reason, self.hint = path, reason, hint

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from cdxmill.cli.arguments import ArchiveArguments, ClusterArguments, LineArguments
 from cdxmill.cli.command import command
-from cdxmill.cli.output import FAILED, OK, print_summary
-from cdxmill.errors import UsageError
+from cdxmill.cli.output import print_summary
+from cdxmill.errors import FAILED, OK, UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

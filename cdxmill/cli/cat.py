@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cdxmill.cli.arguments import Quiet, Replace
 from cdxmill.cli.command import Argument, Option, command
-from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
-from cdxmill.errors import UsageError
+from cdxmill.cli.output import print_summary, standard_output
+from cdxmill.errors import FAILED, OK, UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cdxmill.cli.arguments import Quiet
 from cdxmill.cli.command import Argument, Option, command
-from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
+from cdxmill.cli.output import print_summary, standard_output
 from cdxmill.cli.query_arguments import QueryArguments
-from cdxmill.errors import UsageError
+from cdxmill.errors import FAILED, OK, UsageError
 
 if TYPE_CHECKING:
     from cdxmill.commands.copying.plan import Asked

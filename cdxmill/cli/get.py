@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from cdxmill.cli.command import Argument, Option, command
-from cdxmill.cli.output import OK, standard_output
-from cdxmill.errors import UsageError
+from cdxmill.cli.output import standard_output
+from cdxmill.errors import OK, UsageError
 from cdxmill.messages import say
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cdxmill.cli.arguments import ArchiveArguments, ExistingArguments, LineArguments
 from cdxmill.cli.command import Option, command
-from cdxmill.cli.output import FAILED, OK, print_summary, standard_output
-from cdxmill.errors import UsageError
+from cdxmill.cli.output import print_summary, standard_output
+from cdxmill.errors import FAILED, OK, UsageError
 
 if TYPE_CHECKING:
     from cdxmill.commands.per_archive.index_one import IndexOptions

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from cdxmill.cli.arguments import ShardRule
 from cdxmill.cli.command import Argument, Option, command
-from cdxmill.cli.output import FAILED, OK, print_error, standard_output
+from cdxmill.cli.output import print_error, standard_output
 from cdxmill.cli.query_arguments import QueryArguments, field_names
-from cdxmill.errors import CorruptError, InputError, UsageError
+from cdxmill.errors import FAILED, OK, CorruptError, InputError, UsageError
 
 if TYPE_CHECKING:
     from cdxmill.formats.lines.lookup_query import KeyRange

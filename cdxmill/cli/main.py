@@ -16,8 +16,8 @@ from types import FrameType
 import click
 from click.shell_completion import get_completion_class, shell_complete
 
-from cdxmill.cli.output import FAILED, OK, STOPPED, USAGE, ClosedPipe, discard_output, print_error
-from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.cli.output import ClosedPipe, discard_output, print_error
+from cdxmill.errors import INTERRUPTED, OK, STOPPED, USAGE, CdxmillError
 from cdxmill.messages import say_lines
 from cdxmill.version import __version__
 
@@ -44,8 +44,6 @@ COMMANDS = (
 """In the order of the help text. A command is the function of its own name in the module of its name."""
 
 atexit.register(gc.freeze)  # else the interpreter looks for garbage at its end: 25 ms
-
-INTERRUPTED = 128 + signal.SIGINT
 
 COMPLETE = "_CDXMILL_COMPLETE"
 """The variable in which the completion script of a shell asks for completions."""
@@ -162,12 +160,8 @@ def main(arguments: list[str] | None = None) -> int:
         return done.exit_code
     except click.ClickException as error:
         return _usage(error)
-    except UsageError as error:
-        return _fail(str(error), USAGE)
-    except InputError as error:
-        return _fail(str(error), FAILED)
     except CdxmillError as error:
-        return _fail(str(error), STOPPED)
+        return _fail(str(error), error.status)
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", INTERRUPTED)
     except _Terminated as stopped:

@@ -1,4 +1,4 @@
-"""What a command returns and prints: its exit status, bytes on stdout, its summary on stderr."""
+"""What a command prints: bytes on stdout, its summary on stderr."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from typing import BinaryIO
 
 from cdxmill.errors import StoppedError
 from cdxmill.messages import say, say_lines
-
-OK, FAILED, USAGE, STOPPED = 0, 1, 2, 3
-"""Exit statuses: success; some inputs failed; invalid usage; no final output."""
 
 
 class ClosedPipe(BaseException):

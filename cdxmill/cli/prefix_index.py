@@ -10,9 +10,9 @@ import click
 
 from cdxmill.cli.arguments import Quiet, Replace
 from cdxmill.cli.command import Argument, Option, command
-from cdxmill.cli.output import FAILED, OK, print_error, print_summary, standard_output
+from cdxmill.cli.output import print_error, print_summary, standard_output
 from cdxmill.cli.query_arguments import field_names
-from cdxmill.errors import UsageError
+from cdxmill.errors import FAILED, OK, UsageError
 
 if TYPE_CHECKING:
     from cdxmill.search.tree_query import TreeQuery

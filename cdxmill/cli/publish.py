@@ -7,7 +7,8 @@ from typing import Annotated
 
 from cdxmill.cli.arguments import Replace, RunArguments
 from cdxmill.cli.command import Argument, Option, command
-from cdxmill.cli.output import OK, print_summary
+from cdxmill.cli.output import print_summary
+from cdxmill.errors import OK
 
 
 @dataclass(frozen=True, kw_only=True)

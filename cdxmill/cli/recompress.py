@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cdxmill.cli.arguments import ArchiveInputs, ExistingArguments, RunArguments
 from cdxmill.cli.command import Option, command
-from cdxmill.cli.output import FAILED, OK, print_summary
-from cdxmill.errors import InputError, UsageError
+from cdxmill.cli.output import print_summary
+from cdxmill.errors import FAILED, OK, InputError, UsageError
 
 if TYPE_CHECKING:
     from cdxmill.commands.per_archive.recompress_one import RecompressOptions

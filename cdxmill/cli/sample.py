@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cdxmill.cli.arguments import CdxFiles, Replace, RunArguments, Seed, ShardCount, SplitsOutput
 from cdxmill.cli.command import Option, command
-from cdxmill.cli.output import FAILED, OK
+from cdxmill.errors import FAILED, OK
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from cdxmill.cli.arguments import Replace
 from cdxmill.cli.command import Argument, Option, command
-from cdxmill.cli.output import OK, print_summary
-from cdxmill.errors import UsageError
+from cdxmill.cli.output import print_summary
+from cdxmill.errors import OK, UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cdxmill.cli.arguments import RunArguments, ShardRule
 from cdxmill.cli.command import Argument, Option, command
-from cdxmill.cli.output import FAILED, OK, print_summary
-from cdxmill.errors import UsageError
+from cdxmill.cli.output import print_summary
+from cdxmill.errors import FAILED, OK, UsageError
 
 if TYPE_CHECKING:
     from cdxmill.commands.clusters.verify import VerifyOptions

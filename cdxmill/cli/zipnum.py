@@ -7,7 +7,8 @@ from typing import Annotated
 
 from cdxmill.cli.arguments import CdxFiles, ClusterArguments
 from cdxmill.cli.command import Option, command
-from cdxmill.cli.output import FAILED, OK, print_summary
+from cdxmill.cli.output import print_summary
+from cdxmill.errors import FAILED, OK
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,7 @@ from cdxmill.errors import UsageError
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count
-from cdxmill.tasks.sampling import (
-    SAMPLES_PER_SHARD,
-    guess_ceiling,
-    run_sampling,
-    sample_tasks,
-    splits_of,
-)
+from cdxmill.tasks.sampling import SAMPLES_PER_SHARD, sample_inventory, splits_of
 
 
 def sample_files(
@@ -39,12 +33,7 @@ def sample_files(
     if len(chosen) < len(paths) and not quiet:
         failures.note(f"note: {count(len(chosen), 'file')} of {len(paths)} read")
     inventory = take_inventory(chosen)
-    ceiling = guess_ceiling(inventory, size)
-    tasks = sample_tasks(inventory, seed, size, ceiling)
-    sample = run_sampling(tasks, inventory.total, processes, quiet, failures)
-    if ceiling < 1 and len(sample) < size:  # far fewer lines than guessed
-        tasks = sample_tasks(inventory, seed, size)
-        sample = run_sampling(tasks, inventory.total, processes, quiet, None)
+    sample = sample_inventory(inventory, seed, size, processes, quiet, failures)
     return splits_of(sample, shards, failures)
 
 

@@ -18,28 +18,32 @@ SPLITS = ("splits.txt", "splits.seq")
 """Their names in the folder of a cluster."""
 
 
-def write_splits(points: Sequence[bytes], path: PathOrUrl) -> None:
-    """Write split points as text to a path or URL, and as a SequenceFile, which ends in `.seq`, beside it.
+def write_splits(points: Sequence[bytes], path: PathOrUrl, kind: str = ".txt") -> None:
+    """Write split points twice: as text, which ends in `.txt`, and as a SequenceFile, which ends in `.seq`.
 
-    If `path` itself ends in `.seq`, it is the SequenceFile, and the text beside it ends in `.txt`.
+    One is at `path`, a path or URL, and the other beside it. If `path` has another ending, it is of the given kind.
     """
-    text, sequence = _names(path)
-    with write_atomic(text) as file:
-        file.write(format_text(points))
-    with write_atomic(sequence) as file:
-        file.write(format_sequence_file(points))
+    for name, is_text in zip(_names(path, kind), (True, False), strict=True):
+        write_points(points, name, is_text)
 
 
-def check_splits_absent(path: PathOrUrl) -> None:
+def write_points(points: Sequence[bytes], path: PathOrUrl, is_text: bool) -> None:
+    """Write one file of split points."""
+    with write_atomic(path) as file:
+        file.write(format_text(points) if is_text else format_sequence_file(points))
+
+
+def check_splits_absent(path: PathOrUrl, kind: str = ".txt") -> None:
     """Raise UsageError if `write_splits` would overwrite a file."""
-    for name in _names(path):
+    for name in _names(path, kind):
         check_absent(name)
 
 
-def _names(path: PathOrUrl) -> tuple[str, str]:
+def _names(path: PathOrUrl, kind: str) -> tuple[str, str]:
     """The text file and the SequenceFile."""
     stem, ending = posixpath.splitext(str(path))
-    return f"{stem}.txt" if ending == ".seq" else str(path), f"{stem}.seq"
+    kind = ending if ending in (".txt", ".seq") else kind
+    return (str(path), f"{stem}.seq") if kind == ".txt" else (f"{stem}.txt", str(path))
 
 
 def read_splits(path: PathOrUrl) -> list[bytes]:

@@ -13,10 +13,11 @@ import sys
 from argparse import ArgumentParser
 
 from cdxmill.commands.clusters.split_points import points_of_cluster
-from cdxmill.errors import CdxmillError, UsageError
+from cdxmill.errors import OK, CdxmillError, UsageError
+from cdxmill.inputs.split_files import check_splits_absent, write_splits
 from cdxmill.jobs.sample_job import SampleCDXJob
-from cdxmill.jobs.seqfileutils import check_split_files_absent, write_split_files
 from cdxmill.messages import say
+from cdxmill.running.start_script import fail
 
 
 def main() -> int:
@@ -27,7 +28,7 @@ def main() -> int:
     SampleCDXJob.arguments = "CDX...\n       %(prog)s --from-cluster CLUSTER"
     SampleCDXJob.description = "Sample CDX files and write split points for the ZipNum job to two files."
     SampleCDXJob.run()
-    return 0
+    return OK
 
 
 def from_cluster() -> int:
@@ -48,11 +49,10 @@ def from_cluster() -> int:
         if options.shards < 1:
             raise UsageError(f"invalid --shards {options.shards}: expected a number >= 1")
         if not options.replace:
-            check_split_files_absent(options.splitfile)
+            check_splits_absent(options.splitfile, ".seq")
         found = points_of_cluster(options.from_cluster, options.shards)
-        write_split_files(found.points, options.splitfile)
+        write_splits(found.points, options.splitfile, ".seq")
     except CdxmillError as error:
-        say(str(error))
-        return 2 if isinstance(error, UsageError) else 1
+        return fail(error, error.status)
     say(str(found))
-    return 0
+    return OK

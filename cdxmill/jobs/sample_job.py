@@ -18,6 +18,7 @@ from typing import NamedTuple
 from cdxmill.formats.clusters.split_points import format_text
 from cdxmill.inputs.found_inputs import cdx_files_of
 from cdxmill.inputs.sources import take_inventory
+from cdxmill.inputs.split_files import check_splits_absent, write_splits
 from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
@@ -26,7 +27,6 @@ from cdxmill.jobs.launcher.run_job import count_failure
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.lines import format_points, format_sample, parse_failures, parse_points, read_sample
 from cdxmill.jobs.sample_options import SampleJobOptions, add_options, parse_options
-from cdxmill.jobs.seqfileutils import check_split_files_absent, write_split_files
 from cdxmill.messages import say
 from cdxmill.running.processes import processes_by_default
 from cdxmill.running.quantities import count
@@ -74,7 +74,7 @@ class SampleCDXJob(StreamJob):
         """mrjob's runner for this job. Raises UsageError, also if a split file exists."""
         options = self.sample_options
         if options.splitfile and not options.replace:
-            check_split_files_absent(options.splitfile)
+            check_splits_absent(options.splitfile, ".seq")
         return super().make_runner()
 
     def list_work(self) -> Iterator[SampleWork]:
@@ -145,7 +145,7 @@ class SampleCDXJob(StreamJob):
         if len(points) + 1 < options.shards:
             say(f"note: {len(points) + 1} shards, not {options.shards}: too few keys")
         if options.splitfile:
-            write_split_files(points, options.splitfile)
+            write_splits(points, options.splitfile, ".seq")
             if not self.options.quiet:
                 say(
                     f"{options.splitfile}: {count(len(points), 'split point')} for {count(len(points) + 1, 'shard')}"

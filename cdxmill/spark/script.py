@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-import signal
 import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import NoReturn
 
-from cdxmill.errors import CdxmillError, InputError, UsageError
-from cdxmill.messages import say
+from cdxmill.errors import INTERRUPTED, STOPPED, CdxmillError, UsageError
 from cdxmill.running.processes import processes_by_default
+from cdxmill.running.start_script import exit_on_signals, fail
 from cdxmill.spark.engine import Engine, check_pyspark
 from cdxmill.storage.choose import join
-
-OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
 
 _WITHOUT_HOST = re.compile(r"^(file|hdfs):/(?!/)", re.I)
 _OLD_S3 = re.compile(r"^s3n://", re.I)
@@ -78,30 +74,16 @@ def below(base: str, path: str) -> str:
 
 def run(main: Callable[[list[str]], int]) -> NoReturn:
     """Run a script as a command: print the reason of an error, and exit with the statuses of `cdxmill`."""
-    signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it
-        signal.signal(signal.SIGHUP, _terminate)
+    exit_on_signals()
     sys.exit(_status(main))
 
 
 def _status(main: Callable[[list[str]], int]) -> int:
     try:
         return main(sys.argv[1:])
-    except UsageError as error:
-        return _fail(error, USAGE)
-    except InputError as error:
-        return _fail(error, FAILED)
-    except (CdxmillError, OSError) as error:
-        return _fail(error, STOPPED)
+    except CdxmillError as error:
+        return fail(error, error.status)
+    except OSError as error:
+        return fail(error, STOPPED)
     except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
-
-
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    """Exit by an exception, so that Spark is stopped and temporary files are removed."""
-    sys.exit(128 + number)
-
-
-def _fail(reason: object, status: int) -> int:
-    say(str(reason).replace("\n", " "))
-    return status
+        return fail("interrupted", INTERRUPTED)

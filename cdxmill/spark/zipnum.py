@@ -23,7 +23,7 @@ from cdxmill.spark.tasks import ShardWork, SortReport, SortWork, join_parts, rep
 from cdxmill.storage.choose import PathOrUrl, absolute, is_remote, join, list_folder, read_bytes
 from cdxmill.storage.entry import Entry
 from cdxmill.tasks.grouping import group_sources
-from cdxmill.tasks.sampling import guess_ceiling, run_sampling, sample_tasks, splits_of
+from cdxmill.tasks.sampling import sample_inventory, splits_of
 from cdxmill.tasks.sorting import share_of_runs
 
 
@@ -79,13 +79,8 @@ class Maker:
         if options.points is not None:
             return list(options.points)
         size = options.sample_size
-        ceiling = guess_ceiling(inventory, size)
-        tasks = sample_tasks(inventory, options.seed, size, ceiling)
         run = self._engine.run_tasks
-        sample = run_sampling(tasks, inventory.total, 1, options.quiet, None, run)
-        if ceiling < 1 and len(sample) < size:  # far fewer lines than guessed
-            tasks = sample_tasks(inventory, options.seed, size)
-            sample = run_sampling(tasks, inventory.total, 1, options.quiet, None, run)
+        sample = sample_inventory(inventory, options.seed, size, 1, options.quiet, None, run)
         return splits_of(sample, options.shards, failures)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, check_inputs
-from cdxmill.errors import UsageError
+from cdxmill.errors import FAILED, OK, UsageError
 from cdxmill.formats.clusters.boundaries import format_boundaries, parse_boundaries
 from cdxmill.formats.clusters.zipnum_block import checked_compressor
 from cdxmill.inputs.found_inputs import cdx_files_of
@@ -22,7 +22,7 @@ from cdxmill.messages import say
 from cdxmill.running.failures import Failures
 from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine
-from cdxmill.spark.script import FAILED, OK, below, make_engine, make_parser, plain_url
+from cdxmill.spark.script import below, make_engine, make_parser, plain_url
 from cdxmill.spark.zipnum import Maker
 from cdxmill.storage.choose import check_writable, exists, read_bytes, write_atomic
 

@@ -97,6 +97,25 @@ def sample_group(task: SampleTask) -> SampleResult:
     return SampleResult(reservoir.sample(), failures)
 
 
+def sample_inventory(
+    inventory: Inventory,
+    seed: int,
+    size: int,
+    processes: int,
+    quiet: bool,
+    failures: Failures | None,
+    run: RunTasks = run_tasks,
+) -> Sample:
+    """A sample of `size` lines of all files, as `run_sampling` takes it."""
+    ceiling = guess_ceiling(inventory, size)
+    tasks = sample_tasks(inventory, seed, size, ceiling)
+    sample = run_sampling(tasks, inventory.total, processes, quiet, failures, run)
+    if ceiling == 1 or len(sample) == size:
+        return sample
+    # there are far fewer lines than guessed
+    return run_sampling(sample_tasks(inventory, seed, size), inventory.total, processes, quiet, None, run)
+
+
 def run_sampling(
     tasks: Sequence[SampleTask],
     size: int,

@@ -75,6 +75,16 @@ def test_dosample_does_not_overwrite_a_split_file(from_cluster: bool, cdx: Path,
     assert (tmp_path / "s.txt").read_bytes() != b"mine"
 
 
+def test_dosample_that_cannot_write_has_stopped(cdx: Path, tmp_path: Path) -> None:
+    """Its exit status was 1, as if an input had failed."""
+    cluster, script = tmp_path / "C", str(ROOT / "jobs/dosample.py")
+    assert main(["zipnum", "-q", "-p", "1", "-s", "1", "--numlines", "10", "-o", str(cluster), str(cdx)]) == 0
+    splits = str(cdx / "s.seq")  # below a file
+    call = [sys.executable, script, "--shards", "2", "--from-cluster", str(cluster), "--splitfile", splits]
+    done = subprocess.run(call, capture_output=True, check=False)
+    assert (done.returncode, b"cannot be written" in done.stderr) == (3, True), done.stderr
+
+
 def test_seqfileutils_does_not_overwrite_a_file(tmp_path: Path) -> None:
     text, other = tmp_path / "s.txt", tmp_path / "s.seq"
     text.write_bytes(b"com,a)/ 2020\n")

@@ -9,9 +9,9 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import OK, UsageError
 from cdxmill.jobs.launcher.mrjob_import import load_opts_from_mrjob_confs, runner_class
-from cdxmill.messages import say
+from cdxmill.running.start_script import fail
 
 NOW = {
     "ami_version": "release_label",  # image_version exists, but such images do not
@@ -98,9 +98,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         check_conf(runner, confs or None)
     except UsageError as error:
-        say(str(error))
-        return 2
-    return 0
+        return fail(error, error.status)
+    return OK
 
 
 if __name__ == "__main__":

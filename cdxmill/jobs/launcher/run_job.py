@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 from urllib.parse import quote, unquote
 
-from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError
 from cdxmill.jobs.launcher.hadoop_failure import Complaints, WrongPythonError, explain
 from cdxmill.jobs.launcher.mrjob_import import StepFailedException
 from cdxmill.jobs.launcher.mrjob_types import Counters, JobLike, RunnerLike
 from cdxmill.messages import say
-
-OK, FAILED, USAGE, STOPPED, INTERRUPTED = 0, 1, 2, 3, 130
+from cdxmill.running.start_script import exit_on_signals, fail
 
 _COMMAND = re.compile(r"Command '?\[.*\]'?", re.S)
 """A failed command in a message of mrjob. Its arguments may contain keys, so it is not printed."""
@@ -45,17 +41,10 @@ def count_failure(job: JobLike, path: str, reason: str, hint: str = "") -> None:
 
 def run(job: JobLike) -> None:
     """Run the job as a command. Exits unless the status is 0."""
-    signal.signal(signal.SIGTERM, _terminate)
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it
-        signal.signal(signal.SIGHUP, _terminate)
+    exit_on_signals()
     status = launch(job)
     if status:
         sys.exit(status)
-
-
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    """Exit by an exception, so that mrjob ends its tasks and removes its files."""
-    sys.exit(128 + number)
 
 
 def launch(job: JobLike) -> int:
@@ -70,12 +59,8 @@ def launch(job: JobLike) -> int:
             failed = job.finish_hadoop(runner) if job.is_on_hadoop else _finish(job, runner)
     except AlreadyDone as done:
         return _fail(done, FAILED if done.failed else OK)
-    except UsageError as error:
-        return _fail(error, USAGE)
-    except InputError as error:
-        return _fail(error, FAILED)
     except CdxmillError as error:
-        return _fail(error, STOPPED)
+        return _fail(error, error.status)
     except (StepFailedException, WrongPythonError, OSError, subprocess.CalledProcessError) as error:
         return _fail(explain(error, runner, complaints) if job.is_on_hadoop else error, STOPPED)
     except KeyboardInterrupt:
@@ -131,5 +116,4 @@ def failures_of(counters: Counters) -> list[str]:
 
 
 def _fail(reason: object, status: int) -> int:
-    say(_COMMAND.sub("the command", str(reason)).replace("\n", " "))
-    return status
+    return fail(_COMMAND.sub("the command", str(reason)), status)
