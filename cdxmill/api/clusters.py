@@ -8,6 +8,7 @@ from typing import TypedDict, Unpack
 from cdxmill.api.archives import IndexArguments, find_inputs, index_options
 from cdxmill.api.arguments import Path, Paths, check_names, optional_path, process_count, required_paths
 from cdxmill.api.results import ClusterResult, SampleResult, VerifyResult
+from cdxmill.cluster.locations import local_directory
 from cdxmill.commands.clusters import build as build_command
 from cdxmill.commands.clusters import publish as publish_command
 from cdxmill.commands.clusters import verify as verify_command
@@ -18,7 +19,6 @@ from cdxmill.formats.clusters.zipnum_block import DEFAULT_LEVEL, checked_compres
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.split_files import check_splits_absent, read_splits, write_splits
 from cdxmill.running.failures import Failures
-from cdxmill.storage.choose import local_directory
 
 
 class ClusterArguments(TypedDict, total=False):

@@ -271,7 +271,8 @@ def _record_types(text: str) -> frozenset[bytes] | None:
 
 
 def _cluster_place(text: str) -> str:
-    from cdxmill.storage.choose import is_listed, local_directory
+    from cdxmill.cluster.locations import local_directory
+    from cdxmill.storage.choose import is_listed
 
     return text if is_listed(text) else str(local_directory(text))
 
@@ -317,7 +318,7 @@ class ClusterArguments(EngineArguments):
 
     def local_output(self) -> Path:
         """The directory of the cluster. Raises UsageError if it is a URL: only Spark can write there."""
-        from cdxmill.storage.choose import local_directory
+        from cdxmill.cluster.locations import local_directory
 
         return local_directory(self.output)
 

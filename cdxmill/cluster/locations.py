@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from cdxmill.errors import UsageError
 from cdxmill.storage.choose import content_reach, is_remote, join, scheme_of
+from cdxmill.storage.location import PathOrUrl, locate
 from cdxmill.storage.places import LedUrl, Reach
 
 Rule = tuple[str, str]
@@ -14,8 +16,24 @@ Rule = tuple[str, str]
 Locations = Mapping[str, list[str]]
 """The locations of each shard by cluster.loc, best first."""
 
+_NOT_LISTED = re.compile("[\t\r\n]")
+"""No path in cluster.loc may have one of these characters."""
 _ENDINGS = (".gz", ".cdx.gz")
 """Some indexes name shards without these endings."""
+
+
+def local_directory(path: PathOrUrl) -> Path:
+    """The local directory that a path or file URL names, for a cluster. Raises UsageError if a cluster cannot be there."""
+    place = locate(path)
+    if place.is_remote:
+        raise UsageError(
+            f"{path}: not a local directory; build the cluster locally, then copy it with cdxmill publish"
+        )
+    if _NOT_LISTED.search(place.absolute()):
+        raise UsageError(
+            f"{path}: cluster.loc cannot have a path with a tab or a line end; choose another directory"
+        )
+    return Path(place.local)
 
 
 def check_rule(rule: Rule) -> None:

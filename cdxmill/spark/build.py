@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from cdxmill.cluster.locations import local_directory
 from cdxmill.commands.clusters.build import BuildSummary, build
 from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.commands.per_archive.index_one import IndexOptions
@@ -15,7 +16,7 @@ from cdxmill.spark.engine import Engine
 from cdxmill.spark.index import IndexRunner
 from cdxmill.spark.remote import build_at, build_cluster_at
 from cdxmill.spark.zipnum import Maker
-from cdxmill.storage.choose import PathOrUrl, is_remote, local_directory
+from cdxmill.storage.choose import PathOrUrl, is_remote
 
 
 def build_on_spark(

@@ -14,7 +14,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage import choose
+from cdxmill.storage import location
 from cdxmill.storage.choose import (
     ask_all,
     check_libraries,
@@ -215,7 +215,7 @@ def test_after_an_error_other_requests_are_neither_waited_for_nor_sent(error: Ba
 def test_a_file_that_is_too_large_to_be_a_small_one_is_refused(
     server: RangeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choose, "SMALL", 5 << 20)
+    monkeypatch.setattr(location, "SMALL", 5 << 20)
     server.add("/cluster.json", bytes(9 << 20)).surplus = bytes(1 << 20)
     with pytest.raises(InputError, match="has more than 5 MiB, where a small file is expected"):
         read_bytes(server.url + "/cluster.json")

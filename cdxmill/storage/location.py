@@ -1,0 +1,395 @@
+"""A path or URL, resolved once: which storage has it, what that can do, and its verbs.
+
+    path, file://            local
+    http://, https://        http       by urllib3, read only
+    s3://, s3a://            s3         by boto3, the extra `s3`
+    hdfs://                  hdfs       by WebHDFS over urllib3, or
+                             hadoop_fs  by the hadoop command, where WebHDFS is secured
+
+A path that leads into a WACZ, such as x.wacz/archive/data.warc.gz, is read there by `wacz`. This is the only module that
+knows schemes. A storage is imported when it is first used, so local files need no network library.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from urllib.parse import unquote_to_bytes
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.storage import wacz
+from cdxmill.storage.entry import Entry
+from cdxmill.storage.local import files as local
+from cdxmill.storage.places import Reach
+
+if TYPE_CHECKING:
+    from cdxmill.formats.archives.zip_directory import Member
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.I)
+_OWN_S3 = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
+"""Set if S3 is the user's own service."""
+SMALL = 256 << 20
+"""Bytes of the largest file that is held in memory: a list of archives, cluster.json, cluster.loc, the part of a shard."""
+_AT_A_TIME = 16
+"""Small requests that are sent at a time. They mostly wait for the network."""
+
+Answer = TypeVar("Answer")
+Asked = TypeVar("Asked", bound="PathOrUrl")
+
+
+class Properties(NamedTuple):
+    """What a storage can do. Callers ask for this, and not for the storage.
+
+    Its files can be written, moved, removed and listed (`can_write`), it tells when they were changed (`has_times`), one
+    request gives size, time and first bytes (`has_look`), a file that is known to exist is opened without a request
+    (`opens_freely`).
+    """
+
+    is_remote: bool = True
+    can_write: bool = False
+    has_times: bool = True
+    has_look: bool = False
+    opens_freely: bool = False
+
+
+_LOCAL, _HTTP = Properties(is_remote=False, can_write=True), ("http", "https")
+_S3, _HDFS = ("s3", "s3a"), "hdfs"
+_PROPERTIES = {
+    **dict.fromkeys(("", "file"), _LOCAL),
+    **dict.fromkeys(_HTTP, Properties(has_times=False, has_look=True, opens_freely=True)),
+    **dict.fromkeys(_S3, Properties(can_write=True, has_look=True)),
+    _HDFS: Properties(can_write=True),
+}
+
+
+class _Writes(wacz.Reads, Protocol):
+    """The functions of a storage that can also write."""
+
+    def write_atomic(self, path: str, /) -> AbstractContextManager[IO[bytes]]: ...
+    def list_folder(self, path: str, /) -> dict[str, Entry]: ...
+    def remove(self, path: str, /) -> None: ...
+    def remove_tree(self, path: str, /) -> None: ...
+    def move(self, path: str, target: str, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Location:
+    """A path or URL with its storage. Made by `locate`; `str()` gives the path or URL as it was written.
+
+    Nothing is asked or checked before a verb is used. Verbs raise UsageError if a library or a setting for such URLs is
+    missing, and those that write also if the storage cannot be written.
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        """The path or URL."""
+        return self.text
+
+    def __reduce__(self) -> tuple[type[Location], tuple[str]]:
+        """Processes get the text."""
+        return Location, (self.text,)
+
+    @cached_property
+    def scheme(self) -> str:
+        """The scheme of a URL in lower case, "" for a path."""
+        match = _URL.match(self.text)
+        return match[1].lower() if match else ""
+
+    @cached_property
+    def properties(self) -> Properties:
+        """What its storage can do."""
+        return _PROPERTIES.get(self.scheme, Properties())
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is a URL other than file://, so that its file is on another machine."""
+        return self.properties.is_remote
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is a remote URL whose directories can be listed: s3, hdfs."""
+        return self.properties.is_remote and self.properties.can_write
+
+    @cached_property
+    def local(self) -> str:
+        """The path of a path or file URL (RFC 8089). Raises InputError for other URLs."""
+        if not self.scheme:
+            return self.text
+        if self.is_remote:
+            hint = "use a path, or a file, http, https, s3 or hdfs URL"
+            raise InputError(self.text, f"{self.scheme}:// is not supported", hint)
+        host, slash, rest = self.text.partition("://")[2].partition("/")
+        if host.lower() not in ("", "localhost") or not slash:
+            raise InputError(self.text, "is not a local file", "use file:///PATH")
+        return os.fsdecode(b"/" + unquote_to_bytes(os.fsencode(rest)))
+
+    @property
+    def folder(self) -> Path | None:
+        """The local path, None if it is remote. Raises InputError for a file URL of another machine."""
+        return None if self.is_remote else Path(self.local)
+
+    def open_ranges(self) -> AbstractContextManager[Callable[[int, int], bytes]]:
+        """Open the file: `read_at(offset, size)` returns fewer bytes only at the end of the file.
+
+        Raises AbsentError, RefusedError or another InputError if it cannot be read.
+        """
+        storage, name = self._reads
+        return storage.open_ranges(name)
+
+    def read_bytes(self) -> bytes:
+        """The content of a small file. Raises as `open_ranges` does, and InputError if it is larger than SMALL."""
+        data = bytearray()
+        with self.open_ranges() as read_at:
+            for piece in pieces(read_at):
+                data += piece
+                if len(data) > SMALL:
+                    raise InputError(
+                        self.text, f"has more than {SMALL >> 20} MiB, where a small file is expected"
+                    )
+        return bytes(data)
+
+    def size(self) -> int:
+        """The size of the file in bytes; 0 if it is unknown. A URL costs one request."""
+        try:
+            storage, name = self._reads
+        except InputError:
+            return 0
+        return storage.file_size(name)
+
+    def status(self) -> Entry | None:
+        """The size and time of the file or directory; None if it does not exist. A URL costs one request.
+
+        Raises InputError if the storage gives no answer.
+        """
+        storage, name = self._reads
+        return storage.status(name)
+
+    def exists(self) -> bool:
+        """Whether the file or directory exists. Raises as `status` does."""
+        return self.status() is not None
+
+    def is_newer(self, source: Location) -> bool:
+        """Whether this output has content and is not older than `source`.
+
+        An empty file was left by a power cut: a finished output is never empty.
+        The time of the source is not compared if its storage has none, or if it is remote and the output is
+        local. Remote archives are not rewritten, and one request for each would make a rerun slow. False if the source
+        cannot be read. Raises InputError if the storage of the output gives no answer.
+        """
+        made = self.status()
+        if made is None or not made.size:
+            return False
+        if not source.properties.has_times or (source.is_remote and not self.is_remote):
+            return True
+        try:
+            since = source.status()
+        except InputError:
+            return False
+        return since is not None and made.modified >= since.modified
+
+    def wacz_files(self) -> dict[str, Member]:
+        """The files of the WACZ at this place, by name. Raises as `open_ranges` does."""
+        return wacz.files_in(*self._reads_file)
+
+    @cached_property
+    def stored_in(self) -> Location:
+        """The file that has the bytes: the WACZ, if this leads into one."""
+        place = wacz.place_of(self.text if self.is_remote else self.local)
+        return self if place is None else Location(place.wacz)
+
+    def check_writable(self) -> None:
+        """Raise UsageError if cdxmill cannot write to such URLs. The access rights are not checked."""
+        if not self.properties.can_write:
+            raise UsageError(
+                f"{self.text}: {self.scheme}:// cannot be written or listed;"
+                " use a local path, or an s3 or hdfs URL"
+            )
+        self.require()
+        if self.scheme == "file":
+            self.local  # noqa: B018 - raises if it is of another machine
+
+    def check_absent(self) -> None:
+        """Raise UsageError if it is a file with content, which would be overwritten, or a directory. Raises as `status` does."""
+        found = self.status()
+        if found is not None and found.is_folder:
+            raise UsageError(f"{self.text}: is a directory; choose another output file")
+        if found is not None and found.size:
+            raise UsageError(
+                f"{self.text}: already exists; use --replace to replace it, or choose another output file"
+            )
+
+    def write_atomic(self, *, sync_name: bool = True) -> AbstractContextManager[IO[bytes]]:
+        """Write a file that gets its name only when it is complete. Its directory is created.
+
+        Without `sync_name`, call `local.sync_folders` later if the file is local. Raises StoppedError if it cannot be
+        written.
+        """
+        storage, name = self._writes
+        if storage is local:
+            return local.write_atomic(name, sync_name=sync_name)
+        return storage.write_atomic(name)
+
+    def entries(self) -> dict[str, Entry]:
+        """The entries of a directory by name; none if it does not exist. Raises InputError."""
+        storage, name = self._writes
+        return storage.list_folder(name)
+
+    def remove(self) -> None:
+        """Delete the file if it exists. Raises StoppedError."""
+        storage, name = self._writes
+        storage.remove(name)
+
+    def remove_tree(self) -> None:
+        """Delete the file, or the directory with all that is below it, if it exists. Raises StoppedError."""
+        storage, name = self._writes
+        storage.remove_tree(name)
+
+    def move(self, target: Location) -> None:
+        """Give the file or directory another name in the same storage. Raises StoppedError.
+
+        A file at `target` is replaced by a file, an empty directory by a directory. A directory that is not empty is never
+        replaced, and nothing is moved into it. The parent of `target` exists. A directory is moved in one step.
+        S3 has no directories: it moves single objects only, copies the object itself, and then deletes the old one.
+        """
+        storage, name = self._writes
+        storage.move(name, target._writes[1])
+
+    def __truediv__(self, name: str) -> Location:
+        """The file `name` below this directory.
+
+        >>> str(locate("s3://bucket/cluster/") / "cdx/a.cdx.gz"), str(locate("/cluster") / "cluster.idx")
+        ('s3://bucket/cluster/cdx/a.cdx.gz', '/cluster/cluster.idx')
+        >>> str(locate("hdfs:///") / "a")
+        'hdfs:///a'
+        """
+        directory = self.text.rstrip("/")
+        if directory.endswith(":") and self.is_remote:  # the root of the default file system
+            directory += "//"
+        return Location(f"{directory}/{name}")
+
+    def absolute(self) -> str:
+        """An absolute path, or the URL unchanged; without a slash at the end.
+
+        >>> locate("s3://bucket/cluster/").absolute(), locate("/data/x/../cluster").absolute()
+        ('s3://bucket/cluster', '/data/cluster')
+        >>> locate("file:///data/a%20b").absolute()
+        '/data/a b'
+        """
+        return self.text.rstrip("/") if self.is_remote else os.path.abspath(self.local)  # noqa: PTH100 - takes .. out
+
+    def is_same(self, other: Location) -> bool:
+        """Whether both are the same file or directory."""
+        if not self.is_remote and not other.is_remote:
+            return Path(self.local).resolve() == Path(other.local).resolve()
+        if self.scheme == other.scheme == _HDFS:
+            from cdxmill.storage.hadoop import hadoop_fs, hdfs
+
+            storage = hadoop_fs if hadoop_fs.is_needed() else hdfs
+            return bool(storage.same_location(self.text, other.text))
+        keys = [place.text.partition("://")[2].rstrip("/") for place in (self, other)]
+        return {self.scheme, other.scheme} <= set(_S3) and keys[0] == keys[1]
+
+    def content_reach(self) -> Reach:
+        """How far the content of the file may lead: content of a public server to public addresses only."""
+        if self.scheme in _HTTP:
+            from cdxmill.storage.web.http_file import reach_from
+
+            return reach_from(self.text)
+        is_public = self.scheme in _S3 and not any(map(os.environ.get, _OWN_S3))
+        return Reach.PUBLIC if is_public else Reach.NETWORK
+
+    def require(self) -> None:
+        """Raise UsageError if a library that its storage needs is not installed."""
+        if self.scheme in _S3:
+            from cdxmill.storage.s3 import objects as s3
+
+            s3.require()
+
+    @cached_property
+    def _reads(self) -> tuple[wacz.Reads, str]:
+        """The storage that reads it, and the name to use with it."""
+        storage, name = self._reads_file
+        place = wacz.place_of(name)
+        return (storage, name) if place is None else (wacz.WaczFiles(storage, place), name)
+
+    @property
+    def _reads_file(self) -> tuple[wacz.Reads, str]:
+        if self.scheme in _HTTP:
+            from cdxmill.storage.web import http
+
+            return http, self.text
+        return self._storage
+
+    @property
+    def _writes(self) -> tuple[_Writes, str]:
+        self.check_writable()
+        return self._storage
+
+    @property
+    def _storage(self) -> tuple[_Writes, str]:
+        if self.scheme in _S3:
+            from cdxmill.storage.s3 import objects as s3
+
+            return s3, self.text
+        if self.scheme == _HDFS:
+            from cdxmill.storage.hadoop import hadoop_fs, hdfs
+
+            return hadoop_fs if hadoop_fs.is_needed() else hdfs, self.text
+        return local, self.local
+
+
+PathOrUrl = str | Path | Location
+"""A path, or a URL. `locate` resolves it."""
+
+
+def locate(path: PathOrUrl) -> Location:
+    """Resolve a path or URL."""
+    return path if isinstance(path, Location) else Location(str(path))
+
+
+def pieces(read_at: Callable[[int, int], bytes], size: int = 4 << 20) -> Iterator[bytes]:
+    """Yield the content of a file from start to end, `size` bytes at a time."""
+    offset = 0
+    while data := read_at(offset, size):
+        yield data
+        offset += len(data)
+        if len(data) < size:
+            return
+
+
+def total_size(files: Iterable[Location]) -> int:
+    """The size of all files in bytes; 0 if one of them is remote.
+
+    A progress bar is not worth thousands of requests before the first byte is read.
+    """
+    total = 0
+    for file in files:
+        if file.is_remote:
+            return 0
+        total += file.size()
+    return total
+
+
+def ask_all(ask: Callable[[Asked], Answer], places: Iterable[Asked]) -> list[Answer]:
+    """The results of `ask` for each place, in order. Requests run in parallel if one of them is remote."""
+    places = list(places)
+    if not any(locate(place).is_remote for place in places):
+        return [ask(place) for place in places]
+    first = ask(places[0])  # alone, so that a client is made once
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
+    asking = ThreadPoolExecutor(_AT_A_TIME)
+    try:
+        answers = [first, *asking.map(ask, places[1:])]
+    except BaseException:  # after Ctrl-C, too: nobody needs the other answers
+        asking.shutdown(wait=False, cancel_futures=True)
+        raise
+    asking.shutdown()
+    return answers
