@@ -13,14 +13,20 @@ from cdxmill.api.arguments import Path, check_names, optional_path, text_list
 from cdxmill.api.results import CapturedRecord
 from cdxmill.capture import Record
 from cdxmill.cluster.archive_index import archives_of
-from cdxmill.commands.get import Wanted, capture_with_payload, errors_reported, fetch_capture, find_capture
+from cdxmill.commands.get import (
+    RecordRange,
+    capture_with_payload,
+    errors_reported,
+    fetch_capture,
+    find_capture,
+)
 from cdxmill.commands.lookup import lookup_many as lookup_many_lines
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.search.field_names import Searched
+from cdxmill.search.field_names import BlockSource
 from cdxmill.search.open import open_searched
-from cdxmill.search.query import PAGE_SIZE, OpenCluster, Page, PreparedQuery, Query
+from cdxmill.search.query import PAGE_SIZE, AnswerPage, OpenCluster, PreparedQuery, Query
 from cdxmill.stages.captures.select_records import timestamp_of
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
@@ -100,7 +106,7 @@ class Cluster:
     def __init__(self, cluster: Path, shard_index_loc: tuple[str, str] | None = None) -> None:
         self._path = os.fspath(cluster)
         self._files = ExitStack()
-        self._reader: Searched | None = self._files.enter_context(
+        self._reader: BlockSource | None = self._files.enter_context(
             open_searched(self._path, shard_index_loc)
         ).reader
 
@@ -171,7 +177,7 @@ def get(
     path, place = os.fspath(source), optional_path(archives)
     if url is None:
         with closing(ArchiveStore(place)) as store:
-            wanted = Wanted(path, offset or 0, length)
+            wanted = RecordRange(path, offset or 0, length)
             fetched = store.fetch_named(*wanted)
             return _record(wanted, fetched, fetched, _names(fetched.record), decode)
     location = find_capture(path, url, timestamp)
@@ -195,7 +201,7 @@ def _names(record: Record) -> RecordNames:
 
 
 def _record(
-    wanted: Wanted, fetched: FetchedRecord, payload: FetchedRecord, names: RecordNames, decode: bool
+    wanted: RecordRange, fetched: FetchedRecord, payload: FetchedRecord, names: RecordNames, decode: bool
 ) -> CapturedRecord:
     """The record `fetched` with the payload of another one, which is the same unless it is a revisit."""
     with errors_reported(wanted):
@@ -229,6 +235,6 @@ def _query(filters: Filters) -> PreparedQuery:
         sort=filters.get("sort", "default"),
         closest=filters.get("closest"),
         limit=filters.get("limit"),
-        page=None if page is None else Page(page, size),
+        page=None if page is None else AnswerPage(page, size),
     )
     return PreparedQuery(query)

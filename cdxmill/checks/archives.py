@@ -22,7 +22,7 @@ from cdxmill.stages.zipnum.check_index import MOST_FAULTS
 from cdxmill.storage.choose import open_ranges, total_size
 
 
-class _Task(NamedTuple):
+class _LookUpTask(NamedTuple):
     """A shard, and the numbers of the lines to look up; None for all lines."""
 
     shard: ReadShard
@@ -30,7 +30,7 @@ class _Task(NamedTuple):
     archives: ArchivePlaces
 
 
-class _Result(NamedTuple):
+class _LookUpResult(NamedTuple):
     looked_up: int
     findings: list[Failure]
 
@@ -44,7 +44,7 @@ def check_archives(
     """
     archives.open().close()
     shards = [shard for shard in shards if shard.report.lines and not shard.report.faults]
-    tasks = [_Task(shard, picked, archives) for shard, picked in _deal(shards, sample)]
+    tasks = [_LookUpTask(shard, picked, archives) for shard, picked in _deal(shards, sample)]
     size = total_size(task.shard.task.path for task in tasks) if sample is None else 0
     return sum(result.looked_up for result in run.results("reading records", _look_up, tasks, size))
 
@@ -62,7 +62,7 @@ def _deal(shards: Sequence[ReadShard], sample: int | None) -> Iterator[tuple[Rea
     yield from ((shards[number], lines) for number, lines in picked.items())
 
 
-def _look_up(task: _Task) -> _Result:
+def _look_up(task: _LookUpTask) -> _LookUpResult:
     looked_up = wrong = 0
     findings: list[Failure] = []
     with closing(task.archives.open()) as archives:
@@ -76,10 +76,10 @@ def _look_up(task: _Task) -> _Result:
     if wrong > len(findings):
         reason = f"{wrong - len(findings)} more lines do not match their records"
         findings.append(Failure(task.shard.task.path, None, reason))
-    return _Result(looked_up, findings)
+    return _LookUpResult(looked_up, findings)
 
 
-def _lines(task: _Task) -> Iterator[bytes]:
+def _lines(task: _LookUpTask) -> Iterator[bytes]:
     """The lines to look up. Blocks without any are not read."""
     path = task.shard.task.path
     with open_ranges(path) as read_at:

@@ -51,9 +51,9 @@ def cat(arguments: CatArguments) -> int:
         raise UsageError("--length needs --offset")
     if arguments.table is not None:
         return _write_table(arguments, arguments.table)
-    from cdxmill.commands.get import GetOptions, Wanted, get_record
+    from cdxmill.commands.get import GetOptions, RecordRange, get_record
 
-    wanted = Wanted(arguments.archive, arguments.offset or 0, arguments.length)
+    wanted = RecordRange(arguments.archive, arguments.offset or 0, arguments.length)
     with standard_output() as out:
         for piece in get_record(wanted, GetOptions()):
             out.write(piece)

@@ -94,11 +94,11 @@ def get(arguments: GetArguments) -> int:
 
 
 def _record(arguments: GetArguments) -> Iterator[bytes]:
-    from cdxmill.commands.get import GetOptions, Wanted, get_capture, get_record
+    from cdxmill.commands.get import GetOptions, RecordRange, get_capture, get_record
 
     options = GetOptions(
         archives=arguments.archives, form=arguments.form(), decode=arguments.decode, note=say
     )
     if arguments.offset is None:
         return get_capture(arguments.source, arguments.url or "", arguments.timestamp, options)
-    return get_record(Wanted(arguments.source, arguments.offset, arguments.length), options)
+    return get_record(RecordRange(arguments.source, arguments.offset, arguments.length), options)

@@ -112,7 +112,7 @@ class LookupArguments(QueryArguments):
 
     def query(self) -> Query:
         """Everything that is asked except the URL. Raises UsageError if options contradict each other."""
-        from cdxmill.search.query import Page, Query
+        from cdxmill.search.query import AnswerPage, Query
 
         if (self.url is None) == (self.input is None):
             raise UsageError("give either a URL or --input FILE")
@@ -130,7 +130,7 @@ class LookupArguments(QueryArguments):
             sort=self.sort,
             closest=self.closest,
             limit=self.limit,
-            page=None if self.page is None else Page(self.page, self.page_size),
+            page=None if self.page is None else AnswerPage(self.page, self.page_size),
             fields=field_names(self.fields),
             output=self.output,
             shard_rule=self.shard_index_loc,

@@ -13,9 +13,10 @@ from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.capture_fields import timestamp_of_line
 from cdxmill.formats.lines.record_location import RecordLocation, record_location
-from cdxmill.formats.lines.timestamp import timestamp_of, warc_timestamp_of
+from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.search.open import is_one_cluster
+from cdxmill.search.originals import first_original, query_for, reference_in
 from cdxmill.search.query import Query
 from cdxmill.search.sources import Source, find_sources
 from cdxmill.stages.lines.choose_lines import seconds
@@ -25,8 +26,6 @@ from cdxmill.stages.records.record_parts import record_parts
 
 Form = Literal["record", "headers", "payload"]
 """A part of a record, or all of it."""
-
-_REVISIT = "warc/revisit"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +42,7 @@ class GetOptions:
     """Called with the crawl of the capture, if crawls are searched by name."""
 
 
-class Wanted(NamedTuple):
+class RecordRange(NamedTuple):
     """A byte range of an archive. `length` None means the record that begins at `offset`."""
 
     filename: str
@@ -61,12 +60,12 @@ class FoundCapture(NamedTuple):
     fetched: FetchedRecord
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> RecordRange:
         """The byte range of the record."""
-        return Wanted(self.location.filename, self.location.offset, self.location.length)
+        return RecordRange(self.location.filename, self.location.offset, self.location.length)
 
 
-def get_record(wanted: Wanted, options: GetOptions) -> Iterator[bytes]:
+def get_record(wanted: RecordRange, options: GetOptions) -> Iterator[bytes]:
     """The record at an offset of an archive, in pieces. Raises InputError if it is missing or corrupt."""
     with closing(ArchiveStore(options.archives)) as archives:
         fetched = archives.fetch_named(*wanted)
@@ -161,10 +160,12 @@ def capture_with_payload(cluster: str, found: FoundCapture, archives: ArchiveSto
     reason = _why_no_payload(headers)
     if reason is None:
         return found
-    original = _original(cluster, found.location, headers)
+    revisit, reference = found.location, reference_in(headers)
+    lines = lookup(cluster, reference.url or revisit.url, query_for(reference, revisit.timestamp))
+    original = first_original(lines, revisit.digest)
     if original is None:
         raise InputError(str(found.wanted), f"{reason}; {cluster} does not contain that record")
-    return fetch_capture(original, archives)
+    return fetch_capture(original.location, archives)
 
 
 def _location(cluster: str, line: bytes) -> RecordLocation:
@@ -178,27 +179,11 @@ def _why_no_payload(headers: Headers) -> str | None:
     """The reason why a record has no payload of its own. None if it has one."""
     if headers.get(b"warc-type", b"") != b"revisit":
         return None
-    names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
-    original = b" ".join(headers[name] for name in names if name in headers).decode("utf-8", "replace")
+    original = " ".join(filter(None, reference_in(headers)))
     return f"is a revisit; its payload is in another record{original and f' ({original})'}"
 
 
-def _original(cluster: str, revisit: RecordLocation, headers: Headers) -> RecordLocation | None:
-    """The capture that a revisit refers to: the same digest, and nearest to the date in the revisit's headers."""
-    url = headers.get(b"warc-refers-to-target-uri", b"").decode("utf-8", "replace") or revisit.url
-    date = warc_timestamp_of(headers.get(b"warc-refers-to-date", b"")) or revisit.timestamp.encode()
-    query = Query(match_type="exact", sort="closest", closest=date[:14].decode())
-    for line in lookup(cluster, url, query):
-        try:
-            found = record_location(line)
-        except ValueError:
-            continue
-        if found.mime != _REVISIT and found.digest == revisit.digest:
-            return found
-    return None
-
-
-def _contents(wanted: Wanted, fetched: FetchedRecord, options: GetOptions) -> Iterator[bytes]:
+def _contents(wanted: RecordRange, fetched: FetchedRecord, options: GetOptions) -> Iterator[bytes]:
     """The part of the record that `options.form` names."""
     with errors_reported(wanted):
         if options.form == "record":
@@ -215,7 +200,7 @@ def _contents(wanted: Wanted, fetched: FetchedRecord, options: GetOptions) -> It
 
 
 @contextmanager
-def errors_reported(wanted: Wanted) -> Iterator[None]:
+def errors_reported(wanted: RecordRange) -> Iterator[None]:
     """Turn the errors of reading and decoding a record into InputError."""
     try:
         yield

@@ -132,7 +132,7 @@ def _input_errors(label: str) -> Iterator[None]:
         raise InputError(label, str(error)) from None
 
 
-class _Source(NamedTuple):
+class _SortedSource(NamedTuple):
     """A file, or a cluster, which has lists of lines."""
 
     label: str
@@ -149,7 +149,7 @@ class _Source(NamedTuple):
 class _Work:
     """The sources of a build, and the items of all of them."""
 
-    def __init__(self, sources: Sequence[_Source], options: TreeOptions) -> None:
+    def __init__(self, sources: Sequence[_SortedSource], options: TreeOptions) -> None:
         self._sources = sources
         has_pointers = {source.file is not None and source.file.has_pointers for source in sources}
         if len(has_pointers) > 1:
@@ -183,7 +183,7 @@ class _Work:
         return (b"\n".join(lines) for lines in self._lists())
 
 
-def _open_all(named: Sequence[str], failures: Failures) -> tuple[list[_Source], list[str]]:
+def _open_all(named: Sequence[str], failures: Failures) -> tuple[list[_SortedSource], list[str]]:
     """The sources, and the paths of those that are files. Raises UsageError, InputError."""
     if not named:
         raise UsageError("no input; give sorted CDX files, a cluster, or - for standard input")
@@ -193,16 +193,16 @@ def _open_all(named: Sequence[str], failures: Failures) -> tuple[list[_Source], 
             if name in piped:
                 raise UsageError(f"{name}: was given twice, but it can be read only once")
             piped.add(name)
-            sources.append(_Source(name, open_source(name)))
+            sources.append(_SortedSource(name, open_source(name)))
         elif _is_cluster(name):
-            sources.append(_Source(name, None, name))
+            sources.append(_SortedSource(name, None, name))
         else:
             files.append(name)
     paths = find_cdx_files(files, failures) if files else []
     for path in paths:
         found = open_source(path)
         if found.first:
-            sources.append(_Source(path, found))
+            sources.append(_SortedSource(path, found))
     if not sources:
         raise InputError(paths[0], "has no lines for the index", "check the inputs")
     return sources, paths

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
 from cdxmill.errors import UsageError
-from cdxmill.formats.clusters.zipnum_block import DEFAULT_LEVEL, LIBRARIES, checked_compressor
+from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, DEFAULT_LEVEL, LIBRARIES, checked_compressor
 from cdxmill.inputs.split_files import read_splits
 from cdxmill.jobs.launcher.mrjob_types import AddOption
-from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
 
 
 @dataclass(frozen=True)

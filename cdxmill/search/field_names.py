@@ -12,7 +12,7 @@ from cdxmill.stages.zipnum.find_lines import BlockReader, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
 
 
-class Searched(Protocol):
+class BlockSource(Protocol):
     """What a query needs of an open cluster or CDX file."""
 
     @property
@@ -50,7 +50,7 @@ def unknown_fields(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in (*FIELDS, CRAWL) and name not in ALSO)
 
 
-def check_fields(names: Iterable[str], reader: Searched, low: bytes, high: bytes) -> None:
+def check_fields(names: Iterable[str], reader: BlockSource, low: bytes, high: bytes) -> None:
     """Raise UsageError if one of `names` is in no line of the first blocks of the cluster and of a key range.
 
     Other tools write fields of their own, so an unknown name may be right.
@@ -69,7 +69,7 @@ def check_fields(names: Iterable[str], reader: Searched, low: bytes, high: bytes
             )
 
 
-def _first_lines(reader: Searched, low: bytes, high: bytes) -> Iterator[bytes]:
+def _first_lines(reader: BlockSource, low: bytes, high: bytes) -> Iterator[bytes]:
     """The lines of two blocks of the cluster, and of two of the range, the first of which may end before it."""
     blocks = reader.blocks()
     for first, last in ((b"", b"\xff"), (low, high)):

@@ -22,7 +22,7 @@ from cdxmill.formats.lines.answer_line import OUTPUTS, header, line_format
 from cdxmill.formats.lines.capture_fields import ALSO
 from cdxmill.formats.lines.line_filter import parse_filter
 from cdxmill.formats.lines.lookup_query import MATCH_TYPES, KeyRange, key_range, narrowed, time_range
-from cdxmill.search.field_names import Searched, check_fields, unknown_fields
+from cdxmill.search.field_names import BlockSource, check_fields, unknown_fields
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.zipnum.find_lines import (
     BlockReader,
@@ -41,7 +41,7 @@ SORTS = ("default", "reverse", "newest", "closest")
 _T = TypeVar("_T")
 
 
-class Page(NamedTuple):
+class AnswerPage(NamedTuple):
     """One page of an answer, `size` blocks long. The first page has the number 0."""
 
     number: int
@@ -65,7 +65,7 @@ class Query:
     sort: str = "default"
     closest: str | None = None
     limit: int | None = None
-    page: Page | None = None
+    page: AnswerPage | None = None
     fields: tuple[str, ...] | None = None
     output: str | None = None
     shard_rule: Rule | None = None
@@ -78,12 +78,12 @@ class OpenCluster:
     `blocks` reads its blocks. With `join`, neighboring blocks are read in one request.
     """
 
-    reader: Searched
+    reader: BlockSource
     blocks: BlockReader
     join: bool
 
     @classmethod
-    def of(cls, reader: Searched) -> OpenCluster:
+    def of(cls, reader: BlockSource) -> OpenCluster:
         """The cluster of `reader`. Blocks are joined if each read costs a network request."""
         return cls(reader, reader.blocks(), reader.is_remote)
 

@@ -6,15 +6,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from cdxmill.errors import UsageError
+from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES
 from cdxmill.formats.clusters.zipnum_index import number_of
 from cdxmill.formats.lines.lookup_query import KeyRange
-from cdxmill.search.field_names import Searched
+from cdxmill.search.field_names import BlockSource
 from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.zipnum.find_lines import find_lines, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
-
-_USUAL_LINES = 3000
-"""Lines in a full block of published clusters."""
 
 
 class Pages(NamedTuple):
@@ -87,6 +85,6 @@ def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> E
     return Estimate(max(least, middle), least, len(blocks) * full.lines, len(blocks))
 
 
-def _full_block(reader: Searched) -> _FullBlock:
+def _full_block(reader: BlockSource) -> _FullBlock:
     recorded = reader.block_lines()
-    return _FullBlock(recorded, True) if recorded else _FullBlock(_USUAL_LINES, False)
+    return _FullBlock(recorded, True) if recorded else _FullBlock(BLOCK_LINES, False)

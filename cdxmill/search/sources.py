@@ -42,7 +42,7 @@ _BATCH = 1000
 _ALL = KeyRange(b"", b"\xff")
 
 
-class Searched(Protocol):
+class LineSource(Protocol):
     """An open source of index lines."""
 
     def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:
@@ -110,7 +110,7 @@ def state_of(source: Source) -> Entry | None:
 
 
 @contextmanager
-def open_source(source: Source) -> Iterator[Searched]:
+def open_source(source: Source) -> Iterator[LineSource]:
     """Open a source. Raises UsageError and InputError as `open_cluster`, also inside the `with`."""
     with ExitStack() as files:
         if source.name == STDIN:

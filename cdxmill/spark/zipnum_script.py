@@ -14,7 +14,7 @@ from dataclasses import replace
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, check_inputs
 from cdxmill.errors import FAILED, OK, UsageError
 from cdxmill.formats.clusters.boundaries import format_boundaries, parse_boundaries
-from cdxmill.formats.clusters.zipnum_block import checked_compressor
+from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, checked_compressor
 from cdxmill.inputs.found_inputs import cdx_files_of
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.inputs.split_files import read_splits, write_splits
@@ -62,7 +62,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         help="JSON list of [key, timestamp], the split points. It is read if it exists, and else written.",
     )
     add("--temporary_output_base_url", help="Not used: temporary files are on the nodes.")
-    add("--num_lines", type=int, default=3000, help="Lines per block. Default: 3000.")
+    add("--num_lines", type=int, default=BLOCK_LINES, help=f"Lines per block. Default: {BLOCK_LINES}.")
     add("--num_output_partitions", type=int, help=f"Number of shards. Default: {_SHARDS}, or as in the file.")
     add("--seed", type=int, default=0, help="Seed of the random sample.")
     add("--compressor", default="libdeflate", help="libdeflate or zlib.")

@@ -51,7 +51,7 @@ class Reads(Protocol):
         """The size and time of a file or folder; None if it does not exist. Raises InputError."""
 
 
-class Place(NamedTuple):
+class FileInWacz(NamedTuple):
     """A file in a WACZ: the path or URL of the WACZ, and the file's name in the zip."""
 
     wacz: str
@@ -86,20 +86,20 @@ def inside(path: str, name: str) -> str:
     return f"{path}/{quote(name) if _ENCODED.match(path) else name}{query}"
 
 
-def place_of(path: str) -> Place | None:
+def place_of(path: str) -> FileInWacz | None:
     """The WACZ that a path or URL leads into, and the name there. None if it is an ordinary file.
 
     A local path leads into a WACZ only if that exists and is a file: a folder may have such a name, too.
 
     >>> place_of("https://example.com/x.wacz/archive/a%20b.warc.gz?token=y")
-    Place(wacz='https://example.com/x.wacz?token=y', name='archive/a b.warc.gz')
+    FileInWacz(wacz='https://example.com/x.wacz?token=y', name='archive/a b.warc.gz')
     """
     named, (path, query) = path, _split_query(path)
     host = _HOST.match(path)
     for step in _STEP.finditer(path, host.end() if host else 0):
         wacz, name = path[: step.end()], path[step.end() + 1 :]
         if name and (host or os.path.isfile(wacz)):  # noqa: PTH113 - reports no error
-            return Place(led_as(named, wacz + query), unquote(name) if _HTTP.match(path) else name)
+            return FileInWacz(led_as(named, wacz + query), unquote(name) if _HTTP.match(path) else name)
     return None
 
 
@@ -145,7 +145,7 @@ def _size_of(read_at: Callable[[int, int], bytes]) -> int:
 class WaczFiles:
     """The files in WACZ files of a storage. Each function takes the path of the WACZ with the name in it (`inside`)."""
 
-    def __init__(self, storage: Reads, place: Place) -> None:
+    def __init__(self, storage: Reads, place: FileInWacz) -> None:
         self._storage, self._place = storage, place
 
     @contextmanager

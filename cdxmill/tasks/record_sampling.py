@@ -41,13 +41,13 @@ class Sample(NamedTuple):
     by_file: bool
 
 
-class _Task(NamedTuple):
+class _SampleTask(NamedTuple):
     path: str
     seed: str
     limit: int
 
 
-class _Result(NamedTuple):
+class _SampleResult(NamedTuple):
     candidates: list[Candidate]
     failures: list[Failure]
 
@@ -57,7 +57,7 @@ def choose_records(
 ) -> Sample:
     """A uniform sample of at most `limit` bytes of all records. Failures are reported. The same for any `processes`."""
     check_libraries(archive.path for archive in archives)
-    tasks = [_Task(archive.path, f"{seed}:{number}", limit) for number, archive in enumerate(archives)]
+    tasks = [_SampleTask(archive.path, f"{seed}:{number}", limit) for number, archive in enumerate(archives)]
     chosen: list[Chosen] = []
     total = total_size(archive.path for archive in archives)
     with Progress("sampling", len(tasks), total, quiet) as progress:
@@ -70,15 +70,15 @@ def choose_records(
     return _hold_out(chosen, seed)
 
 
-def _sample(task: _Task) -> _Result:
+def _sample(task: _SampleTask) -> _SampleResult:
     try:
         with open_ranges(task.path) as read_at:
             chunk = CHUNK if is_remote(task.path) else LOCAL_CHUNK
             sampled = sample_archive(counted(read_at), task.seed, task.limit, chunk)
     except InputError as error:
-        return _Result([], [Failure.from_error(error)])
+        return _SampleResult([], [Failure.from_error(error)])
     found = [Failure(task.path, one.offset, one.reason, one.hint) for one in sampled.damage]
-    return _Result(sampled.candidates, found)
+    return _SampleResult(sampled.candidates, found)
 
 
 def _lowest(chosen: list[Chosen], limit: int) -> list[Chosen]:

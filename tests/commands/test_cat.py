@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from cdxmill.commands.get import GetOptions, Wanted, get_record
+from cdxmill.commands.get import GetOptions, RecordRange, get_record
 from cdxmill.formats.tsv_row import parse_row
 from tests.storage.range_server import serving
 
@@ -115,7 +115,7 @@ def test_the_dictionary_of_a_remote_archive_is_fetched_once(
         for _ in range(3):
             before = len(server.ranges("/w/a.warc.zst"))
             assert (
-                b"".join(get_record(Wanted(f"{server.url}/w/a.warc.zst", first, None), GetOptions()))
+                b"".join(get_record(RecordRange(f"{server.url}/w/a.warc.zst", first, None), GetOptions()))
                 == RECORDS[0]
             )
             asked.append(server.ranges("/w/a.warc.zst")[before:])

@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from cdxmill.commands.get import GetOptions, Wanted, get_capture, get_record
+from cdxmill.commands.get import GetOptions, RecordRange, get_capture, get_record
 from cdxmill.errors import InputError
 from tests.storage.range_server import serving
 
@@ -104,7 +104,7 @@ def test_an_offset_in_an_archive_gives_its_record(made: Path, run_cdxmill: RunCd
     by_url = {url_of(name): record for name, record in RECORDS.items()}
     for row in rows(made / "C"):
         for length in (int(row["length"]), None):
-            wanted = Wanted(str(archive), int(row["offset"]), length)
+            wanted = RecordRange(str(archive), int(row["offset"]), length)
             assert b"".join(get_record(wanted, GetOptions())) == by_url[row["url"]]
             assert b"".join(
                 get_record(wanted._replace(filename=archive.name), GetOptions(archives=str(made / "warcs")))
@@ -125,7 +125,7 @@ def test_ranges_that_are_not_one_record_are_reported(made: Path) -> None:
         (10**9, 7),
     ):
         with pytest.raises(InputError, match="no record of"):
-            b"".join(get_record(Wanted(str(archive), *wrong), GetOptions()))
+            b"".join(get_record(RecordRange(str(archive), *wrong), GetOptions()))
 
 
 def test_a_corrupt_record_is_reported_before_anything_is_printed(
@@ -153,7 +153,7 @@ def test_every_sample_s_records_are_those_that_warcio_reads(
     lines = [row for row in rows(tmp_path / "C") if row.get("mime") != "warc/revisit"]
     assert len(lines) > 200
     for row in lines:
-        wanted = Wanted(row["filename"], int(row["offset"]), int(row["length"]))
+        wanted = RecordRange(row["filename"], int(row["offset"]), int(row["length"]))
         with (pywb_warcs / row["filename"]).open("rb") as file:
             file.seek(wanted.offset)
             record = next(iter(ArchiveIterator(file, no_record_parse=False)))
@@ -226,7 +226,7 @@ def test_a_revisit_gives_the_payload_of_what_it_repeats(dated: Path) -> None:
     )
     (row,) = [row for row in rows(dated / "C") if row["mime"] == "warc/revisit"]
     with pytest.raises(InputError, match="is a revisit; its payload is in another record"):
-        b"".join(get_record(Wanted(row["filename"], int(row["offset"]), None), options))
+        b"".join(get_record(RecordRange(row["filename"], int(row["offset"]), None), options))
 
 
 def test_archives_are_found_by_a_path_index_as_pywb_has_it(dated: Path, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.cli.main import main
-from cdxmill.formats.lines.moved_line import Place, move_line
+from cdxmill.formats.lines.moved_line import move_line
+from cdxmill.formats.lines.record_location import RecordPlace
 
 NAMES = ("example-url-agnostic-revisit.warc.gz", "iana.warc.gz", "example.arc.gz", "example-extra.warc")
 
@@ -178,7 +179,7 @@ def test_files_of_others_beside_a_new_archive_are_not_overwritten(
     assert run(*call, "--index", "--replace") == 0
 
 
-NEW = Place(b"b/n\xc3\xa4w.zst", 1 << 40, 5)
+NEW = RecordPlace(b"b/n\xc3\xa4w.zst", 1 << 40, 5)
 PLAIN = st.text(st.characters(codec="utf-8"))
 SIMPLE = PLAIN | st.integers() | st.none() | st.booleans()
 VALUES = SIMPLE | st.lists(SIMPLE, max_size=3) | st.dictionaries(PLAIN, SIMPLE, max_size=3)
@@ -222,7 +223,7 @@ def test_only_the_place_of_a_json_line_changes(
     separators = (",", ":") if is_compact else (", ", ": ")
     line = b"com,a)/{ 2020 " + json.dumps(dict(items), ensure_ascii=is_ascii, separators=separators).encode()
     assert move_line(line, lambda old: old) is line
-    moved = move_line(line, lambda old: NEW if old == Place("ä.gz".encode(), 7, 12) else old)
+    moved = move_line(line, lambda old: NEW if old == RecordPlace("ä.gz".encode(), 7, 12) else old)
     assert moved.startswith(b"com,a)/{ 2020 ")
     assert json.loads(moved[14:]) == {**fields, **place("b/näw.zst", 1 << 40, 5)}
     assert [*json.loads(moved[14:])] == [name for name, _ in items]
@@ -243,8 +244,8 @@ def test_only_the_place_of_a_json_line_changes(
     ],
 )
 def test_lines_of_all_formats_are_moved(line: bytes, moved: bytes) -> None:
-    def find(place: Place) -> Place:
-        return Place(b"a b", 9, 5) if place.filename == b"a.gz" and place.offset == 7 else place
+    def find(place: RecordPlace) -> RecordPlace:
+        return RecordPlace(b"a b", 9, 5) if place.filename == b"a.gz" and place.offset == 7 else place
 
     assert move_line(line, find) == moved
 

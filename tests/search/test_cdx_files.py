@@ -13,7 +13,7 @@ from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.errors import CdxmillError, InputError, UsageError
 from cdxmill.search import cdx_file
 from cdxmill.search.open import open_searched
-from cdxmill.search.query import Page, PreparedQuery, Query
+from cdxmill.search.query import AnswerPage, PreparedQuery, Query
 from cdxmill.stages.zipnum.sorted_text import PAGE
 from tests.conftest import RunCdxmill
 
@@ -93,7 +93,7 @@ def test_pages_give_all_lines_once(lines: list[bytes], tmp_path: Path) -> None:
     found: list[bytes] = []
     for page in range(10):
         try:
-            found += lookup(path, "*.com", Query(page=Page(page, 1)))
+            found += lookup(path, "*.com", Query(page=AnswerPage(page, 1)))
         except UsageError:
             break
     assert found == [line[:-1] for line in lines]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.get import GetOptions, Wanted, get_record
+from cdxmill.commands.get import GetOptions, RecordRange, get_record
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.outputs.failure_list import failures_beside
 from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
@@ -126,7 +126,7 @@ def _check_random_access(there: str, here: Path, tmp_path: Path) -> None:
     for line in lines[:: len(lines) // 5]:
         found = record_location(line)
         ours, theirs = (
-            b"".join(get_record(Wanted(join(base, found.filename), found.offset, found.length), GetOptions()))
+            b"".join(get_record(RecordRange(join(base, found.filename), found.offset, found.length), GetOptions()))
             for base in (there, str(here))
         )
         assert ours == theirs

@@ -20,7 +20,7 @@ from cdxmill.cluster.write import unpublish, write_archive_index, write_cluster_
 from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_of
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, Compressor
 from cdxmill.formats.lines.convert import FIELDS
 from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, take_inventory
 from cdxmill.running.failures import Failure, Failures
@@ -29,7 +29,6 @@ from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
-from cdxmill.stages.zipnum.write_shard import BLOCK_LINES
 from cdxmill.storage.choose import PathOrUrl
 from cdxmill.tasks.grouping import group_sources
 from cdxmill.tasks.sampling import (

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill.commands.copying.lock import RENEWED, hold_remote
-from cdxmill.commands.copying.originals import REVISIT, copied_revisits, find_originals
+from cdxmill.commands.copying.originals import copied_revisits, find_originals
 from cdxmill.commands.copying.output import CopyOutput, FileHead, Finished
 from cdxmill.commands.copying.plan import (
     Asked,
@@ -35,6 +35,7 @@ from cdxmill.commands.copying.plan import (
 from cdxmill.commands.copying.unit import PLAN, CopyForm, UnitCopier, revisit_of
 from cdxmill.commands.copying.unit_files import Part, UnitResult, unit_file, unit_name
 from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.tsv_row import format_row
 from cdxmill.running.failures import Failure, Failures, kind_of
 from cdxmill.running.lock import hold

@@ -7,17 +7,12 @@ from typing import Any
 
 from cdxmill.commands.copying.output import Finished
 from cdxmill.commands.copying.plan import row_of
-from cdxmill.commands.copying.unit import refers_to
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lines.record_location import record_location
-from cdxmill.formats.lines.timestamp import warc_timestamp_of
 from cdxmill.inputs.joined_ranges import OpenRanges
+from cdxmill.search.originals import Reference, first_original, query_for, reference_in
 from cdxmill.search.query import PreparedQuery, Query
-from cdxmill.search.sources import Searched, Source, open_source
+from cdxmill.search.sources import LineSource, Source, open_source
 from cdxmill.stages.records.fetch_record import NoRecord
-
-REVISIT = "warc/revisit"
-"""The MIME type of revisits in index lines."""
 
 
 def copied_revisits(finished: Finished, wanted: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
@@ -35,7 +30,7 @@ def copied_revisits(finished: Finished, wanted: Iterable[Sequence[Any]]) -> Iter
             raise InputError(
                 place.path, f"{error} at {place.offset}", "move this file and its index away"
             ) from None
-        yield [*found[identity], *refers_to(record)]
+        yield [*found[identity], *reference_in(record.headers)]
 
 
 def find_originals(sources: Sequence[Source], revisits: Iterable[Sequence[Any]]) -> Iterator[bytes]:
@@ -48,27 +43,20 @@ def find_originals(sources: Sequence[Source], revisits: Iterable[Sequence[Any]])
         by_source.setdefault(one[0], []).append(one)
     for number, found in by_source.items():
         with open_source(sources[number]) as searched:
-            for _, url, timestamp, digest, refers_url, refers_date in found:
-                date = warc_timestamp_of(refers_date.encode("utf-8", "replace")) or timestamp.encode()
-                line = _original(searched, refers_url or url, date, digest)
-                row = line and row_of(line, 0, number, sources[number], lambda error: None)
+            for _, url, timestamp, digest, *refers in found:
+                reference = Reference(*refers)
+                lines = _answers(searched, query_for(reference, timestamp), reference.url or url)
+                original = first_original(lines, digest)
+                row = original and row_of(original.line, 0, number, sources[number], lambda error: None)
                 if row:
                     yield row
 
 
-def _original(searched: Searched, url: str, date: bytes, digest: str) -> bytes | None:
-    """The line with this digest that is nearest to the date."""
-    query = Query(match_type="exact", sort="closest", closest=date[:14].decode("latin-1"))
+def _answers(searched: LineSource, query: Query, url: str) -> Iterator[bytes]:
     try:
         prepared = PreparedQuery(query, lambda error: None)
     except UsageError:  # the revisit has no date
-        return None
+        return
     for answer in searched.answers(prepared, [url]):
-        for line in (line for lines in answer.lists for line in lines):
-            try:
-                found = record_location(line)
-            except ValueError:
-                continue
-            if found.mime != REVISIT and found.digest == digest:
-                return line
-    return None
+        for lines in answer.lists:
+            yield from lines

@@ -42,7 +42,7 @@ class FileHead(NamedTuple):
     about: list[tuple[str, str]]
 
 
-class Place(NamedTuple):
+class CopiedRecord(NamedTuple):
     """Where a copied record is: its archive in the copy, and its byte range."""
 
     path: str
@@ -69,17 +69,17 @@ class Finished:
     def __contains__(self, identity: object) -> bool:
         return identity in self.captures
 
-    def places(self, wanted: Container[Identity]) -> Iterator[tuple[Identity, Place]]:
+    def places(self, wanted: Container[Identity]) -> Iterator[tuple[Identity, CopiedRecord]]:
         """The places of some of the captures."""
         return ((identity, place) for identity, _, place in self._rows() if identity in wanted)
 
-    def _rows(self) -> Iterator[tuple[Identity, bool, Place]]:
+    def _rows(self) -> Iterator[tuple[Identity, bool, CopiedRecord]]:
         for name in sorted(self.names):
             beside = _list_of(name)
             if beside in self.names:
                 path = join(self._target, name)
                 for identity, is_related, *place in _list(join(self._target, beside)):
-                    yield identity, is_related, Place(path, *place)
+                    yield identity, is_related, CopiedRecord(path, *place)
 
 
 def _list_of(name: str) -> str:

@@ -7,13 +7,12 @@ Rows are sorted as bytes, so neighbors in an archive are neighbors in the plan, 
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import IO, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lines.record_location import RecordLocation, record_location
+from cdxmill.formats.lines.record_location import RecordLocation, record_location, usual_place
 from cdxmill.inputs.joined_ranges import JOINED, is_one_request
 from cdxmill.search.query import PreparedQuery, Query
 from cdxmill.search.sources import EVERYTHING, Source, find_sources, open_source
@@ -28,12 +27,6 @@ _LONGEST = 1 << 20
 """Bytes that are assumed for a record whose length is unknown."""
 
 _ROW = b"%b\0%020d\0%b\0%d\0%05d\0%05d\0%b"
-_USUAL = re.compile(
-    rb'\S+ (\d{14}) {"url": "[^"\\]*"(?:, "(?:mime|mime-detected|status|digest)": "[^"\\]*")*'
-    rb', "length": "([1-9]\d{0,17})", "offset": "(\d{1,18})", "filename": "([ !#-\[\]-~]+)"'
-    rb'(?:, "(?:charset|languages|truncated|redirect)": "[^"\\]*")*}'
-)
-"""A CDXJ line as cdxmill and Common Crawl write it, without escapes. It is read five times as fast as JSON."""
 _RUN = struct.Struct("<QQ")
 
 Identity = tuple[str, int, str]
@@ -121,9 +114,9 @@ def row_of(
     line: bytes, query: int, number: int, source: Source, skip: Callable[[InputError], None]
 ) -> bytes | None:
     """The row of an index line; None if it is invalid, and `skip` takes the error."""
-    if usual := _USUAL.fullmatch(line):
-        time, length, offset, name = usual.groups()
-        return _ROW % (name, int(offset), time, int(length), query, number, line)
+    if usual := usual_place(line):
+        place, time = usual
+        return _ROW % (place.filename, place.offset, time, place.length or 0, query, number, line)
     try:
         found = record_location(line)
     except ValueError as error:

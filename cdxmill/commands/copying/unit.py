@@ -13,7 +13,6 @@ from functools import lru_cache, partial
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from cdxmill.capture import Record
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.commands.copying.plan import Identity, Planned, Run, Unit, detailed, read_rows, runs_of
 from cdxmill.commands.copying.unit_files import ARC, WARC, UnitFiles, UnitResult, unit_name
@@ -22,6 +21,7 @@ from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.inputs.joined_ranges import JoinedRanges, OpenRanges
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import count_bytes
+from cdxmill.search.originals import reference_in
 from cdxmill.stages.captures.check_common import CommonChecks
 from cdxmill.stages.captures.check_digest import wrong_digest
 from cdxmill.stages.captures.match_record import capture_of_record, difference
@@ -50,12 +50,6 @@ class CopyForm(NamedTuple):
 def revisit_of(one: Planned) -> list[Any]:
     """What tells the original of a revisit from others: its source, URL, timestamp and digest."""
     return [one.source, one.location.url, one.location.timestamp, one.location.digest]
-
-
-def refers_to(record: Record) -> list[str]:
-    """The URL and the date of the record that a revisit refers to, as far as its header has them."""
-    names = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
-    return [record.headers.get(name, b"").decode("utf-8", "replace") for name in names]
 
 
 class UnitCopier:
@@ -201,7 +195,7 @@ class UnitCopier:
                 raise NoRecord(str(error)) from None
             files.write(WARC, row, member)
         if record.headers.get(b"warc-type") == b"revisit":
-            result.revisits.append([*revisit_of(one), *refers_to(record)])
+            result.revisits.append([*revisit_of(one), *reference_in(record.headers)])
 
     def _copy_common(self, one: Planned, archive: JoinedRanges, files: UnitFiles) -> bool:
         """Check and write a response of the common kind, the quick way; False if it is another record, or differs."""

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 LIBRARIES = ("libdeflate", "zlib")
 DEFAULT_LEVEL = 6
+BLOCK_LINES = 3000
+"""Lines of a full block, in the clusters of all tools."""
 
 
 class Compressor(NamedTuple):

@@ -17,6 +17,9 @@ import orjson
 
 Fields = dict[str, Any]
 
+REVISIT = "warc/revisit"
+"""The MIME type of revisits in index lines."""
+
 _START = ("urlkey", "timestamp", "url", "mime", "status", "digest")
 _CDX9 = (*_START, "redirect", "offset", "filename")
 _CDX10 = (*_START, "redirect", "robotflags", "offset", "filename")

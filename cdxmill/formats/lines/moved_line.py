@@ -11,9 +11,9 @@ from cdxmill.formats.lines.capture_fields import ALSO, columns, is_cdxj, text_to
 from cdxmill.formats.lines.cdx import safe
 from cdxmill.formats.lines.cdxj import quote
 from cdxmill.formats.lines.convert import FIELDS
+from cdxmill.formats.lines.record_location import USUAL_PLACE, RecordPlace
 
-_USUAL = re.compile(rb'"length": "(\d{1,18})", "offset": "(\d{1,18})", "filename": "([ !#-\[\]-~]+)"')
-"""As cdxmill, pywb and Common Crawl write it."""
+_USUAL = re.compile(USUAL_PLACE)
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _NUMBER = re.compile(rb"[0-9]{1,18}")
 _SIX = {"url": 2, "length": 3, "offset": 4, "filename": 5}
@@ -22,15 +22,7 @@ _ORIGINAL = "orig."
 """The start of the names of the fields with the place of the record that a revisit refers to."""
 
 
-class Place(NamedTuple):
-    """Where a record is: the name of its archive, its offset and, if it is known, its length."""
-
-    filename: bytes
-    offset: int
-    length: int | None
-
-
-Find = Callable[[Place], Place]
+Find = Callable[[RecordPlace], RecordPlace]
 """The new place of a record, with its length. The same place, if its archive was not written again."""
 
 
@@ -47,7 +39,7 @@ def move_line(line: bytes, find: Find) -> bytes:
 
     Raises ValueError if the line has no valid place, and what `find` raises.
 
-    >>> find = lambda place: Place(b"a.zst", 7, 10)
+    >>> find = lambda place: RecordPlace(b"a.zst", 7, 10)
     >>> move_line(b'com,a)/ 2020 {"offset": 0, "filename": "a.gz", "length": "12"}', find)
     b'com,a)/ 2020 {"offset": 7, "filename": "a.zst", "length": "10"}'
     >>> move_line(b"com,a)/ 2020 http://a.com/ - 200 X - - 12 0 a.gz", find)
@@ -56,7 +48,7 @@ def move_line(line: bytes, find: Find) -> bytes:
     found = _USUAL.search(line)
     if found is not None and _is_usual(line):
         length, offset, filename = found.groups()
-        old = Place(filename, int(offset), int(length))
+        old = RecordPlace(filename, int(offset), int(length))
         new = find(old)
         if new == old:
             return line
@@ -92,7 +84,7 @@ def _move_any(line: bytes, find: Find) -> bytes:
             continue
         if filename is None or offset is None or not _NUMBER.fullmatch(offset.text):
             raise ValueError("the line has no valid filename and offset")
-        old = Place(filename.text, int(offset.text), _length(length))
+        old = RecordPlace(filename.text, int(offset.text), _length(length))
         new = find(old)
         if new == old:
             continue

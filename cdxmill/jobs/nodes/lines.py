@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple, Protocol
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.split_points import parse_text
-from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, Compressor
 from cdxmill.formats.clusters.zipnum_index import part_name, shard_name
 from cdxmill.jobs.nodes.inputs import read_inputs, urls_of
 from cdxmill.jobs.nodes.output import Destination
@@ -39,7 +39,7 @@ from cdxmill.stages.lines.line_chunks import (
 )
 from cdxmill.stages.lines.line_lists import cut_blocks, distinct_captures, split_lines
 from cdxmill.stages.lines.sample_lines import Reservoir, Sample, merge_samples, pick_splits
-from cdxmill.stages.zipnum.write_shard import BLOCK_LINES, write_shard
+from cdxmill.stages.zipnum.write_shard import write_shard
 
 _READ_SIZE = 1 << 20
 _LEAST_SENT = 1000

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from cdxmill.formats.lines.capture_fields import (
     ORIGINAL,
+    REVISIT,
     Fields,
     field_reader,
     parse_fields,
@@ -62,7 +63,7 @@ def resolve_revisits(lists: Lists, invalid: Invalid) -> Iterator[list[bytes]]:
 
 
 def _resolved(fields: Fields, originals: dict[str, Fields]) -> bytes:
-    is_revisit = fields.get("mime") == "warc/revisit" or fields.get("filename") == "-"
+    is_revisit = fields.get("mime") == REVISIT or fields.get("filename") == "-"
     digest = str(fields.get("digest") or "")
     original = originals.get(digest) if digest else None
     if digest and original is None and not is_revisit:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from cdxmill.formats.lines.cdx import safe
-from cdxmill.formats.lines.moved_line import Place, move_line
+from cdxmill.formats.lines.moved_line import move_line
+from cdxmill.formats.lines.record_location import RecordPlace
 from cdxmill.formats.offset_table import OffsetTable
 
 _SHOWN = 80
@@ -106,7 +107,7 @@ class LineMover:
         self.skipped[skip] += 1
         self.examples.setdefault(skip, line[:_SHOWN])
 
-    def _find(self, place: Place) -> Place:
+    def _find(self, place: RecordPlace) -> RecordPlace:
         filename, offset, length = place
         if filename not in self._found:
             self._found[filename] = self._names.find(filename)
@@ -120,4 +121,4 @@ class LineMover:
         if found is None:
             name = filename.decode("utf-8", "backslashreplace")
             raise _SkippedLineError(Skip(f"no record of {name} has this offset and length", moved.table))
-        return Place(moved.new, *found)
+        return RecordPlace(moved.new, *found)

@@ -38,7 +38,7 @@ class IndexReport(NamedTuple):
 
 def scan_index(pieces: Iterable[bytes]) -> IndexReport:
     """Read an index given in `pieces`. Memory: one piece, and a little per shard."""
-    scan = _Scan()
+    scan = _IndexScan()
     for lines in split_lines(_watched(pieces, scan)):
         for line in lines:
             scan.take(line)
@@ -50,13 +50,13 @@ def scan_index(pieces: Iterable[bytes]) -> IndexReport:
     return IndexReport(scan.shards, is_numbered, scan.faults)
 
 
-def _watched(pieces: Iterable[bytes], scan: _Scan) -> Iterable[bytes]:
+def _watched(pieces: Iterable[bytes], scan: _IndexScan) -> Iterable[bytes]:
     for piece in pieces:
         scan.last_byte = piece[-1:]
         yield piece
 
 
-class _Scan:
+class _IndexScan:
     def __init__(self) -> None:
         self.shards: dict[str, ShardLines] = {}
         self.faults: list[Fault] = []

@@ -75,7 +75,7 @@ def check_shard(
     the last must have `block_lines` lines or, if that is None, as many as the first one.
     """
     hashed = _Hashed(read_at)
-    walk = _Walk(name, block_lines)
+    walk = _BlockWalk(name, block_lines)
     for found in read_blocks(hashed.read_at, lengths):
         if isinstance(found, Fault):
             walk.faults.append(found)
@@ -149,7 +149,7 @@ class _Hashed:
         return data
 
 
-class _Walk:
+class _BlockWalk:
     """Takes the blocks of a shard one by one and adds them up."""
 
     def __init__(self, name: str, block_lines: int | None) -> None:

@@ -10,8 +10,6 @@ from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.formats.clusters.zipnum_index import BlockRef, format_part_line, key_of
 from cdxmill.stages.lines.line_lists import TextBlock
 
-BLOCK_LINES = 3000
-
 
 class WrittenShard(NamedTuple):
     """The contents of a finished shard. `sha256` is that of the file."""
