@@ -126,7 +126,9 @@ def _check_random_access(there: str, here: Path, tmp_path: Path) -> None:
     for line in lines[:: len(lines) // 5]:
         found = record_location(line)
         ours, theirs = (
-            b"".join(get_record(RecordRange(join(base, found.filename), found.offset, found.length), GetOptions()))
+            b"".join(
+                get_record(RecordRange(join(base, found.filename), found.offset, found.length), GetOptions())
+            )
             for base in (there, str(here))
         )
         assert ours == theirs
