@@ -23,12 +23,12 @@ from threading import Lock
 from typing import NamedTuple
 
 from cachetools import LRUCache
+from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError, InputError
 from cdxmill.storage import choose
 from cdxmill.storage.local.files import write_atomic
-from cdxmill.storage.web.connections import give_back
-from cdxmill.storage.web.exchange import Answer
+from cdxmill.storage.web.answers import give_back
 from cdxmill.storage.web.http import HttpRanges, first_answer
 from cdxmill.storage.web.http_file import HttpFile
 
@@ -123,7 +123,7 @@ class _KnownRanges(HttpRanges):
 
     _has_range = False
 
-    def _range_size(self, answer: Answer, first: int) -> int:
+    def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
         if answer.status == 200 and not self._has_range:
             raise _NoRanges
         self._has_range = True

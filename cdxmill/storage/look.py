@@ -15,7 +15,7 @@ def look(path: str, size: int) -> tuple[Entry | None, bytes]:
     """
     try:
         if scheme_of(path) in HTTP:
-            from cdxmill.storage.web.http_look import look_by_http
+            from cdxmill.storage.web.http import look_by_http
 
             return look_by_http(path, max(size, 1))
         if scheme_of(path) in S3:

@@ -1,4 +1,4 @@
-"""How often and how long a failed request is repeated, and the waits between."""
+"""Requests that fail: which may succeed later, how often and how long they are repeated, and the waits between."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from cdxmill.errors import InputError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
 from cdxmill.messages import printable
 
 Result = TypeVar("Result")
 
+BUSY = frozenset((429, 500, 502, 503, 504))
+"""HTTP statuses of a server in trouble: the same request may succeed later."""
+DOWNLOAD = "download the file and use the local copy"
+"""The hint if a server does not support what cdxmill needs."""
+CONNECT_SECONDS, READ_SECONDS = 20.0, 60.0
+"""After a longer silence the request is repeated."""
 TRIES = 8
 """With the waits below a server has about a minute to recover. After a longer outage, run cdxmill again."""
 FIRST_WAIT = 0.5
@@ -43,6 +49,12 @@ def patience() -> float:
     if not 0 < seconds <= 86400:
         raise UsageError(f"CDXMILL_PATIENCE={text}: must be a number of seconds, from 1 to 86400")
     return seconds
+
+
+def timeouts(tries: int = 1) -> tuple[float, float]:
+    """Seconds of silence after which a try fails, while connecting and while reading. `tries` fit into patience."""
+    most = patience() / tries
+    return min(CONNECT_SECONDS, most), min(READ_SECONDS, most)
 
 
 class TryAgain(Exception):
@@ -112,6 +124,19 @@ def persistently(url: str, attempt: Callable[[], Result]) -> Result:
             return attempt()
         except TryAgain as failure:
             tries.failed(failure, 0)
+
+
+def refusal(url: str, status: int, reason: str, absent_hint: str) -> InputError:
+    """The error for an HTTP status; `absent_hint` is its hint if the file does not exist.
+
+    >>> refusal("http://host/a", 404, "cannot be read (404 Not Found)", "check the URL")
+    AbsentError('http://host/a: cannot be read (404 Not Found); check the URL')
+    """
+    if status in (404, 410):
+        return AbsentError(url, reason, absent_hint)
+    if status in (401, 403):
+        return RefusedError(url, reason, "check the access rights")
+    return InputError(url, reason)
 
 
 def _show(text: str) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.storage import patience
-from cdxmill.storage.web import http_file
 
 from ..storage.fault_server import failing
 from .cases_scan import BAD, CASES, URLS, ScanCase
@@ -39,7 +38,7 @@ def test_a_row_is_what_happens(
     for name, value in (("FIRST_WAIT", 0.001), ("LONGEST_WAIT", 0.01), ("TRIES", case.tries)):
         monkeypatch.setattr(patience, name, value)
     if case.fault.startswith("stall"):
-        monkeypatch.setattr(http_file, "READ_SECONDS", 0.3)
+        monkeypatch.setattr(patience, "READ_SECONDS", 0.3)
     with failing() as server:
         server.files["/a.warc.gz"] = archive
         server.plan(case.fault, 2 if case.is_once else 1, once=case.is_once)

@@ -10,7 +10,6 @@ import pytest
 from cdxmill.commands.lookup import lookup_many
 from cdxmill.search.query import Query
 from cdxmill.stages.zipnum import find_lines
-from cdxmill.storage.web import bodies
 
 from .conftest import HOSTS, PAGES, Remote, line_of
 
@@ -20,7 +19,9 @@ def test_many_urls_are_answered_by_a_server_without_ranges(
     run: int, remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(find_lines, "JOINED", 1)  # one read per block
-    monkeypatch.setattr(bodies, "_PIECE", 64)  # so that a download lasts longer than one read
+    monkeypatch.setattr(
+        "cdxmill.storage.web.answers._PIECE", 64
+    )  # so that a download lasts longer than one read
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     for file in remote.server.files.values():

@@ -12,7 +12,6 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.storage import patience
-from cdxmill.storage.web import http_file
 
 from ..material.crawls import CRAWLS, DATES, HOSTS, PAGES, make_crawls, serve_crawls
 from .range_server import RangeServer, serving
@@ -34,7 +33,7 @@ def web(files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
         monkeypatch.setattr(patience, "LONGEST_WAIT", 0.01)
-        monkeypatch.setattr(http_file, "READ_SECONDS", 0.3)
+        monkeypatch.setattr(patience, "READ_SECONDS", 0.3)
         yield server
 
 

@@ -15,7 +15,6 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.storage import patience
-from cdxmill.storage.web import http_file
 
 from .fault_server import BODIES, FAULTS, WHOLE, FaultServer, failing
 
@@ -63,7 +62,7 @@ def material(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path
 def server(material: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
     monkeypatch.setattr(patience, "LONGEST_WAIT", 0.01)
-    monkeypatch.setattr(http_file, "READ_SECONDS", 0.3)
+    monkeypatch.setattr(patience, "READ_SECONDS", 0.3)
     with failing() as running:
         for path in material.rglob("*"):
             if path.is_file():

@@ -8,7 +8,6 @@ import pytest
 
 from cdxmill.errors import InputError
 from cdxmill.storage import patience
-from cdxmill.storage.web import http_file
 from cdxmill.storage.web.http import open_ranges
 
 from .range_server import RangeServer, Served
@@ -104,7 +103,7 @@ def test_a_server_that_is_down_is_named(hurry: None) -> None:
 def test_a_server_that_is_silent_is_asked_again(
     server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch, hurry: None
 ) -> None:
-    monkeypatch.setattr(http_file, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(patience, "READ_SECONDS", 0.05)
     file.stall = 0.3
     assert error_of(server.url + A) == "did not answer (timed out) after 8 tries; run it again"
 

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage.cache import open_known
 from cdxmill.storage.web import http
-from cdxmill.storage.web.exchange import Answer
 from cdxmill.storage.web.http import open_ranges
 from cdxmill.storage.web.http_file import HttpFile
 
@@ -74,7 +74,7 @@ def test_a_temporary_file_that_cannot_be_created_leaves_no_connection_open(
 ) -> None:
     answers: list[Any] = []
 
-    def first_answer(file: HttpFile) -> Answer:
+    def first_answer(file: HttpFile) -> BaseHTTPResponse:
         answer = file.ask(0, 0)
         answers.append(answer)
         return answer

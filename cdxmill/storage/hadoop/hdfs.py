@@ -17,7 +17,7 @@ from cdxmill.storage.entry import Entry
 from cdxmill.storage.hadoop.webhdfs import WebHdfs
 from cdxmill.storage.local.files import TEMPORARY, spooled
 from cdxmill.storage.patience import Pace, Tries, TryAgain, persistently
-from cdxmill.storage.web.bodies import piece_of
+from cdxmill.storage.web.answers import piece_of
 
 
 @contextmanager

@@ -16,13 +16,10 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
 from cdxmill.storage.hadoop.site import web_addresses
-from cdxmill.storage.patience import TryAgain, persistently
+from cdxmill.storage.patience import BUSY, TryAgain, persistently, refusal
 from cdxmill.storage.places import Reach
-from cdxmill.storage.refusals import BUSY, refusal
-from cdxmill.storage.web.bodies import small_body
-from cdxmill.storage.web.connections import RefusedPlace, checked_pools, give_back
-from cdxmill.storage.web.http_faults import faults
-from cdxmill.storage.web.http_file import timeout
+from cdxmill.storage.web.answers import faults, give_back, small_body
+from cdxmill.storage.web.connections import RefusedPlace, checked_pools, send
 
 _LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
 """Bytes of the largest answer of a name node: the list of a folder with a million files; and of an error."""
@@ -31,11 +28,7 @@ _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeExcepti
 _ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
 _SECURED_HINT = "set HADOOP_CONF_DIR, so that hadoop fs is used"
 _UNAUTHORIZED = 401
-_HEADERS = {
-    "Accept-Encoding": "identity",
-    "Content-Type": "application/octet-stream",
-    "User-Agent": "cdxmill",
-}
+_BYTES = {"Content-Type": "application/octet-stream"}
 
 
 class WebHdfs:
@@ -117,17 +110,7 @@ class WebHdfs:
     ) -> BaseHTTPResponse:
         try:
             with faults(url):
-                answer = self._pool.request(
-                    method,
-                    location,
-                    body=body,
-                    headers={**_HEADERS, **(headers or {})},
-                    preload_content=False,
-                    decode_content=False,
-                    timeout=timeout(),
-                    redirect=False,
-                    retries=False,
-                )
+                answer = send(self._pool, method, location, {**_BYTES, **(headers or {})}, body)
         except RefusedPlace as place:
             raise InputError(
                 url, f"{address} has the link-local address {place}, which is not allowed"

@@ -11,9 +11,17 @@ from typing import IO, Any
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.local.files import spooled
-from cdxmill.storage.patience import TRIES, Pace, Tries, TryAgain, patience, persistently
-from cdxmill.storage.refusals import BUSY, DOWNLOAD, refusal
-from cdxmill.storage.web.http_file import CONNECT_SECONDS, READ_SECONDS
+from cdxmill.storage.patience import (
+    BUSY,
+    DOWNLOAD,
+    TRIES,
+    Pace,
+    Tries,
+    TryAgain,
+    persistently,
+    refusal,
+    timeouts,
+)
 
 INSTALL = "s3:// needs boto3: pip install 'cdxmill[s3]'"
 _PIECE = 1 << 16
@@ -234,11 +242,9 @@ def _client(process: int, tries: int = TRIES) -> Any:
     from botocore.config import Config  # type: ignore[import-untyped]
 
     session = boto3.session.Session()
-    config = Config(
-        retries={"mode": "adaptive", "total_max_attempts": tries},
-        connect_timeout=min(CONNECT_SECONDS, patience() / tries),
-        read_timeout=min(READ_SECONDS, patience() / tries),
-    )
+    connect, read = timeouts(tries)
+    retries = {"mode": "adaptive", "total_max_attempts": tries}
+    config = Config(retries=retries, connect_timeout=connect, read_timeout=read)
     if session.get_credentials() is None:
         config = config.merge(Config(signature_version=UNSIGNED))
     return session.client("s3", config=config)

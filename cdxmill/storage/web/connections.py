@@ -11,30 +11,29 @@ import io
 import os
 import socket
 import time
-from contextlib import suppress
 from functools import lru_cache
 from http.client import HTTPResponse
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.exceptions import HTTPError
 
-from cdxmill.storage.patience import patience
+from cdxmill.storage.patience import patience, timeouts
 from cdxmill.storage.places import Reach, is_internal, is_refused, literal_address, resolves_inside
-from cdxmill.storage.web.exchange import Answer
 
 _SERVERS = 16
 """Servers to which connections are kept: those asked last. Others are closed, but no request under way."""
 _PER_SERVER = 16
 """Connections kept to one server, as `choose.ask_all` sends 16 requests at a time. Further ones are closed after use."""
-_SHORT = 1 << 14
-"""Bytes. An unwanted body up to this size is read, which takes less time than a new connection."""
-_SOON = 1.0
-"""Seconds. An unwanted body that takes longer is not read to its end."""
+_LATER = 1.0
+"""Seconds after patience at which headers are given up: an earlier timeout says what happened."""
+_HEADERS = {
+    "Accept-Encoding": "identity",  # offsets are those of the stored file
+    "User-Agent": "cdxmill",
+}
 _PROXY_VARIABLES = (
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"
 )  # fmt: skip
@@ -57,6 +56,27 @@ def connections(url: str, reach: Reach = Reach.ANYWHERE) -> urllib3.PoolManager:
     parts = urlsplit(url)
     proxy = _proxy(parts.scheme, parts.netloc, *map(os.environ.get, _PROXY_VARIABLES))
     return _manager(os.getpid(), proxy, reach)
+
+
+def send(
+    pools: urllib3.PoolManager, method: str, url: str, headers: dict[str, str], body: IO[bytes] | None = None
+) -> urllib3.BaseHTTPResponse:
+    """Send one request: no redirect is followed, and no try repeated. The body of the answer is unread.
+
+    Raises RefusedPlace, and the errors of urllib3.
+    """
+    connect, read = timeouts()
+    return pools.request(
+        method,
+        url,
+        headers={**_HEADERS, **headers},
+        body=body,
+        preload_content=False,
+        decode_content=False,
+        timeout=urllib3.Timeout(connect=connect, read=read),
+        redirect=False,
+        retries=False,
+    )
 
 
 @lru_cache(maxsize=64)
@@ -112,22 +132,13 @@ def _checked(connection: HTTPConnection, reach: Reach, opened: socket.socket) ->
 
 
 class _Reads(io.RawIOBase):
-    """The reads of a socket until a time, if there is one. No thread watches them: forks and threads do not mix.
+    """The reads of a socket until a time, if there is one. No thread watches them: forks and threads do not mix."""
 
-    `begun` are bytes that were read before.
-    """
-
-    def __init__(self, sock: socket.socket, reads: io.RawIOBase, begun: bytes) -> None:
-        self._sock, self._reads, self._begun = sock, reads, begun
-        self.end: float | None = (
-            time.monotonic() + patience() + _SOON
-        )  # later than a timeout: that says what happened
+    def __init__(self, sock: socket.socket, reads: io.RawIOBase) -> None:
+        self._sock, self._reads = sock, reads
+        self.end: float | None = time.monotonic() + patience() + _LATER
 
     def readinto(self, buffer: Any) -> int | None:
-        if self._begun:
-            size = min(len(buffer), len(self._begun))
-            buffer[:size], self._begun = self._begun[:size], self._begun[size:]
-            return size
         if self.end is None:
             return self._reads.readinto(buffer)
         timeout, left = self._sock.gettimeout(), self.end - time.monotonic()
@@ -153,9 +164,9 @@ class _Reads(io.RawIOBase):
 class _Answer(HTTPResponse):
     """An answer whose headers must arrive within patience: the timeout is for each byte of them."""
 
-    def __init__(self, sock: socket.socket, *args: Any, begun: bytes = b"", **options: Any) -> None:
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
-        self._reads = _Reads(sock, self.fp.detach(), begun)
+        self._reads = _Reads(sock, self.fp.detach())
         self.fp = io.BufferedReader(self._reads)
 
     def begin(self) -> None:
@@ -177,12 +188,3 @@ class _Https(HTTPSConnection):
 
     def _new_conn(self) -> socket.socket:
         return _checked(self, self.reach, super()._new_conn())
-
-
-def give_back(answer: Answer) -> None:
-    """End an answer whose body is not wanted. The connection is kept if the rest of the body is short."""
-    left, end = _SHORT, time.monotonic() + _SOON
-    with suppress(HTTPError, OSError):
-        while left > 0 and time.monotonic() < end and (piece := answer.read1(left, decode_content=False)):
-            left -= len(piece)
-    answer.close()

@@ -8,13 +8,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 
+from urllib3 import BaseHTTPResponse
+
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.local.files import stopping
 from cdxmill.storage.patience import Tries, TryAgain, persistently
-from cdxmill.storage.web.bodies import pieces_of
-from cdxmill.storage.web.connections import give_back
-from cdxmill.storage.web.exchange import Answer
+from cdxmill.storage.web.answers import give_back, pieces_of
 from cdxmill.storage.web.http_file import HttpFile, range_of
 
 _LEAST, _SHARE = 256, 16
@@ -65,7 +65,22 @@ def status(url: str) -> Entry | None:
     return Entry(file.size or 0, 0)
 
 
-def first_answer(file: HttpFile) -> Answer:
+def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
+    """The size of the file at `url`, 0 if unknown, and its first `size` bytes.
+
+    Fewer if the server answers with a shorter range, as HTTP allows (RFC 9110, 14.2).
+    Raises InputError if the server refuses, or does not answer after all tries.
+    """
+    file = HttpFile(url)
+
+    def attempt() -> tuple[Entry, bytes]:
+        with closing(file.ask(0, size - 1)) as answer:
+            return Entry(file.size or 0, 0), _head(file, answer, size)
+
+    return persistently(url, attempt)
+
+
+def first_answer(file: HttpFile) -> BaseHTTPResponse:
     """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
     return persistently(file.url, lambda: file.ask(0, 0))
 
@@ -110,7 +125,7 @@ class HttpRanges:
             raise TryAgain(f"the server sends {end - before} of {asked} bytes per answer")
         return True
 
-    def _range_size(self, answer: Answer, first: int) -> int:
+    def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
         """The number of bytes of the range that the answer has, from its headers."""
         got = range_of(answer)
         if answer.status == 200 or got is None:  # one of several machines does not support ranges
@@ -124,9 +139,9 @@ class _Whole:
     Threads may share it. They read one after the other.
     """
 
-    def __init__(self, file: HttpFile, answer: Answer) -> None:
+    def __init__(self, file: HttpFile, answer: BaseHTTPResponse) -> None:
         self._file = file
-        self._answer: Answer | None = answer
+        self._answer: BaseHTTPResponse | None = answer
         self._coming = self._content(answer, 0)
         self._have, self._ended, self._end = 0, False, -1
         self._lock = Lock()
@@ -183,12 +198,12 @@ class _Whole:
             raise TryAgain("the server reports no size, so the end is asked for again")
         self._ended = True
 
-    def _is_sure(self, answer: Answer) -> bool:
+    def _is_sure(self, answer: BaseHTTPResponse) -> bool:
         """Whether a truncated answer would have been noticed. Without a size, an end is sure if it is seen twice."""
         is_chunked = answer.headers.get("transfer-encoding", "").lower().endswith("chunked")
         return self._file.size is not None or is_chunked
 
-    def _content(self, answer: Answer, start: int) -> Iterator[bytes]:
+    def _content(self, answer: BaseHTTPResponse, start: int) -> Iterator[bytes]:
         """Yield the file's bytes from `start` on."""
         for piece in pieces_of(self._file.url, answer):
             rest = piece[start:]
@@ -200,3 +215,18 @@ class _Whole:
         if self._answer is not None:
             self._answer.close()
             self._answer = None
+
+
+def _head(file: HttpFile, answer: BaseHTTPResponse, size: int) -> bytes:
+    """The first bytes of the file: as many as the answer promises, at most `size`."""
+    if answer.status == 416:  # an empty file
+        return b""
+    _, last = range_of(answer) or (0, (file.size or 0) - 1)
+    head = bytearray()
+    for piece in pieces_of(file.url, answer):
+        head += piece
+        if len(head) >= size:
+            break
+    if len(head) < min(size, last + 1):
+        raise TryAgain("connection lost")
+    return bytes(head[:size])

@@ -10,19 +10,14 @@ from contextlib import closing
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-import urllib3
+from urllib3 import BaseHTTPResponse, PoolManager
 
 from cdxmill.errors import InputError
-from cdxmill.storage.patience import TryAgain, patience
+from cdxmill.storage.patience import BUSY, DOWNLOAD, TryAgain, refusal
 from cdxmill.storage.places import Reach, reach_of
-from cdxmill.storage.refusals import BUSY, DOWNLOAD, refusal
-from cdxmill.storage.web.bodies import piece_of
-from cdxmill.storage.web.connections import RefusedPlace, connections, give_back, is_inside
-from cdxmill.storage.web.exchange import HEADERS, Answer, exchange
-from cdxmill.storage.web.http_faults import faults
+from cdxmill.storage.web.answers import faults, give_back, piece_of
+from cdxmill.storage.web.connections import RefusedPlace, connections, is_inside, send
 
-CONNECT_SECONDS, READ_SECONDS = 20.0, 60.0
-"""After a longer silence the request is repeated."""
 REDIRECTS = 5
 """Real files have one or two redirects. More are a loop."""
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)$")
@@ -55,12 +50,12 @@ class HttpFile:
         self.url = url
         self.size: int | None = None
         self._start = self._location = (url, reach_of(url))
-        self._pools: tuple[tuple[int, str, Reach], urllib3.PoolManager] | None = None
+        self._pools: tuple[tuple[int, str, Reach], PoolManager] | None = None
         self._version: Version | None = None
         self._encoding: str | None = None
         self._seen = 0
 
-    def ask(self, first: int | None = None, last: int | None = None) -> Answer:
+    def ask(self, first: int | None = None, last: int | None = None) -> BaseHTTPResponse:
         """Ask for the bytes from `first` to `last`, or for the whole file. The body of the answer is unread.
 
         The status of the answer is 206, and its range starts at `first`; or 416, and the file ends before `first`;
@@ -85,7 +80,7 @@ class HttpFile:
         self._location = location
         return answer
 
-    def _follow(self, first: int | None, last: int | None) -> tuple[Answer, tuple[str, Reach]]:
+    def _follow(self, first: int | None, last: int | None) -> tuple[BaseHTTPResponse, tuple[str, Reach]]:
         """The answer after all redirects, and the URL that gave it."""
         url, reach = self._location
         for _ in range(REDIRECTS + 1):
@@ -99,20 +94,17 @@ class HttpFile:
                 url = self._redirected(url, urljoin(url, target))
         raise InputError(self.url, f"redirects more than {REDIRECTS} times", "check the URL")
 
-    def _request(self, url: str, reach: Reach, first: int | None, last: int | None) -> Answer:
+    def _request(self, url: str, reach: Reach, first: int | None, last: int | None) -> BaseHTTPResponse:
         try:
             with faults(self.url):
                 pools = self._pools_for(url, reach)
-                if first is None or last is None:
-                    return _asked(pools, url, HEADERS)
-                answer = exchange(pools, url, first, last, _read_seconds())
-                return answer or _asked(pools, url, {**HEADERS, "Range": f"bytes={first}-{last}"})
+                return send(pools, "GET", url, {} if first is None else {"Range": f"bytes={first}-{last}"})
         except RefusedPlace as place:
             led = "" if url == self.url else f" by a redirect to {url[:200]}"
             reason = f"leads{led} to the internal address {place}, which others' content may not name"
             raise InputError(self.url, reason, "if you trust it, name that URL yourself") from None
 
-    def _pools_for(self, url: str, reach: Reach) -> urllib3.PoolManager:
+    def _pools_for(self, url: str, reach: Reach) -> PoolManager:
         """The connections to use. They are kept, as to look for a proxy takes as long as half a request."""
         used = os.getpid(), url, reach
         if self._pools is None or self._pools[0] != used:
@@ -131,7 +123,7 @@ class HttpFile:
             raise InputError(self.url, reason, "if you trust it, name that URL yourself")
         return target
 
-    def _check_status(self, answer: Answer) -> None:
+    def _check_status(self, answer: BaseHTTPResponse) -> None:
         status = answer.status
         if status in BUSY:
             raise TryAgain(str(status), _retry_after(answer))
@@ -142,7 +134,7 @@ class HttpFile:
             text = f"{status} {answer.reason or ''}".strip()
             raise refusal(self.url, status, f"cannot be read ({text})", "check the URL")
 
-    def _check_end(self, answer: Answer, first: int | None) -> None:
+    def _check_end(self, answer: BaseHTTPResponse, first: int | None) -> None:
         """Raise TryAgain unless a 416 is true: the file ends before byte `first`."""
         size = _size(answer)
         self._check_version(Version(None, None, size))  # its other headers may be those of an error page
@@ -167,7 +159,7 @@ class HttpFile:
             return first > self._seen
         return answer.status == 206 and got == (first - 1, first - 1)
 
-    def _check_content(self, answer: Answer, first: int | None, last: int | None) -> None:
+    def _check_content(self, answer: BaseHTTPResponse, first: int | None, last: int | None) -> None:
         self._check_encoding(answer)
         size = _size(answer)
         version = Version(answer.headers.get("etag"), answer.headers.get("last-modified"), size)
@@ -182,7 +174,7 @@ class HttpFile:
         if known != version and not known.fits(version):
             raise InputError(self.url, "has changed while it was read", "run it again")
 
-    def _check_range(self, answer: Answer, first: int | None, last: int | None) -> None:
+    def _check_range(self, answer: BaseHTTPResponse, first: int | None, last: int | None) -> None:
         if first is None or last is None:
             raise TryAgain("the server sent a range instead of the whole file")
         got = range_of(answer)
@@ -195,7 +187,7 @@ class HttpFile:
             raise TryAgain(f"the server sent {length[:20]} bytes for bytes {first}-{got[1]}")
         self._seen = max(self._seen, got[1] + 1)
 
-    def _check_encoding(self, answer: Answer) -> None:
+    def _check_encoding(self, answer: BaseHTTPResponse) -> None:
         """Raise an error if the body may not be the stored bytes. Some servers report the encoding of a .gz file."""
         encoding = answer.headers.get("content-encoding", "").strip().lower()
         encoding = "" if encoding in _AS_STORED else encoding
@@ -219,36 +211,13 @@ def reach_from(url: str) -> Reach:
     return Reach.NETWORK if is_inside(url) else Reach.PUBLIC
 
 
-def range_of(answer: Answer) -> tuple[int, int] | None:
+def range_of(answer: BaseHTTPResponse) -> tuple[int, int] | None:
     """(first, last) byte of an answer, from its Content-Range; None if there is none."""
     match = _CONTENT_RANGE.match(answer.headers.get("content-range", ""))
     return (int(match[1]), int(match[2])) if match and match[1] else None
 
 
-def timeout() -> urllib3.Timeout:
-    """The timeouts of one request: no longer than patience."""
-    return urllib3.Timeout(connect=min(CONNECT_SECONDS, patience()), read=_read_seconds())
-
-
-def _read_seconds() -> float:
-    return min(READ_SECONDS, patience())
-
-
-def _asked(pools: urllib3.PoolManager, url: str, headers: dict[str, str]) -> Answer:
-    """The answer to a request by urllib3, which opens a connection if there is none."""
-    return pools.request(
-        "GET",
-        url,
-        headers=headers,
-        preload_content=False,
-        decode_content=False,
-        timeout=timeout(),
-        redirect=False,
-        retries=False,
-    )
-
-
-def _retry_after(answer: Answer) -> float:
+def _retry_after(answer: BaseHTTPResponse) -> float:
     """Seconds to wait, from Retry-After (RFC 9110, 10.2.3: a number or a date); 0 if there is none."""
     text = answer.headers.get("retry-after", "").strip()
     if text.isascii() and text.isdigit():
@@ -259,7 +228,7 @@ def _retry_after(answer: Answer) -> float:
         return 0.0
 
 
-def _size(answer: Answer) -> int | None:
+def _size(answer: BaseHTTPResponse) -> int | None:
     if answer.status == 200:
         length = answer.headers.get("content-length", "")
         return int(length) if length.isascii() and length.isdigit() else None
