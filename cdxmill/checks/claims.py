@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cdxmill.checks.shards import ShardTask
-from cdxmill.cluster.files import ClusterFiles, in_order, part_of
+from cdxmill.cluster.files import ClusterFiles, in_order
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import Manifest
-from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST
+from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST, part_of
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import IndexReport, ShardLines, scan_index
 from cdxmill.storage.choose import open_ranges, pieces

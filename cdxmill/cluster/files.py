@@ -11,14 +11,13 @@ from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locatio
 from cdxmill.formats.clusters.zipnum_index import (
     INDEX,
     MANIFEST,
+    PART,
     SHARD,
     SUMMARY,
     ParsedLocations,
     parse_locations,
 )
 from cdxmill.storage.choose import PathOrUrl, read_bytes
-
-_PART = re.compile(r"part-\d{5,}")
 
 
 class ClusterFiles:
@@ -38,7 +37,7 @@ class ClusterFiles:
             raise not_a_cluster(str(cluster), f"{INDEX}, {SUMMARY} or {MANIFEST}")
         self.folder = self._folder.path
         self.shards = in_order(self._folder.names(SHARD))
-        self.parts = in_order(self._folder.names(_PART))
+        self.parts = in_order(self._folder.names(PART))
 
     def has(self, name: str) -> bool:
         """Whether there is such a file beside the index."""
@@ -75,12 +74,3 @@ class ClusterFiles:
 def in_order(names: Iterable[str]) -> list[str]:
     """Names of shards or parts by their numbers, which may have more than five digits."""
     return sorted(names, key=lambda name: (len(name), name))
-
-
-def part_of(shard: str) -> str:
-    """The name of a shard's part.
-
-    >>> part_of("cdx-00007.gz")
-    'part-00007'
-    """
-    return shard.replace("cdx-", "part-", 1).removesuffix(".gz")

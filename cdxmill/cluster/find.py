@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from cdxmill.cluster.crawls import no_crawl
@@ -16,12 +17,23 @@ from cdxmill.formats.clusters.zipnum_index import (
     part_name,
     shard_name,
 )
-from cdxmill.storage.choose import exists, is_listed, is_remote, join, list_folder, local_path, status
+from cdxmill.storage.choose import (
+    exists,
+    has_directories,
+    is_listed,
+    is_remote,
+    join,
+    list_folder,
+    local_path,
+    status,
+)
 
 INDEXES = (INDEX, SUMMARY, "all.idx")
 """File names of an index, in the order in which commands look for them."""
 COLLECTION_INDEXES = "indexes"
 """The folder of the index in a collection, as pywb and Common Crawl lay it out."""
+SWITCHED = ".new/.replaces.json"
+"""What the directory of a cluster on S3 has while it is replaced: see cluster/switch."""
 _INDEX_ENDINGS = (".idx", ".summary")
 
 
@@ -73,6 +85,10 @@ def find_index(cluster: str) -> str:
 
 def no_index(cluster: str) -> CdxmillError:
     """The error for a cluster without an index. A folder without shards is no cluster."""
+    with suppress(InputError):
+        if not has_directories(cluster) and exists(join(cluster, SWITCHED)):
+            reason = "is being replaced, so there is no index"
+            return InputError(cluster, reason, "run it again when the run that replaces it has ended")
     folder = Folder(cluster)
     if folder.has(part_name(0)):
         return InputError(cluster, f"has no {INDEX}", "create it with cdxmill publish --unfinished")

@@ -1,175 +1,313 @@
-"""Put a new cluster in the place of an old one. Readers, and a run that is killed, always leave and see a whole one.
+"""Put a new cluster in the place of an old one. Every command, engine and job does it with this, in every storage.
 
-    C         the cluster
-    .C.new    the new one while it is built. Its file .replaces marks it
-    .C.old    the old one after the switch, until its files are deleted
+    C       the cluster
+    NEW     the new one while it is built: `.C.new` beside C. Its file `.replaces` marks it. On S3: C/.new
+    OLD     `.C.old`: the old one after the switch, until its files are deleted. Not on S3
 
-1  exchange C and .C.new. On Linux this is one step. Elsewhere there are two: C to .C.old, .C.new to C
-2  rename .C.new to .C.old
-3  move the files of .C.old that cdxmill did not write to C
-4  delete the other files of .C.old
-5  delete C/.replaces
+A disk and HDFS rename directories:
 
-A run that is killed leaves C/.replaces, or no C. `repair` does the steps that are left.
+    1  exchange C and NEW. A disk of Linux does this in one step. Elsewhere there are two: C to OLD, NEW to C
+    2  rename NEW to OLD, if they were exchanged
+    3  move the files of OLD that cdxmill did not write to C
+    4  delete the other files of OLD
+    5  delete C/.replaces
+
+S3 has no directories, so files are moved: S3 copies each of them itself, and then it is deleted.
+
+    1  write NEW/.replaces.json: the files to delete in C, and those to move from NEW to C
+    2  delete cluster.json and then the indexes of C. From now on, there is no cluster
+    3  delete the other files of C that the new cluster does not have; move the shards, then all but the indexes
+    4  move the indexes and then cluster.json
+    5  delete what is left in NEW, .replaces.json last
+
+A run may be killed at any step. What it leaves tells the next one, which calls `repair`, where to continue:
+
+    state                            readers of C see           repair
+    C, and NEW or not                the old cluster            nothing; a complete NEW of the same run is switched to
+    no C, but OLD                    no cluster                 renames NEW to C if it is complete, else OLD
+    C/.replaces                      the new cluster            steps 2 to 5 of renaming
+    NEW/.replaces.json  until 2      the old cluster            steps 2 to 5 of moving
+                        in 2 to 4    no cluster: no index       the same
+                        after 4      the new cluster            the same
+
+So nobody sees files of both clusters under one index. A reader that has opened the old cluster can finish with it on a
+disk and in HDFS, as long as its files are not deleted. On S3 it gets an error, or the bytes of a new shard of the same
+name: whoever reads there in a loop should open the cluster again for each query.
 """
 
 from __future__ import annotations
 
-import ctypes
-import errno
+import json
 import os
-import shutil
+import posixpath
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from cdxmill.cluster.finished import FINISHED, WORK, cluster_files, folders_of, read_finished
+from cdxmill.cluster.find import INDEXES, SWITCHED
+from cdxmill.cluster.own_files import (
+    COPIED,
+    FINISHED,
+    NUMBERED,
+    WORK,
+    cluster_files,
+    folders_of,
+    read_record,
+    shards_of,
+)
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.path_index import ARCHIVES
-from cdxmill.formats.clusters.zipnum_index import MANIFEST
+from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST, SHARD, SUMMARY
 from cdxmill.running.lock import LOCK
+from cdxmill.storage.choose import (
+    ask_all,
+    exchange,
+    exists,
+    has_directories,
+    is_remote,
+    join,
+    list_folder,
+    move,
+    read_bytes,
+    remove,
+    remove_tree,
+    status,
+    write_atomic,
+)
 from cdxmill.storage.local.files import stopping, sync_folder
 
 MARK = ".replaces"
-_NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+_BELOW, _PLAN = SWITCHED.split("/")
+_READ_FIRST = frozenset({MANIFEST, INDEX, SUMMARY})
+"""What readers open first. Without an index, there is no cluster."""
 
 
-def new_folder(folder: Path) -> Path:
-    """The folder in which the new cluster is built."""
-    return folder.with_name(f".{folder.name}.new")
+def new_place(place: str) -> str:
+    """Where the new cluster is built."""
+    return _beside(place, "new") if has_directories(place) else join(place, _BELOW)
 
 
-def old_folder(folder: Path) -> Path:
-    """The folder of the old cluster after the switch."""
-    return folder.with_name(f".{folder.name}.old")
+def old_place(place: str) -> str:
+    """Where the old cluster is after the switch. Not on S3."""
+    return _beside(place, "old")
 
 
-def check_switchable(folder: Path) -> None:
-    """Raise UsageError if another folder cannot take the place of `folder`."""
-    reason = None
+def _beside(place: str, kind: str) -> str:
+    parent, _, name = place.rpartition("/")
+    return f"{parent}/.{name}.{kind}"
+
+
+def check_switchable(place: str) -> None:
+    """Raise UsageError if another cluster cannot take the place of that in `place`."""
+    reason = None if is_remote(place) else _why_not_local(Path(place))
+    if reason is None and has_directories(place):
+        if exists(old_place(place)):
+            reason = (
+                f"was replaced before, and {old_place(place)} has files that are left; move them away, or"
+            )
+        elif _is_foreign(new_place(place)):
+            reason = f"cannot be replaced, because {new_place(place)} is not of cdxmill; move it away, or"
+    elif reason is None and (other := set(list_folder(place)) & set(INDEXES) - {INDEX, SUMMARY}):
+        reason = f"cannot be replaced, because readers would use {min(other)}; move it away, or"
+    if reason is not None:
+        raise UsageError(f"{place}: {reason} choose another directory")
+
+
+def _why_not_local(folder: Path) -> str | None:
     here = Path.cwd()
     if os.path.ismount(folder):
-        reason = "is a mount point, so it cannot be replaced; mount the directory above it, or"
-    elif folder == here or folder in here.parents:
-        reason = "is the current directory, so it cannot be replaced; run it in another directory, or"
-    elif not os.access(folder.parent, os.W_OK | os.X_OK):
-        reason = f"cannot be replaced, because {folder.parent} is not writable; change its access rights, or"
-    elif old_folder(folder).exists():
-        reason = f"was replaced before, and {old_folder(folder)} has files that are left; move them away, or"
-    elif _is_foreign(new_folder(folder)):
-        reason = f"cannot be replaced, because {new_folder(folder)} is not of cdxmill; move it away, or"
-    if reason is not None:
-        raise UsageError(f"{folder}: {reason} choose another directory")
+        return "is a mount point, so it cannot be replaced; mount the directory above it, or"
+    if folder == here or folder in here.parents:
+        return "is the current directory, so it cannot be replaced; run it in another directory, or"
+    if not os.access(folder.parent, os.W_OK | os.X_OK):
+        return f"cannot be replaced, because {folder.parent} is not writable; change its access rights, or"
+    return None
 
 
-def _is_foreign(new: Path) -> bool:
-    return new.is_file() or (new.is_dir() and any(new.iterdir()) and not (new / MARK).exists())
+def _is_foreign(new: str) -> bool:
+    return exists(new) and not exists(join(new, MARK)) and (bool(entries(new)) or not _is_directory(new))
 
 
-def mark(folder: Path) -> Path:
-    """Create the folder of the new cluster if it is missing. Raises StoppedError."""
-    new = new_folder(folder)
-    with stopping(new):
-        new.mkdir(exist_ok=True)
-        (new / MARK).touch()
+def _is_directory(place: str) -> bool:
+    found = status(place)
+    return found is not None and found.is_folder
+
+
+def entries(place: str) -> dict[str, bool]:
+    """The names in a directory, and whether each is a directory. Links that lead nowhere have names, too."""
+    if is_remote(place):
+        return {name: entry.is_folder for name, entry in list_folder(place).items()}
+    with (
+        stopping(Path(place)),
+        suppress(FileNotFoundError, NotADirectoryError),
+        os.scandir(place) as found,
+    ):
+        return {entry.name: entry.is_dir(follow_symlinks=False) for entry in found}
+    return {}
+
+
+def mark(place: str) -> str:
+    """Where the new cluster is built. It is marked as such, and created if it is missing. Raises StoppedError."""
+    new = new_place(place)
+    if has_directories(place) and not exists(join(new, MARK)):
+        with write_atomic(join(new, MARK)):
+            pass
     return new
 
 
-def switch(folder: Path) -> list[str]:
-    """Put the new cluster in the place of the old one.
+def discard(place: str) -> None:
+    """Delete the new cluster, but not its marks. On S3, which has no marks, files that are not cdxmill's stay."""
+    new = new_place(place)
+    if not has_directories(place):
+        _delete_files(new)
+    elif is_remote(place):  # in one step
+        remove_tree(new)
+        mark(place)
+    else:
+        for name in entries(new).keys() - {MARK, LOCK}:
+            remove_tree(join(new, name))
 
-    Returns the paths of files that cdxmill did not write and that cannot be moved into the new one; they stay in the
-    folder of the old one.
+
+def switch(place: str, kept: Collection[str] = ()) -> list[str]:
+    """Put the new cluster, which is complete, in the place of the old one. Raises StoppedError, InputError.
+
+    `kept` are shards of the old cluster that the new one has, too. Only S3 can keep them where they are.
+    Returns the paths of files that cdxmill did not write and that cannot be moved into the new one; they stay in OLD.
     """
-    with stopping(folder):
-        sync_folder(new_folder(folder))
-        _exchange(folder)
-    return repair(folder)
+    new = mark(place)
+    if has_directories(place):
+        _sync(new)
+        if not exchange(new, place):
+            _rename_both(place)
+    else:
+        with write_atomic(join(new, _PLAN)) as file:
+            file.write(json.dumps(_plan(place, kept)).encode())
+    return repair(place)
 
 
-def needs_repair(folder: Path) -> bool:
+def needs_repair(place: str) -> bool:
     """Whether a run was killed while it switched."""
-    return (folder / MARK).exists() or (not folder.exists() and old_folder(folder).exists())
+    if not has_directories(place):
+        return exists(join(new_place(place), _PLAN))
+    return exists(join(place, MARK)) or (not exists(place) and exists(old_place(place)))
 
 
-def repair(folder: Path) -> list[str]:
+def repair(place: str) -> list[str]:
     """Do what is left of a switch; see `switch`."""
-    new, old = new_folder(folder), old_folder(folder)
-    with stopping(folder):
-        if not folder.exists() and old.exists():  # killed between the two renames
-            (new if (new / MARK).exists() and (new / MANIFEST).exists() else old).rename(folder)
-        sync_folder(folder.parent)
-        if not (folder / MARK).exists():
-            return []
-        if new.exists():
-            new.rename(old)
-        left = _merge(old, folder) if old.exists() else []
-        (folder / MARK).unlink()
-        return left
-
-
-def _exchange(folder: Path) -> None:
-    if not _exchanged(new_folder(folder), folder):
-        folder.rename(old_folder(folder))
-        new_folder(folder).rename(folder)
-
-
-def _exchanged(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step. False if the system or the file system cannot."""
-    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if call is None:
-        return False
-    if not call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
-        return True
-    number = ctypes.get_errno()
-    if number in _NO_EXCHANGE:
-        return False
-    raise OSError(number, os.strerror(number), str(other))
-
-
-def _merge(old: Path, folder: Path) -> list[str]:
-    """Move what cdxmill did not write from `old` to `folder`, and delete the rest of `old`."""
-    try:
-        own = cluster_files(old)
-    except InputError as error:
-        if os.path.lexists(old / MANIFEST):
-            raise StoppedError(f"{error}; the files of the old cluster stay in {old}") from None
-        own = {FINISHED}  # its other files are deleted already
-    finished = read_finished(old)
-    own |= {*(finished.files if finished is not None else ()), WORK, LOCK}
-    own |= {ARCHIVES} if (folder / ARCHIVES).exists() else set()  # replaced by that of the new cluster
-    left = _move_foreign(old, folder, "", own, folders_of(own))
-    sync_folder(folder)
-    for name in sorted(own - {MANIFEST, FINISHED}):
-        _delete(old / name)
-    for below in sorted(folders_of(own), reverse=True):
-        with suppress(OSError):
-            (old / below).rmdir()
-    for name in (FINISHED, MANIFEST):  # last: they say which files are cdxmill's
-        _delete(old / name)
-    with suppress(OSError):
-        old.rmdir()
+    if not has_directories(place):
+        _move_files(place)
+        return []
+    new, old = new_place(place), old_place(place)
+    if not exists(place) and exists(old):  # killed between the two renames
+        move(new if entries(new).keys() >= {MARK, MANIFEST} else old, place)
+    _sync(posixpath.dirname(place))
+    if not exists(join(place, MARK)):
+        return []
+    if exists(new):
+        move(new, old)
+    left = _merge(old, place) if exists(old) else []
+    remove(join(place, MARK))
     return left
 
 
-def _move_foreign(old: Path, folder: Path, below: str, own: set[str], folders: set[str]) -> list[str]:
+def _rename_both(place: str) -> None:
+    move(place, old_place(place))
+    try:
+        move(new_place(place), place)
+    except StoppedError:
+        move(old_place(place), place)
+        raise
+
+
+def _sync(folder: str) -> None:
+    if not is_remote(folder):
+        with stopping(Path(folder)):
+            sync_folder(Path(folder))
+
+
+def _merge(old: str, place: str) -> list[str]:
+    """Move what cdxmill did not write from `old` to `place`, and delete the rest of `old`."""
+    own = _own(old)
+    if exists(join(place, ARCHIVES)):  # it replaces that of the old cluster
+        own.add(ARCHIVES)
+    left = _move_foreign(old, place, own, folders_of(own))
+    _sync(place)
+    if is_remote(old) and not left:  # HDFS deletes all in one step
+        remove_tree(old)
+        return left
+    for name in sorted(own - {MANIFEST, FINISHED}):
+        remove_tree(join(old, name))
+    for below in sorted(folders_of(own), reverse=True):
+        with suppress(StoppedError):
+            remove(join(old, below))
+    for name in (FINISHED, MANIFEST):  # last: they say which files are cdxmill's
+        remove(join(old, name))
+    with suppress(StoppedError):
+        remove(old)
+    return left
+
+
+def _own(place: str) -> set[str]:
+    """The names of the files in `place` that cdxmill wrote, some of which are deleted already."""
+    try:
+        own = cluster_files(shards_of(place))
+    except InputError as error:
+        if MANIFEST in entries(place):
+            raise StoppedError(f"{error}; the files of the old cluster stay in {place}") from None
+        own = {FINISHED}
+    record = read_record(place)
+    files = set(record.files if record is not None else ())
+    return own | {WORK, LOCK} | (files & {ARCHIVES} if is_remote(place) else files)
+
+
+def _move_foreign(old: str, place: str, own: set[str], folders: set[str], below: str = "") -> list[str]:
     left: list[str] = []
-    for path in sorted((old / below).iterdir()):
-        name = str(Path(below) / path.name)
-        target = folder / name
+    there = entries(join(place, below))
+    for found, is_folder in sorted(entries(join(old, below)).items()):
+        name = posixpath.join(below, found)
         if name in own:
             continue
-        if not os.path.lexists(target):
-            path.rename(target)
-        elif name in folders and path.is_dir() and not path.is_symlink():
-            left += _move_foreign(old, folder, name, own, folders)
+        if found not in there:
+            move(join(old, name), join(place, name))
+        elif name in folders and is_folder:
+            left += _move_foreign(old, place, own, folders, name)
         else:
-            left.append(str(path))
+            left.append(join(old, name))
     return left
 
 
-def _delete(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def _plan(place: str, kept: Collection[str]) -> dict[str, list[str]]:
+    """What is deleted from `place`, and moved to it, where directories cannot be moved."""
+    new = new_place(place)
+    moved = {ARCHIVES, *cluster_files(shards_of(new))} & list_folder(new).keys() - {COPIED, *kept}
+    gone = _own(place) & list_folder(place).keys() - moved - set(kept)
+    return {"delete": sorted(gone), "move": sorted(moved)}
+
+
+def _move_files(place: str) -> None:
+    new = new_place(place)
+    found = list_folder(new).keys()
+    if _PLAN not in found:
+        return
+    steps = json.loads(read_bytes(join(new, _PLAN)))
+    left = found & set(steps["move"])  # the others were moved already
+    gone = set(steps["delete"]) | (left & _READ_FIRST)
+    for names in ({MANIFEST}, {INDEX}, {SUMMARY}, gone - _READ_FIRST):
+        ask_all(remove, _paths(place, gone & names))
+    shards = {name for name in left if SHARD.fullmatch(name)}
+    for names in (shards, left - shards - _READ_FIRST, {INDEX, SUMMARY}, {MANIFEST}):
+        ask_all(lambda path: move(path, join(place, posixpath.basename(path))), _paths(new, left & names))
+    _delete_files(new)
+
+
+def _delete_files(new: str) -> None:
+    """Delete what cdxmill has written to `new`, without which no run can continue, last."""
+    remove_tree(join(new, WORK))
+    found = list_folder(new).keys()
+    own = {ARCHIVES, *cluster_files(())} & found | {name for name in found if NUMBERED.fullmatch(name)}
+    for names in (found & {MANIFEST}, own - {MANIFEST}, found & {_PLAN}):  # without shards, no manifest
+        ask_all(remove, _paths(new, names))
+
+
+def _paths(place: str, names: Iterable[str]) -> list[str]:
+    return [join(place, name) for name in sorted(names)]

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from cdxmill.errors import InputError
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.storage.local.files import write_atomic
+from cdxmill.storage.choose import PathOrUrl, is_remote, join, read_bytes, remove_tree, write_atomic
+from cdxmill.storage.local import files as local
 from cdxmill.storage.scratch import Scratch
 
 
@@ -43,28 +45,37 @@ class WorkFolder:
     """Results of tasks, by name, as JSON.
 
     If another job has left it, it is emptied first. `clear` is called before that: it deletes the job's outputs.
-    Its files need not survive a power cut: after a restart of the machine it counts as another job's.
+    The files of a local one need not survive a power cut: after a restart of the machine it counts as another job's.
     """
 
-    def __init__(self, folder: Path, job: str, clear: Callable[[], object] = lambda: None) -> None:
-        self.scratch = Scratch(folder)
-        self._folder = folder
-        job = f"{job} {_boot()}"
+    def __init__(self, folder: PathOrUrl, job: str, clear: Callable[[], object] = lambda: None) -> None:
+        self._folder, self._is_local = folder, not is_remote(str(folder))
+        job = f"{job} {_boot()}" if self._is_local else job
         if self.load("job") != job:
             clear()
-            self.scratch.remove()
+            self.remove()
             self.save("job", job)
+
+    @property
+    def scratch(self) -> Scratch:
+        """Its files; not of a URL."""
+        return Scratch(Path(self._folder))
+
+    def remove(self) -> None:
+        """Delete it."""
+        self.scratch.remove() if self._is_local else remove_tree(self._folder)
 
     def load(self, name: str) -> Any:
         """The saved result of that name, or None."""
         try:
-            return json.loads((self._folder / f"{name}.json").read_bytes())
-        except (OSError, ValueError, RecursionError):
+            return json.loads(read_bytes(join(self._folder, f"{name}.json")))
+        except (InputError, ValueError, RecursionError):
             return None
 
     def save(self, name: str, result: object) -> None:
         """Save a result."""
-        with write_atomic(self._folder / f"{name}.json", sync_file=False) as file:
+        path = join(self._folder, f"{name}.json")
+        with local.write_atomic(path, sync_file=False) if self._is_local else write_atomic(path) as file:
             file.write(json.dumps(result).encode())
 
     def run(

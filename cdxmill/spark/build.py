@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from cdxmill.cluster.locations import local_directory
 from cdxmill.commands.clusters.build import BuildSummary, build
@@ -14,7 +13,6 @@ from cdxmill.inputs.named import Input
 from cdxmill.running.failures import Failures
 from cdxmill.spark.engine import Engine
 from cdxmill.spark.index import IndexRunner
-from cdxmill.spark.remote import build_at, build_cluster_at
 from cdxmill.spark.zipnum import Maker
 from cdxmill.storage.choose import PathOrUrl, is_remote
 
@@ -30,9 +28,7 @@ def build_on_spark(
     """Build the cluster of archives in a folder or at a URL: see `commands.build.build`."""
     index_options = replace(index_options, run=IndexRunner(engine))
     zipnum_options = replace(zipnum_options, make=Maker(engine))
-    if is_remote(str(place)):
-        return build_at(archives, str(place), index_options, zipnum_options, failures)
-    return build(archives, local_directory(str(place)), index_options, zipnum_options, failures)
+    return build(archives, _directory(place), index_options, zipnum_options, failures)
 
 
 def zipnum_on_spark(
@@ -48,6 +44,8 @@ def zipnum_on_spark(
     `scratch` is a folder of the nodes for temporary files.
     """
     options = replace(options, make=Maker(engine, scratch))
-    if is_remote(str(place)):
-        return build_cluster_at(paths, str(place), options, failures)
-    return build_cluster(paths, Path(local_directory(str(place))), options, failures)
+    return build_cluster(paths, _directory(place), options, failures)
+
+
+def _directory(place: PathOrUrl) -> PathOrUrl:
+    return place if is_remote(str(place)) else local_directory(str(place))

@@ -16,8 +16,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.cluster.finished import WORK
-from cdxmill.cluster.write_shards import write_shard_files
+from cdxmill.cluster.own_files import WORK
+from cdxmill.cluster.write import write_shard_files
 from cdxmill.commands.per_archive.index_one import IndexResult, IndexTask, index_one
 from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from cdxmill.cluster.files import part_of
-from cdxmill.cluster.finished import WORK
+from cdxmill.cluster.own_files import WORK
 from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.formats.clusters.zipnum_index import part_of
 from cdxmill.inputs.sources import Inventory
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import sweep

@@ -81,7 +81,7 @@ def list_folder(path: PathOrUrl) -> dict[str, Entry]:
 
 
 def remove(path: PathOrUrl) -> None:
-    """Delete a file if it exists."""
+    """Delete a file, or an empty directory, if it exists."""
     locate(path).remove()
 
 
@@ -93,6 +93,16 @@ def remove_tree(path: PathOrUrl) -> None:
 def move(path: PathOrUrl, target: PathOrUrl) -> None:
     """Give a file another name."""
     locate(path).move(locate(target))
+
+
+def has_directories(path: PathOrUrl) -> bool:
+    """Whether directories are moved in one step."""
+    return locate(path).properties.has_directories
+
+
+def exchange(one: PathOrUrl, other: PathOrUrl) -> bool:
+    """Exchange two directories in one step. False if the storage cannot."""
+    return locate(one).exchange(locate(other))
 
 
 def join(path: PathOrUrl, *names: str) -> str:

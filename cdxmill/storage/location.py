@@ -48,7 +48,7 @@ class Properties(NamedTuple):
 
     Its files can be written, moved, removed and listed (`can_write`), it tells when they were changed (`has_times`), one
     request gives size, time and first bytes (`has_look`), a file that is known to exist is opened without a request
-    (`opens_freely`).
+    (`opens_freely`), directories are moved in one step (`has_directories`): S3 has only keys with slashes.
     """
 
     is_remote: bool = True
@@ -56,6 +56,7 @@ class Properties(NamedTuple):
     has_times: bool = True
     has_look: bool = False
     opens_freely: bool = False
+    has_directories: bool = True
 
 
 _LOCAL, _HTTP = Properties(is_remote=False, can_write=True), ("http", "https")
@@ -63,7 +64,7 @@ _S3, _HDFS = ("s3", "s3a"), "hdfs"
 _PROPERTIES = {
     **dict.fromkeys(("", "file"), _LOCAL),
     **dict.fromkeys(_HTTP, Properties(has_times=False, has_look=True, opens_freely=True)),
-    **dict.fromkeys(_S3, Properties(can_write=True, has_look=True)),
+    **dict.fromkeys(_S3, Properties(can_write=True, has_look=True, has_directories=False)),
     _HDFS: Properties(can_write=True),
 }
 
@@ -242,7 +243,7 @@ class Location:
         return storage.list_folder(name)
 
     def remove(self) -> None:
-        """Delete the file if it exists. Raises StoppedError."""
+        """Delete the file, or the empty directory, if it exists. Raises StoppedError."""
         storage, name = self._writes
         storage.remove(name)
 
@@ -260,6 +261,14 @@ class Location:
         """
         storage, name = self._writes
         storage.move(name, target._writes[1])
+
+    def exchange(self, other: Location) -> bool:
+        """Exchange two directories in one step. False if the storage cannot. Raises StoppedError."""
+        if self.is_remote:
+            return False
+        from cdxmill.storage.local.exchange import exchange  # imports ctypes, which few runs need
+
+        return exchange(self.local, other.local)
 
     def __truediv__(self, name: str) -> Location:
         """The file `name` below this directory.

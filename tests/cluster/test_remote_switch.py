@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cdxmill.cluster import remote_switch
+from cdxmill import lookup
+from cdxmill.cluster import switch
+from cdxmill.cluster.output import check_replaceable, mend
 from cdxmill.commands.clusters import publish
-from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
+from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.storage.choose import exists, has_directories, join, list_folder, read_bytes, write_atomic
 from cdxmill.storage.hadoop import hdfs
 from cdxmill.storage.s3 import objects as s3
 from tests.conftest import RunCdxmill
 from tests.storage.conftest import moto_url
-from tests.storage.name_node import name_node
+from tests.storage.name_node import NameNode, name_node
 
 __all__ = ["moto_url"]
 
+OTHERS = ("notes.txt", "cdx/mine.cdx.gz")
+LINES = 300
 
-@pytest.fixture(params=["s3://switched", "hdfs://namenode:9000"])
-def url(request: pytest.FixtureRequest, moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+
+@pytest.fixture
+def node(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
     import boto3  # type: ignore[import-untyped]
 
     monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
@@ -33,28 +40,37 @@ def url(request: pytest.FixtureRequest, moto_url: str, monkeypatch: pytest.Monke
     boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="switched")
     with name_node() as running:
         monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
-        yield f"{request.param}/{uuid.uuid4().hex}"
+        yield running
     hdfs._client.cache_clear()
+
+
+@pytest.fixture(params=["s3://switched", "hdfs://namenode:9000"])
+def url(request: pytest.FixtureRequest, node: NameNode) -> str:
+    return f"{request.param}/{uuid.uuid4().hex}/C"
 
 
 @pytest.fixture(scope="module")
 def clusters(run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """An old cluster of three shards, and a new one of two."""
+    """An old cluster of three shards, and a new one of two. Their lines differ in one field only."""
     folder = tmp_path_factory.mktemp("clusters")
     made = []
     for name, shards in (("old", 3), ("new", 2)):
-        lines = [f"com,{name}{number:03d})/ 2020 {{}}\n" for number in range(300)]
+        lines = [f'com,example)/{number:03d} 2020 {{"n": "{name}"}}\n' for number in range(LINES)]
         (folder / f"{name}.cdxj").write_text("".join(lines))
-        words = ["-q", "-s", str(shards), "--location", "/x", "-o", folder / name, folder / f"{name}.cdxj"]
-        assert run_cdxmill("zipnum", *words).returncode == 0
+        words = ["--numlines", "9", "--location", "gone", "-o", folder / name, folder / f"{name}.cdxj"]
+        assert run_cdxmill("zipnum", "-q", "-s", str(shards), *words).returncode == 0
         made.append(folder / name)
     return made[0], made[1]
 
 
 def put(source: Path, url: str) -> None:
     for path in source.iterdir():
-        with write_atomic(join(url, path.name)) as file:
-            file.write(path.read_bytes())
+        write(join(url, path.name), path.read_bytes())
+
+
+def write(path: str, data: bytes) -> None:
+    with write_atomic(path) as file:
+        file.write(data)
 
 
 def content(url: str) -> dict[str, bytes]:
@@ -66,92 +82,172 @@ def local(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def kill_after(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `step` requests that change something be done, and none after them."""
+def answer(url: str) -> set[str]:
+    """From which cluster the lines of an answer are; "none" if a reader finds no cluster. An answer is whole."""
+    try:
+        lines = [line["n"] for line in lookup(url, "http://example.com/*")]
+    except (UsageError, InputError) as error:
+        assert "not a ZipNum cluster" in str(error) or "is being replaced" in str(error)
+        return {"none"}
+    assert len(lines) == LINES
+    return set(lines)
+
+
+def kill_before(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `step` operations that change something be done, and none after them."""
     done = 0
 
     def counted(do: Callable[..., Any]) -> Callable[..., Any]:
-        def request(*words: Any) -> Any:
+        def operation(*words: Any) -> Any:
             nonlocal done
             if done >= step:
                 raise KeyboardInterrupt
             done += 1
             return do(*words)
 
-        return request
+        return operation
 
-    for name in ("move", "remove", "write_atomic"):
-        monkeypatch.setattr(remote_switch, name, counted(getattr(remote_switch, name)))
+    for name in ("move", "remove", "remove_tree", "write_atomic"):
+        monkeypatch.setattr(switch, name, counted(getattr(switch, name)))
     # one after the other: a thread that goes on while the test looks would be one of a killed process
-    monkeypatch.setattr(remote_switch, "ask_all", lambda ask, paths: [ask(path) for path in paths])
+    monkeypatch.setattr(switch, "ask_all", lambda ask, paths: [ask(path) for path in paths])
 
 
-def test_a_kill_at_any_step_leaves_a_cluster_or_none_and_the_next_run_completes_it(
+def steps_of(url: str) -> range:
+    """More steps than a switch has."""
+    return range(40 if not has_directories(url) else 9)
+
+
+def test_a_kill_before_any_step_leaves_a_cluster_or_none_and_the_next_run_completes_it(
     url: str, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = clusters
-    step, seen = 0, set()
-    while True:
+    seen: list[str] = []
+    for step in steps_of(url):
         place = f"{url}{step}"
         put(old, place)
-        put(new, remote_switch.new_place(place))
-        with write_atomic(join(place, "notes.txt")) as file:
-            file.write(b"mine")
+        put(new, switch.mark(place))
+        for name in OTHERS:
+            write(join(place, name), b"mine")
         with monkeypatch.context() as patch:
-            kill_after(step, patch)
+            kill_before(step, patch)
             try:
-                remote_switch.switch(place)
-                seen.add("done")
+                switch.switch(place)
             except KeyboardInterrupt:
-                found = content(place)
-                if "cluster.json" in found:
-                    whole = {**local(old if step <= 1 else new), "notes.txt": b"mine"}
-                    assert found == whole, step
-                    seen.add("old" if step <= 1 else "new")
-                else:
-                    seen.add("none")
-        if step:  # before the first step, the switch is not decided
-            remote_switch.repair(place)
-            assert content(place) == {**local(new), "notes.txt": b"mine"}, step
-            assert list_folder(remote_switch.new_place(place)) == {}
-        if "done" in seen:
+                (found,) = answer(place)
+            else:
+                found = "done"
+            seen.append(found)
+        if found == "old" and not switch.needs_repair(place):
+            assert {**content(place), **local(old)} == content(place)
+            switch.switch(place)  # not begun: the next run begins it
+        mend(place, print)
+        assert answer(place) == {"new"}
+        assert content(place) == {**local(new), "notes.txt": b"mine"}, step
+        assert read_bytes(join(place, "cdx/mine.cdx.gz")) == b"mine"
+        assert list_folder(switch.new_place(place)) == {}
+        assert not has_directories(url) or not exists(switch.old_place(place))
+        assert not switch.needs_repair(place)
+        if found == "done":
             break
-        step += 1
-    assert seen == {"old", "none", "new", "done"}
-    assert step > 10
+    assert list(dict.fromkeys(seen)) == ["old", "none", "new", "done"], "in this order"
+    assert has_directories(url) is (seen.count("none") == 1), "HDFS: only between the two renames"
+    assert len(seen) > (4 if has_directories(url) else 15)
 
 
-def test_only_what_the_new_cluster_lists_is_moved_and_other_files_stay(
-    url: str, clusters: tuple[Path, Path]
+@pytest.mark.parametrize("first", [1, 2, 9])
+def test_a_kill_while_a_switch_is_repaired_is_repaired_too(
+    first: int, url: str, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = clusters
+    for step in range(0, 12, 3):
+        place = f"{url}{step}"
+        put(old, place)
+        put(new, switch.mark(place))
+        for left, run in ((first, switch.switch), (step, switch.repair)):
+            with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+                kill_before(left, patch)
+                run(place)
+            assert answer(place) in ({"old"}, {"new"}, {"none"})
+        mend(place, print)
+        assert content(place) == local(new)
+
+
+def test_if_hdfs_refuses_the_second_rename_the_old_cluster_is_put_back(
+    node: NameNode, clusters: tuple[Path, Path]
+) -> None:
+    place = "hdfs://namenode:9000/refused/C"
+    put(clusters[0], place)
+    with pytest.raises(StoppedError):
+        switch._rename_both(place)  # nothing was built
+    assert content(place) == local(clusters[0])
+
+
+def test_files_of_the_same_name_stay_in_hdfs(node: NameNode, clusters: tuple[Path, Path]) -> None:
+    """Somebody's `cdx/a` in both clusters: it stays in that of the old one, and is reported."""
+    place = "hdfs://namenode:9000/both/C"
+    put(clusters[0], place)
+    put(clusters[1], switch.mark(place))
+    for folder in (place, switch.new_place(place)):
+        write(join(folder, "notes.txt"), folder.encode())
+    left = join(switch.old_place(place), "notes.txt")
+    assert switch.switch(place) == [left]
+    assert content(switch.old_place(place)) == {"notes.txt": place.encode()}
+    assert read_bytes(join(place, "notes.txt")) == switch.new_place(place).encode()
+    with pytest.raises(UsageError, match=r"was replaced before, and .* has files that are left"):
+        check_replaceable(place)
+
+
+def test_only_what_the_new_cluster_lists_is_moved_on_s3_and_other_files_stay(
+    node: NameNode, clusters: tuple[Path, Path]
+) -> None:
+    url = f"s3://switched/{uuid.uuid4().hex}"
+    old, new = clusters
     put(old, url)
-    beside = remote_switch.new_place(url)
+    beside = switch.new_place(url)
     put(new, beside)
     kept = "cdx-00001.gz"
     strange = {kept: b"of a killed run", "cdx-00007.gz": b"of a larger one", "notes.txt": b"mine"}
     for name, data in strange.items():
-        with write_atomic(join(beside, name)) as file:
-            file.write(data)
-    remote_switch.switch(url, [kept])
+        write(join(beside, name), data)
+    switch.switch(url, [kept])
     assert content(url) == {**local(new), kept: local(old)[kept]}
     assert content(beside) == {"notes.txt": b"mine"}
 
 
-def test_a_cluster_whose_manifest_is_corrupt_is_replaced(url: str, clusters: tuple[Path, Path]) -> None:
-    old, new = clusters
-    put(old, url)
-    with write_atomic(join(url, "cluster.json")) as file:
-        file.write(b"{")
-    put(new, remote_switch.new_place(url))
-    remote_switch.switch(url)
-    unknown = {name: data for name, data in local(old).items() if name in ("cdx-00002.gz", "part-00002")}
-    assert content(url) == {**local(new), **unknown}
-
-
-def test_shards_of_a_publication_that_was_killed_do_not_get_into_another_one(
-    url: str, run_cdxmill: RunCdxmill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("cluster.json", "cluster.json: is corrupt"),
+        ("cdx-00007.gz", "cdx-00007.gz is not of the cluster there"),
+        ("all.idx", "readers would use all.idx"),
+        (".new", "is not of cdxmill; move it away"),
+    ],
+)
+def test_what_cannot_be_replaced_is_refused(
+    name: str, reason: str, url: str, clusters: tuple[Path, Path]
 ) -> None:
+    if has_directories(url) is (name == "all.idx"):
+        name, reason = "part-00007", "part-00007 is not of the cluster there"
+    put(clusters[0], url)
+    check_replaceable(url)
+    write(join(switch.new_place(url), "mine") if name == ".new" else join(url, name), b"mine")
+    if name == ".new" and not has_directories(url):
+        check_replaceable(url)  # other files in C/.new stay there
+        return
+    with pytest.raises(UsageError, match=reason):
+        check_replaceable(url)
+
+
+@pytest.mark.parametrize("place", ["s3", "hdfs", "local"])
+def test_shards_of_a_publication_that_was_killed_do_not_get_into_another_one(
+    place: str, node: NameNode, run_cdxmill: RunCdxmill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = {
+        "s3": f"s3://switched/{uuid.uuid4().hex}",
+        "hdfs": "hdfs://namenode:9000/x/C",
+        "local": str(tmp_path / "C"),
+    }[place]
     (tmp_path / "points").write_text("com,g)/\ncom,t)/\n")
     for name, ends in (("a", "123"), ("b", "456"), ("c", "127")):  # c has the first two shards of a
         lines = [f"com,{host})/ 202{end} {{}}\n" for host, end in zip("amz", ends, strict=True)]
@@ -166,16 +262,45 @@ def test_shards_of_a_publication_that_was_killed_do_not_get_into_another_one(
         nonlocal noted
         write_note(target, present)
         noted += 1
-        if noted == 3:
+        if noted == 5:
             raise KeyboardInterrupt
 
     write_note = publish._note
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(publish, "_note", note)
         publish.publish(str(tmp_path / "b"), url, options)
-    assert len([name for name in content(remote_switch.new_place(url)) if name.startswith("cdx-")]) == 2
-    assert publish.publish(str(tmp_path / "c"), url, options).copied == 1
+    assert len([name for name in content(switch.new_place(url)) if name.startswith("cdx-")]) == 2
+    copied = publish.publish(str(tmp_path / "c"), url, options).copied
+    assert copied == (3 if place == "hdfs" else 1), "S3 keeps shards, a disk links them"
     found = content(url)
     for name in ("cdx-00000.gz", "cdx-00001.gz", "cdx-00002.gz", "cluster.idx", "cluster.json"):
         assert found[name] == (tmp_path / "c" / name).read_bytes(), name
-    assert content(remote_switch.new_place(url)) == {}
+    assert content(switch.new_place(url)) == {}
+
+
+@pytest.mark.parametrize("first", ["publish", "zipnum"])
+def test_what_a_killed_command_has_left_does_not_get_into_the_cluster_of_another(
+    first: str, clusters: tuple[Path, Path], run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
+    """Both commands build in the same directory beside the cluster."""
+    old, new = clusters
+    place = tmp_path / "C"
+    assert run_cdxmill("publish", "-q", old, place).returncode == 0
+    beside = Path(switch.mark(str(place)))
+    (beside / "cdx-00007.gz").write_bytes(b"left")
+    if first == "publish":
+        (beside / ".published.json").write_text('{"cdx-00007.gz": ""}')
+        words = ["zipnum", "-s", "2", "--location", "gone", "--numlines", "9", "-o", place]
+        done = run_cdxmill(*words, "-q", "--replace", old.parent / "new.cdxj")
+    else:
+        (beside / ".work").mkdir()
+        (beside / ".work/shards.json").write_text("9")
+        done = run_cdxmill("publish", "-q", "--replace", "--location", "gone", new, place)
+    assert done.returncode == 0, done.stderr
+    found = {name for name in local_names(place) if name != "metadata.yaml"}
+    assert found - {".finished.json"} == local_names(new) - {".finished.json"}
+    assert not beside.exists()
+
+
+def local_names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}

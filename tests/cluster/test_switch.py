@@ -41,21 +41,28 @@ def dying(function):
     return call
 
 started = False
-for name in ("rename", "unlink", "rmdir", "open", "mkdir"):
+for name in ("rename", "replace", "unlink", "rmdir", "open", "mkdir"):
     setattr(os, name, dying(getattr(os, name)))
-exchanged = dying(switch._exchanged) if has_exchange == "1" else lambda one, other: False
-switch._exchanged = exchanged
+switch.exchange = dying(switch.exchange) if has_exchange == "1" else lambda one, other: False
 switching = switch.switch
 
-def switch_from_here(folder):
+def switch_from_here(place, kept):
     global started
     started = True
-    return switching(folder)
+    return switching(place, kept)
 
 from cdxmill.cluster import output
 output.switch = switch_from_here
 build_cluster([cdx], Path(folder), ZipnumOptions(shards=int(shards), replace=True, quiet=True), Failures())
 """
+
+
+def new_folder(folder: Path) -> Path:
+    return Path(switch.new_place(str(folder)))
+
+
+def old_folder(folder: Path) -> Path:
+    return Path(switch.old_place(str(folder)))
 
 
 @pytest.fixture
@@ -109,9 +116,7 @@ def test_a_kill_at_any_step_leaves_a_whole_cluster_and_the_next_run_tidies_up(
     folder = tmp_path / "C"
     step, seen = 0, set()
     while True:
-        subprocess.run(
-            ["rm", "-rf", folder, switch.new_folder(folder), switch.old_folder(folder)], check=True
-        )
+        subprocess.run(["rm", "-rf", folder, new_folder(folder), old_folder(folder)], check=True)
         make_old(folder, old_cdx)
         arguments = [str(step), str(int(has_exchange)), str(folder), str(new_cdx), "2"]
         done = subprocess.run(
@@ -124,7 +129,7 @@ def test_a_kill_at_any_step_leaves_a_whole_cluster_and_the_next_run_tidies_up(
         else:
             assert is_whole(folder, old_cdx) or is_whole(folder, new_cdx), step
             seen.add("new" if is_whole(folder, new_cdx) else "old")
-        assert len(foreign_files(folder, switch.new_folder(folder), switch.old_folder(folder))) == 2
+        assert len(foreign_files(folder, new_folder(folder), old_folder(folder))) == 2
         again = run_cdxmill("zipnum", "-q", "--replace", "-s", "2", "-o", folder, new_cdx)
         assert again.returncode == 0, again.stderr
         assert is_whole(folder, new_cdx)
@@ -140,7 +145,7 @@ def test_a_kill_at_any_step_leaves_a_whole_cluster_and_the_next_run_tidies_up(
 
 def is_whole_elsewhere(folder: Path, cdx: Path) -> bool:
     """Between two renames the old cluster has another name."""
-    names = {path.name for path in switch.old_folder(folder).iterdir()}
+    names = {path.name for path in old_folder(folder).iterdir()}
     return {"cluster.json", "cluster.idx", "cdx-00002.gz"} <= names
 
 
@@ -150,12 +155,12 @@ def test_a_cluster_between_two_renames_comes_back(
 ) -> None:
     folder = tmp_path / "C"
     make_old(folder, old_cdx)
-    folder.rename(switch.old_folder(folder))
+    folder.rename(old_folder(folder))
     if has_new:
         build(tmp_path / "new", new_cdx, 2)
         (tmp_path / "new/.replaces").touch()
-        (tmp_path / "new").rename(switch.new_folder(folder))
-    mend(folder, print)
+        (tmp_path / "new").rename(new_folder(folder))
+    mend(str(folder), print)
     assert (folder / "cdx-00002.gz").exists() is not has_new
     assert foreign_files(folder) == {"notes.txt", "cdx/deep/mine.txt"}
     assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []
@@ -253,7 +258,7 @@ def test_an_unfinished_new_cluster_of_other_inputs_is_started_anew(
     make_old(folder, old_cdx)
     build(tmp_path / "x", old_cdx, 5)
     (tmp_path / "x/.replaces").touch()
-    (tmp_path / "x").rename(switch.new_folder(folder))
+    (tmp_path / "x").rename(new_folder(folder))
     build(folder, new_cdx, 2, replace=True)
     assert is_whole(folder, new_cdx)
     assert foreign_files(folder) == {"notes.txt", "cdx/deep/mine.txt"}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from cdxmill.cluster import output
 from cdxmill.commands.clusters import zipnum
 from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, StoppedError, UsageError
@@ -21,7 +22,6 @@ from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.running import progress
 from cdxmill.running.failures import Failures
-from cdxmill.spark import remote
 from cdxmill.spark import tasks as spark_tasks
 from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine, Shuffle
@@ -253,7 +253,7 @@ def test_a_cluster_on_s3(
 ) -> None:
     url = f"{s3}/crawl"
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "write_cluster_files", interrupt)
+        patch.setattr(zipnum, "write_cluster_files", interrupt)
         with pytest.raises(KeyboardInterrupt):
             run(engine, names(hard_inputs), url)
     assert "cluster.json" not in hashes(url)
@@ -262,17 +262,17 @@ def test_a_cluster_on_s3(
     assert not run(engine, names(hard_inputs), url)[0].new
     (tmp_path / "b.cdx").write_text("com,b)/ 2020 {}\n")
     options = ZipnumOptions(shards=2, points=(b"com",), location="/x", quiet=True)
-    with pytest.raises(UsageError, match="already has a cluster of other inputs or options; use --replace"):
+    with pytest.raises(UsageError, match="already has a cluster of other inputs or options; --replace"):
         run(engine, [str(tmp_path / "b.cdx")], url, options)
     assert hashes(url) == hashes(expected)
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "switch", interrupt)
+        patch.setattr(output, "switch", interrupt)
         with pytest.raises(KeyboardInterrupt):
             run(engine, [str(tmp_path / "b.cdx")], url, replace(options, replace=True))
     found = hashes(url)
     assert {name: found[name] for name in hashes(expected)} == hashes(expected), "the old one can be read"
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "_write_to", interrupt)  # nothing is built again
+        patch.setattr(zipnum, "write_cluster", interrupt)  # nothing is built again
         run(engine, [str(tmp_path / "b.cdx")], url, replace(options, replace=True))
     build_cluster([str(tmp_path / "b.cdx")], tmp_path / "local", options, Failures(printed=False))
     assert hashes(url) == hashes(tmp_path / "local")

@@ -32,7 +32,7 @@ from cdxmill.outputs.record import link_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes, human_seconds
 from cdxmill.running.resume import fingerprint
-from cdxmill.storage.choose import PathOrUrl, is_remote, join, status
+from cdxmill.storage.choose import PathOrUrl, check_writable, is_remote, join, list_folder, status
 
 CDX_FOLDER = "cdx"
 
@@ -59,32 +59,33 @@ class BuildSummary(NamedTuple):
 
 def build(
     archives: Sequence[Input],
-    folder: Path,
+    place: PathOrUrl,
     index_options: IndexOptions,
     zipnum_options: ZipnumOptions,
     failures: Failures,
 ) -> BuildSummary:
-    """Index `archives` to `folder`/cdx, and build the cluster of these indexes in `folder`.
+    """Index `archives` to `place`/cdx, and build the cluster of these indexes in `place`; on another engine, also at a URL.
 
     If a build was stopped, the same command, started again, indexes only what is missing. Raises UsageError as
     `build_cluster` does.
     """
     start = time.monotonic()
     check_archives(archives)
+    check_writable(place)
     names = unique_names(archives)
-    run = fingerprint_of(names, index_options, zipnum_options)
-    with open_output(folder, run, zipnum_options.replace, failures, zipnum_options.points) as output:
+    run = _fingerprint_of(names, index_options, zipnum_options)
+    with open_output(place, run, zipnum_options.replace, failures, zipnum_options.points) as output:
         if output.finished is not None:
             cluster = summary_of(output.finished)
             indexed = IndexSummary(files=0, kept=len(names), captures=0, bytes=0)
         else:
             indexed = _index(names, output, index_options, failures)
-            cluster = _zipnum(names, output, folder, run, zipnum_options, failures)
+            cluster = _zipnum(names, output, place, run, zipnum_options, failures)
             output.finish()
     return BuildSummary(indexed, cluster, time.monotonic() - start)
 
 
-def fingerprint_of(names: Mapping[Input, str], indexing: IndexOptions, options: ZipnumOptions) -> str:
+def _fingerprint_of(names: Mapping[Input, str], indexing: IndexOptions, options: ZipnumOptions) -> str:
     """The fingerprint of everything that the files of a build depend on.
 
     Remote archives are not asked: one request for each would make a rerun slow.
@@ -104,37 +105,43 @@ def fingerprint_of(names: Mapping[Input, str], indexing: IndexOptions, options: 
 def _index(
     names: Mapping[Input, str], output: Output, options: IndexOptions, failures: Failures
 ) -> IndexSummary:
-    """Index what is missing in the folder of indexes. Those of the cluster that is replaced get a second name there."""
-    cdx, old = output.work / CDX_FOLDER, output.folder / CDX_FOLDER
-    if output.work != output.folder:
+    """Index what is missing in the directory of indexes. Those of the cluster that is replaced get a second name there."""
+    if output.work != output.place and not is_remote(output.place):
+        cdx, old = Path(output.work, CDX_FOLDER), Path(output.place, CDX_FOLDER)
         kept = up_to_date(names, old, options.settings())
         link_outputs(old, cdx, [names[archive] for archive in kept if not (cdx / names[archive]).exists()])
-    return index_to_folder(names, cdx, replace(options, existing=Rule.RENEW), failures)
+    return index_to_folder(names, _indexes(output), replace(options, existing=Rule.RENEW), failures)
+
+
+def _indexes(output: Output) -> str:
+    """Where the indexes are: with the cluster. At a URL, where no file has two names, they stay when it is replaced."""
+    return join(output.place if is_remote(output.place) else output.work, CDX_FOLDER)
 
 
 def _zipnum(
     names: Mapping[Input, str],
     output: Output,
-    folder: Path,
+    place: PathOrUrl,
     run: str,
     options: ZipnumOptions,
     failures: Failures,
 ) -> ClusterSummary:
-    cdx = output.work / CDX_FOLDER
-    made = [name for name in names.values() if (cdx / name).exists()]
+    cdx = _indexes(output)
+    there = list_folder(cdx)
+    made = [name for name in names.values() if name in there]
     if not made:
-        raise InputError(str(folder), "no archive can be read, so no cluster was written")
-    inventory = take_inventory([str(cdx / name) for name in made], flavours=True)
+        raise InputError(str(place), "no archive can be read, so no cluster was written")
+    inventory = take_inventory([join(cdx, name) for name in made], flavours=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
-    files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES)]
-    archives = archives_file(names, failures)
+    files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES) if not is_remote(cdx)]
+    archives = _archives_file(names, failures)
     beside = Beside([*files, ARCHIVES] if archives else files, archives)
-    summary = write_cluster(inventory, output, folder, run, options, failures, beside)
+    summary = write_cluster(inventory, output, place, run, options, failures, beside)
     return summary._replace(by_size=by_size)
 
 
-def archives_file(names: Mapping[Input, str], failures: Failures) -> bytes:
+def _archives_file(names: Mapping[Input, str], failures: Failures) -> bytes:
     """The content of archives.tsv. Places that it cannot have are reported."""
     content, left = format_path_index((archive.filename, identity(archive.path)) for archive in names)
     for place in left:

@@ -14,17 +14,13 @@ import posixpath
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.cluster import remote_switch
 from cdxmill.cluster.archive_index import published_index
-from cdxmill.cluster.destination import Destination, Way, parts_and_shards
 from cdxmill.cluster.find import COLLECTION_INDEXES, find_folder
-from cdxmill.cluster.finished import COPIED
-from cdxmill.cluster.output import empty, mend, put_in_place
-from cdxmill.cluster.shards import Shard, check_parts, find_shards
-from cdxmill.cluster.switch import mark
+from cdxmill.cluster.output import held, mend, place_of, put_in_place
+from cdxmill.cluster.own_files import COPIED
+from cdxmill.cluster.switch import discard, mark, new_place
 from cdxmill.cluster.write import (
     format_locations,
     unpublish,
@@ -32,13 +28,13 @@ from cdxmill.cluster.write import (
     write_index,
     write_locations,
 )
+from cdxmill.commands.clusters.publish_checks import PublishTarget, Shard, Way, check_parts, find_shards
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.path_index import ARCHIVES
-from cdxmill.formats.clusters.zipnum_index import LOCATIONS, MANIFEST
+from cdxmill.formats.clusters.zipnum_index import LOCATIONS, MANIFEST, part_of
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.messages import say
 from cdxmill.running.counted_reads import counted
-from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
@@ -46,9 +42,9 @@ from cdxmill.storage.choose import (
     absolute,
     check_writable,
     exists,
+    has_directories,
     is_remote,
     join,
-    local_path,
     open_ranges,
     pieces,
     read_bytes,
@@ -126,38 +122,26 @@ def _publish(folder: str, target: str, shards: Sequence[Shard], options: Publish
     places = _Places(
         absolute(options.location or shards_at), published_index(folder, target, options.archives, say)
     )
-    is_same = same_location(folder, target)
-    place = None if is_remote(target) else Path(local_path(target)).resolve()
-    if place is not None:
-        mend(place, say)
-    elif not is_same:
-        remote_switch.repair(target)
-    way = (
-        Way.THERE if is_same else Destination(target).way(folder, shards, options.index_only, options.replace)
-    )
+    place, is_same = place_of(target), same_location(folder, target)
+    mend(place, say)
+    if not is_same:
+        _way(folder, target, shards, options)
     with ExitStack() as locks:
-        if place is not None:
-            locks.enter_context(hold(place))
-            if not is_same:  # again: from now on nobody else writes
-                way = _way(folder, target, shards, options)
+        locks.enter_context(held(place, say))
         if is_same:
             write_index(target, _parts(folder, shards))
-        if is_same or way is Way.NOTHING:
+        way = Way.NOTHING if is_same else _way(folder, target, shards, options)  # again: nobody else writes
+        if way is Way.NOTHING:
             _update_places(target, shards, places)
             return 0
         if way is Way.THERE:
             return _copy_all(folder, target, shards, places, options)
-        if place is None:
-            return _copy_beside_remote(folder, target, shards, places, options)
-        new = mark(place)
-        locks.enter_context(hold(new))
-        copied = _copy_beside(folder, place, new, shards, places, options)
-        put_in_place(place, say)
-        return copied
+        locks.enter_context(held(mark(place), say))
+        return _copy_and_switch(folder, place, shards, places, options)
 
 
 def _way(folder: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> Way:
-    return Destination(target).way(folder, shards, options.index_only, options.replace)
+    return PublishTarget(target).way(folder, shards, options.index_only, options.replace)
 
 
 def _update_places(target: str, shards: Sequence[Shard], places: _Places) -> None:
@@ -170,36 +154,36 @@ def _update_places(target: str, shards: Sequence[Shard], places: _Places) -> Non
         write_archive_index(target, places.archives)
 
 
-def _copy_beside(
-    cluster: str, old: Path, new: Path, shards: Sequence[Shard], places: _Places, options: PublishOptions
+def _copy_and_switch(
+    cluster: str, place: str, shards: Sequence[Shard], places: _Places, options: PublishOptions
 ) -> int:
-    """Copy the cluster to the folder `new`. Shards that `old` has already get a second name."""
-    there = Destination(str(new))
-    if MANIFEST in there.found or there.surplus(shards):
-        empty(new)
+    """Copy the cluster beside the one in `place`, and switch. Shards that this one has already are not copied again."""
+    new = new_place(place)
+    there = PublishTarget(new)
+    if MANIFEST in there.found or COPIED not in there.found or there.surplus(shards):  # of another run
+        discard(place)
+        there = PublishTarget(new)
+    same = {} if options.index_only else PublishTarget(place).present(shards)
+    kept = () if has_directories(place) else tuple(same)
     present = there.present(shards)
-    for name, digest in Destination(str(old)).present(shards).items():
-        if name not in present and not options.index_only:
-            with suppress(OSError):  # a file system without hard links
-                os.link(old / name, new / name)
-                present[name] = digest
-    _note(str(new), present)
-    return _copy_all(cluster, str(new), shards, places, options)
-
-
-def _copy_beside_remote(
-    cluster: str, target: str, shards: Sequence[Shard], places: _Places, options: PublishOptions
-) -> int:
-    """Copy what the cluster at the URL `target` does not have yet, and then switch."""
-    new = remote_switch.new_place(target)
-    there = Destination(new)
-    is_other = COPIED not in there.found or there.surplus(shards)  # of another run, or of Spark
-    if there.found and (MANIFEST in there.found or is_other):
-        remote_switch.clear(new)
-    kept = Destination(target).present(shards)
+    _note(new, present)  # before other files get the names of shards that are noted
+    for name in same.keys() - present.keys() - set(kept):
+        if _link(place, new, name):
+            present[name] = same[name]
+    _note(new, present)
     copied = _copy_all(cluster, new, shards, places, options, kept)
-    remote_switch.switch(target, kept)
+    put_in_place(place, say, kept)
     return copied
+
+
+def _link(old: str, new: str, name: str) -> bool:
+    """Give a shard of the old cluster a second name in the new one, if the storage can."""
+    with suppress(OSError):  # a file system without hard links
+        if not is_remote(old):
+            remove(join(new, name))
+            os.link(join(old, name), join(new, name))
+            return True
+    return False
 
 
 def _copy_all(
@@ -214,7 +198,7 @@ def _copy_all(
 
     The shards `kept` are not copied.
     """
-    there = Destination(target)
+    there = PublishTarget(target)
     present, surplus = there.present(shards), there.surplus(shards, options.index_only)
     listed = {**dict.fromkeys(surplus, ""), **present}
     _note(target, listed)
@@ -227,8 +211,9 @@ def _copy_all(
             listed[copies[index].shard.name] = digest
             _note(target, listed)
             progress.advance()
-    for name in parts_and_shards(surplus):
+    for name in surplus:
         remove(join(target, name))
+        remove(join(target, part_of(name)))
     write_index(target, _copied_parts(cluster, target, shards))
     for name in SPLITS:
         if exists(join(cluster, name)):

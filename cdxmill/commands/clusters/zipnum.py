@@ -14,10 +14,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from cdxmill.cluster.finished import WORK, Finished
 from cdxmill.cluster.output import Output, open_output
-from cdxmill.cluster.write import unpublish, write_archive_index, write_cluster_files
-from cdxmill.cluster.write_shards import ShardTask, is_shard_whole, write_shard_of
+from cdxmill.cluster.own_files import WORK, RunRecord
+from cdxmill.cluster.write import (
+    ShardTask,
+    is_shard_whole,
+    unpublish,
+    write_archive_index,
+    write_cluster_files,
+    write_shard_of,
+)
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, Compressor
@@ -29,7 +35,7 @@ from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
-from cdxmill.storage.choose import PathOrUrl
+from cdxmill.storage.choose import PathOrUrl, check_writable, join
 from cdxmill.tasks.grouping import group_sources
 from cdxmill.tasks.sampling import (
     SAMPLES_PER_SHARD,
@@ -128,23 +134,24 @@ class ClusterSummary(NamedTuple):
 
 
 def build_cluster(
-    paths: Sequence[str], folder: Path, options: ZipnumOptions, failures: Failures
+    paths: Sequence[str], place: PathOrUrl, options: ZipnumOptions, failures: Failures
 ) -> ClusterSummary:
-    """Build the cluster of all lines of the CDX files `paths` in `folder`.
+    """Build the cluster of all lines of the CDX files `paths` in a directory; on another engine, also at a URL.
 
     A file that is corrupt or cannot be read is reported and adds no lines. Raises UsageError if there are no files,
-    if they hold different kinds of lines, or if the folder has another cluster and `options` do not replace it.
+    if they hold different kinds of lines, or if the directory has another cluster and `options` do not replace it.
     """
     if not paths:
         raise UsageError("no CDX files found; check the paths")
+    check_writable(place)
     inventory = take_inventory(paths, flavours=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     run = run_of(inventory, options)
-    with open_output(folder, run, options.replace, failures, options.points) as output:
+    with open_output(place, run, options.replace, failures, options.points) as output:
         if output.finished is not None:
             return summary_of(output.finished)._replace(by_size=by_size)
-        summary = write_cluster(inventory, output, folder, run, options, failures)
+        summary = write_cluster(inventory, output, place, run, options, failures)
         output.finish()
     return summary._replace(by_size=by_size)
 
@@ -160,7 +167,7 @@ def run_of(inventory: Inventory, options: ZipnumOptions) -> str:
     return fingerprint("zipnum", states, options.settings(), options.location)
 
 
-def summary_of(finished: Finished) -> ClusterSummary:
+def summary_of(finished: RunRecord) -> ClusterSummary:
     """What an earlier run built."""
     shards, lines, blocks, duplicates, size = finished.summary
     return ClusterSummary(shards, lines, blocks, duplicates, size, new=False)
@@ -169,7 +176,7 @@ def summary_of(finished: Finished) -> ClusterSummary:
 def write_cluster(
     inventory: Inventory,
     output: Output,
-    folder: Path,
+    place: PathOrUrl,
     run: str,
     options: ZipnumOptions,
     failures: Failures,
@@ -177,27 +184,27 @@ def write_cluster(
 ) -> ClusterSummary:
     """Write the cluster of the files in the inventory to `output.work`, with a record of the run `run`.
 
-    `folder` is its name in cluster.loc.
+    `place` is its name in cluster.loc.
     """
     unpublish(output.work)
     states = [source.state() for source in inventory.sources]
     job = fingerprint(states, options.settings())
-    work = WorkFolder(output.work / WORK, job, output.clear)
+    work = WorkFolder(join(output.work, WORK), job, output.clear)
     output.start(options.shards)
     if options.make is None:
-        made = _make(inventory, output.work, work, options, failures)
+        made = _make(inventory, Path(output.work), work, options, failures)
     else:
         made = options.make(inventory, output.work, options, failures)
-    check_made(made, inventory, str(folder))
-    summary = summary_of_made(made)
+    _check_made(made, inventory, str(place))
+    summary = _summary_of_made(made)
     if beside.archives:
         write_archive_index(output.work, beside.archives)
     output.record(run, list(map(int, summary[:5])), beside.files)
-    location = options.location or str(folder)
+    location = options.location or str(place)
     write_cluster_files(
         output.work, made.shards, made.points, options.compressor, options.block_lines, location
     )
-    work.scratch.remove()
+    work.remove()
     return summary
 
 
@@ -207,14 +214,14 @@ def _make(
     """Make the shards in processes of this machine."""
     done = _sort(inventory, work, options, failures)
     made = Made([], [], 0, done.failures)
-    check_made(made, inventory, str(folder))
+    _check_made(made, inventory, str(folder))
     points = _split_points(inventory, done.sample, options, failures)
     shards = _write_shards(folder, work, done.runs, points, options, failures)
     taken = sum(run.lines + run.duplicates for run in done.runs)
     return Made(shards, points, taken, done.failures, any(run.source for run in done.runs))
 
 
-def check_made(made: Made, inventory: Inventory, folder: str) -> None:
+def _check_made(made: Made, inventory: Inventory, folder: str) -> None:
     """Raise InputError if no input could be read, StoppedError if inputs were changed while they were read twice."""
     if {failure.path for failure in made.failures} == {source.path for source in inventory.sources}:
         raise InputError(folder, "no input can be read, so no cluster was written")
@@ -222,7 +229,7 @@ def check_made(made: Made, inventory: Inventory, folder: str) -> None:
         raise StoppedError("inputs were changed while they were read; run it again")
 
 
-def summary_of_made(made: Made) -> ClusterSummary:
+def _summary_of_made(made: Made) -> ClusterSummary:
     """The summary of a new cluster."""
     lines = sum(shard.lines for shard in made.shards)
     return ClusterSummary(

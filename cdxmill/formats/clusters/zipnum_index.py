@@ -43,6 +43,8 @@ class ParsedLocations(NamedTuple):
 
 SHARD = re.compile(r"cdx-(\d{5,})\.gz")
 """A shard's file name; the group is its number."""
+PART = re.compile(r"part-(\d{5,})")
+"""The same for the part of a shard."""
 
 
 def shard_name(number: int) -> str:
@@ -59,6 +61,15 @@ def part_name(number: int) -> str:
     'part-00007'
     """
     return f"part-{number:05d}"
+
+
+def part_of(shard: str) -> str:
+    """The name of a shard's part.
+
+    >>> part_of("cdx-00007.gz")
+    'part-00007'
+    """
+    return shard.replace("cdx-", "part-", 1).removesuffix(".gz")
 
 
 def key_of(line: bytes) -> bytes:

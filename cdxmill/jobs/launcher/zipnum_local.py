@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from cdxmill.cluster.finished import WORK
 from cdxmill.cluster.output import open_output
+from cdxmill.cluster.own_files import WORK
 from cdxmill.cluster.write import unpublish, write_cluster_files
 from cdxmill.commands.clusters.zipnum import check_inputs, run_of, summary_of
 from cdxmill.errors import StoppedError, UsageError
@@ -45,8 +45,8 @@ class LocalCluster:
         if self._output.finished is not None:
             raise AlreadyDone(f"{options.folder}: {summary_of(self._output.finished)}", self._failures.count)
         self.groups = [[source.path for source in group] for group in group_sources(inventory.sources)]
-        with stopping(self._output.work):
-            for left in self._output.work.glob(f"{_RUN}*"):
+        with stopping(self._work):
+            for left in self._work.glob(f"{_RUN}*"):
                 shutil.rmtree(left)
         self._output.clear()
         self._output.start(options.build.shards)
@@ -55,11 +55,15 @@ class LocalCluster:
     @property
     def task_folder(self) -> Path:
         """The directory that the reducers of this run write to. Another run's reducers may still be alive."""
-        return self._output.work / f"{_RUN}{os.getpid()}"
+        return self._work / f"{_RUN}{os.getpid()}"
+
+    @property
+    def _work(self) -> Path:
+        return Path(self._output.work)
 
     def finish(self, shards: Sequence[ShardEntry], failures: Sequence[str]) -> None:
         """Move the shards into the cluster, and write its other files. `failures` are those of the mappers."""
-        work, build = self._output.work, self._options.build
+        work, build = self._work, self._options.build
         with stopping(work):
             for path in self.task_folder.iterdir():
                 path.replace(work / path.name)

@@ -236,9 +236,12 @@ def _entry(stat: os.stat_result) -> Entry:
 
 
 def remove(path: str) -> None:
-    """Delete a file if it exists. Raises StoppedError."""
-    with stopping(Path(path)):
-        Path(path).unlink(missing_ok=True)
+    """Delete a file, or an empty directory, if it exists. Raises StoppedError."""
+    with stopping(Path(path)), contextlib.suppress(FileNotFoundError):
+        if Path(path).is_dir() and not Path(path).is_symlink():
+            Path(path).rmdir()
+        else:
+            Path(path).unlink()
 
 
 def remove_tree(path: str) -> None:

@@ -1,0 +1,220 @@
+"""What `publish` checks before it writes: the shards of the cluster, and what its target has. That stays without --replace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from enum import Enum
+from typing import NamedTuple
+
+from cdxmill.cluster.find import INDEXES
+from cdxmill.cluster.manifest import read_manifest
+from cdxmill.cluster.output import REPLACE, check_replaceable, place_of
+from cdxmill.cluster.own_files import BESIDE, COPIED, NUMBERED
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.clusters.manifest import Manifest
+from cdxmill.formats.clusters.path_index import ARCHIVES
+from cdxmill.formats.clusters.zipnum_index import (
+    MANIFEST,
+    SHARD,
+    BlockRef,
+    parse_index_line,
+    part_name,
+    shard_name,
+)
+from cdxmill.storage.choose import PathOrUrl, join, list_folder, read_bytes
+from cdxmill.storage.entry import Entry
+
+_AGAIN = "build the cluster again"
+
+
+class Shard(NamedTuple):
+    """A shard: file name, name of its part, size in bytes. Without a manifest `sha256` is "" and `blocks` None."""
+
+    name: str
+    part: str
+    bytes: int
+    sha256: str
+    blocks: int | None
+
+
+def find_shards(cluster: PathOrUrl, unfinished: bool) -> list[Shard]:
+    """The shards in the manifest of a cluster, in order. Without one, all shards found if it may be `unfinished`.
+
+    Raises UsageError without a manifest, InputError if files are missing or have another size than in the
+    manifest.
+    """
+    found = list_folder(cluster)
+    if MANIFEST in found:
+        shards = _listed(read_manifest(join(cluster, MANIFEST)))
+    elif unfinished:
+        shards = _found_shards(found)
+    else:
+        raise UsageError(f"{cluster}: not a finished cluster (no {MANIFEST}); finish it, or use --unfinished")
+    if not shards:
+        raise UsageError(f"{cluster}: not a ZipNum cluster (no {shard_name(0)})")
+    for shard in shards:
+        for name in (shard.name, shard.part):
+            if name not in found:
+                raise InputError(str(cluster), f"{name} is missing", _AGAIN)
+        if found[shard.name].size != shard.bytes:
+            sizes = f"{found[shard.name].size} bytes, but {MANIFEST} has {shard.bytes}"
+            raise InputError(str(cluster), f"{shard.name} has {sizes}", _AGAIN)
+    return shards
+
+
+def _listed(manifest: Manifest) -> list[Shard]:
+    """The shards of a manifest, in order."""
+    parts = map(part_name, range(len(manifest.shards)))
+    return [
+        Shard(shard.name, part, shard.bytes, shard.sha256, shard.blocks)
+        for shard, part in zip(manifest.shards, parts, strict=True)
+    ]
+
+
+def _found_shards(found: Mapping[str, Entry]) -> list[Shard]:
+    """All shards from 0 to the last one found. A missing one between them is included, so that it is reported."""
+    numbers = [int(match[1]) for match in map(SHARD.fullmatch, found) if match is not None]
+    names = ((shard_name(number), part_name(number)) for number in range(max(numbers, default=-1) + 1))
+    return [Shard(name, part, found[name].size if name in found else 0, "", None) for name, part in names]
+
+
+def check_parts(cluster: PathOrUrl, shards: Sequence[Shard]) -> int:
+    """The number of blocks of all shards.
+
+    Raises InputError if the blocks of a part do not fill its shard without gaps, or if the keys of all parts are
+    not in order.
+    """
+    last, blocks = b"", 0
+    for shard in shards:
+        lines = read_bytes(join(cluster, shard.part)).split(b"\n")
+        reason = None if not lines.pop() else "the last line is truncated"
+        end = 0
+        for number, line in enumerate(lines, 1):
+            try:
+                block = parse_index_line(line)
+            except ValueError as error:
+                raise InputError(join(cluster, shard.part), f"line {number}: {error}", _AGAIN) from None
+            if line.count(b"\t") != 3:
+                reason = reason or f"line {number}: expected 4 columns"
+            reason = reason or _wrong(block, shard, end, last, number)
+            last, end = block.key, block.offset + block.length
+        if lines and end != shard.bytes:
+            reason = reason or f"its blocks have {end} bytes, but {shard.name} has {shard.bytes}"
+        if shard.blocks is not None and len(lines) != shard.blocks:
+            reason = reason or f"it has {len(lines)} lines, but {MANIFEST} has {shard.blocks} blocks"
+        if reason is not None:
+            raise InputError(join(cluster, shard.part), reason, _AGAIN)
+        blocks += len(lines)
+    return blocks
+
+
+def _wrong(block: BlockRef, shard: Shard, end: int, last: bytes, number: int) -> str | None:
+    if block.key < last:
+        return f"line {number}: out of order"
+    if block.shard != shard.name.encode():
+        return f"line {number}: not a block of {shard.name}"
+    return (
+        None
+        if block.offset == end
+        else f"line {number}: the block does not start where the previous one ends"
+    )
+
+
+class Way(Enum):
+    """What is to be done: nothing, write there, or write beside it and switch."""
+
+    NOTHING = "nothing"
+    THERE = "there"
+    BESIDE = "beside"
+
+
+class PublishTarget:
+    """What the target has: `known` are the shards that earlier runs copied, finished or not, with their SHA-256."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.found = list_folder(target)
+        self.known = _known(target, self.found)
+
+    def present(self, shards: Sequence[Shard]) -> dict[str, str]:
+        """The shards there that have the right size and are known to be the same: name, SHA-256."""
+        return {
+            shard.name: shard.sha256
+            for shard in shards
+            if shard.sha256 and self.known.get(shard.name) == shard.sha256
+            if self._has(shard.name, shard.bytes)
+        }
+
+    def surplus(self, shards: Sequence[Shard], index_only: bool = False) -> list[str]:
+        """The shards of an earlier, larger cluster. For an index only, all others: readers use shards beside it first."""
+        kept = self.present(shards) if index_only else {shard.name for shard in shards}
+        return sorted(self.known.keys() - kept)
+
+    def way(self, source: str, shards: Sequence[Shard], index_only: bool, replace: bool) -> Way:
+        """How the cluster `source` gets there. Raises UsageError if it may not."""
+        if index_only and not replace and (others := self.found.keys() & self.surplus(shards, True)):
+            raise UsageError(
+                f"{self.target}: has {min(others)} of another cluster, and readers would use it; omit --index-only, use"
+                " --replace, or choose another directory"
+            )
+        if MANIFEST in self.found:
+            return self._way_to_finished(source, shards, index_only, replace)
+        if COPIED in self.found:
+            other = next(iter(self._unlike(shards)), None)
+            if other is not None and not replace:
+                raise UsageError(
+                    f"{self.target}: has {other} of another cluster; use --replace, or choose another directory"
+                )
+            return Way.THERE
+        foreign = [name for name in self.found if NUMBERED.fullmatch(name) or name in (*INDEXES, ARCHIVES)]
+        if foreign:
+            raise UsageError(
+                f"{self.target}: has {min(foreign)}, and no {MANIFEST} says of which cluster it is;"
+                " choose another directory, or move it away"
+            )
+        return Way.THERE
+
+    def _way_to_finished(self, source: str, shards: Sequence[Shard], index_only: bool, replace: bool) -> Way:
+        if self._manifest_of(source) == read_bytes(join(self.target, MANIFEST)):
+            return Way.NOTHING if self._is_whole(source, shards, index_only) else Way.THERE
+        if not replace:
+            raise UsageError(f"{self.target}: already has another cluster; {REPLACE}")
+        check_replaceable(place_of(self.target))
+        return Way.BESIDE
+
+    def _manifest_of(self, source: str) -> bytes | None:
+        return read_bytes(join(source, MANIFEST)) if MANIFEST in list_folder(source) else None
+
+    def _is_whole(self, source: str, shards: Sequence[Shard], index_only: bool) -> bool:
+        parts = list_folder(source)
+        return (
+            all(name in self.found for name in BESIDE)
+            and all(self._has(shard.part, parts[shard.part].size) for shard in shards)
+            and (index_only or all(self._has(shard.name, shard.bytes) for shard in shards))
+        )
+
+    def _unlike(self, shards: Sequence[Shard]) -> list[str]:
+        """Shards that were copied, and are not shards of this cluster."""
+        wanted = {shard.name: shard for shard in shards}
+        return [
+            name
+            for name, digest in sorted(self.known.items())
+            if digest and not (name in wanted and wanted[name].sha256 in ("", digest))
+        ]
+
+    def _has(self, name: str, size: int) -> bool:
+        return name in self.found and self.found[name].size == size
+
+
+def _known(target: str, found: Mapping[str, Entry]) -> dict[str, str]:
+    with suppress(InputError, ValueError):
+        if MANIFEST in found:
+            return {shard.name: shard.sha256 for shard in read_manifest(join(target, MANIFEST)).shards}
+        if COPIED in found:
+            return {
+                str(name): str(digest)
+                for name, digest in json.loads(read_bytes(join(target, COPIED))).items()
+            }
+    return {}
