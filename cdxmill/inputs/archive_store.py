@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from cachetools import LRUCache
 
-from cdxmill.errors import AbsentError, InputError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.formats.clusters.path_index import find_places
 from cdxmill.formats.lines.record_location import RecordLocation
 from cdxmill.inputs.wacz import locator_in_wacz
@@ -211,8 +211,10 @@ class _PathIndex:
     def __init__(self, path: str) -> None:
         try:
             self._data = read_bytes(path)
-        except InputError as error:
+        except (AbsentError, RefusedError) as error:
             raise UsageError(str(error)) from None
+        except InputError as error:  # the disk or the server fails
+            raise StoppedError(str(error)) from None
 
     def locations(self, filename: str) -> list[str]:
         """The paths or URLs of a file name. Empty if it is not listed."""

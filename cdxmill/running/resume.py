@@ -59,7 +59,7 @@ class WorkFolder:
     @property
     def scratch(self) -> Scratch:
         """Its files; not of a URL."""
-        return Scratch(Path(self._folder))
+        return Scratch(Path(str(self._folder)))
 
     def remove(self) -> None:
         """Delete it."""

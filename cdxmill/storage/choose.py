@@ -101,8 +101,10 @@ def has_directories(path: PathOrUrl) -> bool:
 
 
 def exchange(one: PathOrUrl, other: PathOrUrl) -> bool:
-    """Exchange two directories in one step. False if the storage cannot."""
-    return locate(one).exchange(locate(other))
+    """Exchange two directories in one step. False if the storage cannot. Raises StoppedError."""
+    from cdxmill.storage.local.exchange import exchange  # imports ctypes, which few runs need
+
+    return not locate(one).is_remote and exchange(locate(one).local, locate(other).local)
 
 
 def join(path: PathOrUrl, *names: str) -> str:

@@ -262,14 +262,6 @@ class Location:
         storage, name = self._writes
         storage.move(name, target._writes[1])
 
-    def exchange(self, other: Location) -> bool:
-        """Exchange two directories in one step. False if the storage cannot. Raises StoppedError."""
-        if self.is_remote:
-            return False
-        from cdxmill.storage.local.exchange import exchange  # imports ctypes, which few runs need
-
-        return exchange(self.local, other.local)
-
     def __truediv__(self, name: str) -> Location:
         """The file `name` below this directory.
 
