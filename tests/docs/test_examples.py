@@ -26,6 +26,18 @@ def test_the_examples_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) 
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_first_commands_of_the_readme_can_be_pasted_line_by_line(tmp_path: Path) -> None:
+    install, use = fences(ROOT / "README.md", "sh")[:2]
+    assert not any("#" in line or "[" in line for line in (*install.splitlines(), *use.splitlines()))
+    (tmp_path / "warcs").mkdir()
+    (tmp_path / "warcs/iana.warc.gz").symlink_to(Path(sys.prefix) / "sample_archive/warcs/iana.warc.gz")
+    build, lookup, serve = use.replace("~/", "").splitlines()
+    assert serve == "cdxmill serve cluster"  # tests/serving starts it
+    built, found = run_examples([build, lookup], tmp_path)
+    assert "captures of 1 archive" in built, built
+    assert found.startswith("org,iana)/ 20140126200624 "), found
+
+
 def test_quickstart_prints_what_the_readme_shows(tmp_path: Path) -> None:
     shown = next(text for text in fences(ROOT / "README.md", "text") if text.startswith("$ bin/quickstart\n"))
     env = {**environment(), "CDXMILL_VENV": sys.prefix}
