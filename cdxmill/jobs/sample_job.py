@@ -89,7 +89,7 @@ class SampleCDXJob(StreamJob):
         options = self.sample_options
         size = ["--size", str(options.size)]
         if options.splitfile:
-            RemoteFolder(posixpath.dirname(options.splitfile) or ".", None).check_writable()
+            RemoteFolder(posixpath.dirname(options.splitfile) or ".").check_writable()
         return HadoopStep(
             inputs=group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner)),
             mapper=["sample", *size, "--seed", str(options.seed)],

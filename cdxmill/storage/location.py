@@ -4,7 +4,7 @@
     http://, https://        http       by urllib3, read only
     s3://, s3a://            s3         by boto3, the extra `s3`
     hdfs://                  hdfs       by WebHDFS over urllib3, or
-                             hadoop_fs  by the hadoop command, where WebHDFS is secured
+                             hadoop_fs  by the hadoop command, where WebHDFS cannot be used
 
 A path that leads into a WACZ, such as x.wacz/archive/data.warc.gz, is read there by `wacz`. This is the only module that
 knows schemes. A storage is imported when it is first used, so local files need no network library.
@@ -290,10 +290,9 @@ class Location:
         if not self.is_remote and not other.is_remote:
             return Path(self.local).resolve() == Path(other.local).resolve()
         if self.scheme == other.scheme == _HDFS:
-            from cdxmill.storage.hadoop import hadoop_fs, hdfs
+            from cdxmill.storage.hadoop import site
 
-            storage = hadoop_fs if hadoop_fs.is_needed() else hdfs
-            return bool(storage.same_location(self.text, other.text))
+            return site.same_location(self.text, other.text)
         keys = [place.text.partition("://")[2].rstrip("/") for place in (self, other)]
         return {self.scheme, other.scheme} <= set(_S3) and keys[0] == keys[1]
 
@@ -340,9 +339,9 @@ class Location:
 
             return s3, self.text
         if self.scheme == _HDFS:
-            from cdxmill.storage.hadoop import hadoop_fs, hdfs
+            from cdxmill.storage.hadoop.pick import storage_of
 
-            return hadoop_fs if hadoop_fs.is_needed() else hdfs, self.text
+            return storage_of(self.text), self.text
         return local, self.local
 
 

@@ -6,11 +6,11 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
+from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.messages import printable
 
 Result = TypeVar("Result")
@@ -137,6 +137,16 @@ def refusal(url: str, status: int, reason: str, absent_hint: str) -> InputError:
     if status in (401, 403):
         return RefusedError(url, reason, "check the access rights")
     return InputError(url, reason)
+
+
+@contextmanager
+def stops(url: str, done: str) -> Iterator[None]:
+    """Turn InputError into StoppedError, `url: cannot be <done>: ...`: a run cannot continue without its output."""
+    try:
+        yield
+    except InputError as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        raise StoppedError(f"{url}: cannot be {done}: {error.reason}{hint}") from None
 
 
 def _show(text: str) -> None:

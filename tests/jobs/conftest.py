@@ -113,11 +113,11 @@ def packed_nodes() -> Path:
 
 @cache  # keeps the object: a forked process forgets what is registered for its exit, and would delete the directory
 def _packed_nodes() -> tempfile.TemporaryDirectory[str]:
-    from cdxmill.jobs.launcher.node_archive import pack_archive
+    from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, pack_archive
 
     folder = tempfile.TemporaryDirectory(prefix="cdxmill-nodes-")
     atexit.register(folder.cleanup)
-    with zipfile.ZipFile(pack_archive(Path(folder.name), with_wheels=True)) as archive:
+    with zipfile.ZipFile(pack_archive(Path(folder.name), [DEFLATE, URLLIB3])) as archive:
         archive.extractall(folder.name)
     return folder
 

@@ -117,7 +117,7 @@ def test_tasks_on_nodes_count_and_add(tmp_path: Path, manifest: Path) -> None:
     assert b"reporter:counter:cdxmill,failures,1\n" in mapped.stderr
     tool = tmp_path / "bin/hadoop"
     tool.parent.mkdir()
-    tool.write_text('#!/bin/sh\necho "$@" > put\n')
+    tool.write_text('#!/bin/sh\necho "$@" >> asked\n')
     tool.chmod(0o755)
     reduced = run_on_node(
         ["sum"],
@@ -126,12 +126,16 @@ def test_tasks_on_nodes_count_and_add(tmp_path: Path, manifest: Path) -> None:
         HADOOP_HOME=str(tmp_path),
         PATH="/usr/bin:/bin",
         mapreduce_task_partition="3",
-        mapreduce_task_output_dir="hdfs:///out/_temporary/3",
+        mapreduce_task_output_dir="hdfs:/out/_temporary/3",
         mapreduce_output_fileoutputformat_outputdir="hdfs:///out",
     )
     assert (reduced.returncode, reduced.stdout) == (0, b"eng\t2\nunknown\t4\n"), reduced.stderr.decode()
     assert (tmp_path / "_failures-00003").read_bytes() == failure[1:]
-    assert (tmp_path / "put").read_text() == "fs -put -f _failures-00003 hdfs:///out/_temporary/3/\n"
+    failures = (tmp_path / "_failures-00003").as_uri()
+    assert (tmp_path / "asked").read_text().splitlines() == [
+        "fs -mkdir -p hdfs:/out/_temporary/3",
+        f"fs -put -f {failures} hdfs:/out/_temporary/3/",
+    ]
 
 
 def test_a_node_without_a_library_says_so(tmp_path: Path, manifest: Path) -> None:

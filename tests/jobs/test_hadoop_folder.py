@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.storage.hadoop import site
 
 URL = "hdfs:///clusters/c"
 NO_RUNNER: Any = None
@@ -15,20 +16,20 @@ NO_RUNNER: Any = None
 
 
 @pytest.fixture
-def hadoop(tmp_path: Path) -> Path:
+def hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hadoop command that fails with the message in the file `says`, and records its arguments."""
     (tmp_path / "says").touch()
     script = tmp_path / "hadoop"
     script.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\ncat {tmp_path}/says >&2\nexit 1\n')
     script.chmod(0o755)
-    return script
+    monkeypatch.setattr(site, "_given", [str(script)])
 
 
-def test_a_missing_folder_is_empty(hadoop: Path, tmp_path: Path) -> None:
+def test_a_missing_folder_is_empty(hadoop: None, tmp_path: Path) -> None:
     from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
 
     (tmp_path / "says").write_text(f"ls: `{URL}': No such file or directory\n")
-    folder = RemoteFolder(URL, [str(hadoop)])
+    folder = RemoteFolder(URL, True)
     assert (folder.names(), folder.files()) == ([], {})
 
 
@@ -50,12 +51,12 @@ def test_a_missing_folder_is_empty(hadoop: Path, tmp_path: Path) -> None:
         (
             "ls: DestHost:destPort a:9000 , LocalHost:localPort b/1.2.3.4:0. Failed on local exception: java.io.IOException:"
             " org.apache.hadoop.security.AccessControlException: Client cannot authenticate via:[TOKEN, KERBEROS]",
-            "failed (there is no valid Kerberos ticket: run kinit); correct this",
+            "cannot be listed: there is no valid Kerberos ticket; run kinit",
         ),
     ],
 )
 def test_a_folder_that_cannot_be_listed_is_not_treated_as_empty(
-    hadoop: Path, tmp_path: Path, said: str, told: str
+    hadoop: None, tmp_path: Path, said: str, told: str
 ) -> None:
     """A finished cluster would be deleted."""
     from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
@@ -63,10 +64,10 @@ def test_a_folder_that_cannot_be_listed_is_not_treated_as_empty(
 
     (tmp_path / "says").write_text(said + "\n")
     with pytest.raises(StoppedError) as caught:
-        clear(RemoteFolder(URL, [str(hadoop)]), replace=False)
+        clear(RemoteFolder(URL, True), replace=False)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert (tmp_path / "asked").read_text() == f"fs -ls -C {URL}\n"
+    assert (tmp_path / "asked").read_text() == f"fs -stat %b %Y %F %n {URL}/*\n"
 
 
 def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
@@ -102,12 +103,12 @@ def test_only_what_a_failed_job_left_is_deleted(name: str, tmp_path: Path) -> No
     folder.mkdir()
     (folder / name).write_bytes(b"mine")
     with pytest.raises(UsageError, match="holds "):
-        clear(RemoteFolder(folder.as_uri(), None), replace=False)
+        clear(RemoteFolder(folder.as_uri()), replace=False)
     assert (folder / name).read_bytes() == b"mine"
     (folder / name).unlink()
     for left in ("_report-00000", "cdx-00000.gz", "part-00000", "cluster.idx", "splits.txt"):
         (folder / left).write_bytes(b"of a job that failed")
-    clear(RemoteFolder(folder.as_uri(), None), replace=False)
+    clear(RemoteFolder(folder.as_uri()), replace=False)
     assert list(folder.iterdir()) == []
 
 
@@ -121,21 +122,21 @@ def test_a_finished_cluster_is_replaced_only_if_that_is_asked_for(tmp_path: Path
     for name in names:
         (folder / name).write_bytes(b"of a finished cluster")
     with pytest.raises(UsageError, match="use --replace"):
-        clear(RemoteFolder(folder.as_uri(), None), replace=False)
+        clear(RemoteFolder(folder.as_uri()), replace=False)
     (folder / "notes.txt").write_bytes(b"mine")
     with pytest.raises(UsageError, match="holds other files"):
-        clear(RemoteFolder(folder.as_uri(), None), replace=True)
+        clear(RemoteFolder(folder.as_uri()), replace=True)
     assert len(list(folder.iterdir())) == len(names) + 1
     (folder / "notes.txt").unlink()
-    clear(RemoteFolder(folder.as_uri(), None), replace=True)
+    clear(RemoteFolder(folder.as_uri()), replace=True)
     assert list(folder.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_found_before_a_job(hadoop: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_found_before_a_job(hadoop: None, tmp_path: Path) -> None:
     from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
 
     (tmp_path / "says").write_text("mkdir: Permission denied: user=a, access=WRITE\n")
     with pytest.raises(StoppedError, match="Permission denied: user=a, access=WRITE"):
-        RemoteFolder("s3://b/c", [str(hadoop)]).check_writable()
-    RemoteFolder((tmp_path / "new").as_uri(), None).check_writable()
+        RemoteFolder("s3://b/c", True).check_writable()
+    RemoteFolder((tmp_path / "new").as_uri()).check_writable()
     assert list((tmp_path / "new").iterdir()) == []

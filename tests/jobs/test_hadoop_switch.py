@@ -19,10 +19,10 @@ FILES = ("cdx-00000.gz", "part-00000", "cluster.idx", "cluster.json")
 @pytest.fixture
 def hdfs(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
     """A finished cluster, and another file that is nobody's business."""
-    from cdxmill.jobs.launcher import hadoop_folder
     from cdxmill.storage.hadoop import hdfs as hdfs_storage
+    from cdxmill.storage.hadoop import pick
 
-    hadoop_folder._has_web_hdfs.cache_clear()
+    pick._picked.cache_clear()
     hdfs_storage._client.cache_clear()
     with name_node() as server:
         monkeypatch.setenv("CDXMILL_WEBHDFS", server.address)
@@ -61,21 +61,21 @@ def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_ne
     hdfs: NameNode, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cdxmill.jobs.launcher.hadoop_switch import building_place, switch
-    from cdxmill.jobs.nodes.hdfs import NodeHdfs
+    from cdxmill.storage.hadoop.webhdfs import WebHdfs
 
     place = building_place(URL, RUNNER, replace=True)
     put(hdfs, "/crawl/.C.new", b"new")
-    ask, left = NodeHdfs.ask, [steps]
+    ask, left = WebHdfs.ask_once, [steps]
 
-    def counted(self: NodeHdfs, method: str, path: str, op: str, *args: Any, **parameters: Any) -> Any:
+    def counted(self: WebHdfs, url: str, method: str, op: str, **parameters: Any) -> Any:
         if op in ("RENAME", "DELETE"):
             left[0] -= 1
         if left[0] < 0:
             raise KeyboardInterrupt
-        return ask(self, method, path, op, *args, **parameters)
+        return ask(self, url, method, op, **parameters)
 
     with monkeypatch.context() as patched:
-        patched.setattr(NodeHdfs, "ask", counted)
+        patched.setattr(WebHdfs, "ask_once", counted)
         try:
             switch(place, URL, RUNNER)
         except KeyboardInterrupt:

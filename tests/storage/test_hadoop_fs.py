@@ -10,7 +10,7 @@ import pytest
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage.choose import file_size, open_ranges, read_bytes, same_location
-from cdxmill.storage.hadoop import hadoop_fs
+from cdxmill.storage.hadoop import hdfs, pick
 
 from .contract import check_storage, check_writing
 
@@ -31,8 +31,8 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("HADOOP_CONF_DIR", str(folder))
     monkeypatch.delenv("CDXMILL_WEBHDFS", raising=False)
     yield folder
-    hadoop_fs._reason_in.cache_clear()
-    hadoop_fs.say_once.cache_clear()
+    pick._picked.cache_clear()
+    pick._say_once.cache_clear()
 
 
 def configure(folder: Path, name: str, value: str) -> None:
@@ -86,7 +86,7 @@ def test_it_is_used_if_the_settings_rule_out_webhdfs_and_that_is_said_once(
 
 def test_an_address_of_the_user_is_asked_whatever_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDXMILL_WEBHDFS", "http://127.0.0.1:1")
-    assert not hadoop_fs.is_needed()
+    assert pick.storage_of(URL) is hdfs
 
 
 def test_without_a_hadoop_command_both_reasons_are_told(

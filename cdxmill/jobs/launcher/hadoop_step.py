@@ -16,7 +16,7 @@ from typing import NamedTuple
 from cdxmill.errors import UsageError
 from cdxmill.jobs.launcher.hadoop_urls import is_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerArguments, RunnerLike
-from cdxmill.jobs.launcher.node_archive import NAME
+from cdxmill.jobs.launcher.node_archive import DEFLATE, NAME, URLLIB3
 
 RUNNERS = ("hadoop", "emr")
 
@@ -130,9 +130,11 @@ def keys_file(text: str, folder: Path) -> Path | None:
     return path
 
 
-def needs_wheels(step: HadoopStep) -> bool:
-    """Whether a task compresses with a library that the nodes do not have."""
-    return isinstance(step.reducer, list) and "libdeflate" in step.reducer
+def libraries_of(step: HadoopStep) -> list[str]:
+    """The libraries of the step's tasks, as pip names them. For the tasks of `nodes.lines`, nodes need to have none."""
+    is_bare = step.mapper[0] in ("sample", "chunks")
+    compresses = isinstance(step.reducer, list) and "libdeflate" in step.reducer
+    return [URLLIB3] * is_bare + [DEFLATE] * compresses
 
 
 def _work_list(step: HadoopStep, folder: Path) -> Path:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from cdxmill.errors import UsageError
-from cdxmill.jobs.launcher.hadoop_files import use_web_hdfs
+from cdxmill.jobs.launcher.hadoop_files import use_storage
 from cdxmill.jobs.launcher.hadoop_step import (
     KEYS,
     RUNNERS,
@@ -25,7 +25,7 @@ from cdxmill.jobs.launcher.hadoop_step import (
     add_files,
     check_engine,
     keys_file,
-    needs_wheels,
+    libraries_of,
     runner_arguments,
 )
 from cdxmill.jobs.launcher.hadoop_urls import hadoop_url
@@ -141,7 +141,7 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         arguments = self._runner_kwargs()
         first = self._make({**arguments, "input_paths": ["-"]})
         check_engine(first)
-        use_web_hdfs(first)
+        use_storage(first)
         self._folder = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
         step = self.hadoop_step(first, Path(self._folder.name))
         keys = (
@@ -151,10 +151,10 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         )
         if keys is not None:
             step = step._replace(files={**step.files, KEYS: keys})
-        archive = pack_archive(Path(self._folder.name), needs_wheels(step))
+        archive = pack_archive(Path(self._folder.name), libraries_of(step))
         arguments = {**arguments, **_hadoop_places(first)}
         runner = self._make(runner_arguments(step, first._python_bin(), archive, arguments))
-        use_web_hdfs(runner)
+        use_storage(runner)
         add_files(runner, step, Path(self._folder.name))
         return runner
 

@@ -4,7 +4,8 @@
 - `index`: index archives
 - `count`: count archives, add counts
 - `lines`: sample lines, sort lines, write shards
-- `inputs`, `output`, `hdfs`: read a task's files, and put its files into the directory of the cluster
+- `inputs`, `output`: read a task's files, and put its files into the directory of the cluster
 
-`lines`, `inputs`, `output` and `hdfs` need only Python 3.9 and what the archive of the job contains.
+`lines`, `inputs`, `output` and what they import, such as cdxmill.storage.hadoop, need only Python 3.9 and what the archive
+of the job contains.
 """

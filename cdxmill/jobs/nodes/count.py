@@ -9,20 +9,18 @@ import argparse
 import importlib.util
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from cdxmill.commands.counting.count_group import CountTask, count_group
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.nodes.index import format_failure, status_reports
 from cdxmill.jobs.nodes.lines import lines_of
-from cdxmill.jobs.nodes.output import hadoop
+from cdxmill.jobs.nodes.output import Destination
 from cdxmill.stages.counting.counters import COUNTERS, Counter, counter_of
 from cdxmill.stages.counting.sum_lines import sum_counts, sum_lines
 from cdxmill.stages.lines.line_lists import text_of
@@ -112,7 +110,8 @@ def run_sum() -> None:
             sys.stdout.buffer.write(text)
         sys.stdout.buffer.flush()
     if failures.exists():
-        _put(failures)
+        output = os.environ["mapreduce_output_fileoutputformat_outputdir"]  # noqa: SIM112 - Hadoop's spelling
+        Destination(output).put([failures.name])
 
 
 def _without_failures(lists: Iterable[list[bytes]], path: Path) -> Iterator[list[bytes]]:
@@ -124,14 +123,3 @@ def _without_failures(lists: Iterable[list[bytes]], path: Path) -> Iterator[list
                 file.writelines(found)
             lines = [line for line in lines if not line.startswith(b"\t")]
         yield lines
-
-
-def _put(path: Path) -> None:
-    """Put a file into the output directory. On S3, an object is visible only when it is complete."""
-    final = os.environ["mapreduce_output_fileoutputformat_outputdir"]  # noqa: SIM112 - Hadoop's spelling
-    is_s3 = urlsplit(final).scheme in ("s3", "s3a")
-    folder = final if is_s3 else os.environ["mapreduce_task_output_dir"]  # noqa: SIM112
-    command = [hadoop(), "fs", "-put", "-f", *(["-d"] if is_s3 else []), path.name, folder.rstrip("/") + "/"]
-    done = subprocess.run(command, check=False, stderr=subprocess.PIPE)
-    if done.returncode:
-        sys.exit(f"cdxmill: hadoop fs -put failed ({done.stderr.decode('utf-8', 'replace').strip()[-300:]})")

@@ -4,7 +4,7 @@
     python3 cdxmill_nodes/hadoop_task.py TASK OPTION...
 
 It stands at the top of the archive that jobs/launcher/node_archive.py packs. It adds the archive and the
-compressor for the node's Python to the path, then runs the task. Old Pythons must be able to
+libraries in it for the node's Python to the path, then runs the task. Old Pythons must be able to
 parse this file, so that it can report that they are too old.
 """
 
@@ -21,15 +21,12 @@ LACKS_LIBRARY = 42
 KEYS = "cdxmill_keys.json"  # as in jobs/launcher/hadoop_step.py
 
 
-def matching_wheel(root):
-    """The directory with the compressor's wheel for this Python; None if there is none."""
+def matching_wheels(root):
+    """The directories with libraries for this Python."""
     major, minor = sys.version_info[:2]
     tags = ["cp%d%d" % (major, minor), "abi3"] if (major, minor) >= (3, 11) else ["cp%d%d" % (major, minor)]
-    for tag in tags:
-        folder = os.path.join(root, "wheels", tag + "-" + platform.machine())
-        if os.path.isdir(folder):
-            return folder
-    return None
+    names = ["none-any"] + [tag + "-" + platform.machine() for tag in tags]
+    return [path for path in (os.path.join(root, "wheels", name) for name in names) if os.path.isdir(path)]
 
 
 def run_with_libraries(module, function, *arguments):
@@ -51,7 +48,7 @@ def main():
         )
         sys.exit(TOO_OLD)
     root = os.path.dirname(os.path.abspath(__file__))
-    sys.path[0:1] = [path for path in (root, matching_wheel(root)) if path]
+    sys.path[0:1] = [root, *matching_wheels(root)]
     environ = os.environ  # the names are Hadoop's
     user = environ.get("mapreduce_job_user_name")
     if user and environ.get("hadoop_security_authentication") != "kerberos":
@@ -69,11 +66,12 @@ def main():
     if sys.argv[1] == "sum":
         run_with_libraries("count", "run_sum")
         return
+    from cdxmill.errors import CdxmillError
     from cdxmill.jobs.nodes.lines import run_task
 
     try:
         run_task(sys.argv[1:])
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, CdxmillError) as error:
         sys.exit("cdxmill: %s" % error)
 
 

@@ -1,28 +1,29 @@
 """The CDX files of a task, read by name, as on one machine: a file that is corrupt is reported, and the others are used.
 
 hdfs://             with WebHDFS, or `hadoop fs` where that cannot be used
-s3://, others       `hadoop fs` copies all such files of the task to the scratch disk, because each start takes seconds
+s3://, others       with `hadoop fs`
 file://             read where they are
+
+`hadoop fs` copies all such files of the task to the scratch disk, because each start takes seconds.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 from urllib.parse import unquote
 
 from cdxmill.errors import InputError
-from cdxmill.jobs.nodes.hdfs import NodeHdfs, hdfs_path, web_hdfs
-from cdxmill.jobs.nodes.output import hadoop
 from cdxmill.stages.lines.check_lines import LineError, checked
+from cdxmill.storage.hadoop import hadoop_fs
+from cdxmill.storage.hadoop.pick import storage_of
+from cdxmill.storage.local import files as local
 
 REBUILD = "rebuild this index"
 _READ_SIZE = 1 << 18
@@ -30,6 +31,7 @@ _PIECE = 1 << 17
 _MAGIC = b"\x1f\x8b\x08"
 _GZIP = 31
 """zlib's code for a gzip member."""
+_ReadAt = Callable[[int, int], bytes]
 
 try:
     from isal import isal_zlib
@@ -57,16 +59,22 @@ def read_inputs(urls: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
 
 def _pieces(url: str, fetched: _Fetched) -> Iterator[bytes]:
     try:
-        with closing(fetched.open(url)) as file:
-            yield from checked(_content(iter(partial(file.read, _READ_SIZE), b"")))
+        with fetched.open(url) as read_at:
+            yield from checked(_content(_stored(read_at)))
     except InputError as error:
         raise InputError(url, error.reason, error.hint) from None
     except LineError as error:
         raise InputError(url, str(error), REBUILD) from None
-    except OSError as error:
-        raise InputError(url, f"cannot be read ({error.strerror or error})") from None
     except ValueError as error:
         raise InputError(url, str(error), REBUILD) from None
+
+
+def _stored(read_at: _ReadAt) -> Iterator[bytes]:
+    """The bytes of a file, in pieces."""
+    offset = 0
+    while data := read_at(offset, _READ_SIZE):
+        yield data
+        offset += len(data)
 
 
 def _content(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -101,57 +109,40 @@ def _content(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Fetched:
-    """Opens files. Those that only `hadoop fs` can read are copied to `folder`, all at once when the first is opened."""
+    """Opens files. Those that need `hadoop fs` are copied to `directory`, all at once when the first is opened."""
 
-    def __init__(self, urls: Sequence[str], folder: Path) -> None:
-        self._urls, self._folder = urls, folder
-        self._hdfs: dict[str, NodeHdfs | None] = {}
-        self._copies: dict[str, Path] | None = None
-        self._messages = ""
+    def __init__(self, urls: Sequence[str], directory: Path) -> None:
+        self._urls, self._directory = urls, directory
+        self._copies: dict[str, Path] = {}
 
-    def open(self, url: str) -> Any:
-        """The file at `url`, with `read` and `close`. Raises InputError, OSError."""
+    def open(self, url: str) -> AbstractContextManager[_ReadAt]:
+        """Open the file at `url`. Raises InputError, here or when it is read."""
         if url.startswith("file:"):
-            return Path(unquote(url.partition("://")[2])).open("rb")
-        if (hdfs := self._web(url)) is not None:
-            return hdfs.open(hdfs_path(url)[1])
-        if self._copies is None:
-            self._copies = self._copy([one for one in self._urls if self._needs_command(one)])
+            return local.open_ranges(unquote(url.partition("://")[2]))
+        if not _needs_command(url):
+            opened: AbstractContextManager[_ReadAt] = storage_of(url).open_ranges(url)
+            return opened
+        if not self._copies:
+            self._copy(list(filter(_needs_command, self._urls)))
         path = self._copies[url]
-        if not path.exists():
-            name = url.rpartition("/")[2]
-            told = [line for line in self._messages.split("\n") if name in line or "xception" in line]
-            raise InputError(url, f"hadoop fs -get failed ({(told or ['no reason given'])[-1]})")
-        return path.open("rb")
+        if not path.exists():  # alone, for its own error
+            hadoop_fs.fetch([hadoop_fs.quoted(url)], path.parent)
+        return local.open_ranges(str(path))
 
-    def _needs_command(self, url: str) -> bool:
-        return not url.startswith("file:") and self._web(url) is None
-
-    def _web(self, url: str) -> NodeHdfs | None:
-        if not url.startswith("hdfs:"):
-            return None
-        authority = hdfs_path(url)[0]
-        if authority not in self._hdfs:
-            self._hdfs[authority] = web_hdfs(authority)
-        return self._hdfs[authority]
-
-    def _copy(self, urls: Sequence[str]) -> dict[str, Path]:
-        """Copy files with as few commands as possible: files of the same name go to different folders."""
-        copies: dict[str, Path] = {}
+    def _copy(self, urls: Sequence[str]) -> None:
+        """Copy files with as few commands as possible: files of the same name go to different directories."""
         left = list(dict.fromkeys(urls))
         while left:
-            folder = self._folder / str(len(copies))
-            folder.mkdir()
+            directory = self._directory / str(len(self._copies))
+            directory.mkdir()
             batch = {url.rpartition("/")[2]: url for url in reversed(left)}
-            command = [hadoop(), "fs", "-get", *batch.values(), str(folder)]
-            done = subprocess.run(
-                command,
-                check=False,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-            )
-            self._messages += done.stderr.decode("utf-8", "replace")
-            copies.update((url, folder / name) for name, url in batch.items())
-            left = [url for url in left if url not in copies]
-        return copies
+            with suppress(InputError):  # those that are missing then are reported one by one
+                hadoop_fs.fetch([hadoop_fs.quoted(url) for url in batch.values()], directory)
+            self._copies.update((url, directory / name) for name, url in batch.items())
+            left = [url for url in left if url not in self._copies]
+
+
+def _needs_command(url: str) -> bool:
+    return not url.startswith(("file:", "hdfs:")) or (
+        url.startswith("hdfs:") and storage_of(url) is hadoop_fs
+    )

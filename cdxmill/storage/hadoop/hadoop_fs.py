@@ -1,6 +1,7 @@
 """Files of HDFS through the command `hadoop fs`, for clusters with Kerberos or TLS: it has the tickets and the certificates.
 
 Each command starts a JVM, which takes a second. A file is copied to a temporary file before it is read.
+The jobs on Hadoop use these functions for other URLs, too: the command has the keys of the job.
 """
 
 from __future__ import annotations
@@ -9,49 +10,31 @@ import os
 import posixpath
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from pathlib import Path
 from threading import BoundedSemaphore
 from typing import IO
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.messages import say
+from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage.entry import Entry
-from cdxmill.storage.hadoop.site import NO_TICKET, file_system, hadoop_command, shell_reason, why_no_web_hdfs
+from cdxmill.storage.hadoop.site import hadoop_command, why_no_web_hdfs
 from cdxmill.storage.local.files import spooled
+from cdxmill.storage.patience import stops
 
 _AT_ONCE = BoundedSemaphore(4)
 """Each JVM takes some hundred megabytes."""
 _FORM = "%b %Y %F %n"
 _ENTRY = re.compile(r"(\d+) (\d+) (regular file|directory) (.*)")
 """A line of `-stat` with _FORM: size, milliseconds since 1970, kind and name."""
+_LISTED = re.compile(r"-\S* +\S+ +\S+ +\S+ +(\d+) +\S+ +\S+ (.+)")
+"""A file in the output of `-ls -R`: its size and URL."""
 _GLOB = re.compile(r"([\\*?\[\]{}])")
-
-
-def is_needed() -> bool:
-    """Whether the configuration rules out WebHDFS. Says it once."""
-    if reason := _reason():
-        say_once(f"note: {reason}; hadoop fs is used instead of WebHDFS, which takes longer")
-    return bool(reason)
-
-
-def _reason() -> str:
-    return _reason_in(os.environ.get("HADOOP_CONF_DIR", ""), os.environ.get("CDXMILL_WEBHDFS", ""))
-
-
-@lru_cache(maxsize=8)
-def _reason_in(folder: str, addresses: str) -> str:
-    try:
-        return why_no_web_hdfs()
-    except UsageError:  # whoever needs the configuration reports it
-        return ""
-
-
-@lru_cache(maxsize=64)
-def say_once(text: str) -> None:
-    """Print a line on stderr, unless it was printed before."""
-    say(text)
+_ABSENT = ": No such file or directory"
+_DETAILS = re.compile(r" \(Service: |; For more details see")
+"""Begins the part of a message of Hadoop that is not shown."""
+_NO_TICKET = ("Client cannot authenticate via", "GSS initiate failed")
+_PRIVATE = ("-D", "fs.permissions.umask-mode=077")
 
 
 @contextmanager
@@ -66,7 +49,7 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     if found.is_folder:
         raise InputError(url, "is a directory", "name a file, or a directory with archives")
     with spooled() as file:
-        _run(url, "-cat", _quoted(url), output=file)
+        _run(url, "-cat", quoted(url), output=file)
         if file.seek(0, os.SEEK_END) != found.size:
             raise InputError(url, "has changed while it was read", "run it again")
         yield lambda offset, size: os.pread(file.fileno(), size, offset)
@@ -81,65 +64,84 @@ def file_size(url: str) -> int:
     return found.size if found else 0
 
 
+def fetch(patterns: Sequence[str], directory: Path) -> None:
+    """Copy files to a directory of this machine with one command. Raises InputError if one of them cannot be copied."""
+    _run(patterns[0], "-get", *patterns, str(directory))
+
+
 @contextmanager
 def write_atomic(url: str) -> Iterator[IO[bytes]]:
-    """Write a file that gets its name only when it is complete. Its folder is created. Raises StoppedError."""
+    """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError."""
     with spooled() as file:
         yield file
+        put(file, url)
+
+
+def put(file: IO[bytes], url: str, *, is_private: bool = False) -> None:
+    """Upload an open file. It gets its name only when it is complete. Its directory is created. Raises StoppedError.
+
+    A private file may be read by its owner only.
+    """
+    words = (*(_PRIVATE if is_private else ()), "-put", "-f", "-", quoted(url))
+    with stops(url, "written"):
         try:
-            try:
-                _put(url, file)
-            except AbsentError:  # its folder
-                _run(url, "-mkdir", "-p", _quoted(posixpath.dirname(url)))
-                _put(url, file)
-        except InputError as error:
-            raise _stopped(url, "written", error) from None
+            file.seek(0)
+            _run(url, *words, given=file)  # writes another name, and renames it
+        except AbsentError:  # its directory
+            make(posixpath.dirname(url))
+            file.seek(0)
+            _run(url, *words, given=file)
 
 
-def _put(url: str, file: IO[bytes]) -> None:
-    file.seek(0)
-    _run(url, "-put", "-f", "-", _quoted(url), given=file)  # writes another name, and renames it
+def upload(paths: Sequence[Path], url: str) -> None:
+    """Copy files of this machine into a directory, which exists, with one command. Raises StoppedError."""
+    # an S3 object is visible only when it is complete: -d writes the final name
+    direct = ["-d"] if url.startswith(("s3:", "s3a:")) else []
+    with stops(url, "written"):
+        _run(url, "-put", "-f", *direct, *(path.absolute().as_uri() for path in paths), f"{url.rstrip('/')}/")
+
+
+def make(url: str) -> None:
+    """Create a directory and those above it, unless it exists. Raises StoppedError."""
+    with stops(url, "created"):
+        _run(url, "-mkdir", "-p", quoted(url))
 
 
 def status(url: str) -> Entry | None:
-    """The size and time of a file or folder; None if it does not exist. Raises InputError."""
-    try:
-        return next(iter(_entries(url, _quoted(url)).values()), None)
-    except AbsentError:
-        return None
+    """The size and time of a file or directory; None if it does not exist. Raises InputError."""
+    return next(iter(_entries(url, quoted(url)).values()), None)
 
 
 def list_folder(url: str) -> dict[str, Entry]:
-    """The entries of a folder by name; none if it does not exist. Raises InputError."""
-    try:
-        return _entries(url, _quoted(url.rstrip("/")) + "/*")
-    except AbsentError:
-        return {}
+    """The entries of a directory by name; none if it does not exist. Raises InputError."""
+    return _entries(url, quoted(url.rstrip("/")) + "/*")
 
 
 def _entries(url: str, pattern: str) -> dict[str, Entry]:
-    lines = _run(url, "-stat", _FORM, pattern).decode("utf-8", "surrogateescape").split("\n")
-    found = [match.groups() for line in lines if (match := _ENTRY.fullmatch(line))]
-    return {name: Entry(int(size), int(time) / 1000, kind == "directory") for size, time, kind, name in found}
+    found = map(_ENTRY.fullmatch, _lines(url, "-stat", _FORM, pattern))
+    parts = (match.groups() for match in found if match)
+    return {name: Entry(int(size), int(time) / 1000, kind == "directory") for size, time, kind, name in parts}
+
+
+def sized_files(pattern: str) -> dict[str, int]:
+    """The URLs of all files below everything that matches, with their sizes. Raises InputError."""
+    found = map(_LISTED.fullmatch, _lines(pattern, "-ls", "-R", pattern))
+    return {match[2]: int(match[1]) for match in found if match}
 
 
 def remove(url: str) -> None:
-    """Delete a file, or an empty folder, if it exists. Raises StoppedError."""
-    try:
+    """Delete a file, or an empty directory, if it exists. Raises StoppedError."""
+    with stops(url, "deleted"):
         found = status(url)
         if found is not None:
             words = ("-rmdir",) if found.is_folder else ("-rm", "-f", "-skipTrash")
-            _run(url, *words, _quoted(url))
-    except InputError as error:
-        raise _stopped(url, "deleted", error) from None
+            _run(url, *words, quoted(url))
 
 
-def remove_tree(url: str) -> None:
-    """Delete a file, or a directory with all that is below it, if it exists. Raises StoppedError."""
-    try:
-        _run(url, "-rm", "-r", "-f", "-skipTrash", _quoted(url))
-    except InputError as error:
-        raise _stopped(url, "deleted", error) from None
+def remove_tree(*urls: str) -> None:
+    """Delete files, and directories with all that is below them, if they exist. Raises StoppedError."""
+    with stops(urls[0], "deleted"):
+        _run(urls[0], "-rm", "-r", "-f", "-skipTrash", *map(quoted, urls))
 
 
 def move(url: str, target: str) -> None:
@@ -147,58 +149,54 @@ def move(url: str, target: str) -> None:
 
     A file or an empty directory at `target` is deleted first: `hadoop fs` cannot replace it, and moves into a directory.
     """
-    try:
+    with stops(url, "renamed"):
         if status(url) is None:
             raise AbsentError(url, "no such file", "check the path")
         remove(target)
-        _run(url, "-mv", _quoted(url), _quoted(target))
-    except InputError as error:
-        raise _stopped(url, "renamed", error) from None
+        _run(url, "-mv", quoted(url), quoted(target))
 
 
-def same_location(one: str, other: str) -> bool:
-    """Whether two URLs are the same file or folder."""
-    parts = [url.partition("://")[2].partition("/") for url in (one, other)]
-    places = [(file_system(name), posixpath.normpath("/" + path.lstrip("/"))) for name, _, path in parts]
-    return places[0] == places[1]
-
-
-def _stopped(url: str, done: str, error: InputError) -> StoppedError:
-    return StoppedError(f"{url}: cannot be {done}: {error.reason}; {error.hint}")
-
-
-def _quoted(url: str) -> str:
+def quoted(url: str) -> str:
     """The URL, for a command that would take some of its characters for a pattern."""
     return _GLOB.sub(r"\\\1", url)
+
+
+def _lines(url: str, *words: str) -> list[str]:
+    """The lines that `hadoop fs` prints; none if there is no such file. Raises InputError."""
+    try:
+        return _run(url, *words).decode("utf-8", "surrogateescape").split("\n")
+    except AbsentError:
+        return []
 
 
 def _run(url: str, *words: str, given: IO[bytes] | None = None, output: IO[bytes] | None = None) -> bytes:
     """What `hadoop fs` prints. Raises AbsentError, RefusedError, InputError."""
     command = hadoop_command()
     if not command:
-        raise InputError(
-            url,
-            f"{_reason()}, and there is no hadoop command",
-            "set HADOOP_HOME",
-        )
+        reasons = [why_no_web_hdfs(), "there is no hadoop command"]
+        hint = "set HADOOP_HOME (for the tasks of a job: --cmdenv HADOOP_HOME=DIR)"
+        raise InputError(url, ", and ".join(filter(None, reasons)), hint)
     with _AT_ONCE:
         done = subprocess.run(
-            [command, "fs", *words],
+            [*command, "fs", *words],
             check=False,
             stdin=given or subprocess.DEVNULL,
             stdout=output or subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
     if done.returncode:
-        raise _error(url, words[0], done.stderr.decode("utf-8", "replace"))
+        verb = next(word for word in words if word not in _PRIVATE)
+        raise _error(url, verb, done.stderr.decode("utf-8", "replace"))
     return done.stdout or b""
 
 
 def _error(url: str, verb: str, told: str) -> InputError:
-    reason = shell_reason(told) or "no reason given"
-    if reason.endswith(": No such file or directory"):
+    """The error for the last message of a command. Hadoop names both hosts for a missing ticket, but not the ticket."""
+    last = told.strip().split("\n")[-1]
+    if any(sign in last for sign in _NO_TICKET):
+        return RefusedError(url, "there is no valid Kerberos ticket", "run kinit")
+    if last.endswith(_ABSENT):
         return AbsentError(url, "cannot be read (no such file)", "check the path")
-    if reason == NO_TICKET:
-        return RefusedError(url, *reason.split(": "))
-    kind = RefusedError if "Permission denied" in reason else InputError
-    return kind(url, f"hadoop fs {verb} failed ({reason[:300]})", "correct this and run it again")
+    kind = RefusedError if "Permission denied" in last else InputError
+    reason = _DETAILS.split(last)[0][:300] or "no reason given"
+    return kind(url, f"hadoop fs {verb} failed ({reason})", "correct this and run it again")

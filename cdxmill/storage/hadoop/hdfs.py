@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import posixpath
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import AbsentError, InputError, StoppedError
+from cdxmill.errors import AbsentError, InputError
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.hadoop.site import parts_of
 from cdxmill.storage.hadoop.webhdfs import WebHdfs
 from cdxmill.storage.local.files import TEMPORARY, spooled
-from cdxmill.storage.patience import Pace, Tries, TryAgain, persistently
+from cdxmill.storage.patience import Pace, Tries, TryAgain, persistently, stops
 from cdxmill.storage.web.answers import piece_of
 
 
@@ -28,8 +30,7 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     end, if HDFS does not answer after all tries or the file changes while it is read. Raises UsageError if
     the address of the name node is unknown.
     """
-    file = _File(url)
-    with closing(file):
+    with closing(_File(url)) as file:
         yield file.read_at
         file.check_unchanged()
 
@@ -37,72 +38,92 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
 def file_size(url: str) -> int:
     """The size of a file in bytes; 0 if it is unknown."""
     try:
-        return _File(url).size
+        found = status(url)
     except InputError:
         return 0
+    return found.size if found else 0
 
 
 @contextmanager
 def write_atomic(url: str) -> Iterator[IO[bytes]]:
-    """Write a file that gets its name only when it is complete. Its folder is created. Raises StoppedError."""
+    """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError."""
     with spooled() as file:
         yield file
+        put(file, url)
+
+
+def put(file: IO[bytes], url: str, *, is_private: bool = False) -> None:
+    """Upload an open file. It gets its name only when it is complete. Its directory is created. Raises StoppedError.
+
+    A private file may be read by its owner only.
+    """
+    permission = {"permission": "600"} if is_private else {}
+    with stops(url, "written"):
+        directory, name = posixpath.split(url)
+        # each has its own temporary name
+        temporary = f"{directory}/.{name}.{uuid.uuid4().hex}{TEMPORARY}"
         try:
-            _put(url, file)
-        except InputError as error:
-            raise StoppedError(f"{url}: cannot be written: {error.reason}; {error.hint}") from None
+            persistently(url, lambda: _create(temporary, file, **permission))
+            _rename(temporary, url)
+        except BaseException:
+            with suppress(InputError, TryAgain):
+                _client_of(url).ask_once(temporary, "DELETE", "DELETE")
+            raise
+
+
+def upload(paths: Sequence[Path], url: str) -> None:
+    """Copy files of this machine into a directory, each as `put` does. Raises StoppedError, OSError."""
+    for path in paths:
+        with path.open("rb") as file:
+            put(file, f"{url.rstrip('/')}/{path.name}")
+
+
+def make(url: str) -> None:
+    """Create a directory and those above it, unless it exists. Raises StoppedError."""
+    with stops(url, "created"):
+        _client_of(url).ask(url, "PUT", "MKDIRS")
 
 
 def status(url: str) -> Entry | None:
-    """The size and time of a file or folder; None if it does not exist. Raises InputError."""
-    client, path = _locate(url)
+    """The size and time of a file or directory; None if it does not exist. Raises InputError."""
     try:
-        return _entry(client.ask(url, "GET", path, "GETFILESTATUS")["FileStatus"])
+        return _entry(_status(url))
     except AbsentError:
         return None
 
 
 def list_folder(url: str) -> dict[str, Entry]:
-    """The entries of a folder by name; none if it does not exist. Raises InputError."""
-    client, path = _locate(url)
+    """The entries of a directory by name; none if it does not exist. Raises InputError."""
     try:
-        found = client.ask(url, "GET", path, "LISTSTATUS")["FileStatuses"]["FileStatus"]
+        found = _client_of(url).ask(url, "GET", "LISTSTATUS")["FileStatuses"]["FileStatus"]
     except AbsentError:
         return {}
     return {one["pathSuffix"]: _entry(one) for one in found if one["pathSuffix"]}
 
 
-def remove(url: str) -> None:
+def remove(url: str, **parameters: str) -> None:
     """Delete a file, or an empty directory, if it exists. Raises StoppedError."""
-    _remove(url)
+    with stops(url, "deleted"):
+        _client_of(url).ask(url, "DELETE", "DELETE", **parameters)
 
 
 def remove_tree(url: str) -> None:
     """Delete a file, or a directory with all that is below it, if it exists. Raises StoppedError."""
-    _remove(url, recursive="true")
-
-
-def _remove(url: str, **parameters: str) -> None:
-    client, path = _locate(url)
-    try:
-        client.ask(url, "DELETE", path, "DELETE", **parameters)
-    except InputError as error:
-        raise StoppedError(str(error)) from None
+    remove(url, recursive="true")
 
 
 def move(url: str, target: str) -> None:
     """Rename a file or directory; it replaces a file or an empty directory at `target`. Raises StoppedError."""
-    client, path = _locate(url)
+    with stops(url, "renamed"):
+        _rename(url, target)
+
+
+def check(url: str) -> None:
+    """Ask once, whatever the rights. Raises InputError if WebHDFS does not answer, UsageError if its address is unknown."""
     try:
-        _rename(client, target, path, _locate(target)[1])
-    except InputError as error:
-        raise StoppedError(str(error)) from None
-
-
-def same_location(one: str, other: str) -> bool:
-    """Whether two URLs are the same file or folder."""
-    locations = [(client.addresses, path) for client, path in map(_locate, (one, other))]
-    return locations[0] == locations[1]
+        _client_of(url).ask_once(url, "GET", "GETHOMEDIRECTORY")
+    except TryAgain as failure:
+        raise InputError(url, failure.reason) from None
 
 
 class _Answer(NamedTuple):
@@ -118,11 +139,10 @@ class _File:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._client, self._path = _locate(url)
-        self._status = self._ask()
+        self._status = _status(url)
         if self._status["type"] != "FILE":
             raise InputError(url, "is a directory", "name a file, or a directory with archives")
-        self.size: int = self._status["length"]
+        self._size: int = self._status["length"]
         self._last = -1
         self._unread: list[_Answer] = []
 
@@ -135,7 +155,7 @@ class _File:
         """The `size` bytes at `offset`, in as many requests as it takes."""
         data = bytearray()
         tries = Tries(self._url)
-        end = min(offset + size, self.size)
+        end = min(offset + size, self._size)
         while offset + len(data) < end:
             before = len(data)
             try:
@@ -146,13 +166,9 @@ class _File:
 
     def check_unchanged(self) -> None:
         """Raise InputError if the file has another id, time or size than before; HDFS has no versions."""
-        now = self._ask()
+        now = _status(self._url)
         if any(now[name] != self._status[name] for name in ("fileId", "modificationTime", "length")):
             raise InputError(self._url, "has changed while it was read", "run it again")
-
-    def _ask(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._client.ask(self._url, "GET", self._path, "GETFILESTATUS")["FileStatus"]
-        return found
 
     def _read(self, offset: int, size: int, data: bytearray) -> None:
         answer = self._answer_at(offset, size)
@@ -179,57 +195,52 @@ class _File:
                 if answer.pos == offset and offset + size <= answer.end:
                     return answer
                 answer.body.close()
-        end = self.size if offset == self._last else offset + size
-        return _Answer(self._client.open(self._url, self._path, offset, end - offset), offset, end)
+        end = self._size if offset == self._last else offset + size
+        return _Answer(_client_of(self._url).open(self._url, offset, end - offset), offset, end)
 
 
-def _put(url: str, file: IO[bytes]) -> None:
-    """Upload `file` under a temporary name, then rename it. Each attempt has its own temporary name."""
-    client, path = _locate(url)
-    folder, name = posixpath.split(path)
-    temporary = f"{folder.rstrip('/')}/.{name}.{uuid.uuid4().hex}{TEMPORARY}"
-    try:
-        persistently(url, lambda: client.create(url, temporary, file))
-        _rename(client, url, temporary, path)
-    except BaseException:
-        with suppress(InputError, TryAgain):
-            client.ask_once(url, "DELETE", temporary, "DELETE")
-        raise
+def _create(url: str, file: IO[bytes], **permission: str) -> None:
+    """Write a file in one try. Raises TryAgain, InputError."""
+    _client_of(url).create(url, file, **permission)
+    if _status(url)["length"] != file.seek(0, os.SEEK_END):
+        raise TryAgain("the file was not written completely")
 
 
-def _rename(client: WebHdfs, url: str, source: str, path: str) -> None:
-    """Rename `source` to `path`, which is `url`. Raises InputError."""
+def _rename(url: str, target: str) -> None:
+    """Rename a file or directory. Raises InputError, which names the target."""
     tries = 0
 
     def once() -> bool:
         nonlocal tries
         tries += 1
+        place = parts_of(target)[1]
         try:
-            answer = client.ask_once(
-                url, "PUT", source, "RENAME", destination=path, renameoptions="OVERWRITE"
+            answer = _client_of(url).ask_once(
+                url, "PUT", "RENAME", destination=place, renameoptions="OVERWRITE"
             )
         except AbsentError:
-            if tries > 1 and status(url) is not None:  # a try whose answer was lost has done it
+            if tries > 1 and status(target) is not None:  # a try whose answer was lost has done it
                 return True
             raise
         return bool(answer.get("boolean", True))
 
-    if not persistently(url, once):
+    if not persistently(target, once):
         raise InputError(
-            url, "nothing could be renamed to this name", "check the directory, then run it again"
+            target, "HDFS does not rename to this name", "check the directory, then run it again"
         )
+
+
+def _status(url: str) -> dict[str, Any]:
+    found: dict[str, Any] = _client_of(url).ask(url, "GET", "GETFILESTATUS")["FileStatus"]
+    return found
 
 
 def _entry(found: dict[str, Any]) -> Entry:
     return Entry(found["length"], found["modificationTime"] / 1000, found["type"] == "DIRECTORY")
 
 
-def _locate(url: str) -> tuple[WebHdfs, str]:
-    """The client for a URL, and the path in its file system."""
-    authority, slash, path = url.partition("://")[2].partition("/")
-    if not slash:
-        raise InputError(url, "the URL has no path", "use hdfs://[HOST[:PORT]]/PATH")
-    return _client(os.getpid(), authority), posixpath.normpath("/" + path.lstrip("/"))
+def _client_of(url: str) -> WebHdfs:
+    return _client(os.getpid(), parts_of(url)[0])
 
 
 @lru_cache(maxsize=8)

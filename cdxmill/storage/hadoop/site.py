@@ -1,4 +1,4 @@
-"""Find the WebHDFS addresses of the name nodes for an hdfs:// URL. The first source that has one is used:
+"""Find the WebHDFS addresses of the name nodes for an hdfs:// URL, and the hadoop command. The first source that has an address is used:
 
 CDXMILL_WEBHDFS=http://HOST:PORT[,http://HOST:PORT]     set by the user
 dfs_namenode_http_address, fs_defaultFS, ...            set by Hadoop streaming in the environment of its tasks
@@ -9,14 +9,15 @@ port 9870 of the URL's host                             Hadoop's default
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
 
 PORT = 9870
 _ANY_HOST = ("0.0.0.0", "")
@@ -29,11 +30,29 @@ _USUAL_PATHS = (
     "/opt/hadoop/bin/hadoop",
     "/usr/local/hadoop/bin/hadoop",
 )
-
-NO_TICKET = "there is no valid Kerberos ticket: run kinit"
-_NO_TICKET = ("Client cannot authenticate via", "GSS initiate failed")
+_given: list[str] = []
+"""The hadoop command that `use_command` was given."""
 
 Setting = Callable[[str], str]
+
+
+def parts_of(url: str) -> tuple[str, str]:
+    """HOST[:PORT] of an hdfs URL, and the path in its file system. No character of a path has a meaning.
+
+    >>> parts_of("hdfs://names:8020/a//b%20?/"), parts_of("hdfs:///a"), parts_of("hdfs:/a")  # Hadoop drops an empty host
+    (('names:8020', '/a/b%20?'), ('', '/a'), ('', '/a'))
+    """
+    rest = url.partition(":")[2]
+    authority, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", rest[:1], rest)
+    if not slash:
+        raise InputError(url, "the URL has no path", "use hdfs://[HOST[:PORT]]/PATH")
+    return authority, posixpath.normpath("/" + path.lstrip("/"))
+
+
+def same_location(one: str, other: str) -> bool:
+    """Whether two hdfs URLs are the same file or directory. Raises UsageError as `web_addresses`."""
+    (host, path), (other_host, other_path) = parts_of(one), parts_of(other)
+    return path == other_path and (host == other_host or web_addresses(host) == web_addresses(other_host))
 
 
 def web_addresses(authority: str) -> tuple[str, ...]:
@@ -53,11 +72,6 @@ def web_addresses(authority: str) -> tuple[str, ...]:
             "hdfs:///PATH needs a default file system; set HADOOP_CONF_DIR, or use hdfs://HOST/PATH"
         )
     return tuple(_web_address(address, service) for address in found or [f":{PORT}"])
-
-
-def file_system(authority: str) -> str:
-    """The file system of `authority`: itself, or the default one if it is ""."""
-    return authority or _default(_settings())
 
 
 def _default(setting: Setting) -> str:
@@ -80,21 +94,16 @@ def why_no_web_hdfs() -> str:
     return "WebHDFS is turned off" if setting("dfs.webhdfs.enabled").lower() == "false" else ""
 
 
-def hadoop_command() -> str:
-    """The path of the hadoop command, "" if there is none. Tasks on nodes do not have the PATH of a shell."""
+def use_command(words: Sequence[str]) -> None:
+    """Use this hadoop command from now on: a launcher knows that of its job."""
+    _given[:] = words
+
+
+def hadoop_command() -> list[str]:
+    """The hadoop command; empty if there is none. Tasks on nodes do not have the PATH of a shell."""
     homes = [os.environ.get(name) for name in _HOMES]
     candidates = [*(f"{home}/bin/hadoop" for home in homes if home), shutil.which("hadoop"), *_USUAL_PATHS]
-    return next((path for path in candidates if path and os.access(path, os.X_OK)), "")
-
-
-def shell_reason(messages: str) -> str:
-    """Why a `hadoop fs` command failed: its last message. Hadoop names both hosts for a missing ticket, but not the ticket.
-
-    >>> shell_reason("ls: DestHost:destPort a:9000. Client cannot authenticate via:[TOKEN, KERBEROS]")
-    'there is no valid Kerberos ticket: run kinit'
-    """
-    last = messages.strip().split("\n")[-1]
-    return NO_TICKET if any(sign in last for sign in _NO_TICKET) else last
+    return _given or [path for path in candidates if path and os.access(path, os.X_OK)][:1]
 
 
 def _listed(setting: Setting, service: str, is_own: bool) -> list[str]:

@@ -15,14 +15,14 @@ from urllib.parse import quote, urlencode
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
-from cdxmill.storage.hadoop.site import web_addresses
+from cdxmill.storage.hadoop.site import parts_of, web_addresses
 from cdxmill.storage.patience import BUSY, TryAgain, persistently, refusal
 from cdxmill.storage.places import Reach
 from cdxmill.storage.web.answers import faults, give_back, small_body
 from cdxmill.storage.web.connections import RefusedPlace, checked_pools, send
 
 _LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
-"""Bytes of the largest answer of a name node: the list of a folder with a million files; and of an error."""
+"""Bytes of the largest answer of a name node: the list of a directory with a million files; and of an error."""
 _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeException"))
 """Exceptions of a name node that is in standby or not ready."""
 _ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
@@ -35,18 +35,18 @@ class WebHdfs:
     """The name nodes of one file system, asked as one user. Forked processes must not share it."""
 
     def __init__(self, authority: str) -> None:
-        self.addresses = web_addresses(authority)
+        self._addresses = web_addresses(authority)
         self._active = 0
-        self._user = os.environ.get("HADOOP_USER_NAME") or _login_name()
+        self._user = _user_name()
         self._pool = checked_pools(Reach.NETWORK, num_pools=8, maxsize=16)
 
-    def ask(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
-        """The JSON that a name node answers to `op`. Raises InputError after all tries."""
-        return persistently(url, lambda: self.ask_once(url, method, path, op, **parameters))
+    def ask(self, url: str, method: str, op: str, **parameters: str) -> dict[str, Any]:
+        """The JSON that a name node answers to `op` for the file at `url`. Raises InputError after all tries."""
+        return persistently(url, lambda: self.ask_once(url, method, op, **parameters))
 
-    def ask_once(self, url: str, method: str, path: str, op: str, **parameters: str) -> dict[str, Any]:
+    def ask_once(self, url: str, method: str, op: str, **parameters: str) -> dict[str, Any]:
         """As `ask`, with one try. Raises TryAgain if no name node answers, InputError."""
-        answer = self._ask_names(url, method, path, op, parameters)
+        answer = self._ask_names(url, method, op, **parameters)
         data = small_body(url, answer, _LARGEST)
         try:
             found = json.loads(data) if data else {}
@@ -56,58 +56,48 @@ class WebHdfs:
         except (ValueError, RecursionError):
             raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT) from None
 
-    def open(self, url: str, path: str, offset: int, length: int) -> BaseHTTPResponse:
+    def open(self, url: str, offset: int, length: int) -> BaseHTTPResponse:
         """An answer with this range as its unread body. Raises TryAgain, InputError."""
-        answer = self._ask_names(url, "GET", path, "OPEN", {"offset": str(offset), "length": str(length)})
-        return answer if answer.status == 200 else self._redirected(url, "GET", answer, None)
+        answer = self._ask_names(url, "GET", "OPEN", offset=str(offset), length=str(length))
+        return answer if answer.status == 200 else self._redirected(url, "GET", answer)
 
-    def create(self, url: str, path: str, file: IO[bytes]) -> None:
-        """Write `file` to `path`; an existing file is replaced. Raises TryAgain, InputError."""
+    def create(self, url: str, file: IO[bytes], **parameters: str) -> None:
+        """Write `file` to `url`; an existing file is replaced. Raises TryAgain, InputError."""
         size = str(file.seek(0, os.SEEK_END))
-        answer = self._ask_names(url, "PUT", path, "CREATE", {"overwrite": "true"})
+        answer = self._ask_names(url, "PUT", "CREATE", overwrite="true", **parameters)
         file.seek(0)
-        give_back(self._redirected(url, "PUT", answer, file, {"Content-Length": size}))
+        give_back(self._redirected(url, "PUT", answer, {"Content-Length": size}, file))
 
-    def _ask_names(
-        self, url: str, method: str, path: str, op: str, parameters: dict[str, str]
-    ) -> BaseHTTPResponse:
+    def _ask_names(self, url: str, method: str, op: str, **parameters: str) -> BaseHTTPResponse:
         """The answer of the name node that answered last time, or of the next one that answers."""
         query = urlencode({"op": op, "user.name": self._user, **parameters})
-        target = f"/webhdfs/v1{quote(os.fsencode(path))}?{query}"
-        for left in range(len(self.addresses) - 1, -1, -1):
-            address = self.addresses[self._active]
+        target = f"/webhdfs/v1{quote(os.fsencode(parts_of(url)[1]))}?{query}"
+        for left in reversed(range(len(self._addresses))):
             try:
-                return self._send(url, method, address + target, address, None)
+                return self._send(url, method, self._addresses[self._active] + target)
             except TryAgain:
-                self._active = (self._active + 1) % len(self.addresses)
+                self._active = (self._active + 1) % len(self._addresses)
                 if not left:
                     raise
         raise AssertionError("a file system has at least one name node")
 
-    def _redirected(
-        self,
-        url: str,
-        method: str,
-        answer: BaseHTTPResponse,
-        body: IO[bytes] | None,
-        headers: dict[str, str] | None = None,
-    ) -> BaseHTTPResponse:
+    def _redirected(self, url: str, method: str, answer: BaseHTTPResponse, *content: Any) -> BaseHTTPResponse:
         """The answer of the data node that the name node's `answer` points to."""
         give_back(answer)
         location = answer.headers.get("Location")
         if location is None:
             raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT)
-        return self._send(url, method, location, "/".join(location.split("/")[:3]), body, headers)
+        return self._send(url, method, location, *content)
 
     def _send(
         self,
         url: str,
         method: str,
         location: str,
-        address: str,
-        body: IO[bytes] | None,
         headers: dict[str, str] | None = None,
+        body: IO[bytes] | None = None,
     ) -> BaseHTTPResponse:
+        address = "/".join(location.split("/")[:3])
         try:
             with faults(url):
                 answer = send(self._pool, method, location, {**_BYTES, **(headers or {})}, body)
@@ -118,7 +108,7 @@ class WebHdfs:
         except TryAgain as failure:
             raise TryAgain(f"{failure.reason}: {address}") from None
         except InputError as error:  # an unknown host may be one of two name nodes
-            if len(self.addresses) > 1:
+            if len(self._addresses) > 1:
                 raise TryAgain(f"{error.reason}: {address}") from None
             raise InputError(url, f"{error.reason}: {address}", _ADDRESS_HINT) from None
         if answer.status >= 400:
@@ -126,9 +116,11 @@ class WebHdfs:
         return answer
 
 
-def _login_name() -> str:
+def _user_name() -> str:
+    """The user that asks HDFS: in a task the one who started the job, not the one that the node runs it as."""
+    given = os.environ.get("HADOOP_USER_NAME") or os.environ.get("mapreduce_job_user_name")  # noqa: SIM112
     try:
-        return getpass.getuser()
+        return given or getpass.getuser()
     except (KeyError, OSError):  # in containers a user may have no name
         raise UsageError("HDFS needs a user: set HADOOP_USER_NAME") from None
 
@@ -146,10 +138,8 @@ def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
     if answer.status == _UNAUTHORIZED and not name:  # a page of Hadoop's login filter
         return RefusedError(url, f"{address} wants a login, as with Kerberos (401)", _SECURED_HINT)
     if not name:
-        reason = f"{address} is not a WebHDFS server ({answer.status} {answer.reason or ''})".replace(
-            " )", ")"
-        )
-        return InputError(url, reason, _ADDRESS_HINT)
+        text = f"{answer.status} {answer.reason or ''}".strip()
+        return InputError(url, f"{address} is not a WebHDFS server ({text})", _ADDRESS_HINT)
     if name == "FileNotFoundException":
         return AbsentError(url, "cannot be read (no such file)", "check the path")
     return refusal(url, answer.status, f"refused ({answer.status} {name}: {message})", "check the path")
