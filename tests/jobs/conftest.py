@@ -68,6 +68,7 @@ def run_task(
     mappers: int = 1,
     cwd: Path | None = None,
     python: Path = Path(sys.executable),
+    **environ: str,
 ) -> bytes:
     """The output of a task on a Hadoop node with only Python, without installed packages."""
     command = [str(python), "-I", str(packed_nodes() / "hadoop_task.py"), verb, *map(str, options)]
@@ -75,7 +76,7 @@ def run_task(
         command,
         input=data,
         cwd=cwd,
-        env={"mapreduce_task_partition": str(partition), "mapreduce_job_maps": str(mappers)},
+        env={"mapreduce_task_partition": str(partition), "mapreduce_job_maps": str(mappers), **environ},
         capture_output=True,
         check=False,
     )

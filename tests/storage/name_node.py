@@ -127,6 +127,12 @@ class _Handler(BaseHTTPRequestHandler):
             del self.server.files[name]
         self._json({"boolean": bool(gone)})
 
+    def _mkdirs(self, path: str, query: dict[str, str], body: bytes) -> None:
+        self._json({"boolean": True})
+
+    def _gethomedirectory(self, path: str, query: dict[str, str], body: bytes) -> None:
+        self._json({"Path": f"/user/{query['user.name']}"})
+
     def _getfilestatus(self, path: str, query: dict[str, str], body: bytes) -> None:
         if path in self.server.files:
             return self._json({"FileStatus": self._status("", path)})
