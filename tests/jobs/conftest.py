@@ -13,7 +13,7 @@ import tempfile
 import uuid
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from io import BytesIO
 from operator import itemgetter
@@ -68,7 +68,7 @@ def run_task(
     mappers: int = 1,
     cwd: Path | None = None,
     python: Path = Path(sys.executable),
-    **environ: str,
+    environ: Mapping[str, str] | None = None,
 ) -> bytes:
     """The output of a task on a Hadoop node with only Python, without installed packages."""
     command = [str(python), "-I", str(packed_nodes() / "hadoop_task.py"), verb, *map(str, options)]
@@ -76,7 +76,11 @@ def run_task(
         command,
         input=data,
         cwd=cwd,
-        env={"mapreduce_task_partition": str(partition), "mapreduce_job_maps": str(mappers), **environ},
+        env={
+            "mapreduce_task_partition": str(partition),
+            "mapreduce_job_maps": str(mappers),
+            **(environ or {}),
+        },
         capture_output=True,
         check=False,
     )

@@ -55,7 +55,7 @@ def test_every_python_reads_and_writes_hdfs(hdfs: NameNode, tmp_path: Path, pyth
     environ = {"CDXMILL_WEBHDFS": hdfs.address, "mapreduce_job_user_name": "archivist"}
     chunks = ("chunks", *PACKER[:2])
     hdfs.cuts = [1000]  # a connection is lost
-    sent = run_task(*chunks, data=work(*urls), cwd=tmp_path, python=python, **environ)
+    sent = run_task(*chunks, data=work(*urls), cwd=tmp_path, python=python, environ=environ)
     lines, failures = chunks_of(sent)
     assert lines == LINES
     assert failures == [
@@ -65,7 +65,7 @@ def test_every_python_reads_and_writes_hdfs(hdfs: NameNode, tmp_path: Path, pyth
     own = "hdfs:/clusters/C/_temporary/0/attempt_1"  # as Hadoop writes hdfs:///
     shard = ("shard", "--cluster", "hdfs:///clusters/C", *PACKER)
     environ["mapreduce_task_output_dir"] = own
-    run_task(*shard, data=shuffled([sent], b""), cwd=tmp_path, python=python, **environ)
+    run_task(*shard, data=shuffled([sent], b""), cwd=tmp_path, python=python, environ=environ)
     place = own.removeprefix("hdfs:")
     written = {path.removeprefix(place): file.body for path, file in hdfs.files.items() if place in path}
     assert written.keys() == {"/cdx-00000.gz", "/part-00000", "/_report-00000"}
@@ -118,11 +118,12 @@ def test_tasks_and_commands_have_the_same_patience(
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         url, limit = "hdfs:///cdx/a.cdx.gz", {"CDXMILL_WEBHDFS": address, "CDXMILL_PATIENCE": "1"}
         begun = time.monotonic()
+        environ = {**limit, "HADOOP_USER_NAME": "a"}
         sent = run_task(
-            "chunks", *PACKER[:2], data=work(url), cwd=tmp_path, HADOOP_USER_NAME="a", PATH="/none", **limit
+            "chunks", *PACKER[:2], data=work(url), cwd=tmp_path, environ={**environ, "PATH": "/none"}
         )
         by_task = time.monotonic() - begun
-        for name, value in {**limit, "HADOOP_USER_NAME": "a"}.items():
+        for name, value in environ.items():
             monkeypatch.setenv(name, value)
         begun = time.monotonic()
         done = run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "C", url)
