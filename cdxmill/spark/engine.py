@@ -218,9 +218,7 @@ class Engine:
         if kind is not None or not self._is_own:
             self._context.stop()
             return
-        if self._classes is not None:
-            java.keep_classes(self._context._gateway, self._classes)
-        java.end(self._context)
+        java.end(self._context, self._classes)
 
     def _folder(self) -> Path:
         """A folder for files of the driver."""
