@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import email.utils
-import os
 import re
 import time
 from contextlib import closing
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from urllib3 import BaseHTTPResponse, PoolManager
+from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
 from cdxmill.storage.patience import BUSY, DOWNLOAD, TryAgain, refusal
@@ -50,7 +49,6 @@ class HttpFile:
         self.url = url
         self.size: int | None = None
         self._start = self._location = (url, reach_of(url))
-        self._pools: tuple[tuple[int, str, Reach], PoolManager] | None = None
         self._version: Version | None = None
         self._encoding: str | None = None
         self._seen = 0
@@ -97,19 +95,12 @@ class HttpFile:
     def _request(self, url: str, reach: Reach, first: int | None, last: int | None) -> BaseHTTPResponse:
         try:
             with faults(self.url):
-                pools = self._pools_for(url, reach)
-                return send(pools, "GET", url, {} if first is None else {"Range": f"bytes={first}-{last}"})
+                headers = {} if first is None else {"Range": f"bytes={first}-{last}"}
+                return send(connections(url, reach), "GET", url, headers)
         except RefusedPlace as place:
             led = "" if url == self.url else f" by a redirect to {url[:200]}"
             reason = f"leads{led} to the internal address {place}, which others' content may not name"
             raise InputError(self.url, reason, "if you trust it, name that URL yourself") from None
-
-    def _pools_for(self, url: str, reach: Reach) -> PoolManager:
-        """The connections to use. They are kept, as to look for a proxy takes as long as half a request."""
-        used = os.getpid(), url, reach
-        if self._pools is None or self._pools[0] != used:
-            self._pools = used, connections(url, reach)
-        return self._pools[1]
 
     def _redirected(self, url: str, target: str) -> str:
         """The target of a redirect. Raises InputError if it leaves the web, or TLS."""
