@@ -17,7 +17,7 @@ from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, check_name, with
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.inputs.wacz import open_wacz_files
 from cdxmill.running.failures import Failures
-from cdxmill.storage.choose import is_remote, read_bytes
+from cdxmill.storage.location import Location
 
 _ARCHIVES = Wanted(
     "archives",
@@ -87,7 +87,7 @@ def _add_listed(search: Search, manifest: Manifest) -> None:
         except InputError as error:
             search.fail(error)
         else:
-            search.inputs.append(Input(path, filename, label, entry))
+            search.inputs.append(Input(Location(path), filename, label, entry))
 
 
 def _manifest_text(manifest: str) -> str:
@@ -95,7 +95,8 @@ def _manifest_text(manifest: str) -> str:
         if manifest == "-":
             data = b"" if sys.stdin is None else sys.stdin.buffer.read()
         else:
-            data = read_bytes(manifest) if is_remote(manifest) else Path(manifest).read_bytes()
+            place = Location(manifest)
+            data = place.read_bytes() if place.is_remote else Path(manifest).read_bytes()
         is_gzip = data[:2] == b"\x1f\x8b"
         start = (
             zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data[:_START], 16) if is_gzip else data[:16]

@@ -15,6 +15,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.choose import exists, is_listed, is_remote, join, local_path, scheme_of
 from cdxmill.storage.listing import UNFINISHED, Listing
 from cdxmill.storage.local.walk import SPECIAL, list_below, list_like
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.walk import files_below, files_like, is_glob
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
@@ -25,22 +26,36 @@ _SHOWN = 3
 
 
 class Input(NamedTuple):
-    """An archive: its path or URL, its name in index lines, its name in messages, and the path that its output is named after."""
+    """An archive: where it is, its name in index lines, its name in messages, and the path that its output is named after."""
 
-    path: str
+    location: Location
     filename: str
     label: str
     name: str = ""
+
+    @property
+    def path(self) -> str:
+        """Its path or URL."""
+        return self.location.text
 
     @property
     def is_listed(self) -> bool:
         """Whether a manifest lists it. Its label has the line of the manifest then."""
         return self.label != self.path
 
+    def to_fields(self) -> list[str]:
+        """The input as JSON has it, for a task of a job."""
+        return [self.path, *self[1:]]
 
-def named_input(path: str, filename: str) -> Input:
+    @classmethod
+    def of_fields(cls, fields: Sequence[str]) -> Input:
+        """The input of what `to_fields` returned."""
+        return cls(Location(fields[0]), *fields[1:])
+
+
+def named_input(path: PathOrUrl, filename: str) -> Input:
     """An input that the user named, or that is in a folder. Its output is named as the file is named in index lines."""
-    return Input(path, filename, path, filename)
+    return Input(locate(path), filename, str(path), filename)
 
 
 class Wanted(NamedTuple):
@@ -75,7 +90,7 @@ class Search:
             check_name(named)
             copy = self._pipes and self._pipes.copy_of(named)
             if copy:
-                self.inputs.append(Input(copy, filename_of(named), named, filename_of(named)))
+                self.inputs.append(Input(Location(copy), filename_of(named), named, filename_of(named)))
             elif is_listed(named):
                 self._add_listed(named)
             else:

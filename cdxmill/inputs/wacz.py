@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from cdxmill.errors import InputError
 from cdxmill.formats.archives.zip_directory import Member
 from cdxmill.inputs.named import Input, Search, without_host
-from cdxmill.storage.choose import ask_all, files_in_wacz
+from cdxmill.storage.location import Location, ask_all, locate
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
 _ELSEWHERE = {"", ".", ".."}
@@ -21,23 +21,23 @@ def open_wacz_files(search: Search, named: Collection[str], archives: re.Pattern
     Such a file is named in index lines as the WACZ, followed by its name there. If the WACZ is one of `named` and the
     only input, the name is that of the index in the WACZ: the path below `archive/`.
     """
-    paths = [entry.path for entry in search.inputs if is_wacz(entry.path)]
+    found_wacz = [entry.location for entry in search.inputs if is_wacz(entry.path)]
     is_alone = len(search.inputs) == 1 and search.inputs[0].label in named
-    files = dict(zip(paths, ask_all(_files, paths), strict=True))
+    files = dict(zip(found_wacz, ask_all(_files, found_wacz), strict=True))
     found: list[Input] = []
     for entry in search.inputs:
-        if entry.path not in files:
+        if entry.location not in files:
             found.append(entry)
             continue
-        for name in _choose(search, entry.path, files[entry.path], archives):
+        for name in _choose(search, entry.path, files[entry.location], archives):
             archive = _input(entry, name)
             found.append(archive._replace(filename=own_name(name)) if is_alone else archive)
     search.inputs[:] = found
 
 
-def _files(path: str) -> Mapping[str, Member] | InputError:
+def _files(place: Location) -> Mapping[str, Member] | InputError:
     try:
-        return files_in_wacz(path)
+        return place.wacz_files()
     except InputError as error:
         return error
 
@@ -73,7 +73,7 @@ def _choose(
 
 def _input(entry: Input, name: str) -> Input:
     return Input(
-        inside(entry.path, name),
+        Location(inside(entry.path, name)),
         inside(entry.filename, name),
         inside(entry.label, name),
         entry.name and inside(entry.name, name),
@@ -85,11 +85,11 @@ def locator_in_wacz(path: str) -> Callable[[str], list[str]]:
 
     The name in a line is that in the zip, also without `archive/`, or after the name of the WACZ.
     """
-    names = {own_name(name): name for name in files_in_wacz(path)}
+    names = {own_name(name): name for name in locate(path).wacz_files()}
     prefix = posixpath.basename(without_host(path)) + "/"
 
-    def locate(filename: str) -> list[str]:
+    def find(filename: str) -> list[str]:
         name = own_name(filename.removeprefix(prefix))
         return [inside(path, names.get(name, ARCHIVE + name))]
 
-    return locate
+    return find

@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from cdxmill.commands.per_archive.index import forgetting
 from cdxmill.commands.per_archive.index_one import IndexOptions, IndexTask, index_one
+from cdxmill.commands.per_archive.task import outputs_in
 from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.jobs.index_options import IndexJobOptions, add_options, parse_options
@@ -28,12 +28,13 @@ from cdxmill.jobs.launcher.run_job import count_failure
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.index import ArchiveWork, format_failure, split_notes
 from cdxmill.messages import say
-from cdxmill.outputs.cc_names import cdx_names
 from cdxmill.outputs.existing import plan_outputs
+from cdxmill.outputs.names import cdx_names, identity
+from cdxmill.outputs.record import forgetting
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.quantities import count
-from cdxmill.storage.choose import check_writable, is_remote, join, local_path
+from cdxmill.storage.location import Location, locate
 
 
 class IndexWARCJob(StreamJob):
@@ -64,7 +65,7 @@ class IndexWARCJob(StreamJob):
             if folder is not None:
                 stack.enter_context(hold(folder))
             work = _list_work(self.index_options, names, folder)
-            stack.enter_context(forgetting(folder, [item.archive for item in work]))
+            stack.enter_context(forgetting(folder, {identity(item.archive.location) for item in work}))
             self._context = stack.pop_all()
         return work
 
@@ -75,8 +76,7 @@ class IndexWARCJob(StreamJob):
 
     @property
     def _local_folder(self) -> Path | None:
-        folder = self.index_options.cdx_folder
-        return None if is_remote(folder) else Path(local_path(folder))
+        return locate(self.index_options.cdx_folder).folder
 
     def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
         """Each mapper gets some lines of the work list."""
@@ -112,11 +112,13 @@ class IndexWARCJob(StreamJob):
         with self.scratch(options.scratch) as scratch:
             for number, work in enumerate(map(ArchiveWork.from_json, self.stdin)):
                 folder = scratch.folder / str(number)
-                self._index(IndexTask(work.archive, work.output, self._local_folder, folder, IndexOptions()))
+                settings = IndexOptions().settings()
+                output = Location(work.output)
+                self._index(IndexTask(work.archive, output, self._local_folder, folder, settings))
 
     def _index(self, task: IndexTask) -> None:
         path = task.archive.path
-        for failure in index_one(task).failures(path):
+        for failure in index_one(task).failures:
             where = path if failure.offset is None else f"{path}@{failure.offset}"
             count_failure(self, where, failure.reason, failure.hint)
             self.stdout.write(format_failure(failure))
@@ -132,15 +134,15 @@ def _names(options: IndexJobOptions) -> dict[Input, str]:
     """The archives, and the names of their outputs. Raises UsageError."""
     names = cdx_names(archives_of(options.manifests, options.archive_root), options.cc_index_paths)
     check_archives(names)
-    check_writable(options.cdx_folder)
+    locate(options.cdx_folder).check_writable()
     return names
 
 
 def _list_work(options: IndexJobOptions, names: dict[Input, str], folder: Path | None) -> list[ArchiveWork]:
     """The archives that have to be indexed. `folder` is a local output folder that only this machine writes to."""
-    outputs = {archive: join(folder or options.cdx_folder, name) for archive, name in names.items()}
+    outputs = outputs_in(locate(folder or options.cdx_folder), names)
     plan = plan_outputs(outputs, IndexOptions().settings(), options.existing, folder)
-    return [ArchiveWork(archive, outputs[archive]) for archive in plan.to_index]
+    return [ArchiveWork(archive, output.text) for archive, output in plan.to_write.items()]
 
 
 if __name__ == "__main__":  # mrjob starts each task with this file

@@ -1,20 +1,35 @@
-"""Which outputs exist, what they were made from, and so which archives have to be read."""
+"""Which outputs exist, what they were made from, and so which archives have to be read; what decides how an output looks."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import posixpath
+import zlib
 from collections.abc import Mapping, Set
+from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from cdxmill.capture import Record
 from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.formats.archives.zstd_frame import DICTIONARY_MAGIC
+from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.formats.own_records import OUTPUTS
 from cdxmill.inputs.named import Input
-from cdxmill.outputs.failure_list import failed_in, failures_beside
 from cdxmill.outputs.names import identity
-from cdxmill.outputs.record import Made, OutputRecord
-from cdxmill.outputs.settings import OutputSettings
-from cdxmill.storage.choose import ask_all, exists, file_size, is_newer, is_remote, join, local_path, status
+from cdxmill.outputs.record import OutputRecord, OutputRow, failed_in, failures_beside
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.lines.line_lists import is_capture_line
+from cdxmill.stages.lines.move_lines import TableNames
+from cdxmill.stages.records.read_records import read_records
+from cdxmill.storage.location import Location, ask_all
+from cdxmill.version import __version__
+
+_HEAD = 1 << 16
+"""Bytes of an output that are read for its first line or record."""
 
 
 class Rule(Enum):
@@ -55,51 +70,52 @@ _UNRECORDED = {_State.CURRENT: _State.UNKNOWN, _State.OTHER_SETTINGS: _State.UNK
 """A local output needs a record to be up to date: its first line does not show which options made it."""
 
 
-class Plan(NamedTuple):
-    """The archives to index, and the archives whose outputs are kept."""
+class PlannedOutputs(NamedTuple):
+    """The outputs to write, each with its archive, and the archives whose outputs are kept."""
 
-    to_index: list[Input]
+    to_write: dict[Input, Location]
     kept: list[Input]
 
 
-def check_inputs_stay(names: Mapping[Input, str], base: str) -> None:
-    """Raise UsageError if an output of the names below `base` would replace a file that is read."""
-    read = {_real(archive.path) for archive in names}
-    for output in (join(base, name) for name in names.values()):
+def check_inputs_stay(outputs: Mapping[Input, Location]) -> None:
+    """Raise UsageError if an output would replace a file that is read."""
+    read = {_real(archive.location) for archive in outputs}
+    for output in outputs.values():
         if _real(output) in read:
             raise UsageError(f"{output}: is an input; choose another output directory")
 
 
-def _real(path: str) -> str:
-    return identity(path) if is_remote(path) else str(Path(local_path(path)).resolve())
+def _real(place: Location) -> str:
+    return identity(place) if place.is_remote else str(Path(place.local).resolve())
 
 
 def plan_outputs(
-    outputs: Mapping[Input, str], settings: OutputSettings, rule: Rule, folder: Path | None = None
-) -> Plan:
-    """Decide which archives have to be read again to write `outputs`, which are paths or URLs.
+    outputs: Mapping[Input, Location], settings: OutputSettings, rule: Rule, folder: Path | None = None
+) -> PlannedOutputs:
+    """Decide which archives have to be read again to write `outputs`.
 
     Local outputs are in `folder`, which has a record of them and a list of failures. Without it, the start of each
     output is compared, and failures are listed beside it. Raises UsageError if `rule` neither keeps nor replaces an output
     that exists, InputError if a storage does not answer.
     """
     if rule is Rule.REPLACE:
-        return Plan(list(outputs), [])
+        return PlannedOutputs(dict(outputs), [])
     states = _states(outputs, settings, folder)
     refused = {archive: state for archive, state in states.items() if state in _REFUSED[rule]}
     for archive, state in refused.items():
         raise UsageError(_refusal(outputs[archive], archive, state, len(refused), rule))
     kept = [archive for archive, state in states.items() if state in _KEPT[rule]]
-    return Plan([archive for archive, state in states.items() if state not in _KEPT[rule]], kept)
+    to_write = {archive: outputs[archive] for archive, state in states.items() if state not in _KEPT[rule]}
+    return PlannedOutputs(to_write, kept)
 
 
 def up_to_date(names: Mapping[Input, str], folder: Path, settings: OutputSettings) -> list[Input]:
-    """The archives whose outputs in a local folder are complete, and made from them as they are, with these settings."""
-    outputs = {archive: str(folder / name) for archive, name in names.items()}
+    """The archives whose outputs in a local directory are complete, and made from them as they are, with these settings."""
+    outputs = {archive: Location(str(folder / name)) for archive, name in names.items()}
     return plan_outputs(outputs, settings, Rule.RENEW, folder).kept
 
 
-def _refusal(output: str, archive: Input, state: _State, number: int, rule: Rule) -> str:
+def _refusal(output: Location, archive: Input, state: _State, number: int, rule: Rule) -> str:
     more = f" ({number} such outputs)" if number > 1 else ""
     keep = "--update to keep finished outputs, " if state is not _State.OTHER_ARCHIVE else ""
     if rule is Rule.UPDATE:
@@ -111,58 +127,177 @@ def _refusal(output: str, archive: Input, state: _State, number: int, rule: Rule
 
 
 def _states(
-    outputs: Mapping[Input, str], settings: OutputSettings, folder: Path | None
+    outputs: Mapping[Input, Location], settings: OutputSettings, folder: Path | None
 ) -> dict[Input, _State]:
-    archives = {output: archive for archive, output in outputs.items()}
     if folder is None:
+        archives = {output: archive for archive, output in outputs.items()}
         found = ask_all(lambda output: _by_start(output, archives[output], settings), archives)
         return dict(zip(archives.values(), found, strict=True))
     record, failed = OutputRecord(folder), failed_in(folder)
     return {
-        archive: _by_record(output, archive, record.made_from(Path(output)), settings, failed)
+        archive: _by_record(output, archive, record.made_from(Path(output.local)), settings, failed)
         for archive, output in outputs.items()
     }
 
 
 def _by_record(
-    output: str, archive: Input, made: Made | None, settings: OutputSettings, failed: Set[str]
+    output: Location, archive: Input, row: OutputRow | None, settings: OutputSettings, failed: Set[str]
 ) -> _State:
-    own = identity(archive.path)
-    if made is None:
+    own = identity(archive.location)
+    if row is None:
         state = _by_start(output, archive, settings)
         if state in (_State.ABSENT, _State.OTHER_ARCHIVE):
             return state
         return _State.FAILED if own in failed else _UNRECORDED.get(state, state)
-    if made.archive != own:
+    if row.archive != own:
         return _State.OTHER_ARCHIVE
-    if own in failed or exists(failures_beside(output)):
+    if own in failed or failures_beside(output).exists():
         return _State.FAILED
     state = _by_time(output, archive)
-    if state is _State.CURRENT and not is_remote(archive.path) and made.size != file_size(archive.path):
+    is_local = not archive.location.is_remote
+    if state is _State.CURRENT and is_local and row.size != archive.location.size():
         return _State.OLDER
-    if state is _State.CURRENT and made.settings != settings.digest(archive.filename):
+    if state is _State.CURRENT and row.settings != settings.digest(archive.filename):
         return _State.OTHER_SETTINGS
     return state
 
 
-def _by_start(output: str, archive: Input, settings: OutputSettings) -> _State:
+def _by_start(output: Location, archive: Input, settings: OutputSettings) -> _State:
     """The state of an output of which no record exists. Raises InputError if the storage does not answer."""
-    entry = status(output)
+    entry = output.status()
     if entry is None or not entry.size:
         return _State.ABSENT
     seen = settings.look(output, archive)
     if not seen.is_of_archive:
         return _State.OTHER_ARCHIVE
-    if exists(failures_beside(output)):
+    if failures_beside(output).exists():
         return _State.FAILED
     state = _by_time(output, archive)
     return _State.OTHER_SETTINGS if state is _State.CURRENT and not seen.has_settings else state
 
 
-def _by_time(output: str, archive: Input) -> _State:
-    if is_newer(output, archive.path):
+def _by_time(output: Location, archive: Input) -> _State:
+    if output.is_newer(archive.location):
         return _State.CURRENT
     try:
-        return _State.OLDER if exists(archive.path) else _State.GONE
+        return _State.OLDER if archive.location.exists() else _State.GONE
     except InputError:
         return _State.GONE
+
+
+class Seen(NamedTuple):
+    """What the start of an output shows: whether it is of this archive, and as the settings ask for."""
+
+    is_of_archive: bool
+    has_settings: bool
+
+
+class OutputSettings(Protocol):
+    """The settings of a command that writes one output per archive."""
+
+    def digest(self, filename: str) -> str:
+        """A hash of all that decides how the output looks. `filename` is the name of the archive in lines."""
+
+    def look(self, output: Location, archive: Input) -> Seen:
+        """Look at the start of an output. Raises InputError if its storage does not answer."""
+
+
+class LineSettings(NamedTuple):
+    """What decides how the lines of an archive look: the captures, and the name of the format of lines."""
+
+    captures: CaptureOptions
+    line_format: str
+
+    def digest(self, filename: str) -> str:
+        """A hash of the settings, the version of cdxmill, and the name of the archive in lines."""
+        captures = asdict(self.captures)
+        captures["records"] = captures["records"] and sorted(captures["records"])  # a set has no order
+        return _hash((__version__, captures, self.line_format, filename))
+
+    def look(self, output: Location, archive: Input) -> Seen:
+        """Look at the first line: at the name of the archive in it, and at its format."""
+        line = _first_line(output)
+        filename = _filename(line)
+        is_other = filename is not None and posixpath.basename(filename) != posixpath.basename(
+            archive.filename
+        )
+        has_settings = not line or (filename, _line_format(line)) == (archive.filename, self.line_format)
+        return Seen(not is_other, has_settings)
+
+
+class TableSettings(NamedTuple):
+    """The tables of offsets that index lines are moved by: the names of the archives, and a fingerprint of each."""
+
+    names: TableNames
+    tables: tuple[tuple[str, object], ...]
+
+    def digest(self, filename: str) -> str:
+        """A hash of the tables and the version of cdxmill. `filename` plays no part."""
+        return _hash((__version__, self.tables))
+
+    def look(self, output: Location, archive: Input) -> Seen:
+        """Look at the first line: its key and time are those of the index, its archive is not one that has a table."""
+        ours, theirs = _first_line(output), _first_line(archive.location)
+        is_of_index = not ours or not theirs or ours.split(b" ")[:2] == theirs.split(b" ")[:2]
+        moved = self.names.find(os.fsencode(_filename(ours) or ""))
+        return Seen(is_of_index, moved is None or moved.new == os.fsencode(_filename(ours) or ""))
+
+
+class ArchiveSettings(NamedTuple):
+    """What decides how an archive looks that is written again. `dictionary` is the start of a file with its dictionary.
+
+    `others` are settings that the start of a file does not show.
+    """
+
+    dictionary: bytes
+    others: tuple[object, ...]
+
+    def digest(self, filename: str) -> str:
+        """A hash of the settings and the version of cdxmill."""
+        return _hash((__version__, hashlib.sha256(self.dictionary).hexdigest(), self.others, filename))
+
+    def look(self, output: Location, archive: Input) -> Seen:
+        """Look at the dictionary and at the first record, which must be that of the archive."""
+        with output.open_ranges() as read_at:
+            start = read_at(0, max(len(self.dictionary), len(DICTIONARY_MAGIC)))
+        is_same = start == self.dictionary if self.dictionary else start != DICTIONARY_MAGIC
+        ours, theirs = _first_record(output), _first_record(archive.location)
+        is_other = ours is not None and theirs is not None and ours != theirs
+        return Seen(not is_other, is_same)
+
+
+def _hash(values: object) -> str:
+    return hashlib.sha256(repr(values).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _first_record(archive: Location) -> object:
+    """The header and the size of the first record; None if it cannot be read."""
+    try:
+        with archive.open_ranges() as read_at:
+            found = next(read_records(read_at, chunk=_HEAD), None)
+    except InputError:
+        return None
+    return (found.headers, found.size) if isinstance(found, Record) else None
+
+
+def _first_line(output: Location) -> bytes:
+    """The first line that is no header; b"" if there is none. Raises InputError if the output cannot be read."""
+    with output.open_ranges() as read_at:
+        head = read_at(0, _HEAD)
+    try:
+        text = zlib.decompressobj(31).decompress(head, _HEAD) if head.startswith(MAGIC) else head
+    except zlib.error:
+        return b""
+    return next(filter(is_capture_line, text.split(b"\n")), b"")
+
+
+def _filename(line: bytes) -> str | None:
+    try:
+        return str(parse_fields(line)["filename"])
+    except (ValueError, KeyError):
+        return None
+
+
+def _line_format(line: bytes) -> str:
+    fields = line.split(b" ")
+    return "cdxj" if fields[2:] and fields[2].startswith(b"{") else f"cdx{len(fields)}"

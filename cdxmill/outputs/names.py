@@ -1,4 +1,4 @@
-"""The name of the index of an archive, below the output folder."""
+"""The names of the outputs of archives, below the output directory; and one text for all spellings of an archive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, without_host
 from cdxmill.inputs.pipes import NO_NAME
-from cdxmill.storage.choose import is_remote, local_path, status
+from cdxmill.storage.location import PathOrUrl, locate
 
 _OUTPUT_NAMES = (
     (re.compile(r"\.warc\.(wat|wet)\.gz$"), r".\1.cdx.gz"),
@@ -20,12 +20,14 @@ _OUTPUT_NAMES = (
 )
 _COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _ONE_FILE = re.compile(r"[^/]\.cdxj?(\.gz)?$", re.I)
+_CC_CRAWL, _CC_INDEX = "crawl-data/", "cc-index/cdx/"
+"""Where Common Crawl keeps the archives of a crawl, and their indexes."""
 _READABLE = 150
 """Bytes of an archive's base name that are kept in a name of `unique_names`. A name has at most 255 bytes."""
 
 
 def output_name(path: str) -> str:
-    """The path, below the output folder, of the index of the archive at `path`.
+    """The path, below the output directory, of the index of the archive at `path`.
 
     >>> output_name("/dir1/a.warc.gz"), output_name("s3://bucket/x/a.warc.wet.gz"), output_name("../a.warc")
     ('dir1/a.cdx.gz', 'x/a.wet.cdx.gz', 'a.warc.cdx.gz')
@@ -41,12 +43,13 @@ def is_one_file(output: str) -> bool:
     """Whether the output of `index` is one CDX file. A directory may have such a name, too. Raises InputError."""
     if not _ONE_FILE.search(output):
         return False
-    found = status(output) if not is_remote(output) else None
+    place = locate(output)
+    found = None if place.is_remote else place.status()
     return found is None or not found.is_folder
 
 
 def below(path: str) -> str:
-    """A path or URL as a path below some folder.
+    """A path or URL as a path below some directory.
 
     >>> below("/dir1/a.warc.gz"), below("../x/./a.warc"), below("s3://bucket/a.warc")
     ('dir1/a.warc.gz', 'x/a.warc', 'a.warc')
@@ -60,7 +63,7 @@ def below(path: str) -> str:
 
 
 def recompressed_name(path: str, to: str) -> str:
-    """The path, below the output folder, of the archive at `path` when it is compressed as `to`: gz or zst.
+    """The path, below the output directory, of the archive at `path` when it is compressed as `to`: gz or zst.
 
     >>> recompressed_name("/dir1/a.warc.gz", "zst"), recompressed_name("a.arc.zst", "gz"), recompressed_name("a.warc", "gz")
     ('dir1/a.warc.zst', 'a.arc.gz', 'a.warc.gz')
@@ -71,14 +74,14 @@ def recompressed_name(path: str, to: str) -> str:
 def output_names(archives: Sequence[Input], name_of: Callable[[str], str] = output_name) -> dict[Input, str]:
     """The name of the output of each archive. Raises UsageError if two have the same name.
 
-    An archive that the user named has its base name, one of a folder its path below the folder, and one of a manifest
+    An archive that the user named has its base name, one of a directory its path below the directory, and one of a manifest
     its path as it is listed. If that gives one name twice, the archives that no manifest lists have their paths below
-    the folder that contains all of them.
+    the directory that contains all of them.
     """
     if any(archive.name == NO_NAME for archive in archives):
         raise UsageError("an archive from a pipe has no name for its output; use -o NAME.cdxj.gz, or -o -")
     names = {archive: name_of(archive.name or archive.path) for archive in archives}
-    paths = {identity(archive.path) for archive in archives}
+    paths = {identity(archive.location) for archive in archives}
     if len(paths) < len(archives) or len(set(names.values())) < len(archives):
         names |= _longer_names([archive for archive in names if not archive.is_listed], name_of)
     owners: dict[str, Input] = {}
@@ -93,24 +96,36 @@ def output_names(archives: Sequence[Input], name_of: Callable[[str], str] = outp
 
 
 def _longer_names(archives: Sequence[Input], name_of: Callable[[str], str]) -> dict[Input, str]:
-    paths = {archive: below(identity(archive.path)) for archive in archives}
+    paths = {archive: below(identity(archive.location)) for archive in archives}
     parent = os.path.commonpath([posixpath.dirname(path) for path in paths.values()]) if paths else ""
     return {archive: name_of(posixpath.relpath(path, parent or ".")) for archive, path in paths.items()}
 
 
-def identity(path: str) -> str:
+def identity(path: PathOrUrl) -> str:
     """One text for all spellings of an archive: the absolute path, or the URL.
 
     >>> identity("/data/x/../a.warc.gz"), identity("file:///data/a.warc.gz"), identity("s3a://bucket/a.warc.gz")
     ('/data/a.warc.gz', '/data/a.warc.gz', 's3://bucket/a.warc.gz')
     """
-    if is_remote(path):
-        scheme, rest = path.split("://", 1)
-        return f"{'s3' if scheme.lower() == 's3a' else scheme.lower()}://{rest}"
+    place = locate(path)
+    if place.is_remote:
+        rest = place.text.partition("://")[2]
+        return f"{'s3' if place.scheme == 's3a' else place.scheme}://{rest}"
     try:
-        return os.path.abspath(local_path(path))  # noqa: PTH100 - takes .. out
+        return place.absolute()
     except InputError:  # a file URL with the name of another machine
-        return path
+        return place.text
+
+
+def cdx_names(archives: Sequence[Input], cc_index_paths: bool) -> dict[Input, str]:
+    """The path of each archive's CDX file below the directory of the job, also as Common Crawl has it. Raises UsageError if two are equal."""
+    names = output_names(archives)
+    if not cc_index_paths:
+        return names
+    return {
+        archive: _CC_INDEX + name[len(_CC_CRAWL) :] if name.startswith(_CC_CRAWL) else name
+        for archive, name in names.items()
+    }
 
 
 def unique_names(archives: Sequence[Input]) -> dict[Input, str]:

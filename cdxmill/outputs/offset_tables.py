@@ -18,7 +18,7 @@ from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.lines.move_lines import Names, TableNames
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.window import Window
-from cdxmill.storage.choose import ask_all
+from cdxmill.storage.location import Location, ask_all, locate
 from cdxmill.storage.unchanged import open_unchanged
 
 _AGAIN = "write it again with cdxmill recompress --offsets"
@@ -32,13 +32,13 @@ _TABLES = Wanted(
 )
 
 
-def table_beside(archive: str) -> str:
-    """The path or URL of the table of a new archive.
+def table_beside(archive: Location) -> Location:
+    """The table of a new archive.
 
-    >>> table_beside("zst/a.warc.zst")
+    >>> str(table_beside(Location("zst/a.warc.zst")))
     'zst/a.warc.zst.offsets.gz'
     """
-    return archive + OFFSETS
+    return archive.with_name(archive.name + OFFSETS)
 
 
 def find_tables(named: Sequence[str], failures: Failures) -> dict[str, Names]:
@@ -49,8 +49,9 @@ def find_tables(named: Sequence[str], failures: Failures) -> dict[str, Names]:
     search = Search(_TABLES, failures)
     for name in named:
         search.add(name)
-    paths = list(dict.fromkeys(found.path for found in search.finish(named)))
-    tables = {path: names for path, names in zip(paths, ask_all(first_names, paths), strict=True) if names}
+    places = list(dict.fromkeys(found.location for found in search.finish(named)))
+    found = zip(places, ask_all(first_names, places), strict=True)
+    tables = {place.text: names for place, names in found if names}
     try:
         TableNames(tables)
     except ValueError as error:
@@ -58,21 +59,21 @@ def find_tables(named: Sequence[str], failures: Failures) -> dict[str, Names]:
     return tables
 
 
-def first_names(path: str) -> Names | None:
+def first_names(table: Location) -> Names | None:
     """The names in the first row of a table; None if it has no row. Raises InputError."""
-    lines = next(_read(path, _START), [])
+    lines = next(_read(table, _START), [])
     try:
         if lines[:1] != [HEADER[:-1]]:
             raise ValueError("is not a table of offsets")
         return next((Names(*names_of(row)) for row in islice(lines, 1, 2)), None)
     except ValueError as error:
-        raise InputError(path, str(error), _AGAIN) from None
+        raise InputError(table.text, str(error), _AGAIN) from None
 
 
-def is_table_of(path: str, old: str, new: str) -> bool:
-    """Whether the file at a path or URL is a table of archives with these names in index lines, or has no row."""
+def is_table_of(table: Location, old: str, new: str) -> bool:
+    """Whether a file is a table of archives with these names in index lines, or has no row."""
     try:
-        names = first_names(path)
+        names = first_names(table)
     except InputError:
         return False
     return names in (None, Names(os.fsencode(old), os.fsencode(new)))
@@ -81,14 +82,14 @@ def is_table_of(path: str, old: str, new: str) -> bool:
 def read_table(path: str) -> OffsetTable:
     """The table at a path or URL. Raises InputError if it cannot be read, or is corrupt or truncated."""
     try:
-        return OffsetTable(_read(path, chunk_of(path)))
+        return OffsetTable(_read(locate(path), chunk_of(path)))
     except ValueError as error:
         raise InputError(path, str(error), _AGAIN) from None
 
 
-def _read(path: str, chunk: int) -> Iterator[list[bytes]]:
-    with open_unchanged(path) as read_at:
+def _read(table: Location, chunk: int) -> Iterator[list[bytes]]:
+    with open_unchanged(table) as read_at:
         try:
             yield from split_lines(read_content(Window(read_at, chunk)))
         except MemberError as error:
-            raise InputError(path, str(error), _AGAIN) from None
+            raise InputError(table.text, str(error), _AGAIN) from None

@@ -1,29 +1,39 @@
-"""`.outputs.tsv` in a local folder of indexes: which archive each index was made from, and with which settings.
+"""What is kept of the outputs in a directory: how each was made, and which archives failed.
+
+`.outputs.tsv` in a local directory has what each output was made from, and with which settings.
 
     <output> TAB <archive> TAB <settings> TAB <size of the archive> TAB <fingerprint of the output> LF
 
 Rows are only appended: by several processes at the same time, each before its output gets its name. The last row whose
 fingerprint matches the output counts. So a row of a run that was killed before the output got its name does no harm.
+
+The archives that failed are in failures.tsv of a local directory, or in a file beside each remote output. An archive stays
+listed until an output of it is complete. Its failures are appended before its output appears, and the rows of earlier runs
+are removed after it. docs/formats/failures.md describes the rows.
 """
 
 from __future__ import annotations
 
 import os
 from collections import defaultdict
-from contextlib import suppress
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from cdxmill.formats.own_records import OUTPUTS
-from cdxmill.formats.tsv_row import parse_row
-from cdxmill.storage.local.files import append_rows, make_folder, stopping
+from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS
+from cdxmill.formats.tsv_row import format_row, parse_row
+from cdxmill.outputs.names import identity
+from cdxmill.running.failures import Failure
+from cdxmill.storage.local.files import append_rows, make_folder, stopping, write_atomic
+from cdxmill.storage.location import Location
 
 _TAIL = 8
 """Bytes at the end of a gzip file: the CRC32 and the length of its last member."""
 
 
-class Made(NamedTuple):
-    """A row: `output` is the path below the folder, `archive` an identity (see `output_names`), `settings` a hash."""
+class OutputRow(NamedTuple):
+    """A row: `output` is the path below the directory, `archive` an identity (see `output_names`), `settings` a hash."""
 
     output: str
     archive: str
@@ -72,27 +82,29 @@ def _fingerprint(size: int, tail: bytes) -> str:
     return f"{size}-{tail.hex()}"
 
 
-def append_made(folder: Path, made: Made) -> None:
+def append_made(folder: Path, made: OutputRow) -> None:
     """Append a row. Raises StoppedError."""
     append_rows(folder / OUTPUTS, [made.row()])
 
 
 class OutputRecord:
-    """The rows of a folder. Raises StoppedError if they cannot be read."""
+    """The rows of a directory. Raises StoppedError if they cannot be read."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._rows: dict[str, list[Made]] = defaultdict(list)
+        self._rows: dict[str, list[OutputRow]] = defaultdict(list)
         data = b""
         with stopping(folder / OUTPUTS), suppress(FileNotFoundError):
             data = (folder / OUTPUTS).read_bytes()
         for line in data.split(b"\n"):
             fields = parse_row(line)
-            if len(fields) == len(Made._fields) and fields[3].isdecimal():  # else half a row of a killed run
+            if (
+                len(fields) == len(OutputRow._fields) and fields[3].isdecimal()
+            ):  # else half a row of a killed run
                 output, archive, settings, size, found = fields
-                self._rows[output].append(Made(output, archive, settings, int(size), found))
+                self._rows[output].append(OutputRow(output, archive, settings, int(size), found))
 
-    def made_from(self, output: Path) -> Made | None:
+    def made_from(self, output: Path) -> OutputRow | None:
         """The row of an output; None if it is absent or empty, or if another program wrote it."""
         rows = self._rows.get(output.relative_to(self._folder).as_posix())
         found = fingerprint(output) if rows else None
@@ -100,13 +112,13 @@ class OutputRecord:
 
 
 def link_outputs(old: Path, new: Path, outputs: list[str]) -> None:
-    """Give outputs of the folder `old` a second name in the folder `new`, and copy their rows. Raises StoppedError.
+    """Give outputs of the directory `old` a second name in the directory `new`, and copy their rows. Raises StoppedError.
 
     Where the file system has no hard links, nothing is done.
     """
     record = OutputRecord(old)
     make_folder(new)
-    rows: list[Made] = []
+    rows: list[OutputRow] = []
     for output in outputs:
         source, target = old / output, new / output
         with stopping(target):
@@ -122,7 +134,54 @@ def link_outputs(old: Path, new: Path, outputs: list[str]) -> None:
     append_rows(new / OUTPUTS, [made.row() for made in rows])
 
 
-def end_last_row(path: Path) -> None:
+def failures_beside(output: Location) -> Location:
+    """The list of failures beside the output of an archive. Hadoop ignores files with such names.
+
+    >>> str(failures_beside(Location("s3://bucket/x/a.cdx.gz")))
+    's3://bucket/x/_a.cdx.gz.failures'
+    """
+    return output.with_name(f"_{output.name}{BESIDE}")
+
+
+def list_beside(output: Location, failures: Sequence[Failure]) -> None:
+    """Write the failures of an archive beside its output. Raises StoppedError."""
+    with failures_beside(output).write_atomic() as file:
+        file.writelines(format_row(_row(one)) for one in failures)
+
+
+def list_in(folder: Path, failures: Sequence[Failure]) -> None:
+    """Append the failures of an archive to the list of a local directory. Raises StoppedError."""
+    append_rows(folder / FAILURES, map(_row, failures))
+
+
+def _row(failure: Failure) -> list[str]:
+    offset = "" if failure.offset is None else str(failure.offset)
+    return [identity(failure.path), offset, failure.reason, failure.hint]
+
+
+def failed_in(folder: Path) -> set[str]:
+    """The identities of the archives in the list of a directory. Raises StoppedError."""
+    return {identity(parse_row(row)[0]) for row in _rows(folder / FAILURES)}
+
+
+@contextmanager
+def forgetting(folder: Path | None, handled: Set[str]) -> Iterator[None]:
+    """Write outputs to a local directory. Afterwards, failures of earlier runs are no longer listed.
+
+    `handled` are the identities of the archives that are read. Without a directory, nothing is done. Raises StoppedError.
+    """
+    if folder is None:
+        yield
+        return
+    listed = folder / FAILURES
+    for path in (listed, folder / OUTPUTS):
+        _end_last_row(path)
+    size = listed.stat().st_size if listed.exists() else 0
+    yield
+    _forget(folder, size, handled)
+
+
+def _end_last_row(path: Path) -> None:
     """Add the LF that the last row of a killed run may lack, so that the next row starts on its own line."""
     with stopping(path):
         if not path.exists():
@@ -130,3 +189,29 @@ def end_last_row(path: Path) -> None:
         with path.open("rb+") as file:
             if file.seek(0, os.SEEK_END) and os.pread(file.fileno(), 1, file.tell() - 1) != b"\n":
                 file.write(b"\n")
+
+
+def _forget(folder: Path, size: int, handled: Set[str]) -> None:
+    """Remove the rows of the archives `handled` from the first `size` bytes of the list: rows of earlier runs.
+
+    `handled` are identities of archives that this run has indexed, or has listed again. Raises StoppedError.
+    """
+    path = folder / FAILURES
+    if handled.isdisjoint(failed_in(folder)):
+        return
+    offset = 0
+    with write_atomic(path) as file:
+        for row in _rows(path):
+            if offset >= size or identity(parse_row(row)[0]) not in handled:
+                file.write(row)
+            offset += len(row)
+    with stopping(path):
+        if not path.stat().st_size:
+            path.unlink()
+
+
+def _rows(path: Path) -> Iterator[bytes]:
+    with stopping(path):
+        if path.exists():
+            with path.open("rb") as file:
+                yield from file

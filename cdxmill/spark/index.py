@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cdxmill.commands.per_archive.index_one import IndexResult, IndexTask
-from cdxmill.running.processes import run_tasks
 from cdxmill.spark.engine import Engine
 from cdxmill.spark.tasks import IndexWork, index_archive
-from cdxmill.storage.choose import absolute
+from cdxmill.storage.location import Location, locate
 
 
 class IndexRunner:
@@ -31,12 +30,12 @@ class IndexRunner:
         return results
 
     def _task(self, task: IndexTask) -> IndexTask:
-        """The task as a node can do it: it has another current directory, and no Spark."""
-        task = task._replace(options=replace(task.options, run=run_tasks))
+        """The task as a node can do it: it has another current directory."""
         if self._engine.is_local:
             return task
-        return task._replace(
-            archive=task.archive._replace(path=absolute(task.archive.path)),
-            output=absolute(task.output or ""),
-            folder=None if task.folder is None else Path(absolute(task.folder)),
+        return replace(
+            task,
+            archive=task.archive._replace(location=Location(task.archive.location.absolute())),
+            output=Location(task.output.absolute()),
+            folder=None if task.folder is None else Path(locate(task.folder).absolute()),
         )

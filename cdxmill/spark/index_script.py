@@ -12,8 +12,8 @@ from cdxmill.commands.per_archive.index_one import IndexOptions
 from cdxmill.errors import FAILED, OK
 from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.messages import say_lines
-from cdxmill.outputs.cc_names import cdx_names
 from cdxmill.outputs.existing import Rule
+from cdxmill.outputs.names import cdx_names
 from cdxmill.running.failures import Failures
 from cdxmill.spark.index import IndexRunner
 from cdxmill.spark.script import make_engine, make_parser, plain_url

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,7 +95,7 @@ class IndexWork(NamedTuple):
 def index_archive(work: IndexWork) -> IndexResult:
     """Index an archive. Temporary files are on the node's own disk."""
     with _scratch(work.scratch) as folder:
-        return index_one(work.task._replace(scratch=Path(folder) / "lines"))
+        return index_one(replace(work.task, scratch=Path(folder) / "lines"))
 
 
 def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:

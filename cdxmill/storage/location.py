@@ -19,12 +19,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import wacz
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.entry import Entry, Reads, Writes
 from cdxmill.storage.local import files as local
 from cdxmill.storage.places import Reach
 
@@ -67,16 +67,6 @@ _PROPERTIES = {
     **dict.fromkeys(_S3, Properties(can_write=True, has_look=True, has_directories=False)),
     _HDFS: Properties(can_write=True),
 }
-
-
-class _Writes(wacz.Reads, Protocol):
-    """The functions of a storage that can also write."""
-
-    def write_atomic(self, path: str, /) -> AbstractContextManager[IO[bytes]]: ...
-    def list_folder(self, path: str, /) -> dict[str, Entry]: ...
-    def remove(self, path: str, /) -> None: ...
-    def remove_tree(self, path: str, /) -> None: ...
-    def move(self, path: str, target: str, /) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -275,6 +265,16 @@ class Location:
             directory += "//"
         return Location(f"{directory}/{name}")
 
+    @property
+    def name(self) -> str:
+        """What follows the last slash."""
+        return self.text.rpartition("/")[2]
+
+    def with_name(self, name: str) -> Location:
+        """The file `name` beside this one."""
+        directory, slash, _ = self.text.rpartition("/")
+        return Location(f"{directory}{slash}{name}")
+
     def absolute(self) -> str:
         """An absolute path, or the URL unchanged; without a slash at the end.
 
@@ -313,14 +313,14 @@ class Location:
             s3.require()
 
     @cached_property
-    def _reads(self) -> tuple[wacz.Reads, str]:
+    def _reads(self) -> tuple[Reads, str]:
         """The storage that reads it, and the name to use with it."""
         storage, name = self._reads_file
         place = wacz.place_of(name)
         return (storage, name) if place is None else (wacz.WaczFiles(storage, place), name)
 
     @property
-    def _reads_file(self) -> tuple[wacz.Reads, str]:
+    def _reads_file(self) -> tuple[Reads, str]:
         if self.scheme in _HTTP:
             from cdxmill.storage.web import http
 
@@ -328,12 +328,12 @@ class Location:
         return self._storage
 
     @property
-    def _writes(self) -> tuple[_Writes, str]:
+    def _writes(self) -> tuple[Writes, str]:
         self.check_writable()
         return self._storage
 
     @property
-    def _storage(self) -> tuple[_Writes, str]:
+    def _storage(self) -> tuple[Writes, str]:
         if self.scheme in _S3:
             from cdxmill.storage.s3 import objects as s3
 

@@ -9,7 +9,7 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from cdxmill.errors import InputError
-from cdxmill.storage.choose import is_remote, local_path, open_ranges, stored_in
+from cdxmill.storage.location import Location, PathOrUrl, locate
 
 
 class _Identity(NamedTuple):
@@ -22,21 +22,24 @@ class _Identity(NamedTuple):
 
 
 @contextmanager
-def open_unchanged(path: str) -> Iterator[Callable[[int, int], bytes]]:
+def open_unchanged(path: PathOrUrl) -> Iterator[Callable[[int, int], bytes]]:
     """As `open_ranges`. At the end, raises InputError if a local file was written, truncated or replaced meanwhile."""
-    before = _identity(path)
-    with open_ranges(path) as read_at:
+    file = locate(path)
+    before = _identity(file)
+    with file.open_ranges() as read_at:
         yield read_at
-    if before is not None and _identity(path) != before:
-        raise InputError(path, "changed while it was read", "run it again when nothing writes to the file")
+    if before is not None and _identity(file) != before:
+        raise InputError(
+            file.text, "changed while it was read", "run it again when nothing writes to the file"
+        )
 
 
-def _identity(path: str) -> _Identity | None:
+def _identity(file: Location) -> _Identity | None:
     """None if it is remote, does not exist, or is no regular file."""
-    if is_remote(path):
+    if file.is_remote:
         return None
     try:
-        found = os.stat(local_path(stored_in(path)))  # noqa: PTH116 - a path with a NUL is a ValueError here, too
+        found = os.stat(file.stored_in.local)  # noqa: PTH116 - a path with a NUL is a ValueError here, too
     except (OSError, ValueError):
         return None
     return (

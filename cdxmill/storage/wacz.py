@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from cdxmill.errors import AbsentError, InputError
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.entry import Entry, Reads
 from cdxmill.storage.places import led_as
 
 if TYPE_CHECKING:
@@ -35,20 +35,6 @@ _USUAL = re.compile(
 """Names that files in a WACZ have. Any other name may be that of an archive, with a wrong character."""
 _KEPT = 8
 """Directories of WACZ files that stay in memory."""
-
-
-class Reads(Protocol):
-    """The functions of a storage that can read."""
-
-    def __hash__(self) -> int: ...
-    def open_ranges(self, path: str, /) -> AbstractContextManager[Callable[[int, int], bytes]]:
-        """Open a file: `read_at(offset, size)` returns fewer bytes only at its end. Raises InputError."""
-
-    def file_size(self, path: str, /) -> int:
-        """The size of a file in bytes; 0 if it is unknown."""
-
-    def status(self, path: str, /) -> Entry | None:
-        """The size and time of a file or folder; None if it does not exist. Raises InputError."""
 
 
 class FileInWacz(NamedTuple):

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.per_archive import index_one
+from cdxmill.commands.per_archive import task
 from cdxmill.formats.tsv_row import parse_row
+from cdxmill.storage.location import Location
 
 
 @pytest.fixture
@@ -98,7 +99,9 @@ def test_a_kill_at_any_moment_loses_no_row(moment: str, is_mended: bool, folder:
         shutil.copyfile("whole.warc.gz", "cut.warc.gz")
     child = os.fork()
     if not child:
-        setattr(index_one, moment, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        setattr(
+            Location if moment == "remove" else task, moment, lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        )
         index("cut.warc.gz")
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

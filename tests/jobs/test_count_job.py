@@ -13,6 +13,7 @@ import pytest
 
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.nodes.count import CountWork
+from cdxmill.storage.location import Location
 from tests.commands.test_count import INFO, page, record, text
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob, packed_nodes
@@ -107,7 +108,7 @@ def test_tasks_on_nodes_count_and_add(tmp_path: Path, manifest: Path) -> None:
     (tmp_path / "cdxmill_count_job.py").write_text(EXAMPLE[1])
     names = ("a.warc.wet.gz", "absent.warc.gz")
     work = "".join(
-        CountWork(Input(str(manifest.parent / name), name, name)).to_json() + "\n" for name in names
+        CountWork(Input(Location(str(manifest.parent / name)), name, name)).to_json() + "\n" for name in names
     )
     mapped = run_on_node(["count", "--job", "LanguageCount"], work.encode(), tmp_path)
     assert mapped.returncode == 0, mapped.stderr.decode()
@@ -140,7 +141,10 @@ def test_tasks_on_nodes_count_and_add(tmp_path: Path, manifest: Path) -> None:
 
 def test_a_node_without_a_library_says_so(tmp_path: Path, manifest: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['selectolax'] = None\n")
-    work = CountWork(Input(str(manifest.parent / "b.warc.gz"), "b.warc.gz", "b.warc.gz")).to_json() + "\n"
+    work = (
+        CountWork(Input(Location(str(manifest.parent / "b.warc.gz")), "b.warc.gz", "b.warc.gz")).to_json()
+        + "\n"
+    )
     done = run_on_node(["count", "--what", "links"], work.encode(), tmp_path, PYTHONPATH=str(tmp_path))
     assert done.returncode == 42
     assert b"lacks a library" in done.stderr

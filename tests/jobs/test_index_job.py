@@ -233,9 +233,12 @@ def test_an_empty_archive_is_a_failure_on_a_node(
 ) -> None:
     from cdxmill.inputs.named import Input
     from cdxmill.jobs.nodes import index as index_task
+    from cdxmill.storage.location import Location
 
     Path("empty.warc.gz").touch()
-    work = index_task.ArchiveWork(Input("empty.warc.gz", "empty.warc.gz", ""), f"{crawl}/out/empty.cdx.gz")
+    work = index_task.ArchiveWork(
+        Input(Location("empty.warc.gz"), "empty.warc.gz", ""), f"{crawl}/out/empty.cdx.gz"
+    )
     Path("work").write_text(work.to_json() + "\n")
     with Path("work").open() as stdin:
         monkeypatch.setattr("sys.stdin", stdin)

@@ -9,10 +9,11 @@ import pytest
 from cdxmill.formats.tsv_row import format_row, parse_row
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.names import identity, unique_names
+from cdxmill.storage.location import Location
 
 
 def archive(path: str) -> Input:
-    return Input(path, "w.warc.gz", path)
+    return Input(Location(path), "w.warc.gz", path)
 
 
 def test_archives_with_one_base_name_get_different_names(

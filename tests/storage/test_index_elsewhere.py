@@ -11,8 +11,9 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.get import GetOptions, RecordRange, get_record
 from cdxmill.formats.lines.record_location import record_location
-from cdxmill.outputs.failure_list import failures_beside
+from cdxmill.outputs import record
 from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
+from cdxmill.storage.location import Location
 from cdxmill.storage.walk import files_below
 
 from ..conftest import RunCdxmill
@@ -20,6 +21,10 @@ from ..material.clusters import published
 from .range_server import serving
 
 NAMES = ("example.warc.gz", "iana.warc.gz", "example.arc")
+
+
+def failures_beside(output: str) -> str:
+    return str(record.failures_beside(Location(output)))
 
 
 @pytest.fixture

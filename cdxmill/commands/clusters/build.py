@@ -32,7 +32,7 @@ from cdxmill.outputs.record import link_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes, human_seconds
 from cdxmill.running.resume import fingerprint
-from cdxmill.storage.choose import PathOrUrl, check_writable, is_remote, join, list_folder, status
+from cdxmill.storage.choose import PathOrUrl, check_writable, is_remote, join, list_folder
 
 CDX_FOLDER = "cdx"
 
@@ -93,9 +93,9 @@ def _fingerprint_of(names: Mapping[Input, str], indexing: IndexOptions, options:
     settings = indexing.settings()
     states = [
         (
-            identity(archive.path),
+            identity(archive.location),
             settings.digest(archive.filename),
-            None if is_remote(archive.path) else status(archive.path),
+            None if archive.location.is_remote else archive.location.status(),
         )
         for archive in names
     ]
@@ -143,7 +143,7 @@ def _zipnum(
 
 def _archives_file(names: Mapping[Input, str], failures: Failures) -> bytes:
     """The content of archives.tsv. Places that it cannot have are reported."""
-    content, left = format_path_index((archive.filename, identity(archive.path)) for archive in names)
+    content, left = format_path_index((archive.filename, identity(archive.location)) for archive in names)
     for place in left:
         failures.note(f"{place}: note: not in {ARCHIVES}, because of a tab or a line end in its name")
     return content

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.per_archive.index import forgetting
 from cdxmill.commands.per_archive.recompress_one import (
     INDEX,
     RecompressOptions,
@@ -16,28 +13,15 @@ from cdxmill.commands.per_archive.recompress_one import (
     packer_of,
     recompress_one,
 )
+from cdxmill.commands.per_archive.task import note, open_directory, outputs_in, report, run_each, showing
 from cdxmill.errors import UsageError
 from cdxmill.inputs.named import Input, check_archives, named_input
-from cdxmill.outputs.existing import Rule, check_inputs_stay, plan_outputs
+from cdxmill.outputs.existing import Rule, check_inputs_stay
 from cdxmill.outputs.names import output_name
 from cdxmill.outputs.offset_tables import is_table_of, table_beside
-from cdxmill.running.failures import Failure, Failures
-from cdxmill.running.lock import hold
-from cdxmill.running.processes import run_tasks
-from cdxmill.running.progress import Progress
+from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count, human_bytes
-from cdxmill.storage.choose import (
-    PathOrUrl,
-    check_libraries,
-    check_writable,
-    exists,
-    is_remote,
-    join,
-    local_path,
-    total_size,
-)
-from cdxmill.storage.local.files import sync_folders
-from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.location import Location, PathOrUrl, locate
 
 _KEEP = (
     "{}: is not {} of {} that recompress writes; use --replace to write it again, or another output directory"
@@ -79,108 +63,83 @@ def recompress(
     be replaced. Nothing is changed then.
     """
     check_archives(names)
-    check_writable(folder)
+    place = locate(folder)
+    place.check_writable()
     packer_of(options)  # for all processes
-    is_local = not is_remote(str(folder))
-    base = local_path(str(folder)) if is_local else str(folder)
-    check_inputs_stay(names, base)
-    if not is_local:
-        with temporary_folder() as scratch:
-            return _run(names, base, Path(scratch), options, failures)
-    path = Path(base)
-    with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
-        return _run(names, base, Path(scratch), options, failures)
-
-
-def _run(
-    names: Mapping[Input, str],
-    base: str,
-    scratch: Path,
-    options: RecompressOptions,
-    failures: Failures,
-) -> RecompressSummary:
-    folder = None if is_remote(base) else Path(base)
-    outputs = {archive: join(base, name) for archive, name in names.items()}
-    archives, kept = plan_outputs(outputs, options.settings(), options.existing, folder)
-    beside = {archive: _Beside.of(output) for archive, output in outputs.items()}
-    archives += [archive for archive in kept if beside[archive].is_missing(options)]
-    if options.existing is not Rule.REPLACE:
-        for archive in archives:
-            beside[archive].check(archive.filename, names[archive], options)
-    tasks = [
-        RecompressTask(
-            archive,
-            outputs[archive],
-            beside[archive].index_path if options.index else "",
-            beside[archive].table_to_write(options),
-            names[archive],
-            folder,
-            scratch / str(number),
-            options,
-        )
-        for number, archive in enumerate(archives)
-    ]
-    new = [archive._replace(path=outputs[archive]) for archive in archives]
-    with forgetting(folder, [*archives, *new]):
-        summary = _run_tasks(tasks, options, failures)
-        if folder is not None:
-            sync_folders(outputs[archive] for archive in archives)
+    check_inputs_stay(outputs_in(place, names))
+    with open_directory(place, failures) as directory:
+        outputs, kept = directory.plan(names, options.settings(), options.existing)
+        beside = {
+            archive: _Beside.of(output) for archive, output in outputs_in(directory.place, names).items()
+        }
+        outputs |= {
+            archive: beside[archive].output for archive in kept if beside[archive].is_missing(options)
+        }
+        if options.existing is not Rule.REPLACE:
+            for archive in outputs:
+                beside[archive].check(archive.filename, names[archive], options)
+        tasks = [
+            RecompressTask(
+                archive,
+                output,
+                directory.folder,
+                directory.scratch / str(number),
+                options.settings(),
+                options,
+                names[archive],
+                beside[archive].index_file if options.index else None,
+                beside[archive].table_to_write(options),
+            )
+            for number, (archive, output) in enumerate(outputs.items())
+        ]
+        with directory.writing(outputs):
+            summary = _run_tasks(tasks, options, failures)
     kept_as = "skipped" if options.existing is Rule.UPDATE else "up to date"
-    return summary._replace(kept=len(outputs) - len(archives), kept_as=kept_as)
+    return summary._replace(kept=len(names) - len(outputs), kept_as=kept_as)
 
 
 class _Beside(NamedTuple):
-    """The places of what may stand beside a new archive."""
+    """A new archive, and the places of what may stand beside it."""
 
-    index_path: str
-    table: str
+    output: Location
+    index_file: Location
+    table: Location
 
     @classmethod
-    def of(cls, output: str) -> _Beside:
-        """Beside a path or URL. The index has the name that `index` gives."""
-        folder, slash, name = output.rpartition("/")
-        return cls(f"{folder}{slash}{output_name(name)}", table_beside(output))
+    def of(cls, output: Location) -> _Beside:
+        """Beside an output. The index has the name that `index` gives."""
+        return cls(output, output.with_name(output_name(output.name)), table_beside(output))
 
     def is_missing(self, options: RecompressOptions) -> bool:
         """Whether something is wanted and does not exist."""
-        return (options.index and not exists(self.index_path)) or (options.offsets and not exists(self.table))
+        return (options.index and not self.index_file.exists()) or (
+            options.offsets and not self.table.exists()
+        )
 
-    def table_to_write(self, options: RecompressOptions) -> str:
-        """The table, if it is wanted, or if that of an earlier archive would become wrong; else ""."""
-        return self.table if options.offsets or exists(self.table) else ""
+    def table_to_write(self, options: RecompressOptions) -> Location | None:
+        """The table, if it is wanted, or if that of an earlier archive would become wrong."""
+        return self.table if options.offsets or self.table.exists() else None
 
     def check(self, old: str, new: str, options: RecompressOptions) -> None:
         """Raise UsageError if what would be written exists, and is not of the archive with the names `old` and `new`."""
-        if options.index and exists(self.index_path):
-            seen = INDEX.look(self.index_path, named_input(self.index_path, new))
+        if options.index and self.index_file.exists():
+            seen = INDEX.look(self.index_file, named_input(self.index_file, new))
             if not (seen.is_of_archive and seen.has_settings):
-                raise UsageError(_KEEP.format(self.index_path, "an index", new))
-        if exists(self.table) and not is_table_of(self.table, old, new):
+                raise UsageError(_KEEP.format(self.index_file, "an index", new))
+        if self.table.exists() and not is_table_of(self.table, old, new):
             raise UsageError(_KEEP.format(self.table, "a table of offsets", new))
 
 
 def _run_tasks(
     tasks: Sequence[RecompressTask], options: RecompressOptions, failures: Failures
 ) -> RecompressSummary:
-    check_libraries(task.archive.path for task in tasks)
-    total = total_size(task.archive.path for task in tasks)
     results: list[RecompressResult] = []
-    with Progress("recompressing", len(tasks), total, options.quiet) as progress:
-        failures.show_on(progress)
-        for index, result in run_tasks(recompress_one, tasks, options.processes, progress.tick):
-            label = tasks[index].archive.label
-            failures.report_listed(label, [_labelled(one, tasks[index]) for one in result.failures])
-            for note in result.notes:
-                failures.note_one(f"{tasks[index].output}@{note.offset}", note.reason)
+    with showing("recompressing", tasks, options.quiet, failures) as progress:
+        for task, result in run_each(recompress_one, tasks, options.processes, progress):
+            report(task.archive, result.failures, failures)
+            note(task.output, result.notes, failures)
             results.append(result._replace(failures=[], notes=[]))
-            progress.advance()
-        failures.close_notes()
     return _summary(results)
-
-
-def _labelled(failure: Failure, task: RecompressTask) -> Failure:
-    """A failure with the name of the archive in messages."""
-    return failure._replace(path=task.archive.label) if failure.path == task.archive.path else failure
 
 
 def _summary(results: Sequence[RecompressResult]) -> RecompressSummary:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, NamedTuple
 
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.index_one import sorted_lists
+from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.formats.offset_table import HEADER, row_format
 from cdxmill.inputs.named import Input
-from cdxmill.outputs.existing import Rule
-from cdxmill.outputs.failure_list import failures_beside, list_beside, list_in
-from cdxmill.outputs.names import identity
-from cdxmill.outputs.record import Fingerprinted, Made, append_made
-from cdxmill.outputs.settings import ArchiveSettings, LineSettings
-from cdxmill.running.counted_reads import counted
+from cdxmill.outputs.existing import ArchiveSettings, LineSettings, Rule
 from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.findings import Findings
@@ -33,10 +28,8 @@ from cdxmill.stages.lines.write_lines import write_gzip_lines
 from cdxmill.stages.records.group_contents import group_contents
 from cdxmill.stages.records.pack_contents import GzipPacker, Packed, Packer, ZstPacker, write_contents
 from cdxmill.stages.records.read_contents import ScratchFiles, read_contents
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
-from cdxmill.storage.choose import file_size, is_remote, remove, write_atomic
+from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
-from cdxmill.storage.unchanged import open_unchanged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,21 +52,17 @@ class RecompressOptions:
         return ArchiveSettings(packer_of(self).head, (self.to, self.level, self.group))
 
 
-class RecompressTask(NamedTuple):
-    """An archive to write again to the path or URL `output`, and the places of its index and its table of offsets, "" for none.
+@dataclass(frozen=True)
+class RecompressTask(ArchiveTask):
+    """An archive to write again, and the places of its index and its table of offsets, None for none.
 
     Index lines have the name `filename`.
-    Failures are listed in the local folder `folder`, or, without one, beside the output.
     """
 
-    archive: Input
-    output: str
-    index_path: str
-    table: str
-    filename: str
-    folder: Path | None
-    scratch: Path
     options: RecompressOptions
+    filename: str
+    index: Location | None
+    table: Location | None
 
 
 class RecompressResult(NamedTuple):
@@ -114,31 +103,31 @@ def recompress_one(task: RecompressTask) -> RecompressResult:
 
     If it cannot be read to its end, or has no record, nothing is written, and an output of an earlier run stays.
     """
-    copy, error = _Copy(task), None
+    output, error = OneOutput(task), None
+    copy = _Copy(task)
     try:
-        with _table(task) as add, write_atomic(task.output, sync_name=False) as raw:
-            copy.run(Fingerprinted(raw), add)
+        with _table(task) as add, output.writing(copy.failures) as file:
+            copy.run(file, add)
         copy.write_index()
     except _NothingToWriteError:
         pass
     except InputError as failure:
         error = failure
-    result = copy.result(error)
-    if not result.records:
-        _list_failures(task, result.failures)
-    elif task.folder is not None or not result.failures:
-        remove(failures_beside(task.output))
-    Scratch(task.scratch).remove()
-    return result
+    failures = copy.failures(error)
+    output.finish(failures)
+    if error is not None:
+        return RecompressResult(output.size, 0, 0, 0, failures, [])
+    found = copy.indexed
+    return RecompressResult(output.size, output.bytes, copy.records, found.captures, failures, found.notes)
 
 
 @contextmanager
 def _table(task: RecompressTask) -> Iterator[Callable[[Packed], object]]:
     """A function that adds a record to the table of offsets, if it is wanted. The table gets its name at the end."""
-    if not task.table:
+    if task.table is None:
         yield lambda packed: None
         return
-    with write_atomic(task.table, sync_name=False) as file:
+    with task.table.write_atomic(sync_name=False) as file:
         rows = _Rows(row_format(task.archive.filename, task.filename), file)
         yield rows.add
         rows.flush()
@@ -170,97 +159,57 @@ class _Copy:
 
     def __init__(self, task: RecompressTask) -> None:
         self._task, self._scratch = task, Scratch(task.scratch)
-        path = task.archive.path
-        self._size = 0 if is_remote(path) else file_size(path)
-        self._findings, self._records, self._written = Findings(), 0, 0
+        self._findings, self.indexed, self.records = Findings(), Findings(), 0
         self._sorter = LineSorter(self._scratch.create, "lines")
-        self._indexed = Findings()
 
-    def run(self, file: Fingerprinted, add: Callable[[Packed], object]) -> None:
-        """Write the archive, then list its failures and record it. Raises InputError, _NothingToWriteError.
-
-        `add` gets each record.
-        """
+    def run(self, file: IO[bytes], add: Callable[[Packed], object]) -> None:
+        """Write the archive to `file`. Raises InputError, _NothingToWriteError. `add` gets each record."""
         task = self._task
-        packed = self._packed(cast("IO[bytes]", file), add)
-        if task.index_path:
+        packed = self._packed(file, add)
+        if task.index is not None:
             filename = os.fsencode(task.filename)
             captures = make_captures(read_packed(packed, filename, _CAPTURES), filename, _CAPTURES)
             lines = CaptureLines(captures, "cdxj")
-            self._indexed = lines.findings
+            self.indexed = lines.findings
             for some in lines:
                 self._sorter.add(some)
         else:
             for _ in packed:
                 pass
-        if not self._records:
+        if not self.records:
             raise _NothingToWriteError
-        self._written = file.size
-        _list_failures(task, self.result(None).failures)
-        if task.table:
-            remove(task.table)  # it is of the archive that is replaced now
-        if task.folder is not None:
-            settings = task.options.settings().digest(task.archive.filename)
-            _append_made(task.folder, task.output, task.archive.path, settings, self._size, file)
+        if task.table is not None:
+            task.table.remove()  # it is of the archive that is replaced now
 
     def _packed(self, file: IO[bytes], add: Callable[[Packed], object]) -> Iterator[Packed]:
-        path, options = self._task.archive.path, self._task.options
+        task, options = self._task, self._task.options
         scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
-        with open_unchanged(path) as read_at:
-            chunk = CHUNK if is_remote(path) else LOCAL_CHUNK
-            contents = read_contents(counted(read_at), scratch, chunk, options.max_window)
+        with task.open_archive() as read_at:
+            contents = read_contents(read_at, scratch, task.chunk, options.max_window)
             if options.group:
                 contents = group_contents(contents)
             for item in write_contents(contents, packer_of(options), file.write):
                 if isinstance(item, Damage):
                     self._findings.add(item)
                 else:
-                    self._records += item.content.records
+                    self.records += item.content.records
                     add(item)
                     yield item
 
     def write_index(self) -> None:
         """Write the index of the new archive, if it is wanted. It is newer than the archive."""
         task = self._task
-        if not task.index_path:
+        if task.index is None:
             return
-        with write_atomic(task.index_path, sync_name=False) as raw:
-            file = Fingerprinted(raw)
-            write_gzip_lines(sorted_lists(self._sorter, self._scratch), cast("IO[bytes]", file), Compressor())
-            if task.folder is not None:
-                settings = INDEX.digest(task.filename)
-                _append_made(task.folder, task.index_path, task.output, settings, self._written, file)
+        new = Input(task.output, task.filename, task.output.text)
+        index = ArchiveTask(new, task.index, task.folder, task.scratch, INDEX)
+        with OneOutput(index).writing(list) as file:
+            write_gzip_lines(sorted_lists(self._sorter, self._scratch), file, Compressor())
 
-    def result(self, error: InputError | None) -> RecompressResult:
+    def failures(self, error: InputError | None = None) -> list[Failure]:
         """What was found so far. `error` is why the archive cannot be read."""
-        path = self._task.archive.path
-        failures = failures_of(path, self._findings.damage, error)
-        if error is not None:
-            return RecompressResult(self._size, 0, 0, 0, failures, [])
-        failures += failures_of(self._task.output, self._indexed.damage)
-        found = self._indexed
-        return RecompressResult(
-            self._size, self._written, self._records, found.captures, failures, found.notes
-        )
-
-
-def _append_made(
-    folder: Path, output: str, archive: str, settings: str, size: int, file: Fingerprinted
-) -> None:
-    name = Path(output).relative_to(folder).as_posix()
-    append_made(folder, Made(name, identity(archive), settings, size, file.fingerprint()))
-
-
-def failures_of(path: str, damage: Sequence[Damage], error: InputError | None = None) -> list[Failure]:
-    """The failures of an archive under the name `path`: by offset, and last that of the file as a whole."""
-    found = [Failure(path, one.offset, one.reason, one.hint) for one in damage]
-    if error is not None:
-        found.append(Failure(path, None, error.reason, error.hint))
-    return found
-
-
-def _list_failures(task: RecompressTask, failed: Sequence[Failure]) -> None:
-    if task.folder is not None:
-        list_in(task.folder, failed)
-    elif failed:
-        list_beside(task.output, failed)
+        found = self._task.failures_of(self._findings.damage, error)
+        if error is None:
+            path = self._task.output.text
+            found += [Failure(path, one.offset, one.reason, one.hint) for one in self.indexed.damage]
+        return found

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.per_archive.index import forgetting
 from cdxmill.commands.per_archive.reindex_one import ReindexResult, ReindexTask, reindex_one
+from cdxmill.commands.per_archive.task import open_directory, outputs_in, report, run_each, showing
 from cdxmill.inputs.named import Input
-from cdxmill.outputs.existing import Rule, check_inputs_stay, plan_outputs
+from cdxmill.outputs.existing import Rule, TableSettings, check_inputs_stay
 from cdxmill.outputs.names import identity
-from cdxmill.outputs.settings import TableSettings
 from cdxmill.running.failures import Failures
-from cdxmill.running.lock import hold
-from cdxmill.running.processes import run_tasks
-from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.move_lines import Names, TableNames
-from cdxmill.storage.choose import (
-    PathOrUrl,
-    ask_all,
-    check_libraries,
-    check_writable,
-    is_remote,
-    join,
-    local_path,
-    status,
-    total_size,
-)
-from cdxmill.storage.local.files import sync_folders
-from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,57 +58,33 @@ def reindex(
     Raises UsageError if nothing can be written there, or if an output exists that may not be replaced. Nothing is
     changed then.
     """
-    check_writable(folder)
-    is_local = not is_remote(str(folder))
-    base = local_path(str(folder)) if is_local else str(folder)
-    check_inputs_stay(names, base)
+    place = locate(folder)
+    place.check_writable()
+    check_inputs_stay(outputs_in(place, names))
     settings = TableSettings(TableNames(tables), _fingerprints(tables))
-    if not is_local:
-        with temporary_folder() as scratch:
-            return _run(names, base, Path(scratch), settings, options, failures)
-    path = Path(base)
-    with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
-        return _run(names, base, Path(scratch), settings, options, failures)
+    with open_directory(place, failures) as directory:
+        outputs, kept = directory.plan(names, settings, options.existing)
+        tasks = [
+            ReindexTask(index, output, directory.folder, directory.scratch / str(number), settings)
+            for number, (index, output) in enumerate(outputs.items())
+        ]
+        with directory.writing(outputs):
+            results = _run_tasks(tasks, options, failures)
+    counts = (sum(numbers) for numbers in zip(*(result[:4] for result in results), strict=True))
+    return ReindexSummary(len(tasks), len(kept), *(counts if results else (0, 0, 0, 0)))
 
 
 def _fingerprints(tables: Mapping[str, Names]) -> tuple[tuple[str, object], ...]:
-    found = zip(tables, ask_all(status, tables), strict=True)
+    found = zip(tables, ask_all(Location.status, map(locate, tables)), strict=True)
     return tuple(sorted((identity(path), entry and (entry.size, entry.modified)) for path, entry in found))
-
-
-def _run(
-    names: Mapping[Input, str],
-    base: str,
-    scratch: Path,
-    settings: TableSettings,
-    options: ReindexOptions,
-    failures: Failures,
-) -> ReindexSummary:
-    folder = None if is_remote(base) else Path(base)
-    outputs = {index: join(base, name) for index, name in names.items()}
-    indexes, kept = plan_outputs(outputs, settings, options.existing, folder)
-    tasks = [
-        ReindexTask(index, outputs[index], folder, scratch / str(number), settings)
-        for number, index in enumerate(indexes)
-    ]
-    with forgetting(folder, indexes):
-        results = _run_tasks(tasks, options, failures)
-        if folder is not None:
-            sync_folders(outputs[index] for index in indexes)
-    counts = (sum(numbers) for numbers in zip(*(result[:4] for result in results), strict=True))
-    return ReindexSummary(len(tasks), len(kept), *(counts if results else (0, 0, 0, 0)))
 
 
 def _run_tasks(
     tasks: Sequence[ReindexTask], options: ReindexOptions, failures: Failures
 ) -> list[ReindexResult]:
-    check_libraries(task.cdx.path for task in tasks)
-    total = total_size(task.cdx.path for task in tasks)
     results = []
-    with Progress("reindexing", len(tasks), total, options.quiet) as progress:
-        failures.show_on(progress)
-        for number, result in run_tasks(reindex_one, tasks, options.processes, progress.tick):
-            failures.report_listed(tasks[number].cdx.label, result.failures)
+    with showing("reindexing", tasks, options.quiet, failures) as progress:
+        for task, result in run_each(reindex_one, tasks, options.processes, progress):
+            report(task.archive, result.failures, failures)
             results.append(result._replace(failures=[]))
-            progress.advance()
     return results

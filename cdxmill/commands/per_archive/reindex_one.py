@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, NamedTuple, cast
+from dataclasses import dataclass
+from typing import IO, NamedTuple
 
 from cdxmill.commands.per_archive.index_one import sorted_lists
+from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.cdx_files import read_pieces
-from cdxmill.inputs.named import Input
-from cdxmill.outputs.failure_list import failures_beside, list_beside, list_in
-from cdxmill.outputs.names import identity
+from cdxmill.outputs.existing import TableSettings
 from cdxmill.outputs.offset_tables import read_table
-from cdxmill.outputs.record import Fingerprinted, Made, append_made
-from cdxmill.outputs.settings import TableSettings
 from cdxmill.running.failures import Failure
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, text_of
 from cdxmill.stages.lines.move_lines import LineMover
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.write_lines import write_gzip_lines
-from cdxmill.storage.choose import file_size, is_remote, remove, write_atomic
+from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
 
 _HINT = "index the new archive"
 
 
-class ReindexTask(NamedTuple):
-    """An index file to write to the path or URL `output`, with its lines moved by the tables of `settings`.
+@dataclass(frozen=True)
+class ReindexTask(ArchiveTask):
+    """An index file to write with its lines moved by the tables of `settings`."""
 
-    Failures are listed in the local folder `folder`, or, without one, beside the output.
-    """
-
-    cdx: Input
-    output: str
-    folder: Path | None
-    scratch: Path
     settings: TableSettings
 
 
@@ -56,23 +47,20 @@ def reindex_one(task: ReindexTask) -> ReindexResult:
 
     If it or a table cannot be read to its end, nothing is written, and an output of an earlier run stays.
     """
-    scratch = Scratch(task.scratch)
+    output, scratch = OneOutput(task), Scratch(task.scratch)
     mover = LineMover(task.settings.names, read_table)
-    path = task.cdx.path
+    sorter = LineSorter(scratch.create, "lines")
     try:
-        size = 0 if is_remote(path) else file_size(path)
-        sorter = LineSorter(scratch.create, "lines")
-        header = _move(path, mover, sorter)
+        header = _move(task.archive.path, mover, sorter)
     except InputError as error:
         failure = Failure.from_error(error)
-        if error.path != path:
-            failure = Failure(path, None, f"needs {error.path}: {error.reason}", error.hint)
-        _list_failures(task, [failure])
-        scratch.remove()
+        if error.path != task.archive.path:
+            failure = Failure(task.archive.path, None, f"needs {error.path}: {error.reason}", error.hint)
+        output.finish([failure])
         return ReindexResult(0, 0, 0, 0, [failure])
-    written, failures = 0, list(_skipped(path, mover))
+    written, failures = 0, list(_skipped(task.archive.path, mover))
 
-    def counted(lists: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
+    def counting(lists: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
         nonlocal written
         if header:
             yield [header]
@@ -80,15 +68,9 @@ def reindex_one(task: ReindexTask) -> ReindexResult:
             written += len(lines)
             yield lines
 
-    with write_atomic(task.output, sync_name=False) as raw:
-        file = Fingerprinted(raw)
-        _write(counted(sorted_lists(sorter, scratch)), task.output, cast("IO[bytes]", file))
-        _list_failures(task, failures)
-        if task.folder is not None:
-            append_made(task.folder, _made(task, task.folder, size, file.fingerprint()))
-    if task.folder is not None or not failures:
-        remove(failures_beside(task.output))
-    scratch.remove()
+    with output.writing(lambda: failures) as file:
+        _write(counting(sorted_lists(sorter, scratch)), task.output, file)
+    output.finish(failures)
     duplicates = mover.moved + mover.copied - written
     return ReindexResult(mover.moved, mover.copied, mover.skipped.total(), duplicates, failures)
 
@@ -104,8 +86,8 @@ def _move(path: str, mover: LineMover, sorter: LineSorter) -> bytes:
     return header
 
 
-def _write(lists: Iterator[list[bytes]], output: str, file: IO[bytes]) -> None:
-    if output.lower().endswith(".gz"):
+def _write(lists: Iterator[list[bytes]], output: Location, file: IO[bytes]) -> None:
+    if output.name.lower().endswith(".gz"):
         write_gzip_lines(lists, file, Compressor())
     else:
         for lines in lists:
@@ -118,15 +100,3 @@ def _skipped(path: str, mover: LineMover) -> Iterator[Failure]:
         table = f" in {skip.table}" if skip.table else ""
         first = f"; the first is {mover.examples[skip]!r}"
         yield Failure(path, None, f"{count(number, 'line')} skipped, {skip.reason}{table}{first}", _HINT)
-
-
-def _made(task: ReindexTask, folder: Path, size: int, fingerprint: str) -> Made:
-    name = Path(task.output).relative_to(folder).as_posix()
-    return Made(name, identity(task.cdx.path), task.settings.digest(task.cdx.filename), size, fingerprint)
-
-
-def _list_failures(task: ReindexTask, failed: list[Failure]) -> None:
-    if task.folder is not None:
-        list_in(task.folder, failed)
-    elif failed:
-        list_beside(task.output, failed)

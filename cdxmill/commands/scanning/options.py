@@ -13,12 +13,11 @@ from typing import NamedTuple
 from cdxmill.commands.scanning.rows import check_format
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input
-from cdxmill.outputs.existing import Rule
-from cdxmill.outputs.settings import Seen
+from cdxmill.outputs.existing import Rule, Seen
 from cdxmill.stages.scan.extract import DEFAULT, Extractor, UserStep
 from cdxmill.stages.scan.fields import Level
 from cdxmill.stages.scan.plan import Plan
-from cdxmill.storage.choose import read_bytes
+from cdxmill.storage.location import Location, locate
 from cdxmill.version import __version__
 
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc.gz", "warc.zst")
@@ -62,7 +61,7 @@ class ScanSettings(NamedTuple):
         """A hash of the settings and the name of the archive in rows."""
         return hashlib.sha256(repr((self.text, filename)).encode("utf-8", "surrogateescape")).hexdigest()
 
-    def look(self, output: str, archive: Input) -> Seen:
+    def look(self, output: Location, archive: Input) -> Seen:
         """An output without a record may have been made with any settings."""
         return Seen(True, False)
 
@@ -82,7 +81,7 @@ def compiled(options: ScanOptions) -> Program:
 
     def read_lines(path: str) -> list[bytes]:
         try:
-            files.append(read_bytes(path))
+            files.append(locate(path).read_bytes())
         except InputError as error:
             raise UsageError(f"--where: {error}") from None
         return [line.rstrip(b"\r") for line in files[-1].split(b"\n")]

@@ -5,45 +5,25 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.per_archive.index import forgetting
+from cdxmill.commands.per_archive.task import note, open_directory, outputs_in, report, showing
 from cdxmill.commands.scanning.captures import Ranges, ranges_of
 from cdxmill.commands.scanning.options import ScanOptions, compiled
-from cdxmill.commands.scanning.scan_one import (
-    ScanResult,
-    ScanTask,
-    Skip,
-    list_failures,
-    remove_parts,
-    scan_one,
-)
+from cdxmill.commands.scanning.scan_one import ScanResult, ScanTask, SkippedRecord, remove_parts, scan_one
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.outputs.existing import Rule, check_inputs_stay, plan_outputs
+from cdxmill.outputs.existing import Rule, check_inputs_stay
 from cdxmill.outputs.names import below
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.running.lock import hold
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_seconds
 from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
-from cdxmill.storage.choose import (
-    PathOrUrl,
-    check_libraries,
-    check_writable,
-    is_remote,
-    join,
-    local_path,
-    total_size,
-)
-from cdxmill.storage.local.files import sync_folders
-from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.location import PathOrUrl, locate
 
 _COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _WARC = re.compile(r"\.warc$", re.I)
@@ -98,67 +78,44 @@ def scan(
     replaced. Nothing is changed then.
     """
     check_archives(names)
-    check_writable(folder)
-    is_local = not is_remote(str(folder))
-    base = local_path(str(folder)) if is_local else str(folder)
-    check_inputs_stay(names, base)
+    place = locate(folder)
+    place.check_writable()
+    check_inputs_stay(outputs_in(place, names))
     ranges: Mapping[Input, Ranges | None] = dict.fromkeys(names)
     if captures is not None:
         options = replace(options, captures=hashlib.sha256(captures).hexdigest())
         ranges = ranges_of(captures, names, failures)
     compiled.cache_clear()  # the files that the options name may have changed
     compiled(options)  # for all processes
-    outputs = {archive: join(base, names[archive]) for archive in ranges}
-    if not is_local:
-        with temporary_folder() as scratch:
-            return _run(_Places(outputs, ranges, base, Path(scratch)), options, failures)
-    path = Path(base)
-    with hold(path, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=path) as scratch:
-        return _run(_Places(outputs, ranges, base, Path(scratch)), options, failures)
-
-
-class _Places(NamedTuple):
-    """The output of each archive, the ranges to scan of it (None: all), the folder of the outputs, one for scratch files."""
-
-    outputs: Mapping[Input, str]
-    ranges: Mapping[Input, Ranges | None]
-    base: str
-    scratch: Path
-
-
-def _run(places: _Places, options: ScanOptions, failures: Failures) -> ScanSummary:
-    outputs, ranges, base, scratch = places
-    folder = None if is_remote(base) else Path(base)
-    archives, kept = plan_outputs(outputs, options.settings(), options.existing, folder)
-    tasks = [
-        ScanTask(
-            archive,
-            outputs[archive],
-            folder,
-            scratch / str(number),
-            options,
-            ranges[archive],
-            is_last=False,
+    settings = options.settings()
+    with open_directory(place, failures) as directory:
+        outputs, kept = directory.plan(
+            {archive: names[archive] for archive in ranges}, settings, options.existing
         )
-        for number, archive in enumerate(archives)
-    ]
-    with forgetting(folder, archives):
-        summary = _run_tasks(tasks, options, failures)
-        if folder is not None:
-            sync_folders(outputs[archive] for archive in archives)
+        tasks = [
+            ScanTask(
+                archive,
+                output,
+                directory.folder,
+                directory.scratch / str(number),
+                settings,
+                options,
+                ranges[archive],
+                is_last=False,
+            )
+            for number, (archive, output) in enumerate(outputs.items())
+        ]
+        with directory.writing(outputs):
+            summary = _run_tasks(tasks, options, failures)
     kept_as = "skipped" if options.existing is Rule.UPDATE else "up to date"
     return summary._replace(kept=len(kept), kept_as=kept_as)
 
 
 def _run_tasks(tasks: Sequence[ScanTask], options: ScanOptions, failures: Failures) -> ScanSummary:
-    check_libraries(task.archive.path for task in tasks)
-    total = total_size(task.archive.path for task in tasks)
-    with Progress("scanning", len(tasks), total, options.quiet) as progress:
-        failures.show_on(progress)
+    with showing("scanning", tasks, options.quiet, failures) as progress:
         run = _Run(options, progress, failures)
         failed = run.scan(tasks)
-        run.scan([task._replace(is_last=True) for task in failed])
-        failures.close_notes()
+        run.scan([replace(task, is_last=True) for task in failed])
     return run.summary()
 
 
@@ -192,11 +149,8 @@ class _Run:
         return again
 
     def _add(self, archive: Input, result: ScanResult) -> None:
-        self._failures.report_listed(
-            archive.label, [one._replace(path=archive.label) for one in result.failures]
-        )
-        for note in result.notes:
-            self._failures.note_one(f"{archive.label}@{note.offset}", note.reason)
+        report(archive, result.failures, self._failures)
+        note(archive.label, result.notes, self._failures)
         self._files += 1
         self._written += result.is_written
         self._records += result.records
@@ -245,14 +199,14 @@ def _after_loss(task: ScanTask, how: Lost) -> ScanTask | ScanResult:
     if task.lost < _MOST_LOST:
         if how.by_memory and not task.lost:
             item = None  # perhaps other archives filled the memory
-        skip = (Skip(item, how.reason),) if item is not None else ()
+        skip = (SkippedRecord(item, how.reason),) if item is not None else ()
         lost = task.lost + (_BY_MEMORY if how.by_memory else 1)
-        return task._replace(lost=lost, skip=(*task.skip, *skip))
+        return replace(task, lost=lost, skip=(*task.skip, *skip))
     hint = (
         "omit this archive, or find the cause in what --call runs"
         if task.skip
         else "try fewer processes (-p)"
     )
     failed = [Failure(task.archive.path, None, how.reason, hint)]
-    list_failures(task, failed)
+    task.list_failures(failed)
     return ScanResult(0, 0, False, failed, [], [])

@@ -5,20 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import IO, NamedTuple, cast
+from dataclasses import dataclass
+from typing import IO, NamedTuple
 
 from cdxmill.capture import Damage, Note
+from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.commands.scanning.captures import Ranges
 from cdxmill.commands.scanning.options import ScanOptions, compiled
 from cdxmill.commands.scanning.rows import RowWriter, WarcWriter, as_warc, row_writer
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.archives.header_shape import Head, HeaderMatch, HeaderShapes
-from cdxmill.inputs.named import Input
-from cdxmill.outputs.failure_list import failures_beside, list_beside, list_in
-from cdxmill.outputs.names import identity
-from cdxmill.outputs.record import Fingerprinted, Made, append_made
-from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
 from cdxmill.stages.pages.full_record import FullRecord
@@ -27,36 +23,31 @@ from cdxmill.stages.records.read_records import Container, container_of
 from cdxmill.stages.records.record_errors import RecordError
 from cdxmill.stages.scan.extract import CallError, Row
 from cdxmill.stages.scan.plan import Measured
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
-from cdxmill.storage.choose import file_size, is_remote, remove, write_atomic
+from cdxmill.stages.window import ReadAt, Window
+from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
-from cdxmill.storage.unchanged import open_unchanged
 
 Choose = Callable[[Content, HeaderMatch | None], tuple[Content, FullRecord] | None]
 
 
-class Skip(NamedTuple):
+class SkippedRecord(NamedTuple):
     """A record that cost a process: it is skipped, and listed with the reason."""
 
     number: int
     reason: str
 
 
-class ScanTask(NamedTuple):
-    """An archive to scan, and the path or URL of its output.
+@dataclass(frozen=True)
+class ScanTask(ArchiveTask):
+    """An archive to scan.
 
-    Failures are listed in the local folder `folder`, or, without one, beside the output. Of an archive with
-    `ranges`, only these records are scanned. `lost` counts the processes that the archive has cost. Unless it `is_last`,
-    the archive is tried again if its storage gives no answer.
+    Of an archive with `ranges`, only these records are scanned. `lost` counts the processes that the archive has cost.
+    Unless it `is_last`, the archive is tried again if its storage gives no answer.
     """
 
-    archive: Input
-    output: str
-    folder: Path | None
-    scratch: Path
     options: ScanOptions
     ranges: Ranges | None = None
-    skip: tuple[Skip, ...] = ()
+    skip: tuple[SkippedRecord, ...] = ()
     lost: int = 0
     is_last: bool = True
 
@@ -81,21 +72,18 @@ def scan_one(task: ScanTask) -> ScanResult:
 
     If it cannot be read to its end, nothing is written, and an output of an earlier run stays.
     """
-    scan, error = _Scan(task), None
+    output, scan, error = OneOutput(task), _Scan(task), None
     try:
-        with write_atomic(task.output, sync_name=False) as raw:
-            scan.run(Fingerprinted(raw))
+        with output.writing(lambda: scan.failures) as file:
+            scan.run(file)
     except InputError as failure:
         error = failure
-    result = scan.result(error)
     if error is not None and not task.is_last and _may_pass(error, task):
-        result = ScanResult(0, 0, False, [], [], [], f"{error.path}: {error.reason}")
-    elif error is not None:
-        list_failures(task, result.failures)
-    elif task.folder is not None or not result.failures:
-        remove(failures_beside(task.output))
-    Scratch(task.scratch).remove()
-    return result
+        output.discard()
+        return ScanResult(0, 0, False, [], [], [], f"{error.path}: {error.reason}")
+    failures = scan.failures + task.failures_of([], error)
+    output.finish(failures)
+    return ScanResult(scan.records, scan.matches, output.is_written, failures, scan.notes, scan.measured())
 
 
 class _Scan:
@@ -106,32 +94,21 @@ class _Scan:
         self._plan, self._extractor, _ = compiled(task.options)
         self._skip = {skip.number: skip.reason for skip in task.skip}
         self._shapes = HeaderShapes()
-        self._failures: list[Failure] = []
-        self._notes: list[Note] = []
+        self.failures: list[Failure] = []
+        self.notes: list[Note] = []
         self._before = self._plan.measured()
         self.records = self.matches = 0
-        self._is_written = False
 
-    def run(self, file: Fingerprinted) -> None:
-        """Write the output, then list its failures and record it. Raises InputError."""
-        task = self._task
-        path = task.archive.path
-        size = 0 if is_remote(path) else file_size(path)
+    def run(self, file: IO[bytes]) -> None:
+        """Write the output to `file`. Raises InputError."""
         with ExitStack() as files:
-            writer = row_writer(task.options.to, cast("IO[bytes]", file))
+            writer = row_writer(self._task.options.to, file)
             if isinstance(writer, WarcWriter):
-                name = Path(task.output).name
-                writer.write_all(name, (content for content, _ in self._matching(files)))
+                writer.write_all(self._task.output.name, (content for content, _ in self._matching(files)))
             else:
                 self._write_rows(writer, files)
             with self._listing(None):
                 writer.close()
-        self._is_written = True
-        list_failures(task, self._failures)
-        if task.folder is not None:
-            name = Path(task.output).relative_to(task.folder).as_posix()
-            settings = task.options.settings().digest(task.archive.filename)
-            append_made(task.folder, Made(name, identity(path), settings, size, file.fingerprint()))
 
     def _write_rows(self, writer: RowWriter, files: ExitStack) -> None:
         for content, row in self._matching(files):
@@ -141,13 +118,11 @@ class _Scan:
 
     def _matching(self, files: ExitStack) -> Iterator[tuple[Content, Row]]:
         """Each record that passes, with its row."""
-        path = self._task.archive.path
         is_warc = self._task.options.to.startswith("warc")
         has_calls = bool(self._task.options.calls or self._task.options.page_calls)
         scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
-        read_at = counted(_unmarked(files.enter_context(open_unchanged(path))))
-        chunk = CHUNK if is_remote(path) else LOCAL_CHUNK
-        for item in self._items(read_at, scratch, chunk):
+        read_at = _unmarked(files.enter_context(self._task.open_archive()))
+        for item in self._items(read_at, scratch, self._task.chunk):
             if isinstance(item, Damage):
                 self._fail(item.offset, item.reason, item.hint)
                 continue
@@ -238,26 +213,23 @@ class _Scan:
         """Note a matching record whose body could be decoded only in part."""
         body = record.__dict__.get("body")
         if body is not None and body.problem:
-            self._notes.append(Note(record.offset, body.problem))
+            self.notes.append(Note(record.offset, body.problem))
         if record.is_large:
-            self._notes.append(
+            self.notes.append(
                 Note(record.offset, "the record is larger than 256 MiB; only its start was read")
             )
         page = record.__dict__.get("page")
         if page is not None and page.is_cut:
-            self._notes.append(
+            self.notes.append(
                 Note(record.offset, "the page is larger than 32 MiB; only its start was parsed")
             )
 
     def _fail(self, offset: int | None, reason: str, hint: str = "") -> None:
-        self._failures.append(Failure(self._task.archive.path, offset, reason, hint))
+        self.failures.append(Failure(self._task.archive.path, offset, reason, hint))
 
-    def result(self, error: InputError | None) -> ScanResult:
-        """What was found. `error` is why the archive cannot be read."""
-        failures = list(self._failures)
-        if error is not None:
-            failures.append(Failure(self._task.archive.path, None, error.reason, error.hint))
-        new = [
+    def measured(self) -> list[Measured]:
+        """What the conditions cost for this archive."""
+        return [
             one._replace(
                 tested=one.tested - old.tested, held=one.held - old.held, seconds=one.seconds - old.seconds
             )
@@ -265,9 +237,6 @@ class _Scan:
             for old in self._before
             if old[:2] == one[:2]
         ]
-        return ScanResult(
-            self.records, self.matches, error is None and self._is_written, failures, self._notes, new
-        )
 
 
 def _requests(ranges: Ranges) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
@@ -288,7 +257,7 @@ def _requests(ranges: Ranges) -> Iterator[tuple[int, int, list[tuple[int, int]]]
 
 def _may_pass(error: InputError, task: ScanTask) -> bool:
     """Whether another try may help: the storage is remote, and did not say that the archive is missing or refused."""
-    return is_remote(task.archive.path) and not isinstance(error, AbsentError | RefusedError)
+    return task.archive.location.is_remote and not isinstance(error, AbsentError | RefusedError)
 
 
 def _inside(read_at: ReadAt, start: int, length: int) -> ReadAt:
@@ -315,19 +284,11 @@ def _unmarked(read_at: ReadAt) -> ReadAt:
     return read
 
 
-def list_failures(task: ScanTask, failed: list[Failure]) -> None:
-    """List the failures of an archive."""
-    if task.folder is not None:
-        list_in(task.folder, failed)
-    elif failed:
-        list_beside(task.output, failed)
-
-
-def remove_parts(output: str) -> None:
+def remove_parts(output: Location) -> None:
     """Delete what a killed process left of an output."""
-    if is_remote(output):
+    path = output.folder
+    if path is None:
         return
-    path = Path(output)
     start = os.fsencode(f".{path.name}.")
     if path.parent.is_dir():
         for found in path.parent.iterdir():

@@ -41,12 +41,12 @@ class CountWork(NamedTuple):
 
     def to_json(self) -> str:
         """One line of the work list, without line end."""
-        return json.dumps(self.archive._asdict())
+        return json.dumps(self.archive.to_fields())
 
     @classmethod
     def from_json(cls, line: bytes) -> CountWork:
         """Parse what `to_json` has written."""
-        return cls(Input(**json.loads(line)))
+        return cls(Input.of_fields(json.loads(line)))
 
 
 def texts_of(runs: Sequence[Run], scratch: Scratch) -> Iterator[bytes]:

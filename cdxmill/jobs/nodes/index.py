@@ -21,6 +21,7 @@ from cdxmill.commands.per_archive.index_one import IndexOptions, IndexResult, In
 from cdxmill.inputs.named import Input
 from cdxmill.running.failures import SHOWN, Failure, kind_of
 from cdxmill.running.processes import bytes_done
+from cdxmill.storage.location import Location
 
 _REPORT_INTERVAL = 30.0
 """Seconds between two status reports. By default Hadoop kills a task that is silent for ten minutes."""
@@ -38,13 +39,13 @@ class ArchiveWork(NamedTuple):
 
     def to_json(self) -> str:
         """One line of the work list, without line end."""
-        return json.dumps({"archive": self.archive._asdict(), "output": self.output})
+        return json.dumps({"archive": self.archive.to_fields(), "output": self.output})
 
     @classmethod
     def from_json(cls, line: bytes) -> ArchiveWork:
         """Parse what `to_json` has written."""
         fields = json.loads(line)
-        return cls(Input(**fields["archive"]), fields["output"])
+        return cls(Input.of_fields(fields["archive"]), fields["output"])
 
 
 def format_failure(failure: Failure) -> bytes:
@@ -78,17 +79,21 @@ def index_archives(arguments: list[str]) -> None:
     ):
         for number, line in enumerate(sys.stdin.buffer):
             work = ArchiveWork.from_json(line)
-            task = IndexTask(work.archive, work.output, None, Path(folder) / str(number), IndexOptions())
+            task = _task(work, Path(folder) / str(number))
             _report(task.archive.path, index_one(task))
+
+
+def _task(work: ArchiveWork, scratch: Path) -> IndexTask:
+    return IndexTask(work.archive, Location(work.output), None, scratch, IndexOptions().settings())
 
 
 def _report(path: str, result: IndexResult) -> None:
     """Print the failures of an archive, and add to Hadoop's counters."""
-    failures = result.failures(path)
+    failures = result.failures
     for failure in failures:
         sys.stdout.buffer.write(format_failure(failure))
-    counts = {"archives": 1, "captures": result.findings.captures, "archive bytes": result.size}
-    notes = result.findings.notes
+    counts = {"archives": 1, "captures": result.captures, "archive bytes": result.size}
+    notes = result.notes
     kinds: Counter[str] = Counter()
     for note in notes:
         kinds[kind_of(note.reason)] += 1

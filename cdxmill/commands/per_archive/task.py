@@ -1,0 +1,215 @@
+"""One archive in, one output out: what index, recompress, reindex and scan have in common.
+
+A command gives the tasks, and what its task does with the records; here is all else: the directory of the outputs and its
+lock, which outputs have to be written, the progress, the report; and for one archive, how its output is written.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple, TypeVar, cast
+
+from cdxmill.capture import Damage, Note
+from cdxmill.errors import InputError
+from cdxmill.inputs.named import Input
+from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, plan_outputs
+from cdxmill.outputs.names import identity
+from cdxmill.outputs.record import (
+    Fingerprinted,
+    OutputRow,
+    append_made,
+    failures_beside,
+    forgetting,
+    list_beside,
+    list_in,
+)
+from cdxmill.running.counted_reads import counted
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.lock import hold
+from cdxmill.running.processes import RunTasks, run_tasks
+from cdxmill.running.progress import Progress
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
+from cdxmill.storage.local.files import sync_folders
+from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
+from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.unchanged import open_unchanged
+
+
+@dataclass(frozen=True)
+class ArchiveTask:
+    """An archive, and the output to make of it.
+
+    An output in the local directory `folder` is recorded there, and failures are listed there. Without one, they are
+    listed beside the output. `scratch` is a directory for temporary files, `settings` decides how the output looks.
+    """
+
+    archive: Input
+    output: Location
+    folder: Path | None
+    scratch: Path
+    settings: OutputSettings
+
+    @property
+    def chunk(self) -> int:
+        """Bytes per read of the archive."""
+        return CHUNK if self.archive.location.is_remote else LOCAL_CHUNK
+
+    @contextmanager
+    def open_archive(self) -> Iterator[ReadAt]:
+        """Open the archive. Raises InputError, at the end if it changed while it was read."""
+        with open_unchanged(self.archive.location) as read_at:
+            yield counted(read_at)
+
+    def failures_of(self, damage: Sequence[Damage], error: InputError | None = None) -> list[Failure]:
+        """The failures of the archive: by offset, and last that of the file as a whole."""
+        path = self.archive.path
+        found = [Failure(path, one.offset, one.reason, one.hint) for one in damage]
+        if error is not None:
+            found.append(Failure(path, None, error.reason, error.hint))
+        return found
+
+    def list_failures(self, failed: Sequence[Failure]) -> None:
+        """Add failures to the list."""
+        if self.folder is not None:
+            list_in(self.folder, failed)
+        elif failed:
+            list_beside(self.output, failed)
+
+
+class OneOutput:
+    """The output of a task while it is made. Make it before the archive is read, and call `finish` in the end."""
+
+    def __init__(self, task: ArchiveTask) -> None:
+        self._task = task
+        archive = task.archive.location
+        # if a local archive grows from now on, it differs from the size in the record
+        self.size = 0 if archive.is_remote else archive.size()
+        self.is_written, self.bytes = False, 0
+
+    @contextmanager
+    def writing(self, failures: Callable[[], Sequence[Failure]]) -> Iterator[IO[bytes]]:
+        """Write the output. It gets its name only after its failures are listed and it is recorded.
+
+        Its name is synced at the end of the run. An exception leaves an output of an earlier run as it is.
+        """
+        task = self._task
+        with task.output.write_atomic(sync_name=False) as raw:
+            file = Fingerprinted(raw)
+            yield cast("IO[bytes]", file)
+            self.bytes = file.size
+            task.list_failures(failures())
+            if task.folder is not None:
+                append_made(task.folder, self._row(task.folder, file))
+        self.is_written = True
+
+    def _row(self, folder: Path, file: Fingerprinted) -> OutputRow:
+        archive = self._task.archive
+        name = Path(self._task.output.local).relative_to(folder).as_posix()
+        settings = self._task.settings.digest(archive.filename)
+        return OutputRow(name, identity(archive.location), settings, self.size, file.fingerprint())
+
+    def finish(self, failures: Sequence[Failure]) -> None:
+        """Without an output, list the failures; else delete what an earlier run listed beside it."""
+        if not self.is_written:
+            self._task.list_failures(failures)
+        elif self._task.folder is not None or not failures:
+            failures_beside(self._task.output).remove()
+        self.discard()
+
+    def discard(self) -> None:
+        """Delete the temporary files."""
+        shutil.rmtree(self._task.scratch, ignore_errors=True)
+
+
+class OutputDirectory(NamedTuple):
+    """Where the outputs go. `folder` is the local directory, None if it is remote; `scratch` is for temporary files."""
+
+    place: Location
+    folder: Path | None
+    scratch: Path
+
+    def plan(self, names: Mapping[Input, str], settings: OutputSettings, rule: Rule) -> PlannedOutputs:
+        """Which archives have to be read to write the outputs of these names. Raises UsageError, InputError."""
+        return plan_outputs(outputs_in(self.place, names), settings, rule, self.folder)
+
+    @contextmanager
+    def writing(self, outputs: Mapping[Input, Location]) -> Iterator[None]:
+        """Write these outputs. Afterwards their names are on the disk, and failures of earlier runs are forgotten."""
+        read = {identity(archive.location) for archive in outputs}
+        with forgetting(self.folder, read | {identity(output) for output in outputs.values()}):
+            yield
+            if self.folder is not None:
+                sync_folders(output.local for output in outputs.values())
+
+
+def outputs_in(place: Location, names: Mapping[Input, str]) -> dict[Input, Location]:
+    """The output of each archive: the file of its name below a directory."""
+    return {archive: place / name for archive, name in names.items()}
+
+
+@contextmanager
+def open_directory(place: PathOrUrl, failures: Failures) -> Iterator[OutputDirectory]:
+    """Open a directory to write outputs to. A local one is created, and no other run may write to it meanwhile."""
+    place = locate(place)
+    folder = place.folder
+    if folder is None:
+        with temporary_folder() as scratch:
+            yield OutputDirectory(place, None, Path(scratch))
+        return
+    with hold(folder, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder) as scratch:
+        yield OutputDirectory(Location(str(folder)), folder, Path(scratch))
+
+
+@contextmanager
+def showing(doing: str, tasks: Sequence[ArchiveTask], quiet: bool, failures: Failures) -> Iterator[Progress]:
+    """Show the progress of tasks. Raises UsageError if a library that is needed to read an archive is not installed."""
+    archives = [task.archive.location for task in tasks]
+    for archive in archives:
+        archive.require()
+    with Progress(doing, len(tasks), total_size(archives), quiet) as progress:
+        failures.show_on(progress)
+        yield progress
+        failures.close_notes()
+
+
+Task = TypeVar("Task", bound=ArchiveTask)
+Result = TypeVar("Result")
+
+
+def run_each(
+    work: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    processes: int,
+    progress: Progress,
+    run: RunTasks = run_tasks,
+) -> Iterator[tuple[Task, Result]]:
+    """(task, result) for every task, in the order in which they end. The progress advances after each."""
+    for index, result in run(work, tasks, processes, progress.tick):
+        yield tasks[index], result
+        progress.advance()
+
+
+def report(archive: Input, found: Sequence[Failure], failures: Failures, is_listed: bool = True) -> None:
+    """Report the failures of an archive under its name in messages, that of the whole file first.
+
+    Many of a kind are only counted, if a file lists them, too.
+    """
+    label = archive.label
+    named = [one._replace(path=label) if one.path == archive.path else one for one in found]
+    named.sort(key=lambda failure: failure.offset is not None)
+    if is_listed:
+        failures.report_listed(label, named)
+    else:
+        for failure in named:
+            failures.report(failure)
+
+
+def note(place: object, notes: Sequence[Note], failures: Failures) -> None:
+    """Report notes about a file."""
+    for one in notes:
+        failures.note_one(f"{place}@{one.offset}", one.reason)
