@@ -20,7 +20,7 @@ from cdxmill.cluster.write import write_shard_files
 from cdxmill.jobs.launcher.hadoop_folder import folder_of
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
-from cdxmill.jobs.launcher.hadoop_switch import building_place, switch
+from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch, mark_place
 from cdxmill.jobs.launcher.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.launcher.run_job import count_failure
 from cdxmill.jobs.launcher.stream_job import StreamJob
@@ -94,10 +94,11 @@ class ZipNumClusterJob(StreamJob):
         """Check everything first: what the job needs is missed only after hours."""
         options = self.zipnum_options
         url = cluster_url(options, runner)
-        self._place = building_place(url, runner, options.build.replace)
+        self._place = building_place(url, options.build.replace)
         check_outputs(options, self._place, runner)
         inputs = group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner))
         clear(folder_of(self._place, runner), options.build.replace)
+        mark_place(self._place, url)
         return make_step(options, self._place, folder, inputs)
 
     def finish_hadoop(self, runner: RunnerLike) -> int:
@@ -105,7 +106,7 @@ class ZipNumClusterJob(StreamJob):
         options = self.zipnum_options
         url = cluster_url(options, runner)
         failed = finish(options, url, self._place, runner)
-        switch(self._place, url, runner)
+        finish_switch(self._place, url)
         return failed
 
     def run_mapper(self, step_num: int = 0) -> None:

@@ -1,114 +1,164 @@
-"""jobs/launcher/hadoop_switch.py: a cluster in HDFS is replaced by renaming, and there is always an old or a new one."""
+"""jobs/launcher/hadoop_switch.py: a job builds beside the cluster that it replaces, in every storage, and then switches."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
-from tests.storage.name_node import NameNode, name_node
+from cdxmill.storage.choose import absolute, join, list_folder, read_bytes, remove_tree, write_atomic
+from tests.conftest import RunCdxmill
+from tests.storage.conftest import moto_url
+from tests.storage.name_node import name_node
 
-URL = "hdfs:///crawl/C"
-RUNNER: Any = SimpleNamespace(alias="hadoop", get_hadoop_bin=lambda: ["no-hadoop-command"])
-FILES = ("cdx-00000.gz", "part-00000", "cluster.idx", "cluster.json")
+__all__ = ["moto_url"]
 
 
 @pytest.fixture
-def hdfs(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
-    """A finished cluster, and another file that is nobody's business."""
-    from cdxmill.storage.hadoop import hdfs as hdfs_storage
-    from cdxmill.storage.hadoop import pick
+def storages(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    import boto3  # type: ignore[import-untyped]
 
-    pick._picked.cache_clear()
-    hdfs_storage._client.cache_clear()
-    with name_node() as server:
-        monkeypatch.setenv("CDXMILL_WEBHDFS", server.address)
-        put(server, "/crawl/C", b"old")
-        server.put("/crawl/notes.txt", b"mine")
-        yield server
+    from cdxmill.storage.hadoop import hdfs, pick
+    from cdxmill.storage.s3 import objects as s3
 
-
-def put(server: NameNode, folder: str, body: bytes) -> None:
-    for name in FILES:
-        server.put(f"{folder}/{name}", body)
-
-
-def bodies(server: NameNode, folder: str) -> set[bytes]:
-    """What the files of a whole cluster have; nothing if there is no whole one."""
-    names = [f"{folder}/{name}" for name in FILES]
-    return {server.files[name].body for name in names} if set(names) <= set(server.files) else set()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    for made in (s3._client, hdfs._client, pick._picked):
+        made.cache_clear()
+    boto3.client("s3", region_name="us-east-1").create_bucket(Bucket="jobs")
+    with name_node() as running:
+        monkeypatch.setenv("CDXMILL_WEBHDFS", running.address)
+        yield
+    hdfs._client.cache_clear()
 
 
-def test_the_new_cluster_is_built_beside_the_old_one_and_takes_its_place(hdfs: NameNode) -> None:
-    from cdxmill.jobs.launcher.hadoop_switch import building_place, switch
-
-    place = building_place(URL, RUNNER, replace=True)
-    assert place == "hdfs:///crawl/.C.new"
-    put(hdfs, "/crawl/.C.new", b"new")
-    switch(place, URL, RUNNER)
-    assert bodies(hdfs, "/crawl/C") == {b"new"}
-    assert len(hdfs.files) == len(FILES) + 1
-    assert building_place(URL, RUNNER, replace=False) == URL
-    assert building_place("hdfs:///crawl/D", RUNNER, replace=True) == "hdfs:///crawl/D"
-    assert building_place("s3://b/C", RUNNER, replace=True) == "s3://b/C"
+@pytest.fixture(params=["hdfs", "s3", "file"])
+def url(request: pytest.FixtureRequest, storages: None, tmp_path: Path, built: dict[str, Path]) -> str:
+    """The URL of a finished cluster, and a file beside it that is nobody's business."""
+    start = {"hdfs": "hdfs:///crawl", "s3": f"s3://jobs/{uuid.uuid4().hex}", "file": tmp_path.as_uri()}
+    place = f"{start[request.param]}/C%20D"
+    put(built["old"], place)
+    write(f"{start[request.param]}/notes.txt", b"mine")
+    return place
 
 
-@pytest.mark.parametrize("steps", range(12))
-def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_next_job_restores(
-    hdfs: NameNode, steps: int, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(scope="module")
+def built(run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two clusters, the old one with more shards."""
+    folder = tmp_path_factory.mktemp("built")
+    for name, shards in (("old", "3"), ("new", "2")):
+        (folder / f"{name}.cdxj").write_text("".join(f"com,{name}{n})/ 2020 {{}}\n" for n in range(50)))
+        words = ["-s", shards, "--location", "/x", "-o", folder / name, folder / f"{name}.cdxj"]
+        assert run_cdxmill("zipnum", "-q", *words).returncode == 0
+        (folder / name / ".finished.json").unlink()  # jobs write none
+    return {name: folder / name for name in ("old", "new")}
+
+
+def write(path: str, data: bytes) -> None:
+    with write_atomic(path) as file:
+        file.write(data)
+
+
+def put(source: Path, url: str) -> None:
+    for path in source.iterdir():
+        write(join(url, path.name), path.read_bytes())
+
+
+def content(url: str) -> dict[str, bytes]:
+    found = list_folder(url)
+    return {name: read_bytes(join(url, name)) for name, entry in found.items() if not entry.is_folder}
+
+
+def local(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def build_beside(url: str, new: Path) -> str:
+    """What the job does before the switch."""
+    from cdxmill.jobs.launcher.hadoop_switch import building_place, mark_place
+
+    place = building_place(url, replace=True)
+    mark_place(place, url)
+    put(new, place)
+    return place
+
+
+def test_the_new_cluster_is_built_beside_the_old_one_and_takes_its_place(
+    url: str, built: dict[str, Path]
 ) -> None:
-    from cdxmill.jobs.launcher.hadoop_switch import building_place, switch
+    from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch
+
+    write(join(url, "notes.txt"), b"mine")
+    place = build_beside(url, built["new"])
+    parent, _, name = url.rpartition("/")
+    assert place == (f"{url}/.new" if url.startswith("s3:") else f"{parent}/.{name}.new")
+    assert content(url) == {**local(built["old"]), "notes.txt": b"mine"}
+    assert building_place(url, replace=True) == place, "after a job that failed, too"
+    finish_switch(place, url)
+    assert content(url) == {**local(built["new"]), "notes.txt": b"mine"}
+    assert list_folder(parent).keys() == {"notes.txt", absolute(url).rpartition("/")[2]}
+    assert list_folder(place) == {}
+    assert building_place(url, replace=False) == url
+    assert building_place(f"{parent}/E", replace=True) == f"{parent}/E"
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_next_job_restores(
+    storages: None, built: dict[str, Path], steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch
     from cdxmill.storage.hadoop.webhdfs import WebHdfs
 
-    place = building_place(URL, RUNNER, replace=True)
-    put(hdfs, "/crawl/.C.new", b"new")
+    url = "hdfs:///crawl/C"
+    put(built["old"], url)
+    place = build_beside(url, built["new"])
     ask, left = WebHdfs.ask_once, [steps]
 
-    def counted(self: WebHdfs, url: str, method: str, op: str, **parameters: Any) -> Any:
-        if op in ("RENAME", "DELETE"):
+    def counted(self: WebHdfs, *words: Any, **parameters: Any) -> Any:
+        if {"RENAME", "DELETE"} & set(words):
             left[0] -= 1
         if left[0] < 0:
             raise KeyboardInterrupt
-        return ask(self, url, method, op, **parameters)
+        return ask(self, *words, **parameters)
 
     with monkeypatch.context() as patched:
         patched.setattr(WebHdfs, "ask_once", counted)
         try:
-            switch(place, URL, RUNNER)
+            finish_switch(place, url)
         except KeyboardInterrupt:
             pass
         else:
-            assert bodies(hdfs, "/crawl/C") == {b"new"}
-    again = building_place(URL, RUNNER, replace=True)
-    assert again == place
-    assert bodies(hdfs, "/crawl/C") in ({b"old"}, {b"new"})
-    assert not bodies(hdfs, "/crawl/.C.old")
-    assert hdfs.files["/crawl/notes.txt"].body == b"mine"
+            assert content(url) == local(built["new"])
+    assert building_place(url, replace=True) == place
+    assert content(url) in (local(built["old"]), local(built["new"]))
+    assert content("hdfs:///crawl/.C.old") == {}
 
 
-def test_if_the_new_cluster_cannot_be_moved_the_old_one_is_moved_back(
-    hdfs: NameNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cdxmill.jobs.launcher.hadoop_switch import switch
+def test_a_switch_that_cannot_be_done_leaves_both_clusters(url: str, built: dict[str, Path]) -> None:
+    from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch
 
-    with pytest.raises(StoppedError):
-        switch("hdfs:///crawl/.C.new", URL, RUNNER)  # nothing was built
-    assert bodies(hdfs, "/crawl/C") == {b"old"}
+    place = build_beside(url, built["new"])
+    write(join(url, "cdx-00007.gz"), b"mine")
+    with pytest.raises(StoppedError, match=r"cdx-00007\.gz is not of the cluster there") as raised:
+        finish_switch(place, url)
+    assert str(raised.value).endswith(f"; the new cluster is complete, in {place}")
+    assert content(url) == {**local(built["old"]), "cdx-00007.gz": b"mine"}
+    assert local(built["new"]).items() <= content(place).items()
+    with pytest.raises(UsageError, match=r"cdx-00007\.gz is not of the cluster there"):
+        building_place(url, replace=True)
+    remove_tree(join(url, "cdx-00007.gz"))
+    finish_switch(place, url)
+    assert content(url) == local(built["new"])
 
 
-@pytest.mark.parametrize("foreign", ["/crawl/C/notes.txt", "/crawl/.C.old/notes.txt"])
-def test_other_files_are_never_moved_or_deleted(hdfs: NameNode, foreign: str) -> None:
-    from cdxmill.jobs.launcher.hadoop_switch import building_place, switch
+def test_where_only_hadoop_has_the_keys_nothing_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch
 
-    put(hdfs, "/crawl/.C.new", b"new")
-    hdfs.put(foreign, b"mine")
-    with pytest.raises(StoppedError, match=r"the new cluster is complete, in hdfs:///crawl/\.C\.new"):
-        switch("hdfs:///crawl/.C.new", URL, RUNNER)
-    assert hdfs.files[foreign].body == b"mine"
-    assert bodies(hdfs, "/crawl/C") == {b"old"}
-    if "/C/" in foreign:
-        with pytest.raises(UsageError, match="holds other files"):
-            building_place(URL, RUNNER, replace=True)
+    for url in ("gs://bucket/C", "maprfs:///crawl/C"):
+        assert building_place(url, replace=True) == url
+        finish_switch(url, url)

@@ -1,83 +1,66 @@
-"""Replace a finished cluster in HDFS: the job builds the new one beside it, then both are renamed.
+"""Where a job builds a cluster that replaces another, and the switch at its end. cluster/switch has the steps.
 
-    C         the cluster
-    .C.new    the new one while it is built, and what a job that failed has left of it
-    .C.old    the old one between the two renames, and until it is deleted
-
-A file that is open stays readable until the old cluster is deleted. If the launcher ends between the renames there is no C;
-the next job repairs that. A URL of S3 or a directory that nodes share cannot be switched so: there the old cluster is deleted first.
+Under Hadoop's own file systems and keys, which cdxmill.storage does not have, nothing can be switched. There, the old
+cluster is deleted before the job.
 """
 
 from __future__ import annotations
 
-from cdxmill.errors import StoppedError, UsageError
+from pathlib import Path
+
+from cdxmill.cluster.output import check_replaceable, held, mend, put_in_place
+from cdxmill.cluster.switch import entries, mark, new_place
+from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum_index import MANIFEST
-from cdxmill.jobs.launcher.hadoop_folder import folder_of
-from cdxmill.jobs.launcher.mrjob_types import RunnerLike
-from cdxmill.jobs.launcher.zipnum_on_hadoop import check_own
 from cdxmill.messages import say
+from cdxmill.storage.choose import absolute, check_writable, is_remote, list_folder
 
 
-def building_place(url: str, runner: RunnerLike, replace: bool) -> str:
+def building_place(url: str, replace: bool) -> str:
     """The URL at which a job builds the cluster of `url`: beside a finished one that it replaces, else `url` itself.
 
-    Repairs a switch that was interrupted. Raises UsageError, StoppedError.
+    Completes a switch that was interrupted. Raises UsageError, StoppedError.
     """
-    if not url.startswith("hdfs:"):
+    if not _can_switch(url):
         return url
-    names = _repaired(url, runner)
-    if not replace or MANIFEST not in names:
+    place = _place_of(url)
+    mend(place, say)
+    if not replace or MANIFEST not in entries(place):
         return url
-    check_own(url, names, replace=True)
-    return _beside(url, "new")
+    check_replaceable(place)
+    new = new_place(place)
+    return new if is_remote(new) else Path(new).as_uri()
 
 
-def switch(place: str, url: str, runner: RunnerLike) -> None:
-    """Put the cluster that was built at `place` to `url`, and delete the one that was there. Raises UsageError, StoppedError."""
+def mark_place(place: str, url: str) -> None:
+    """Mark the place where the job builds as cdxmill's, if it is not `url` itself."""
+    if place != url:
+        mark(_place_of(url))
+
+
+def finish_switch(place: str, url: str) -> None:
+    """Put the cluster that was built at `place` to `url`. Raises StoppedError."""
     if place == url:
         return
-    cluster, old = folder_of(url, runner), _beside(url, "old")
-    try:  # again: the job has taken hours
-        check_own(url, cluster.names(), replace=True)
-        check_own(old, folder_of(old, runner).names(), replace=True)
-    except UsageError as error:
-        raise StoppedError(f"{error}; the new cluster is complete, in {place}") from None
-    _delete(old, runner)
-    cluster.move(old)  # where nothing is: a directory would be moved into one that exists
+    cluster = _place_of(url)
+    with held(cluster, say):
+        try:  # again: the job has taken hours
+            check_replaceable(cluster)
+        except UsageError as error:
+            raise StoppedError(f"{error}; the new cluster is complete, in {place}") from None
+        put_in_place(cluster, say)
+
+
+def _can_switch(url: str) -> bool:
     try:
-        folder_of(place, runner).move(url)
-    except StoppedError:
-        folder_of(old, runner).move(url)
-        raise
-    _delete(old, runner)
+        check_writable(url)
+        list_folder(url)
+    except (UsageError, InputError):
+        return False
+    return True
 
 
-def _repaired(url: str, runner: RunnerLike) -> list[str]:
-    """The names in the cluster's directory, after the steps that an interrupted switch has left."""
-    names, old = folder_of(url, runner).names(), _beside(url, "old")
-    left = folder_of(old, runner).names()
-    if MANIFEST not in left:
-        return names
-    check_own(old, left, replace=True)
-    if MANIFEST in names:
-        _delete(old, runner)
-    elif not names:
-        _delete(url, runner)
-        folder_of(old, runner).move(url)
-        say(f"{url}: restored, because a launcher ended while it was replaced")
-        names = left
-    else:
-        raise UsageError(
-            f"{url}: holds other files, and {old} is the cluster that was there; move one of them away"
-        )
-    return names
-
-
-def _delete(url: str, runner: RunnerLike) -> None:
-    parent, _, name = url.rpartition("/")
-    folder_of(parent, runner).remove([name])
-
-
-def _beside(url: str, kind: str) -> str:
-    parent, _, name = url.rpartition("/")
-    return f"{parent}/.{name}.{kind}"
+def _place_of(url: str) -> str:
+    """The URL, or the path of a directory that all machines share; only if it is a link, where that leads."""
+    place = absolute(url)
+    return place if is_remote(place) or not Path(place).is_symlink() else str(Path(place).resolve())

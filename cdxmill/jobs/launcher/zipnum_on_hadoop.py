@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from cdxmill.cluster.switch import MARK
 from cdxmill.cluster.write import write_cluster_files
 from cdxmill.commands.clusters.zipnum import ClusterSummary
 from cdxmill.errors import StoppedError, UsageError
@@ -20,7 +21,7 @@ from cdxmill.jobs.nodes.lines import REPORT, SPLITS, ReducerReport, report_name
 from cdxmill.jobs.zipnum_options import ZipnumJobOptions
 from cdxmill.messages import say
 
-_ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS")
+_ALWAYS_OWN = (f"{REPORT}*", ".cdx-*.tmp", ".part-*.tmp", "_temporary", "_SUCCESS", MARK)
 _OWN_BESIDE_REPORTS = ("splits.*", INDEX, SUMMARY, LOCATIONS)
 """Patterns of the names that a job which failed may leave, besides the shards and parts that have a report."""
 _OF_A_CLUSTER = (MANIFEST, "cdx-*.gz", "part-*")
