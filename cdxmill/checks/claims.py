@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cdxmill.checks.shards import ShardTask
+from cdxmill.checks.shards import ShardFiles
 from cdxmill.cluster.files import ClusterFiles, in_order
 from cdxmill.cluster.manifest import read_manifest
 from cdxmill.errors import InputError
@@ -81,15 +81,15 @@ def _files_of_index(files: ClusterFiles, index: IndexReport) -> set[str]:
     return {posixpath.basename(files.shard_path(name)) for name in index.shards}
 
 
-def shard_tasks(files: ClusterFiles, claims: Claims) -> list[ShardTask]:
+def shard_tasks(files: ClusterFiles, claims: Claims) -> list[ShardFiles]:
     """One task per shard: what is known about it."""
     return [_task(files, claims, name) for name in claims.shards]
 
 
-def _task(files: ClusterFiles, claims: Claims, name: str) -> ShardTask:
+def _task(files: ClusterFiles, claims: Claims, name: str) -> ShardFiles:
     manifest, index, part = claims.manifest, claims.index_report, part_of(name)
     has_parts = manifest is not None or files.parts or files.has(part)
-    return ShardTask(
+    return ShardFiles(
         name,
         files.shard_path(name),
         files.path(part) if has_parts else None,

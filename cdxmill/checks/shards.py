@@ -15,7 +15,7 @@ from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard, 
 from cdxmill.storage.choose import open_ranges, read_bytes, total_size
 
 
-class ShardTask(NamedTuple):
+class ShardFiles(NamedTuple):
     """A shard, the paths or URLs of its part and of the index, and the range of its lines in the index.
 
     `exact` if its part and index must be written as cdxmill writes them.
@@ -34,17 +34,17 @@ class ShardTask(NamedTuple):
 class ReadShard(NamedTuple):
     """A shard after it was read: its contents, and what is wrong with it, its part and its index lines."""
 
-    task: ShardTask
+    task: ShardFiles
     report: CheckedShard
     findings: list[Failure]
 
 
-def read_shards(tasks: Sequence[ShardTask], run: VerifyRun) -> list[ReadShard]:
+def read_shards(tasks: Sequence[ShardFiles], run: VerifyRun) -> list[ReadShard]:
     """Read and check all shards."""
     return run.results("reading shards", _read_shard, tasks, total_size(task.path for task in tasks))
 
 
-def _read_shard(task: ShardTask) -> ReadShard:
+def _read_shard(task: ShardFiles) -> ReadShard:
     try:
         index = _index_lines(task)
         part, findings = _read_part(task)
@@ -59,7 +59,7 @@ def _read_shard(task: ShardTask) -> ReadShard:
     return ReadShard(task, report._replace(part=b""), findings)
 
 
-def _read_part(task: ShardTask) -> tuple[bytes | None, list[Failure]]:
+def _read_part(task: ShardFiles) -> tuple[bytes | None, list[Failure]]:
     """The part, None if the cluster has no parts or it cannot be read."""
     if task.part_path is None:
         return None, []
@@ -69,21 +69,21 @@ def _read_part(task: ShardTask) -> tuple[bytes | None, list[Failure]]:
         return None, [Failure(task.part_path, None, error.reason)]
 
 
-def _damage(task: ShardTask, faults: Sequence[Fault]) -> Iterator[Failure]:
+def _damage(task: ShardFiles, faults: Sequence[Fault]) -> Iterator[Failure]:
     for fault in faults[:MOST_FAULTS]:
         yield Failure(task.path, fault.offset, fault.reason)
     if len(faults) > MOST_FAULTS:
         yield Failure(task.path, faults[-1].offset, f"{len(faults) - MOST_FAULTS} more corrupt blocks")
 
 
-def _index_lines(task: ShardTask) -> bytes:
+def _index_lines(task: ShardFiles) -> bytes:
     if task.index_path is None or task.lines.start == task.lines.end:
         return b""
     with open_ranges(task.index_path) as read_at:
         return read_at(task.lines.start, task.lines.end - task.lines.start)
 
 
-def block_ranges(task: ShardTask) -> list[tuple[int, int]]:
+def block_ranges(task: ShardFiles) -> list[tuple[int, int]]:
     """Offset and length of each block by the part, or by the index if there are no parts."""
     lines = _index_lines(task) if task.part_path is None else read_bytes(task.part_path)
     return sorted(_lengths(lines).items())
@@ -101,7 +101,7 @@ def _lengths(index: bytes) -> dict[int, int]:
     return found
 
 
-def _compare(task: ShardTask, report: CheckedShard, part: bytes | None, index: bytes) -> Iterator[Failure]:
+def _compare(task: ShardFiles, report: CheckedShard, part: bytes | None, index: bytes) -> Iterator[Failure]:
     """Compare part and index with the shard. Requires: the shard has no faults."""
     if task.part_path is not None and part is not None:
         wrong = wrong_line(part, report.part, task.exact)

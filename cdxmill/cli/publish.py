@@ -69,8 +69,8 @@ def publish(arguments: PublishArguments) -> int:
     indexes, metadata.yaml goes to its parent directory.
 
     If you run it again, only missing or changed shards are copied. If DEST has another cluster, nothing is done
-    without --replace. A local cluster is replaced as a whole by a switch; in S3 and HDFS, DEST is unfinished until
-    the new one is complete.
+    without --replace. The new cluster is written beside the old one, and takes its place when it is complete.
+    On S3, there is no cluster at DEST while its files are moved there.
 
     Examples:
         cdxmill publish cluster collections/web/indexes
