@@ -82,10 +82,6 @@ class RemoteFolder:
                 file.write(b"\n")
             self._storage.remove_tree(probe)
 
-    def move(self, url: str) -> None:
-        """Rename the directory. Only an empty directory may be at `url`. Raises StoppedError."""
-        self._storage.move(self.url, url)
-
     def remove(self, names: Sequence[str]) -> None:
         """Delete files and directories in it. Missing ones are ignored. Raises StoppedError."""
         urls = [choose.join(self.url, name) for name in names]
