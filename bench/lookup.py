@@ -25,7 +25,8 @@ from bench import corpora, machine
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.commands.lookup import lookup_many
 from cdxmill.formats.lines.surt import surt
-from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+from cdxmill.options.queries import Query
+from cdxmill.search.query import OpenCluster, PreparedQuery
 
 SHARDS = 8
 RANDOM_URLS = 300

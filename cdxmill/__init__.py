@@ -12,7 +12,6 @@ from cdxmill.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index
-    from cdxmill.api.arguments import urlkey
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
     from cdxmill.api.copies import copy
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         VerifyResult,
     )
     from cdxmill.api.searches import Cluster, get, lookup, lookup_many
+    from cdxmill.api.urlkey import urlkey
     from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
     from cdxmill.running.failures import Failure
 
@@ -58,7 +58,7 @@ _HOMES = {
     "AbsentError": "errors",
     "RefusedError": "errors",
     "StoppedError": "errors",
-    "urlkey": "api.arguments",
+    "urlkey": "api.urlkey",
 }
 
 __all__ = [

@@ -18,7 +18,7 @@ PACKAGE = "cdxmill"
 # The rooms from the bottom up. A room imports itself and lower floors, but not the other rooms of its floor.
 FLOORS = (
     ("errors", "messages", "version"),
-    ("capture",),
+    ("capture", "options"),
     ("formats",),
     ("stages", "storage"),
     ("running",),

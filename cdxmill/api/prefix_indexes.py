@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
 
-from cdxmill.api.arguments import Path, Paths, required_paths
+from cdxmill.api.calls import takes
 from cdxmill.api.results import PrefixIndexResult
-from cdxmill.commands.prefix_index import TreeOptions, build_tree
+from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import UsageError
-from cdxmill.formats.tree.prefix_btree import BLOCK_SIZE
+from cdxmill.options.option import AnyPath, required_paths
+from cdxmill.options.queries import TreeBuilding
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import key_ranges, open_prefix_index, resumed
 
@@ -19,14 +20,8 @@ Item = tuple[bytes, dict[str, int]]
 """A key, and the fields of its pointer."""
 
 
-def build_prefix_index(
-    inputs: Paths,
-    *,
-    output: Path,
-    layout: str | None = None,
-    block_size: int = BLOCK_SIZE,
-    replace: bool = False,
-) -> PrefixIndexResult:
+@takes(TreeBuilding)
+def build_prefix_index(asked: TreeBuilding) -> PrefixIndexResult:
     """Build a prefix B-tree from sorted CDX or CDXJ files, clusters, or files of keys and pointers.
 
     For captures, the names of the archives are written to `output`.archives.gz. If an input is corrupt or not
@@ -34,8 +29,7 @@ def build_prefix_index(
     output cannot be written.
     """
     failures = Failures(printed=False)
-    options = TreeOptions(layout=layout, block_size=block_size, replace=replace, quiet=True)
-    done = build_tree(required_paths(inputs), os.fspath(output), options, failures)
+    done = build_tree(required_paths(asked.inputs), os.fspath(asked.output), asked, failures)
     return PrefixIndexResult(
         done.items, done.archives, done.blocks, done.index_blocks, done.reads, done.bytes, failures.items
     )
@@ -48,7 +42,7 @@ class PrefixIndex:
     UsageError for invalid arguments, InputError if the file cannot be read or is corrupt.
     """
 
-    def __init__(self, path: Path, layout: str | None = None, keys: str | None = None) -> None:
+    def __init__(self, path: AnyPath, layout: str | None = None, keys: str | None = None) -> None:
         self._path, self._keys = os.fspath(path), keys
         self._files = ExitStack()
         self._index = self._files.enter_context(open_prefix_index(self._path, layout))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from types import TracebackType
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple
 
 from cdxmill.api.archives import capture_fields
-from cdxmill.api.arguments import Path, check_names, optional_path, text_list
+from cdxmill.api.calls import method_takes, takes
 from cdxmill.api.results import CapturedRecord
 from cdxmill.capture import Record
 from cdxmill.cluster.archive_index import archives_of
@@ -19,14 +20,18 @@ from cdxmill.commands.get import (
     errors_reported,
     fetch_capture,
     find_capture,
+    wanted_of,
 )
 from cdxmill.commands.lookup import lookup_many as lookup_many_lines
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.options.option import AnyPath, optional_path
+from cdxmill.options.queries import Query, Question, query_of
+from cdxmill.options.records import Getting
 from cdxmill.search.field_names import BlockSource
 from cdxmill.search.open import open_searched
-from cdxmill.search.query import PAGE_SIZE, AnswerPage, OpenCluster, PreparedQuery, Query
+from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.captures.select_records import timestamp_of
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
@@ -35,32 +40,47 @@ from cdxmill.stages.records.record_parts import record_parts
 Capture = dict[str, str]
 
 
-class Filters(TypedDict, total=False):
-    """What a question may say besides the URL. docs/lookup.md describes each as an option of the command."""
+@dataclass(frozen=True)
+class UrlCall(Question):
+    """The parameters of a question about one URL."""
 
-    match_type: str
-    from_ts: str
-    to: str
-    filter: str | Iterable[str]
-    collapse: str
-    resolve_revisits: bool
-    sort: str
-    closest: str
-    limit: int
-    page: int
-    page_size: int
+    url: str
 
 
-def lookup(cluster: Path, url: str, **filters: Unpack[Filters]) -> Iterator[Capture]:
+@dataclass(frozen=True)
+class LookupCall(Question):
+    """The parameters of `lookup`."""
+
+    cluster: AnyPath
+    url: str
+
+
+@dataclass(frozen=True)
+class LookupManyCall(Question):
+    """The parameters of `lookup_many`."""
+
+    cluster: AnyPath
+    urls: Iterable[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetCall(Getting):
+    """The parameters of `get`."""
+
+    decode: bool = True
+
+
+@takes(LookupCall)
+def lookup(asked: LookupCall) -> Iterator[Capture]:
     """Yield the captures of `url` in `cluster` as dictionaries with the field names of pywb's CDX server.
 
     `cluster` is the directory or URL of a ZipNum cluster, or of its index file. `url` is a URL, a prefix
     (`example.com/*`) or a domain (`*.example.com`). All values are text. Raises UsageError if the question is
     invalid or there is no cluster, InputError if the cluster cannot be read or is corrupt.
     """
-    query = _query(filters)
-    keys = query.keys(url)
-    return _lookup(os.fspath(cluster), query, keys)
+    query = PreparedQuery(query_of(asked))
+    keys = query.keys(asked.url)
+    return _lookup(os.fspath(asked.cluster), query, keys)
 
 
 def _lookup(cluster: str, query: PreparedQuery, keys: KeyRange) -> Iterator[Capture]:
@@ -78,16 +98,17 @@ def _captures_of(cluster: str, lines: list[bytes]) -> Iterator[Capture]:
             raise InputError(cluster, str(error)) from None
 
 
-def lookup_many(
-    cluster: Path, urls: Iterable[str], **filters: Unpack[Filters]
-) -> Iterator[tuple[str, list[Capture]]]:
+@takes(LookupManyCall)
+def lookup_many(asked: LookupManyCall) -> Iterator[tuple[str, list[Capture]]]:
     """Yield (URL, its captures) for each of `urls`, in their order.
 
     If all URLs are exact, each block is read once. Raises as `lookup` does, also for the first URL that is invalid.
     """
-    if isinstance(urls, str):
+    if isinstance(asked.urls, str):
         raise UsageError("lookup_many takes several URLs; use lookup for one")
-    return _lookup_many(os.fspath(cluster), urls, _query(filters).query)
+    query = query_of(asked)
+    PreparedQuery(query)  # raises now
+    return _lookup_many(os.fspath(asked.cluster), asked.urls, query)
 
 
 def _lookup_many(cluster: str, urls: Iterable[str], query: Query) -> Iterator[tuple[str, list[Capture]]]:
@@ -103,7 +124,7 @@ class Cluster:
     Raises UsageError if there is no cluster, InputError if it cannot be read or is corrupt.
     """
 
-    def __init__(self, cluster: Path, shard_index_loc: tuple[str, str] | None = None) -> None:
+    def __init__(self, cluster: AnyPath, shard_index_loc: tuple[str, str] | None = None) -> None:
         self._path = os.fspath(cluster)
         self._files = ExitStack()
         self._reader: BlockSource | None = self._files.enter_context(
@@ -123,23 +144,29 @@ class Cluster:
         self._reader = None
         self._files.close()
 
-    def lookup(self, url: str, **filters: Unpack[Filters]) -> Iterator[Capture]:
+    @method_takes(UrlCall)
+    def lookup(self, asked: UrlCall) -> Iterator[Capture]:
         """Yield the captures of `url`, as the function `lookup` does."""
-        lists = self.lines(url, **filters)
+        lists = self._lines(asked)
         return (capture for lines in lists for capture in _captures_of(self._path, lines))
 
-    def lines(self, url: str, **filters: Unpack[Filters]) -> Iterator[list[bytes]]:
+    @method_takes(UrlCall)
+    def lines(self, asked: UrlCall) -> Iterator[list[bytes]]:
         """Yield the CDX lines of `url` as they are in the cluster, in lists, without line ends.
 
         This is the fast way: lines are neither parsed nor decoded.
         """
-        query = _query(filters)
-        return self._answer(query, query.keys(url))
+        return self._lines(asked)
 
-    def count(self, url: str, **filters: Unpack[Filters]) -> int:
+    @method_takes(UrlCall)
+    def count(self, asked: UrlCall) -> int:
         """Return the number of captures of `url`."""
-        query = _query(filters)
-        return query.count(self._open(), query.keys(url))
+        query = PreparedQuery(query_of(asked))
+        return query.count(self._open(), query.keys(asked.url))
+
+    def _lines(self, asked: UrlCall) -> Iterator[list[bytes]]:
+        query = PreparedQuery(query_of(asked))
+        return self._answer(query, query.keys(asked.url))
 
     def _answer(self, query: PreparedQuery, keys: KeyRange) -> Iterator[list[bytes]]:
         for lines in query.answer(self._open(), keys):
@@ -153,16 +180,8 @@ class Cluster:
         return OpenCluster.of(self._reader)
 
 
-def get(
-    source: Path,
-    url: str | None = None,
-    timestamp: str | None = None,
-    *,
-    offset: int | None = None,
-    length: int | None = None,
-    archives: Path | None = None,
-    decode: bool = True,
-) -> CapturedRecord:
+@takes(GetCall)
+def get(asked: GetCall) -> CapturedRecord:
     """Return the capture of `url` nearest to `timestamp` (without one: the newest), or the record at `offset`.
 
     `source` is a ZipNum cluster, or with `offset` an archive. `archives` is the directory, URL prefix or path index
@@ -170,17 +189,13 @@ def get(
     br or zstd. The payload of a revisit is that of the record it refers to. The record is held in memory.
     Raises InputError if there is no such capture or its record cannot be read, UsageError for invalid arguments.
     """
-    if (url is None) == (offset is None):
-        raise UsageError("give either a URL or an offset")
-    if length is not None and offset is None:
-        raise UsageError("length needs an offset")
-    path, place = os.fspath(source), optional_path(archives)
-    if url is None:
+    wanted, decode = wanted_of(asked), asked.decode
+    path, place = os.fspath(asked.source), optional_path(asked.archives)
+    if wanted is not None:
         with closing(ArchiveStore(place)) as store:
-            wanted = RecordRange(path, offset or 0, length)
             fetched = store.fetch_named(*wanted)
             return _record(wanted, fetched, fetched, _names(fetched.record), decode)
-    location = find_capture(path, url, timestamp)
+    location = find_capture(path, asked.url or "", asked.timestamp)
     with closing(archives_of(path, place).open()) as store:
         found = fetch_capture(location, store)
         payload = capture_with_payload(path, found, store)
@@ -220,21 +235,3 @@ def _record(
             http_head=http_head,
             payload=b"".join(pieces),
         )
-
-
-def _query(filters: Filters) -> PreparedQuery:
-    check_names(filters, Filters)
-    page, size = filters.get("page"), filters.get("page_size", PAGE_SIZE)
-    query = Query(
-        match_type=filters.get("match_type"),
-        first=filters.get("from_ts"),
-        last=filters.get("to"),
-        filters=text_list(filters.get("filter", ())),
-        collapse=filters.get("collapse"),
-        resolve_revisits=filters.get("resolve_revisits", False),
-        sort=filters.get("sort", "default"),
-        closest=filters.get("closest"),
-        limit=filters.get("limit"),
-        page=None if page is None else AnswerPage(page, size),
-    )
-    return PreparedQuery(query)

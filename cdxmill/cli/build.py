@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdxmill.cli.arguments import ArchiveArguments, ClusterArguments, LineArguments
+from cdxmill.cli.arguments import EngineOptions, Printing, check_no_pipe
 from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
-from cdxmill.errors import FAILED, OK, UsageError
+from cdxmill.errors import FAILED, OK
+from cdxmill.options.clusters import Building
+from cdxmill.options.option import path_list
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildArguments(LineArguments, ClusterArguments, ArchiveArguments):
+class BuildArguments(Printing, Building, EngineOptions):
     """The command line of `build`."""
 
 
@@ -29,25 +31,29 @@ def build(arguments: BuildArguments) -> int:
     Examples:
         cdxmill build -o crawl warcs/
     """
+    from cdxmill.cluster.locations import local_directory
     from cdxmill.commands.clusters.build import build as build_all
+    from cdxmill.commands.clusters.zipnum import output_place, zipnum_options
+    from cdxmill.commands.per_archive.index_options import index_options
+    from cdxmill.inputs.archives import find_archives
     from cdxmill.outputs.existing import Rule
     from cdxmill.running.failures import Failures
 
-    if "-" in (arguments.inputs or []):
-        raise UsageError(
-            "build cannot read an archive from a pipe; save it to a file, so that it can be replayed"
-        )
+    check_no_pipe(
+        path_list(arguments.inputs),
+        "build cannot read an archive from a pipe; save it to a file, so that it can be replayed",
+    )
     failures = Failures()
-    archives = arguments.archives(failures)
-    index_options = arguments.index_options(Rule.RENEW)
-    options = arguments.zipnum_options(convert=False)
-    with arguments.open_engine() as engine:
+    archives = find_archives(arguments, failures)
+    indexing = index_options(arguments, Rule.RENEW)
+    place = output_place(arguments, is_local=arguments.engine == "local")
+    options = zipnum_options(arguments)
+    with arguments.open_engine(arguments.processes, quiet=arguments.quiet) as engine:
         if engine is None:
-            summary = build_all(archives, arguments.local_output(), index_options, options, failures)
+            summary = build_all(archives, local_directory(place), indexing, options, failures)
         else:
             from cdxmill.spark.build import build_on_spark
 
-            place = arguments.output
-            summary = build_on_spark(engine, archives, place, index_options, options, failures)
-    print_summary(summary.report(failures, arguments.output), quiet=arguments.quiet)
+            summary = build_on_spark(engine, archives, place, indexing, options, failures)
+    print_summary(summary.report(failures, place), quiet=arguments.quiet)
     return FAILED if failures.count else OK

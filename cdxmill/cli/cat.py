@@ -5,21 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import Quiet, Replace
-from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.arguments import Printing
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
+from cdxmill.options.option import Argument, Needs, Option
 
 
 @dataclass(frozen=True, kw_only=True)
-class CatArguments:
+class CatArguments(Printing):
     """The command line of `cat`."""
 
-    archive: Annotated[str, Argument(metavar="SOURCE", help="Archive: path or URL.")]
+    archive: Annotated[str, Argument("SOURCE", "Archive: path or URL.")]
     offset: Annotated[int | None, Option(min=0, metavar="N", help="Print the record at this offset.")] = None
     length: Annotated[
         int | None,
-        Option(min=1, metavar="N", help="Length of the record in SOURCE. Default: to the end of the record."),
+        Option(
+            min=1,
+            metavar="N",
+            help="Length of the record in SOURCE. Default: to the end of the record.",
+        ),
+        Needs("offset"),
     ] = None
     table: Annotated[
         str | None,
@@ -29,8 +35,14 @@ class CatArguments:
             " separated by tabs.",
         ),
     ] = None
-    replace: Replace = False
-    quiet: Quiet = False
+    replace: Annotated[
+        bool,
+        Option(
+            "--replace",
+            help="Replace an existing output.",
+        ),
+        Needs("table"),
+    ] = False
 
 
 @command
@@ -47,8 +59,6 @@ def cat(arguments: CatArguments) -> int:
     """
     if (arguments.offset is None) == (arguments.table is None):
         raise UsageError("give either --offset N or --table FILE")
-    if arguments.length is not None and arguments.offset is None:
-        raise UsageError("--length needs --offset")
     if arguments.table is not None:
         return _write_table(arguments, arguments.table)
     from cdxmill.commands.get import GetOptions, RecordRange, get_record

@@ -1,26 +1,23 @@
 """A click command from a function that takes one dataclass with the command's arguments and options.
 
-    @dataclass(frozen=True, kw_only=True)
-    class Arguments:
-        cluster: Annotated[str, Argument(metavar="CLUSTER", help="...")]
-        limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="...")] = None
-
-The type of a field decides how its value is parsed: bool is a flag, list[str] may be repeated, and
-tuple[str, str] takes two values.
+The fields of the dataclass declare them: see `options.option`. The type of a field decides how its value is parsed:
+bool is a flag, tuple[str, str] takes two values, and what may be several things is text.
 """
 
 from __future__ import annotations
 
 import inspect
-import types
-from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, fields
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, get_args, get_origin
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-_LAST = ("processes", "quiet")
+from cdxmill.errors import UsageError
+from cdxmill.options.option import Argument, Declared, Option, check, declared
+
+_LAST = ("engine", "master", "processes", "quiet")
 """Options of most commands; they are the last in a help text."""
 _PATHS = ("INPUT...", "CDX...", "CLUSTER", "SOURCE", "DEST", "FILE", "DIR", "CDX", "LOCATION", "OUTPUT")
 """Metavars of paths. The shell completes them with the names of files."""
@@ -48,33 +45,6 @@ METAVARS = {
     ),
 }
 """All metavars. The same kind of value has the same one in all commands."""
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A positional argument."""
-
-    metavar: str
-    help: str
-
-
-class Option:
-    """An option. Without `names`, its name is that of the field. `parser` makes the value from the text."""
-
-    def __init__(
-        self,
-        *names: str,
-        help: str,
-        metavar: str | None = None,
-        min: int | None = None,
-        max: int | None = None,
-        parser: Callable[[str], object] | None = None,
-    ) -> None:
-        self.names = names
-        self.help = help
-        self.metavar = metavar
-        self.range = min, max
-        self.parser = parser
 
 
 class HelpCommand(click.Command):
@@ -122,54 +92,80 @@ def command(run: Callable[[Any], int]) -> click.Command:
     (arguments,) = (
         kind for name, kind in inspect.get_annotations(run, eval_str=True).items() if name != "return"
     )
-    known = fields(arguments)
-    hints = get_type_hints(arguments, include_extras=True)
-    defaults = {field.name: field.default for field in known if field.default is not MISSING}
+    known = declared(arguments)
 
     def call(**given: Any) -> int:
-        lists = {name: list(given[name]) or defaults.get(name) for name in given if _is_list(hints[name])}
-        return run(arguments(**given | lists))
+        asked = arguments(**{field.name: _value(field, given) for field in known})
+        check(asked, {field.name for field in known if _is_given(field)}, Declared.spelled)
+        return run(asked)
 
     text, _, examples = (inspect.getdoc(run) or "").partition("\n\nExamples:\n")
     return HelpCommand(
         run.__name__.replace("_", "-"),
         callback=call,
-        params=[_parameter(field, hints[field.name]) for field in sorted(known, key=_order)],
+        params=[parameter for field in sorted(known, key=_order) for parameter in _parameters(field)],
         help=text,
         examples=[line.strip() for line in examples.splitlines()],
     )
 
 
-def _parameter(field: Field[Any], annotated: Any) -> click.Parameter:
-    hint, what = get_args(annotated)
-    kind = _without_none(hint)
-    required = field.default is MISSING
-    if isinstance(what, Argument):
-        count = -1 if _is_list(annotated) else 1
-        return HelpArgument(
-            [field.name],
-            text=what.help,
-            metavar=what.metavar,
-            required=required,
-            nargs=count,
-            type=str,
-            shell_complete=_complete(what.metavar),
-        )
-    names = what.names or (f"--{field.name.replace('_', '-')}",)
+def _value(field: Declared, given: Mapping[str, Any]) -> Any:
+    """The value of a field. Raises UsageError if two of its flags were given."""
+    chosen = [number for number, name in enumerate(field.flags) if given[name]]
+    if len(chosen) > 1:
+        raise UsageError(f"{' and '.join(map(field.spelled, chosen))} cannot be used together")
+    if field.flags:
+        return field.values[chosen[0]] if chosen else field.default
+    value = list(given[field.name]) if field.is_repeated else given[field.name]
+    return field.default if value in (None, []) and not field.is_required else value
+
+
+def _is_given(field: Declared) -> bool:
+    context = click.get_current_context()
+    names = field.flags or (field.name,)
+    return any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in names)
+
+
+def _parameters(field: Declared) -> Iterator[click.Parameter]:
+    for number, option in enumerate(field.options):
+        if isinstance(option, Argument):
+            yield _argument(field, option)
+        elif field.flags:
+            names = option.names or (field.spelled(number),)
+            yield click.Option([field.flags[number], *names], is_flag=True, help=option.help)
+        else:
+            yield _option(field, option)
+
+
+def _argument(field: Declared, what: Argument) -> click.Parameter:
+    return HelpArgument(
+        [field.name],
+        text=what.help,
+        metavar=what.metavar,
+        required=field.is_required,
+        nargs=-1 if field.is_repeated else 1,
+        type=str,
+        shell_complete=_complete(what.metavar),
+    )
+
+
+def _option(field: Declared, what: Option) -> click.Parameter:
+    names = [field.name, *(what.names or (field.spelled(),))]
     settings: dict[str, Any] = {
         "help": what.help,
-        "metavar": what.metavar or _METAVARS.get(kind),
-        "required": required,
+        "metavar": what.metavar or _METAVARS.get(field.kind),
+        "required": field.is_required,
         "shell_complete": _complete(what.metavar),
     }
-    if kind is bool:
-        return click.Option([field.name, *names], is_flag=True, default=field.default, **settings)
-    if get_origin(kind) in (list, tuple):
-        many = {"multiple": True} if get_origin(kind) is list else {"nargs": len(get_args(kind))}
-        return click.Option([field.name, *names], type=str, **many, **settings)
-    if not required:
-        settings |= {"default": field.default, "show_default": field.default is not None}
-    return click.Option([field.name, *names], type=_type(kind, what), **settings)
+    if field.kind is bool:
+        return click.Option(names, is_flag=True, default=field.default, **settings)
+    if field.is_repeated or (get_origin(field.kind) is tuple and what.parser is None):
+        many = {"multiple": True} if field.is_repeated else {"nargs": len(get_args(field.kind))}
+        return click.Option(names, type=str, **many, **settings)
+    if not field.is_required:
+        default = field.default if what.parser is None else None
+        settings |= {"default": default, "show_default": default is not None}
+    return click.Option(names, type=_type(field.kind, what), **settings)
 
 
 def _complete(metavar: str | None) -> Callable[..., list[CompletionItem]] | None:
@@ -182,21 +178,10 @@ def _complete(metavar: str | None) -> Callable[..., list[CompletionItem]] | None
 def _type(kind: Any, option: Option) -> Any:
     if option.parser is not None:
         return click.types.FuncParamType(option.parser)
-    if option.range != (None, None):
-        return click.IntRange(*option.range)
+    if (option.min, option.max) != (None, None):
+        return click.IntRange(option.min, option.max)
     return kind
 
 
-def _is_list(annotated: Any) -> bool:
-    return get_origin(_without_none(get_args(annotated)[0])) is list
-
-
-def _without_none(hint: Any) -> Any:
-    """The type without `| None`."""
-    if get_origin(hint) in (Union, types.UnionType):
-        (hint,) = (kind for kind in get_args(hint) if kind is not type(None))
-    return hint
-
-
-def _order(field: Field[Any]) -> tuple[bool, bool]:
-    return field.default is not MISSING, field.name in _LAST
+def _order(field: Declared) -> tuple[bool, int]:
+    return not field.is_required, _LAST.index(field.name) if field.name in _LAST else -1

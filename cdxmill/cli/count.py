@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import ArchiveInputs, Replace, RunArguments
-from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.arguments import Printing
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
+from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.option import Argument, Option
+from cdxmill.options.running import Replace, Running
 
 
 @dataclass(frozen=True, kw_only=True)
 class What:
     """What is counted. Its fields come first, because WHAT precedes the inputs."""
 
-    what: Annotated[str, Argument(metavar="WHAT", help="What is counted.")]
+    what: Annotated[str, Argument("WHAT", "What is counted.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountArguments(ArchiveInputs, RunArguments, What):
+class CountArguments(Printing, ArchiveInputs, Running, What):
     """The command line of `count`."""
 
     output: Annotated[
@@ -50,6 +53,7 @@ def count(arguments: CountArguments) -> int:
         cdxmill count servers -o - warcs/ | sort -t "$(printf '\\t')" -k 2 -n -r | head
     """
     from cdxmill.commands.counting.count import CountOptions, count_to_file, count_to_stream
+    from cdxmill.inputs.archives import find_archives
     from cdxmill.inputs.pipes import open_pipes
     from cdxmill.running.failures import Failures
     from cdxmill.stages.counting.counters import COUNTERS
@@ -59,12 +63,12 @@ def count(arguments: CountArguments) -> int:
     failures = Failures()
     options = CountOptions(
         what=arguments.what,
-        processes=arguments.process_count(),
+        processes=arguments.processes,
         replace=arguments.replace,
         quiet=arguments.quiet,
     )
     with open_pipes(failures, quiet=arguments.quiet) as pipes:
-        archives = arguments.archives(failures, pipes)
+        archives = find_archives(arguments, failures, pipes)
         if arguments.output == "-":
             with standard_output() as out:
                 summary = count_to_stream(archives, out, options, failures)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cdxmill.cli.arguments import ArchiveArguments, ExistingArguments, LineArguments
-from cdxmill.cli.command import Option, command
+from cdxmill.cli.arguments import EngineOptions, Printing
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
+from cdxmill.options.archives import Indexing
 
 if TYPE_CHECKING:
     from cdxmill.commands.per_archive.index_one import IndexOptions
@@ -17,20 +18,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexArguments(LineArguments, ExistingArguments, ArchiveArguments):
+class IndexArguments(Printing, Indexing, EngineOptions):
     """The command line of `index`."""
-
-    output: Annotated[
-        str,
-        Option(
-            "--output",
-            "-o",
-            metavar="OUTPUT",
-            help="Directory, s3 or hdfs URL for the .cdx.gz files. A name that ends in .cdxj, .cdx, .cdxj.gz or"
-            " .cdx.gz is one sorted file with the lines of all archives, unless such a directory exists. - writes"
-            " these lines to stdout.",
-        ),
-    ]
 
     def options_on(self, engine: Engine, options: IndexOptions, *, is_file: bool) -> IndexOptions:
         """The options with which Spark does the work. Raises UsageError."""
@@ -46,13 +35,12 @@ class IndexArguments(LineArguments, ExistingArguments, ArchiveArguments):
         """Check that the options fit to one output file. Raises UsageError."""
         if self.update:
             raise UsageError("--update needs an output directory")
-        fields = 11 if self.cdx11 else 9 if self.cdx9 else 0
-        is_cdxj = self.output.lower().removesuffix(".gz").endswith(".cdxj")
-        if fields and is_cdxj:
+        is_cdxj = str(self.output).lower().removesuffix(".gz").endswith(".cdxj")
+        if self.line_format != "cdxj" and is_cdxj:
             raise UsageError(
-                f"{self.output}: --cdx{fields} writes no CDXJ; choose a name that ends in .cdx or .cdx.gz"
+                f"{self.output}: --{self.line_format} writes no CDXJ; choose a name that ends in .cdx or .cdx.gz"
             )
-        if not fields and not is_cdxj and not self.quiet:
+        if self.line_format == "cdxj" and not is_cdxj and not self.quiet:
             failures.note(f"{self.output}: note: the lines are CDXJ; for CDX lines, use --cdx11")
 
 
@@ -79,29 +67,35 @@ def index(arguments: IndexArguments) -> int:
         cdxmill index -o - warcs/ | head -n 3
     """
     from cdxmill.commands.per_archive.index import index_to_file, index_to_folder, index_to_stream
+    from cdxmill.commands.per_archive.index_options import index_options
+    from cdxmill.inputs.archives import find_archives
     from cdxmill.inputs.pipes import open_pipes
+    from cdxmill.outputs.existing import rule_of
     from cdxmill.outputs.names import is_one_file, output_names
     from cdxmill.running.failures import Failures
 
     failures = Failures()
-    options = arguments.index_options(arguments.rule())
-    is_file = is_one_file(arguments.output)
+    options, output = index_options(arguments, rule_of(arguments)), str(arguments.output)
+    is_file = is_one_file(output)
     if is_file:
         arguments.check_one_file(failures)
-    with arguments.open_engine() as engine, open_pipes(failures, quiet=arguments.quiet) as pipes:
+    with (
+        arguments.open_engine(arguments.processes, quiet=arguments.quiet) as engine,
+        open_pipes(failures, quiet=arguments.quiet) as pipes,
+    ):
         if engine is not None:
             options = arguments.options_on(engine, options, is_file=is_file)
-        archives = arguments.archives(failures, pipes)
+        archives = find_archives(arguments, failures, pipes)
         if is_file:
-            summary = index_to_file(archives, arguments.output, options, failures)
-        elif arguments.output == "-":
+            summary = index_to_file(archives, output, options, failures)
+        elif output == "-":
             with standard_output() as out:
                 summary = index_to_stream(archives, out, options, failures)
         else:
-            summary = index_to_folder(output_names(archives), arguments.output, options, failures)
-    listed = "" if is_file or arguments.output == "-" else arguments.output
+            summary = index_to_folder(output_names(archives), output, options, failures)
+    listed = "" if is_file or output == "-" else output
     if not arguments.quiet:
-        step = next_step(arguments.output, is_file=is_file) if summary.captures else ""
+        step = next_step(output, is_file=is_file) if summary.captures else ""
         lines = summary.report(failures, listed), step
         print_summary("\n".join(filter(None, lines)), quiet=False)
     return FAILED if failures.count else OK

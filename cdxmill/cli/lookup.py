@@ -7,38 +7,38 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-from cdxmill.cli.arguments import ShardRule
-from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_error, standard_output
-from cdxmill.cli.query_arguments import QueryArguments, field_names
 from cdxmill.errors import FAILED, OK, CorruptError, InputError, UsageError
+from cdxmill.options.option import Argument, Excludes, Option
+from cdxmill.options.queries import Query
 
 if TYPE_CHECKING:
     from cdxmill.formats.lines.lookup_query import KeyRange
     from cdxmill.search.many import Answer
-    from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+    from cdxmill.search.query import OpenCluster, PreparedQuery
 
 _MOST_REPORTED = 10
 """Lines that are reported each."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookupArguments(QueryArguments):
+class LookupArguments(Query):
     """The command line of `lookup`."""
 
     cluster: Annotated[
         str,
         Argument(
-            metavar="CLUSTER",
-            help="ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Also a CDX or CDXJ file, or a"
+            "CLUSTER",
+            "ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Also a CDX or CDXJ file, or a"
             " crawl by name, such as CC-MAIN-2024-22 or CC-MAIN-2024-*. Several are separated by commas.",
         ),
     ]
     url: Annotated[
         str | None,
         Argument(
-            metavar="URL",
-            help="URL to look up. URL* matches all URLs that start with URL. *.HOST matches a domain with its"
+            "URL",
+            "URL to look up. URL* matches all URLs that start with URL. *.HOST matches a domain with its"
             " subdomains.",
         ),
     ] = None
@@ -51,50 +51,23 @@ class LookupArguments(QueryArguments):
             help="Look up the URLs in this file, one per line; - reads standard input.",
         ),
     ] = None
-    sort: Annotated[
-        str,
-        Option("--sort", metavar="ORDER", help="Order of lines: default, reverse (or newest) or closest."),
-    ] = "default"
-    closest: Annotated[
-        str | None,
-        Option(
-            "--closest", metavar="TIME", help="Print the captures closest to TIME (4 to 14 digits) first."
-        ),
-    ] = None
-    resolve_revisits: Annotated[
-        bool,
-        Option(
-            "--resolve-revisits",
-            "--resolveRevisits",
-            help="Give revisits the mime and status of the original capture, and add its location in three"
-            " fields, orig.*.",
-        ),
-    ] = False
-    fields: Annotated[
-        str | None,
-        Option(
-            "--fl", "--fields", metavar="NAMES", help="Fields to print, comma-separated, such as url,status."
-        ),
-    ] = None
-    output: Annotated[
-        str | None,
-        Option(
-            "--output",
-            metavar="FORMAT",
-            help="Output format: cdxj, json, text, cdx or csv. Default: the lines as they are in the cluster.",
-        ),
-    ] = None
-    page: Annotated[
-        int | None, Option("--page", min=0, metavar="N", help="Print page N only. The first page is 0.")
-    ] = None
-    page_size: Annotated[
-        int, Option("--page-size", "--pageSize", min=1, metavar="N", help="Blocks per page.")
-    ] = 10
     show_num_pages: Annotated[
         bool,
-        Option("--show-num-pages", "--showNumPages", help="Print the number of pages, as pywb does."),
+        Option(
+            "--show-num-pages",
+            "--showNumPages",
+            help="Print the number of pages, as pywb does.",
+        ),
+        Excludes("count", "estimate"),
     ] = False
-    count: Annotated[bool, Option("--count", help="Print the number of lines.")] = False
+    count: Annotated[
+        bool,
+        Option(
+            "--count",
+            help="Print the number of lines.",
+        ),
+        Excludes("estimate"),
+    ] = False
     estimate: Annotated[
         bool,
         Option(
@@ -102,39 +75,12 @@ class LookupArguments(QueryArguments):
             help="Print an estimate of the number of lines, with bounds. No block of a cluster is read.",
         ),
     ] = False
-    shard_index_loc: ShardRule = None
     quiet: Annotated[
         bool,
         Option(
             "--quiet", "-q", help="For scripts. lookup has no progress and no summary that it could hide."
         ),
     ] = False
-
-    def query(self) -> Query:
-        """Everything that is asked except the URL. Raises UsageError if options contradict each other."""
-        from cdxmill.search.query import AnswerPage, Query
-
-        if (self.url is None) == (self.input is None):
-            raise UsageError("give either a URL or --input FILE")
-        if self.show_num_pages + self.count + self.estimate > 1:
-            raise UsageError("--show-num-pages, --count and --estimate cannot be used together")
-        if self.estimate and (self.filters or self.collapse or self.limit or self.page is not None):
-            raise UsageError("--estimate cannot be used with --filter, --collapse, --limit or --page")
-        return Query(
-            match_type=self.match_type,
-            first=self.first,
-            last=self.last,
-            filters=tuple(self.filters or ()),
-            collapse=self.collapse,
-            resolve_revisits=self.resolve_revisits,
-            sort=self.sort,
-            closest=self.closest,
-            limit=self.limit,
-            page=None if self.page is None else AnswerPage(self.page, self.page_size),
-            fields=field_names(self.fields),
-            output=self.output,
-            shard_rule=self.shard_index_loc,
-        )
 
     def urls(self) -> Iterable[str]:
         """The URL, or the URLs of --input."""
@@ -157,38 +103,39 @@ def lookup(arguments: LookupArguments) -> int:
         cdxmill lookup cluster 'http://example.com/*' --from 2014 --fl timestamp,url
         cdxmill lookup all.cdxj '*.example.com' --count
     """
-    query = arguments.query()
+    if (arguments.url is None) == (arguments.input is None):
+        raise UsageError("give either a URL or --input FILE")
     with standard_output() as out:
         if arguments.show_num_pages or arguments.count or arguments.estimate:
-            done = _print_sizes(arguments, query, out)
+            done = _print_sizes(arguments, out)
         else:
-            done = _print_lines(arguments, query, out)
+            done = _print_lines(arguments, out)
     return OK if done else FAILED
 
 
-def _print_lines(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
+def _print_lines(arguments: LookupArguments, out: BinaryIO) -> bool:
     """Print the lines of all URLs. Return False if some URLs are invalid."""
     from cdxmill.search.query import PreparedQuery
 
-    header = PreparedQuery(query).header
+    header = PreparedQuery(arguments).header
     if header is not None:
         out.write(header + b"\n")
     if arguments.url is None or not _is_one_cluster(arguments):
-        return _print_lines_of_many(arguments, query, out)
+        return _print_lines_of_many(arguments, out)
     from cdxmill.commands.lookup import lookup
 
     skipped = _Skipped()
-    for line in lookup(arguments.cluster, arguments.url, query, skipped):
+    for line in lookup(arguments.cluster, arguments.url, arguments, skipped):
         out.write(line + b"\n")
     return skipped.told() == 0
 
 
-def _print_lines_of_many(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
+def _print_lines_of_many(arguments: LookupArguments, out: BinaryIO) -> bool:
     from cdxmill.stages.lines.line_lists import text_of
 
     all_valid = True
     skipped = _Skipped()
-    for answer in _answers(arguments, query, skipped):
+    for answer in _answers(arguments, skipped):
         if answer.error is not None:
             if arguments.url is not None:
                 raise answer.error
@@ -208,14 +155,14 @@ def _is_one_cluster(arguments: LookupArguments) -> bool:
     return is_one_cluster(arguments.cluster)
 
 
-def _answers(arguments: LookupArguments, query: Query, skipped: _Skipped) -> Iterator[Answer]:
+def _answers(arguments: LookupArguments, skipped: _Skipped) -> Iterator[Answer]:
     from cdxmill.commands.lookup import lookup_in_sources, lookup_many
     from cdxmill.search.sources import find_sources
 
     if _is_one_cluster(arguments):
-        return lookup_many(arguments.cluster, arguments.urls(), query, skipped)
+        return lookup_many(arguments.cluster, arguments.urls(), arguments, skipped)
     sources = find_sources(arguments.cluster, None)
-    return lookup_in_sources(sources, list(arguments.urls()), query, skipped)
+    return lookup_in_sources(sources, list(arguments.urls()), arguments, skipped)
 
 
 class _Skipped:
@@ -236,7 +183,7 @@ class _Skipped:
         return self._count
 
 
-def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> bool:
+def _print_sizes(arguments: LookupArguments, out: BinaryIO) -> bool:
     """Print one size per URL; with --input, followed by a tab and the URL. Return False if some URLs are invalid."""
     from cdxmill.search.open import open_searched
     from cdxmill.search.query import PreparedQuery
@@ -248,10 +195,10 @@ def _print_sizes(arguments: LookupArguments, query: Query, out: BinaryIO) -> boo
             raise UsageError("--count, --estimate and --show-num-pages need a single cluster or crawl")
         arguments = replace(arguments, cluster=source.cluster)
     skipped = _Skipped()
-    prepared = PreparedQuery(query, skipped)
+    prepared = PreparedQuery(arguments, skipped)
     all_valid = True
     keys = None if arguments.url is None else prepared.keys(arguments.url)
-    with open_searched(arguments.cluster, query.shard_rule, keys) as opened:
+    with open_searched(arguments.cluster, arguments.shard_index_loc, keys) as opened:
         for url in arguments.urls():
             try:
                 keys = prepared.keys(url)

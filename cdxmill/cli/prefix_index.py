@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import click
 
-from cdxmill.cli.arguments import Quiet, Replace
-from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.arguments import Printing
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_error, print_summary, standard_output
-from cdxmill.cli.query_arguments import field_names
 from cdxmill.errors import FAILED, OK, UsageError
-
-if TYPE_CHECKING:
-    from cdxmill.search.tree_query import TreeQuery
+from cdxmill.options.option import Argument, Option, path_list
+from cdxmill.options.queries import TreeBuilding, TreeQuery
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrefixBuildArguments:
+class TreeBuildArguments(Printing, TreeBuilding):
     """The command line of `prefix-index build`."""
-
-    inputs: Annotated[
-        list[str],
-        Argument(
-            metavar="INPUT...",
-            help="Sorted CDX or CDXJ files, clusters, or files of keys and pointers; - reads standard input.",
-        ),
-    ]
-    output: Annotated[
-        str,
-        Option("--output", "-o", metavar="FILE", help="File to write: path, s3 or hdfs URL."),
-    ]
-    block_size: Annotated[int, Option("--block-size", min=1, metavar="N", help="Bytes of a block.")] = 65536
-    layout: Annotated[
-        str | None,
-        Option(
-            metavar="LAYOUT",
-            help="Fields of a pointer: capture, classic, or NAME:TYPE,NAME:TYPE... with the types u8, u16, u32 and"
-            " u64. Default: capture for CDX lines, classic for pointers.",
-        ),
-    ] = None
-    replace: Replace = False
-    quiet: Quiet = False
 
 
 @command
-def build(arguments: PrefixBuildArguments) -> int:
+def build(arguments: TreeBuildArguments) -> int:
     """Build a prefix B-tree from sorted lines.
 
     INPUT is a sorted CDX or CDXJ file, a ZipNum cluster, or a file with a line for each key: key, tab, pointer. A
@@ -61,31 +36,25 @@ def build(arguments: PrefixBuildArguments) -> int:
         cdxmill prefix-index build -o all.tree all.cdxj
         cdxmill prefix-index build -o cluster.tree cluster
     """
-    from cdxmill.commands.prefix_index import TreeOptions, build_tree
+    from cdxmill.commands.prefix_index import build_tree
     from cdxmill.running.failures import Failures
 
     failures = Failures()
-    options = TreeOptions(
-        layout=arguments.layout,
-        block_size=arguments.block_size,
-        replace=arguments.replace,
-        quiet=arguments.quiet,
-    )
-    summary = build_tree(arguments.inputs, arguments.output, options, failures)
+    summary = build_tree(path_list(arguments.inputs), str(arguments.output), arguments, failures)
     print_summary(f"{arguments.output}: {summary}", quiet=arguments.quiet)
     return FAILED if failures.count else OK
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrefixSearchArguments:
+class TreeSearchArguments(TreeQuery):
     """The command line of `prefix-index search`."""
 
-    file: Annotated[str, Argument(metavar="FILE", help="Prefix B-tree: path or URL (http, https, s3, hdfs).")]
+    file: Annotated[str, Argument("FILE", "Prefix B-tree: path or URL (http, https, s3, hdfs).")]
     query: Annotated[
         str | None,
         Argument(
-            metavar="QUERY",
-            help="URL, URL* for all URLs that start with it, or *.HOST for a domain with its subdomains or a"
+            "QUERY",
+            "URL, URL* for all URLs that start with it, or *.HOST for a domain with its subdomains or a"
             " top-level domain.",
         ),
     ] = None
@@ -98,80 +67,6 @@ class PrefixSearchArguments:
             help="Search for the queries in this file, one per line; - reads standard input.",
         ),
     ] = None
-    match_type: Annotated[
-        str | None,
-        Option(
-            "--match-type",
-            "--matchType",
-            metavar="TYPE",
-            help="exact, prefix, host, domain or range, as in cdxmill lookup. Default: exact, unless QUERY has a *.",
-        ),
-    ] = None
-    first: Annotated[
-        str | None, Option("--from", metavar="TIME", help="First timestamp, 1 to 14 digits, such as 2014.")
-    ] = None
-    last: Annotated[
-        str | None, Option("--to", metavar="TIME", help="Last timestamp. 2014 includes all of that year.")
-    ] = None
-    filters: Annotated[
-        list[str] | None,
-        Option(
-            "--filter", metavar="FILTER", help="As in cdxmill lookup, such as =status:200. May be repeated."
-        ),
-    ] = None
-    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Print at most N lines.")] = None
-    resume: Annotated[
-        str | None,
-        Option(
-            "--resume",
-            metavar="KEY",
-            help="Start at this key, such as the first field of the last line that was printed.",
-        ),
-    ] = None
-    fields: Annotated[
-        str | None,
-        Option("--fl", "--fields", metavar="NAMES", help="Fields to print, comma-separated."),
-    ] = None
-    output: Annotated[
-        str | None,
-        Option("--output", metavar="FORMAT", help="Output format: cdxj, json, text, cdx or csv."),
-    ] = None
-    layout: Annotated[
-        str | None,
-        Option(
-            metavar="LAYOUT",
-            help="Fields of a pointer, as in prefix-index build. Default: those in FILE.layout, else capture.",
-        ),
-    ] = None
-    keys: Annotated[
-        str | None,
-        Option(
-            "--keys",
-            metavar="TYPE",
-            help="How keys are written: surt (com,example)/a), reversed (com.example/a:http) or plain. Default: that"
-            " of the layout.",
-        ),
-    ] = None
-
-    def tree_query(self) -> TreeQuery:
-        """Everything that is asked besides the URL. Raises UsageError."""
-        from cdxmill.search.prefix_index import stored_layout
-        from cdxmill.search.tree_query import TreeQuery
-
-        if (self.query is None) == (self.input is None):
-            raise UsageError("give either a QUERY or --input FILE")
-        return TreeQuery(
-            match_type=self.match_type,
-            first=self.first,
-            last=self.last,
-            filters=tuple(self.filters or ()),
-            limit=self.limit,
-            resume=self.resume,
-            fields=field_names(self.fields),
-            output=self.output,
-            layout=stored_layout(self.file) if self.layout is None else self.layout,
-            keys=self.keys,
-        )
 
     def queries(self) -> Iterable[str]:
         """The query, or those of --input."""
@@ -181,7 +76,7 @@ class PrefixSearchArguments:
 
 
 @command
-def search(arguments: PrefixSearchArguments) -> int:
+def search(arguments: TreeSearchArguments) -> int:
     """Print the items of a query in a prefix B-tree.
 
     QUERY is a URL, prefix or domain, as in cdxmill lookup. FILE is read in small parts: at most three reads lead to the
@@ -192,9 +87,13 @@ def search(arguments: PrefixSearchArguments) -> int:
         cdxmill prefix-index search all.tree http://www.iana.org/
         cdxmill prefix-index search all.tree '*.org' --filter =status:200 --limit 9
     """
+    from cdxmill.search.prefix_index import stored_layout
     from cdxmill.search.tree_query import PreparedTreeQuery, search_tree
 
-    prepared = PreparedTreeQuery(arguments.tree_query())
+    if (arguments.query is None) == (arguments.input is None):
+        raise UsageError("give either a QUERY or --input FILE")
+    layout = stored_layout(arguments.file) if arguments.layout is None else arguments.layout
+    prepared = PreparedTreeQuery(replace(arguments, layout=layout))
     errors: list[UsageError] = []
 
     def report(error: UsageError) -> None:

@@ -3,60 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from cdxmill.cli.arguments import Replace, RunArguments
-from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.arguments import Printing
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import OK
+from cdxmill.options.clusters import Publishing
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishArguments(RunArguments):
+class PublishArguments(Printing, Publishing):
     """The command line of `publish`."""
-
-    cluster: Annotated[str, Argument(metavar="CLUSTER", help="ZipNum cluster: directory, s3 or hdfs URL.")]
-    dest: Annotated[
-        str,
-        Argument(
-            metavar="DEST",
-            help="Directory, s3 or hdfs URL to copy to. If it is CLUSTER, only the files beside the shards are written.",
-        ),
-    ]
-    location: Annotated[
-        str | None,
-        Option(
-            "--location",
-            metavar="BASE",
-            help="Directory or URL of the shards to write to cluster.loc. Default: DEST; with --index-only,"
-            " CLUSTER.",
-        ),
-    ] = None
-    archives: Annotated[
-        str | None,
-        Option(
-            "--archives",
-            metavar="LOCATION",
-            help="Write these places of the archives to archives.tsv: a directory, a URL prefix, or a path index."
-            " Default: those in CLUSTER; if DEST is a URL, only those that are URLs.",
-        ),
-    ] = None
-    title: Annotated[
-        str | None,
-        Option(
-            metavar="TEXT",
-            help="Title of the collection in metadata.yaml. Default: the existing title, or the name of the"
-            " directory.",
-        ),
-    ] = None
-    index_only: Annotated[
-        bool, Option("--index-only", help="Copy everything except the shards, which stay in CLUSTER.")
-    ] = False
-    unfinished: Annotated[
-        bool,
-        Option("--unfinished", help="Accept a cluster without cluster.json; use every shard found."),
-    ] = False
-    replace: Replace = False
 
 
 @command
@@ -75,19 +32,8 @@ def publish(arguments: PublishArguments) -> int:
     Examples:
         cdxmill publish cluster collections/web/indexes
     """
-    from cdxmill.commands.clusters.publish import PublishOptions
     from cdxmill.commands.clusters.publish import publish as publish_cluster
 
-    options = PublishOptions(
-        location=arguments.location,
-        archives=arguments.archives,
-        title=arguments.title,
-        index_only=arguments.index_only,
-        unfinished=arguments.unfinished,
-        replace=arguments.replace,
-        processes=arguments.process_count(),
-        quiet=arguments.quiet,
-    )
-    summary = publish_cluster(arguments.cluster, arguments.dest, options)
-    print_summary(f"{arguments.dest}: {summary}", quiet=arguments.quiet)
+    summary = publish_cluster(str(arguments.cluster), str(arguments.destination), arguments)
+    print_summary(f"{arguments.destination}: {summary}", quiet=arguments.quiet)
     return OK

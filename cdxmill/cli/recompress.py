@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cdxmill.cli.arguments import ArchiveInputs, ExistingArguments, RunArguments
-from cdxmill.cli.command import Option, command
+from cdxmill.cli.arguments import Printing, check_no_pipe
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import FAILED, OK, InputError, UsageError
+from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.option import Excludes, Needs, Option, path_list
+from cdxmill.options.running import Existing, Running
 
 if TYPE_CHECKING:
     from cdxmill.commands.per_archive.recompress_one import RecompressOptions
@@ -17,14 +20,17 @@ HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecompressArguments(ArchiveInputs, ExistingArguments, RunArguments):
+class RecompressArguments(Printing, ArchiveInputs, Existing, Running):
     """The command line of `recompress`."""
 
     output: Annotated[
         str,
         Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the new archives."),
     ]
-    to: Annotated[str, Option("--to", metavar="FORMAT", help="Format to write: zst or gz.")] = "zst"
+    to: Annotated[
+        str,
+        Option("--to", metavar="FORMAT", choices=("zst", "gz"), help="Format to write: zst or gz."),
+    ] = "zst"
     dictionary: Annotated[
         str | None,
         Option(
@@ -32,6 +38,7 @@ class RecompressArguments(ArchiveInputs, ExistingArguments, RunArguments):
             metavar="FILE",
             help="zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive.",
         ),
+        Needs("to=zst"),
     ] = None
     level: Annotated[int, Option(min=1, max=22, help="Compression level. gz: 12 at most.")] = 6
     max_window: Annotated[
@@ -51,6 +58,7 @@ class RecompressArguments(ArchiveInputs, ExistingArguments, RunArguments):
             help="Compress the request, the response and the metadata of a capture together. The archive is smaller, but"
             " breaks the specification: no reader can get a single one of these records, and cdxmill cannot index it.",
         ),
+        Excludes("index", "offsets"),
     ] = False
     index: Annotated[
         bool, Option("--index", help="Write the CDXJ index of each new archive, too, beside it.")
@@ -66,13 +74,8 @@ class RecompressArguments(ArchiveInputs, ExistingArguments, RunArguments):
     def options(self) -> RecompressOptions:
         """How archives are written again. Raises UsageError."""
         from cdxmill.commands.per_archive.recompress_one import RecompressOptions
+        from cdxmill.outputs.existing import rule_of
 
-        if self.group and self.index:
-            raise UsageError("--group and --index cannot be used together")
-        if self.group and self.offsets:
-            raise UsageError("--group and --offsets cannot be used together")
-        if self.to not in HIGHEST_LEVELS:
-            raise UsageError(f"--to: invalid format {self.to!r}; expected {' or '.join(HIGHEST_LEVELS)}")
         if self.level > HIGHEST_LEVELS[self.to]:
             raise UsageError(f"--level: {self.to} has levels 1 to {HIGHEST_LEVELS[self.to]}")
         return RecompressOptions(
@@ -83,16 +86,14 @@ class RecompressArguments(ArchiveInputs, ExistingArguments, RunArguments):
             max_window=self.max_window << 20,
             index=self.index,
             offsets=self.offsets,
-            processes=self.process_count(),
-            existing=self.rule(),
+            processes=self.processes,
+            existing=rule_of(self),
             quiet=self.quiet,
         )
 
     def _dictionary(self) -> bytes:
         if self.dictionary is None:
             return b""
-        if self.to != "zst":
-            raise UsageError("--dictionary needs --to zst")
         from cdxmill.stages.records.pack_contents import check_dictionary
         from cdxmill.storage.choose import read_bytes
 
@@ -128,14 +129,18 @@ def recompress(arguments: RecompressArguments) -> int:
         cdxmill recompress -o moved --offsets warcs/
     """
     from cdxmill.commands.per_archive.recompress import recompress
+    from cdxmill.inputs.archives import find_archives
     from cdxmill.outputs.names import output_names, recompressed_name
     from cdxmill.running.failures import Failures
 
-    if "-" in (arguments.inputs or []):
-        raise UsageError("an archive from a pipe has no name for its output; give a file")
+    check_no_pipe(
+        path_list(arguments.inputs), "an archive from a pipe has no name for its output; give a file"
+    )
     failures = Failures()
     options = arguments.options()
-    names = output_names(arguments.archives(failures), lambda path: recompressed_name(path, arguments.to))
+    names = output_names(
+        find_archives(arguments, failures), lambda path: recompressed_name(path, arguments.to)
+    )
     summary = recompress(names, arguments.output, options, failures)
     print_summary(summary, quiet=arguments.quiet)
     return FAILED if failures.count else OK

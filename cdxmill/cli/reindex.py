@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import Replace, RunArguments
-from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.arguments import Printing
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import FAILED, OK, UsageError
+from cdxmill.options.option import Argument, Option
+from cdxmill.options.running import Replace, Running
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReindexArguments(RunArguments):
+class ReindexArguments(Printing, Running):
     """The command line of `reindex`."""
 
-    inputs: Annotated[list[str], Argument(metavar="CDX...", help="CDX files, directories, globs or URLs.")]
+    inputs: Annotated[list[str], Argument("CDX...", "CDX files, directories, globs or URLs.")]
     output: Annotated[
         str,
         Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the new index files."),
@@ -63,7 +65,7 @@ def reindex(arguments: ReindexArguments) -> int:
     tables = find_tables(arguments.offsets, failures)
     names = output_names(find_cdx_inputs(arguments.inputs, failures), below)
     options = ReindexOptions(
-        processes=arguments.process_count(),
+        processes=arguments.processes,
         existing=Rule.REPLACE if arguments.replace else Rule.REFUSE,
         quiet=arguments.quiet,
     )

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
-from cdxmill.cli.arguments import CdxFiles, Replace, RunArguments, Seed, ShardCount, SplitsOutput
-from cdxmill.cli.command import Option, command
+from cdxmill.cli.arguments import Printing
+from cdxmill.cli.command import command
 from cdxmill.errors import FAILED, OK
+from cdxmill.options.clusters import Sampling, SplitsOutput
+from cdxmill.options.option import path_list
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleArguments(RunArguments):
+class SampleArguments(Printing, Sampling):
     """The command line of `sample`."""
 
-    cdx: CdxFiles
-    output: SplitsOutput
-    shards: ShardCount
-    fraction: Annotated[
-        float,
-        Option(
-            metavar="F",
-            help="Read only this fraction of the files, chosen at random (see --seed). Above 0, at most 1.",
-        ),
-    ] = 1.0
-    replace: Replace = False
-    seed: Seed = 0
+    output: Annotated[str, SplitsOutput] = field()
 
 
 @command
@@ -53,14 +44,15 @@ def sample(arguments: SampleArguments) -> int:
         check_splits_absent(arguments.output)
     failures = Failures()
     with open_pipes(failures, quiet=arguments.quiet) as pipes:
+        paths = find_cdx_files(path_list(arguments.cdx), failures, pipes)
         points = sample_files(
-            find_cdx_files(arguments.cdx, failures, pipes),
+            paths,
             arguments.shards,
             arguments.seed,
-            arguments.process_count(),
+            arguments.processes,
             failures,
-            quiet=arguments.quiet,
-            fraction=arguments.fraction,
+            arguments.quiet,
+            arguments.fraction,
         )
     write_splits(points, arguments.output)
     return FAILED if failures.count else OK

@@ -5,17 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cdxmill.cli.arguments import ArchiveInputs, ExistingArguments, RunArguments
-from cdxmill.cli.command import Option, command
+from cdxmill.cli.arguments import Printing, check_no_pipe
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import FAILED, OK, UsageError
+from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.option import Excludes, Option, path_list
+from cdxmill.options.running import Existing, Running
 
 if TYPE_CHECKING:
     from cdxmill.commands.scanning.options import ScanOptions
 
 
+_WARC = ("warc.gz", "warc.zst")
+_WHOLE = tuple(f"to={name}" for name in _WARC)
+"""Formats of records as they are, which have no fields."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
+class ScanArguments(Printing, ArchiveInputs, Existing, Running):
     """The command line of `scan`."""
 
     output: Annotated[
@@ -38,6 +46,7 @@ class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
             metavar="NAMES",
             help="Fields to write, comma-separated. Default: url,time,type,status,mime,offset,length.",
         ),
+        Excludes(*_WHOLE),
     ] = None
     find: Annotated[
         list[str] | None,
@@ -46,6 +55,7 @@ class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
             metavar="FILTER",
             help="NAME=FIELD~REGEX: write all matches in a field, or of the groups in REGEX. May be repeated.",
         ),
+        Excludes(*_WHOLE),
     ] = None
     call: Annotated[
         list[str] | None,
@@ -59,7 +69,9 @@ class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
     call_page: Annotated[
         list[str] | None,
         Option(
-            "--call-page", metavar="FUNCTION", help="As --call, but it gets the parsed page, if there is one."
+            "--call-page",
+            metavar="FUNCTION",
+            help="As --call, but it gets the parsed page, if there is one.",
         ),
     ] = None
     to: Annotated[
@@ -67,6 +79,7 @@ class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
         Option(
             "--to",
             metavar="FORMAT",
+            choices=("jsonl", "jsonl.gz", "jsonl.zst", "parquet", *_WARC),
             help="jsonl, jsonl.gz, jsonl.zst, parquet, or, for the matching records as they are, warc.gz or warc.zst.",
         ),
     ] = "jsonl.gz"
@@ -94,13 +107,10 @@ class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
 
     def options(self) -> ScanOptions:
         """What is searched and written. Raises UsageError."""
-        from cdxmill.commands.scanning.options import FORMATS, ScanOptions
+        from cdxmill.commands.scanning.options import ScanOptions
+        from cdxmill.outputs.existing import rule_of
         from cdxmill.stages.scan.extract import DEFAULT
 
-        if self.to not in FORMATS:
-            raise UsageError(f"--to: invalid format {self.to!r}; expected one of {', '.join(FORMATS)}")
-        if self.to.startswith("warc") and (self.extract is not None or self.find):
-            raise UsageError("--extract and --find need rows; omit them, or omit --to warc")
         return ScanOptions(
             where=tuple(self.where or ()),
             extract=DEFAULT if self.extract is None else self.extract,
@@ -110,8 +120,8 @@ class ScanArguments(ArchiveInputs, ExistingArguments, RunArguments):
             to=self.to,
             seconds=self.timeout,
             memory=self.memory << 20,
-            processes=self.process_count(),
-            existing=self.rule(),
+            processes=self.processes,
+            existing=rule_of(self),
             quiet=self.quiet,
         )
 
@@ -149,14 +159,16 @@ def scan(arguments: ScanArguments) -> int:
         cdxmill scan -o part --where host=www.iana.org --to warc.gz warcs/
     """
     from cdxmill.commands.scanning.scan import scan, scanned_name
+    from cdxmill.inputs.archives import find_archives
     from cdxmill.outputs.names import output_names
     from cdxmill.running.failures import Failures
 
-    if "-" in (arguments.inputs or []):
-        raise UsageError("an archive from a pipe has no name for its output; give a file")
+    check_no_pipe(
+        path_list(arguments.inputs), "an archive from a pipe has no name for its output; give a file"
+    )
     failures = Failures()
     options = arguments.options()
-    names = output_names(arguments.archives(failures), lambda path: scanned_name(path, arguments.to))
+    names = output_names(find_archives(arguments, failures), lambda path: scanned_name(path, arguments.to))
     summary = scan(names, arguments.output, options, failures, arguments.capture_lines())
     if arguments.explain:
         for measured in summary.measured:

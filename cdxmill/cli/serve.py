@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from cdxmill.cli.arguments import Replace
-from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
-from cdxmill.errors import OK, UsageError
+from cdxmill.errors import OK
+from cdxmill.options.option import Argument, Needs, Option
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeArguments:
     """The command line of `serve`."""
 
-    cluster: Annotated[str, Argument(metavar="CLUSTER", help="ZipNum cluster: directory.")]
+    cluster: Annotated[str, Argument("CLUSTER", "ZipNum cluster: directory.")]
     archives: Annotated[
         str | None,
         Option(
@@ -52,7 +52,14 @@ class ServeArguments:
             parser=Path,
         ),
     ] = None
-    replace: Replace = False
+    replace: Annotated[
+        bool,
+        Option(
+            "--replace",
+            help="Replace an existing output.",
+        ),
+        Needs("config_only"),
+    ] = False
 
 
 @command
@@ -76,8 +83,6 @@ def serve(arguments: ServeArguments) -> int:
         port=arguments.port,
     )
     if arguments.config_only is None:
-        if arguments.replace:
-            raise UsageError("--replace needs --config-only")
         return serve_cluster(arguments.cluster, options)
     path = write_config(arguments.cluster, arguments.config_only, options, arguments.replace)
     print_summary(

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import Quiet, Replace, ShardCount, SplitsOutput
-from cdxmill.cli.command import Option, command
+from cdxmill.cli.arguments import Printing
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import OK
+from cdxmill.options.clusters import ShardCount, SplitsOutput
+from cdxmill.options.option import Option
+from cdxmill.options.running import Replace
 
 
 @dataclass(frozen=True, kw_only=True)
-class SplitPointsArguments:
+class SplitPointsArguments(Printing):
     """The command line of `split-points`."""
 
     from_cluster: Annotated[
@@ -23,10 +26,9 @@ class SplitPointsArguments:
             help="ZipNum cluster: directory or URL. Only its secondary index is read.",
         ),
     ]
-    output: SplitsOutput
+    output: Annotated[str, SplitsOutput]
     shards: ShardCount
     replace: Replace = False
-    quiet: Quiet = False
 
 
 @command

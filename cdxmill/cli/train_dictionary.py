@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import ArchiveInputs, Replace, RunArguments
-from cdxmill.cli.command import Option, command
+from cdxmill.cli.arguments import Printing
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import FAILED, OK
+from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.option import Option
+from cdxmill.options.running import Replace, Running
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainDictionaryArguments(ArchiveInputs, RunArguments):
+class TrainDictionaryArguments(Printing, ArchiveInputs, Running):
     """The command line of `train-dictionary`."""
 
     output: Annotated[
@@ -66,6 +69,7 @@ def train_dictionary(arguments: TrainDictionaryArguments) -> int:
     """
     from cdxmill.commands.train_dictionary import TrainOptions
     from cdxmill.commands.train_dictionary import train_dictionary as train
+    from cdxmill.inputs.archives import find_archives
     from cdxmill.running.failures import Failures
 
     failures = Failures()
@@ -74,11 +78,11 @@ def train_dictionary(arguments: TrainDictionaryArguments) -> int:
         number=arguments.id,
         level=arguments.level,
         seed=arguments.seed,
-        processes=arguments.process_count(),
+        processes=arguments.processes,
         replace=arguments.replace,
         quiet=arguments.quiet,
     )
     print_summary(
-        train(arguments.archives(failures), arguments.output, options, failures), quiet=arguments.quiet
+        train(find_archives(arguments, failures), arguments.output, options, failures), quiet=arguments.quiet
     )
     return FAILED if failures.count else OK

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from cdxmill.cli.arguments import CdxFiles, ClusterArguments
-from cdxmill.cli.command import Option, command
+from cdxmill.cli.arguments import EngineOptions, Printing
+from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import FAILED, OK
+from cdxmill.options.clusters import Zipnum
+from cdxmill.options.option import path_list
 
 
 @dataclass(frozen=True, kw_only=True)
-class ZipnumArguments(ClusterArguments):
+class ZipnumArguments(Printing, Zipnum, EngineOptions):
     """The command line of `zipnum`."""
-
-    cdx: CdxFiles
-    convert: Annotated[
-        bool,
-        Option(
-            "--convert",
-            help="Convert CDX lines with 6 fields (key timestamp url length offset file) to CDXJ.",
-        ),
-    ] = False
 
 
 @command
@@ -42,24 +34,26 @@ def zipnum(arguments: ZipnumArguments) -> int:
         cdxmill zipnum -o cluster-4 --splits splits.txt cdx/
         zcat cdx/*.gz | cdxmill zipnum -o cluster-1 -s 1 -
     """
+    from cdxmill.cluster.locations import local_directory
     from cdxmill.commands.clusters.next_step import next_lookup
-    from cdxmill.commands.clusters.zipnum import build_cluster
+    from cdxmill.commands.clusters.zipnum import build_cluster, output_place, zipnum_options
     from cdxmill.inputs.cdx_files import find_cdx_files
     from cdxmill.inputs.pipes import open_pipes
     from cdxmill.running.failures import Failures
 
     failures = Failures()
-    options = arguments.zipnum_options(convert=arguments.convert)
+    place = output_place(arguments, is_local=arguments.engine == "local")
+    options = zipnum_options(arguments, convert=arguments.convert)
     with open_pipes(failures, quiet=arguments.quiet) as pipes:
-        paths = find_cdx_files(arguments.cdx, failures, pipes)
-        with arguments.open_engine() as engine:
+        paths = find_cdx_files(path_list(arguments.cdx), failures, pipes)
+        with arguments.open_engine(arguments.processes, quiet=arguments.quiet) as engine:
             if engine is None:
-                summary = build_cluster(paths, arguments.local_output(), options, failures)
+                summary = build_cluster(paths, local_directory(place), options, failures)
             else:
                 from cdxmill.spark.build import zipnum_on_spark
 
-                summary = zipnum_on_spark(engine, paths, arguments.output, options, failures)
+                summary = zipnum_on_spark(engine, paths, place, options, failures)
     if not arguments.quiet:
-        next_step = next_lookup(str(arguments.output)) if summary.new else ""
-        print_summary(f"{arguments.output}: {summary}\n{next_step}".rstrip("\n"), quiet=False)
+        next_step = next_lookup(place) if summary.new else ""
+        print_summary(f"{place}: {summary}\n{next_step}".rstrip("\n"), quiet=False)
     return FAILED if failures.count else OK

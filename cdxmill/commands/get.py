@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,9 +16,10 @@ from cdxmill.formats.lines.capture_fields import timestamp_of_line
 from cdxmill.formats.lines.record_location import RecordLocation, record_location
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.options.queries import Query
+from cdxmill.options.records import Getting
 from cdxmill.search.open import is_one_cluster
 from cdxmill.search.originals import first_original, query_for, reference_in
-from cdxmill.search.query import Query
 from cdxmill.search.sources import Source, find_sources
 from cdxmill.stages.lines.choose_lines import seconds
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
@@ -63,6 +65,13 @@ class FoundCapture(NamedTuple):
     def wanted(self) -> RecordRange:
         """The byte range of the record."""
         return RecordRange(self.location.filename, self.location.offset, self.location.length)
+
+
+def wanted_of(asked: Getting) -> RecordRange | None:
+    """The record at an offset that is asked for; None if it is that of a URL. Raises UsageError."""
+    if (asked.url is None) == (asked.offset is None):
+        raise UsageError("give either a URL or an offset: a cluster and a URL, or an archive and --offset N")
+    return None if asked.offset is None else RecordRange(os.fspath(asked.source), asked.offset, asked.length)
 
 
 def get_record(wanted: RecordRange, options: GetOptions) -> Iterator[bytes]:

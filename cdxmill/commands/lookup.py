@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.answer_line import Format, line_format
+from cdxmill.options.queries import Query
 from cdxmill.search.many import Answer, Lists, answer_many
 from cdxmill.search.open import open_searched
-from cdxmill.search.query import PreparedQuery, Query
+from cdxmill.search.query import PreparedQuery
 from cdxmill.storage.choose import PathOrUrl
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def lookup(
     """
     prepared = PreparedQuery(query, skip)
     keys = prepared.keys(url)
-    with open_searched(cluster, query.shard_rule, keys) as opened:
+    with open_searched(cluster, query.shard_index_loc, keys) as opened:
         for lines in prepared.answer(opened, keys):
             yield from lines
 
@@ -49,7 +50,7 @@ def lookup_many(
     Raises UsageError and InputError like `lookup`.
     """
     prepared = PreparedQuery(query, skip)
-    with open_searched(cluster, query.shard_rule) as opened:
+    with open_searched(cluster, query.shard_index_loc) as opened:
         yield from answer_many(opened, prepared, urls)
 
 

@@ -6,7 +6,6 @@ import gzip
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
@@ -14,15 +13,15 @@ from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.formats.tree.pointer_layout import Layout
-from cdxmill.formats.tree.prefix_btree import BLOCK_SIZE
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.pipes import STDIN, is_pipe
+from cdxmill.options.queries import Query, TreeOptions
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.search.open import ARCHIVES, LAYOUT
 from cdxmill.search.prefix_index import parse_layout
-from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
@@ -42,16 +41,6 @@ from cdxmill.tasks.tree_sources import TreeSource, in_order, not_sorted, open_so
 _ALL = KeyRange(b"", b"\xff" * 16)
 _FILE = re.compile(r"\.(cdxj?|tsv|txt)(\.gz)?$", re.I)
 """Names that are not those of a cluster."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeOptions:
-    """How a prefix B-tree is built. Without a layout it is `capture` for CDX lines, `classic` for pointers."""
-
-    layout: str | None = None
-    block_size: int = BLOCK_SIZE
-    replace: bool = False
-    quiet: bool = False
 
 
 class TreeSummary(NamedTuple):

@@ -10,12 +10,13 @@ import re
 import sys
 import zlib
 from pathlib import Path
-from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, check_name, without_host
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.inputs.wacz import open_wacz_files
+from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.option import optional_path, path_list
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location
 
@@ -29,20 +30,7 @@ _ARCHIVE_STARTS = (b"WARC/", b"filedesc://", b"\x28\xb5\x2f\xfd")
 _START = 1 << 12
 
 
-class Manifest(NamedTuple):
-    """The options --manifest and --root."""
-
-    path: str
-    root: str = ""
-
-
-def find_archives(
-    named: list[str],
-    manifest: Manifest | None,
-    dir_root: str | None,
-    failures: Failures,
-    pipes: Pipes | None = None,
-) -> list[Input]:
+def find_archives(asked: ArchiveInputs, failures: Failures, pipes: Pipes | None = None) -> list[Input]:
     """The archives that the user named, in order.
 
     A folder stands for all files below it that have the name of an archive. File names in index lines
@@ -52,36 +40,41 @@ def find_archives(
     Inputs that cannot be listed are reported to `failures`, and what was skipped in folders. Raises UsageError
     if there is no archive or the manifest cannot be read, InputError if nothing could be listed.
     """
+    named, manifest = path_list(asked.inputs), optional_path(asked.manifest)
+    if not named and manifest is None:
+        raise UsageError("no input; give archives, directories, or a manifest")
+    if pipes is not None and manifest == "-" and "-" in named:
+        raise UsageError("- can be an archive or the manifest, not both")
     search = Search(_ARCHIVES, failures, pipes)
     for name in named:
         search.add(name)
     if manifest is not None:
-        _add_listed(search, manifest)
+        _add_listed(search, manifest, os.fspath(asked.root or ""))
     open_wacz_files(search, named, _ARCHIVES.pattern)
-    found = search.finish(named if manifest is None else [*named, manifest.path])
-    if dir_root is not None:
+    found = search.finish(named if manifest is None else [*named, manifest])
+    if asked.dir_root is not None:
         found = [
             entry
             if SCHEME.match(entry.path) or (pipes is not None and pipes.has(entry.path))
-            else entry._replace(filename=os.path.relpath(entry.path, dir_root))
+            else entry._replace(filename=os.path.relpath(entry.path, asked.dir_root))
             for entry in found
         ]
     return found
 
 
-def _add_listed(search: Search, manifest: Manifest) -> None:
+def _add_listed(search: Search, manifest: str, root: str) -> None:
     """Add the entries of a manifest: of each line the last tab-separated field that is not empty."""
-    for number, line in enumerate(_manifest_text(manifest.path).split("\n"), 1):
+    for number, line in enumerate(_manifest_text(manifest).split("\n"), 1):
         fields = [field.strip() for field in line.split("\t")]
         entry = next((field for field in reversed(fields) if field), "")
         if not entry or line.startswith("#"):
             continue
         is_relative = not (entry.startswith("/") or SCHEME.match(entry))
-        path = posixpath.join(manifest.root, entry) if is_relative else entry
+        path = posixpath.join(root, entry) if is_relative else entry
         filename = (
             entry if is_relative else posixpath.basename(entry) if entry[0] == "/" else without_host(entry)
         )
-        label = f"{manifest.path}:{number}: {path}"
+        label = f"{manifest}:{number}: {path}"
         try:
             check_name(path, label)
         except InputError as error:

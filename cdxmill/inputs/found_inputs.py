@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cdxmill.errors import UsageError
-from cdxmill.inputs.archives import Manifest, find_archives
+from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.named import Input
+from cdxmill.options.archives import ArchiveInputs
 from cdxmill.running.failures import Failures
 
 
@@ -25,7 +26,7 @@ def archives_of(manifests: Iterable[str], root: str | None) -> list[Input]:
     found = [
         archive
         for manifest in manifests
-        for archive in find_archives([], Manifest(manifest, root or ""), None, failures)
+        for archive in find_archives(ArchiveInputs(manifest=manifest, root=root), failures)
     ]
     _check(failures)
     return found

@@ -19,6 +19,7 @@ from cdxmill.formats.archives.zstd_frame import DICTIONARY_MAGIC
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.formats.own_records import OUTPUTS
 from cdxmill.inputs.named import Input
+from cdxmill.options.running import Existing
 from cdxmill.outputs.names import identity
 from cdxmill.outputs.record import OutputRecord, OutputRow, failed_in, failures_beside
 from cdxmill.stages.captures.capture_options import CaptureOptions
@@ -39,6 +40,11 @@ class Rule(Enum):
     UPDATE = "others are kept too, unless their archive is newer or failed"
     RENEW = "all others are written again"
     REPLACE = "all are written again"
+
+
+def rule_of(existing: Existing) -> Rule:
+    """What the options say."""
+    return Rule.UPDATE if existing.update else Rule.REPLACE if existing.replace else Rule.REFUSE
 
 
 class _State(Enum):

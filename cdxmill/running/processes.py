@@ -111,13 +111,14 @@ def processes_by_default() -> int:
 def run_tasks(
     work: Callable[[Task], Result], tasks: Sequence[Task], processes: int, tick: Callable[[], None]
 ) -> Iterator[tuple[int, Result]]:
-    """(index of the task, result) for every task, in the order in which they end.
+    """(index of the task, result) for every task, in the order in which they end. 0 processes: one per core.
 
     `tick` is called about twice a second, as long as bytes are counted. With one process nothing is forked. Errors of a
     task are raised here. Raises StoppedError if a worker dies.
     """
     _counter.read = [0]
     keep_freed_memory()
+    processes = processes or processes_by_default()
     if processes == 1 or len(tasks) <= 1:
         for index, task in enumerate(tasks):
             with _ticking(tick):

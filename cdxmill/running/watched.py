@@ -18,6 +18,7 @@ from cdxmill.running.processes import (
     Worker,
     count_in,
     keep_freed_memory,
+    processes_by_default,
     shared_numbers,
     signals_held,
     start_worker,
@@ -96,7 +97,7 @@ def run_watched(
     `tick` is called about twice a second with what each process does. If a process is lost, `lost(index, how)` returns the task to run again, or the result to take in its place: a
     tuple of another type than the task's. Also with one process, a process is forked. Errors of a task are raised here.
     """
-    count = max(1, min(processes, len(tasks)))
+    count = max(1, min(processes or processes_by_default(), len(tasks)))
     keep_freed_memory()
     pool = _Pool(work, count, limits)
     waiting = list(enumerate(tasks))[::-1]

@@ -6,8 +6,9 @@ from itertools import islice
 
 from cdxmill.formats.lines.capture_fields import stored_fields
 from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.options.queries import Query
 from cdxmill.search.open import open_searched
-from cdxmill.search.query import PreparedQuery, Query
+from cdxmill.search.query import PreparedQuery
 
 _MOST = 3000
 """Lines that are looked at."""

@@ -9,7 +9,7 @@ from cdxmill.capture import Headers
 from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.lines.record_location import RecordLocation, record_location
 from cdxmill.formats.lines.timestamp import warc_timestamp_of
-from cdxmill.search.query import Query
+from cdxmill.options.queries import Query
 
 _FIELDS = (b"warc-refers-to-target-uri", b"warc-refers-to-date")
 

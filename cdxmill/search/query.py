@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from cdxmill.cluster.locations import Rule
 from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum_index import BlockRef
-from cdxmill.formats.lines.answer_line import OUTPUTS, header, line_format
+from cdxmill.formats.lines.answer_line import header, line_format
 from cdxmill.formats.lines.capture_fields import ALSO
 from cdxmill.formats.lines.line_filter import parse_filter
-from cdxmill.formats.lines.lookup_query import MATCH_TYPES, KeyRange, key_range, narrowed, time_range
+from cdxmill.formats.lines.lookup_query import KeyRange, key_range, narrowed, time_range
+from cdxmill.options.queries import Query
 from cdxmill.search.field_names import BlockSource, check_fields, unknown_fields
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.zipnum.find_lines import (
@@ -32,43 +32,9 @@ from cdxmill.stages.zipnum.find_lines import (
     wanted_blocks,
 )
 
-PAGE_SIZE = 10
-"""Blocks on a page, as in pywb."""
 _LONGEST = 200
 """Characters of a URL in a message."""
-SORTS = ("default", "reverse", "newest", "closest")
-
 _T = TypeVar("_T")
-
-
-class AnswerPage(NamedTuple):
-    """One page of an answer, `size` blocks long. The first page has the number 0."""
-
-    number: int
-    size: int = PAGE_SIZE
-
-
-@dataclass(frozen=True, kw_only=True)
-class Query:
-    """Everything that is asked besides the URL, with the names of pywb's CDX server.
-
-    `page` None means all pages, `limit` None all lines, `fields` None all fields. `output` None prints lines as
-    they are in the cluster.
-    """
-
-    match_type: str | None = None
-    first: str | None = None
-    last: str | None = None
-    filters: tuple[str, ...] = ()
-    collapse: str | None = None
-    resolve_revisits: bool = False
-    sort: str = "default"
-    closest: str | None = None
-    limit: int | None = None
-    page: AnswerPage | None = None
-    fields: tuple[str, ...] | None = None
-    output: str | None = None
-    shard_rule: Rule | None = None
 
 
 @dataclass(frozen=True)
@@ -96,10 +62,11 @@ class PreparedQuery:
     """
 
     def __init__(self, query: Query, skip: Callable[[InputError], None] | None = None) -> None:
-        _check(query)
+        if query.sort == "closest" and query.closest is None:
+            raise UsageError("--sort closest needs --closest TIMESTAMP")
         self.query = query
         self._skip = skip
-        self._times = _checked(time_range, query.first, query.last)
+        self._times = _checked(time_range, query.from_ts, query.to)
         filters = [_checked(parse_filter, text) for text in query.filters]
         self._filters = [found.passes for found in filters]
         collapse = None if query.collapse is None else _checked(choose_lines.parse_collapse, query.collapse)
@@ -174,7 +141,7 @@ class PreparedQuery:
     def _count(self, cluster: OpenCluster, keys: KeyRange) -> int:
         query = self.query
         low, high, _ = self.narrowed(keys)
-        is_narrowed = (low, high) != (keys.low, keys.high) or not (query.first or query.last)
+        is_narrowed = (low, high) != (keys.low, keys.high) or not (query.from_ts or query.to)
         if self._filters or self._token or query.limit or not is_narrowed:
             return sum(map(len, self._chosen_in_order(cluster, keys)))
         total = 0
@@ -188,16 +155,16 @@ class PreparedQuery:
     def _blocks(self, cluster: OpenCluster, low: bytes, high: bytes) -> Iterator[BlockRef]:
         """The blocks that may contain the answer, or those of one page."""
         blocks = wanted_blocks(cluster.reader.index, low, high)
-        page = self.query.page
+        page, size = self.query.page, self.query.page_size
         if page is None:
             return blocks
-        paged = islice(blocks, page.number * page.size, (page.number + 1) * page.size)
+        paged = islice(blocks, page * size, (page + 1) * size)
         first = next(paged, None)
         if first is not None:
             return chain([first], paged)
-        if page.number > 0:
+        if page > 0:
             raise UsageError(
-                f"page {page.number} does not exist; the first page is 0, --show-num-pages prints their number"
+                f"page {page} does not exist; the first page is 0, --show-num-pages prints their number"
             )
         return iter(())
 
@@ -225,23 +192,6 @@ class PreparedQuery:
         if self._token is not None:
             lists = choose_lines.collapse(lists, self._token, invalid)
         return lists
-
-
-def _check(query: Query) -> None:
-    if query.limit is not None and query.limit < 1:
-        raise UsageError(f"invalid limit {query.limit}: expected at least 1")
-    if query.page is not None and (query.page.number < 0 or query.page.size < 1):
-        raise UsageError(f"invalid page {query.page.number} of {query.page.size} blocks")
-    if query.match_type not in (None, *MATCH_TYPES):
-        raise UsageError(
-            f"invalid --match-type {query.match_type!r}: expected one of {', '.join(MATCH_TYPES)}"
-        )
-    if query.sort not in SORTS:
-        raise UsageError(f"invalid --sort {query.sort!r}: expected one of {', '.join(SORTS)}")
-    if query.sort == "closest" and query.closest is None:
-        raise UsageError("--sort closest needs --closest TIMESTAMP")
-    if query.output is not None and query.output not in OUTPUTS:
-        raise UsageError(f"invalid --output {query.output!r}: expected one of {', '.join(OUTPUTS)}")
 
 
 def _checked(make: Callable[..., _T], *values: object) -> _T:

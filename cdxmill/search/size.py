@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES
 from cdxmill.formats.clusters.zipnum_index import number_of
 from cdxmill.formats.lines.lookup_query import KeyRange
@@ -41,8 +40,6 @@ class _FullBlock(NamedTuple):
 
 def count_pages(cluster: OpenCluster, keys: KeyRange, size: int) -> Pages:
     """The number of pages of `size` blocks. If only one block may have lines, it is read, as in pywb."""
-    if size < 1:
-        raise UsageError(f"invalid --page-size {size}: expected at least 1")
     index = cluster.reader.index
     low, high, _ = keys
     blocks = _count_blocks(index, low, high)

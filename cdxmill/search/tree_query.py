@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from cdxmill.errors import CorruptError, UsageError
-from cdxmill.formats.lines.answer_line import OUTPUTS, header, line_format
+from cdxmill.formats.lines.answer_line import header, line_format
 from cdxmill.formats.lines.capture_fields import ALSO
 from cdxmill.formats.lines.line_filter import parse_filter
-from cdxmill.formats.lines.lookup_query import MATCH_TYPES, KeyRange, time_range
+from cdxmill.formats.lines.lookup_query import KeyRange, time_range
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.formats.tree.prefix_btree import Item
+from cdxmill.options.queries import TreeQuery
 from cdxmill.search.prefix_index import PrefixIndex, key_ranges, open_prefix_index, parse_layout, resumed
 from cdxmill.stages.lines import choose_lines
 
@@ -20,36 +20,14 @@ _FIELDS = {"capture": (*_STORED, "url", "status"), "classic": (*_STORED, "url")}
 """The fields that captures have, for each layout that has captures."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TreeQuery:
-    """Everything that is asked besides the URL, with the names of `lookup`. `resume` is the key to start at."""
-
-    match_type: str | None = None
-    first: str | None = None
-    last: str | None = None
-    filters: tuple[str, ...] = ()
-    limit: int | None = None
-    resume: str | None = None
-    fields: tuple[str, ...] | None = None
-    output: str | None = None
-    layout: str | None = None
-    keys: str | None = None
-
-
 class PreparedTreeQuery:
     """A query that was checked, with its filters compiled. Raises UsageError."""
 
     def __init__(self, query: TreeQuery) -> None:
         self.query = query
         self.layout: Layout = parse_layout(query.layout or "capture")
-        if query.match_type not in (None, *MATCH_TYPES):
-            raise UsageError(
-                f"invalid --match-type {query.match_type!r}: expected one of {', '.join(MATCH_TYPES)}"
-            )
-        if query.output is not None and query.output not in OUTPUTS:
-            raise UsageError(f"invalid --output {query.output!r}: expected one of {', '.join(OUTPUTS)}")
         try:
-            self._times = time_range(query.first, query.last)
+            self._times = time_range(query.from_ts, query.to)
             self._filters = [parse_filter(text).passes for text in query.filters]
         except ValueError as error:
             raise UsageError(str(error)) from None

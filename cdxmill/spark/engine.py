@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.running.processes import processes_by_default
 from cdxmill.spark import java
 from cdxmill.spark.watch import watched
 from cdxmill.storage.scratch import temporary_folder
@@ -90,7 +91,7 @@ class Engine:
     on this machine alone, several small ones are. With `quiet`, no progress is shown.
     """
 
-    def __init__(self, master: str = "", processes: int = 1, slices: int = 0, *, quiet: bool = False) -> None:
+    def __init__(self, master: str = "", processes: int = 0, slices: int = 0, *, quiet: bool = False) -> None:
         self._master, self._processes, self._slices, self._quiet = master, processes, slices, quiet
         self._is_local = False
         self._context: Any = None
@@ -173,7 +174,9 @@ class Engine:
             if was_submitted:
                 pyspark.SparkContext._ensure_initialized()  # before, SparkConf does not see the settings
             conf = pyspark.SparkConf(loadDefaults=was_submitted)
-            master = self._master or ("" if was_submitted else f"local[{self._processes}]")
+            master = self._master or (
+                "" if was_submitted else f"local[{self._processes or processes_by_default()}]"
+            )
             if master:
                 conf.setMaster(master)
             self._is_local = str(conf.get("spark.master", "")).startswith("local")

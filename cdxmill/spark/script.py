@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from cdxmill.errors import INTERRUPTED, STOPPED, CdxmillError, UsageError
-from cdxmill.running.processes import processes_by_default
 from cdxmill.running.start_script import exit_on_signals, fail
 from cdxmill.spark.engine import Engine, check_pyspark
 from cdxmill.storage.choose import join
@@ -48,7 +47,7 @@ def make_engine(options: argparse.Namespace) -> Engine:
         raise UsageError(
             f"invalid --num_input_partitions {options.num_input_partitions}: expected a number >= 1"
         )
-    return Engine("", processes_by_default(), options.num_input_partitions, quiet=options.quiet)
+    return Engine("", 0, options.num_input_partitions, quiet=options.quiet)
 
 
 def plain_url(url: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdxmill.commands.clusters.verify import VerifyOptions, verify
+from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import CdxmillError
+from cdxmill.options.clusters import VerifyOptions
 from cdxmill.running.failures import Failures
 
 from ..material.cdx_files import many_lines, write_gzip
@@ -29,7 +30,7 @@ def found(cluster: Path | str, **options: object) -> list[str]:
     """The lines that `verify` reports for a cluster."""
     failures = Told()
     try:
-        verify(str(cluster), VerifyOptions(quiet=True, **options), failures)  # type: ignore[arg-type]
+        verify(str(cluster), VerifyOptions(**options), failures)  # type: ignore[arg-type]
     except CdxmillError as error:
         return [str(error)]
     assert bool(failures.count) == bool(failures.lines)

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import click
 import pytest
 
-from cdxmill.cli.command import Argument, Option, command
+from cdxmill.cli.command import command
+from cdxmill.options.option import Argument, Option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,7 @@ class Shared:
 
 @dataclass(frozen=True, kw_only=True)
 class Arguments(Shared):
-    inputs: Annotated[list[str] | None, Argument(metavar="INPUT...", help="Files to read.")] = None
+    inputs: Annotated[list[str] | None, Argument("INPUT...", "Files to read.")] = None
     pair: Annotated[tuple[str, str] | None, Option("--pair", metavar="A B", help="Two texts.")] = None
     many: Annotated[list[str] | None, Option("--many", metavar="TEXT", help="May be repeated.")] = None
     output: Annotated[int, Option("--output", "-o", parser=len, metavar="FILE", help="The output.")]

@@ -15,6 +15,7 @@ from cdxmill.cluster import switch
 from cdxmill.cluster.output import check_replaceable, mend
 from cdxmill.commands.clusters import publish
 from cdxmill.errors import InputError, StoppedError, UsageError
+from cdxmill.options.clusters import PublishOptions
 from cdxmill.storage.choose import exists, has_directories, join, list_folder, read_bytes, write_atomic
 from cdxmill.storage.hadoop import hdfs
 from cdxmill.storage.s3 import objects as s3
@@ -254,7 +255,7 @@ def test_shards_of_a_publication_that_was_killed_do_not_get_into_another_one(
         (tmp_path / f"{name}.cdxj").write_text("".join(lines))
         words = ["-q", "--splits", tmp_path / "points", "-o", tmp_path / name, tmp_path / f"{name}.cdxj"]
         assert run_cdxmill("zipnum", *words).returncode == 0
-    options = publish.PublishOptions(replace=True, quiet=True)
+    options = PublishOptions(replace=True)
     publish.publish(str(tmp_path / "a"), url, options)
     noted = 0
 

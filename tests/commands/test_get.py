@@ -286,8 +286,8 @@ def test_only_the_record_is_requested_from_an_archive_over_http(made: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["C"], "either a cluster and a URL, or an archive and --offset"),
-        (["C", "http://a.com/", "--offset", "0"], "either a cluster and a URL, or an archive and --offset"),
+        (["C"], "a cluster and a URL, or an archive and --offset"),
+        (["C", "http://a.com/", "--offset", "0"], "a cluster and a URL, or an archive and --offset"),
         (["C", "http://a.com/", "--length", "7"], "--length needs --offset"),
         (["C", "http://a.com/", "--decode"], "--decode needs --payload"),
         (["C", "http://a.com/", "--payload", "--headers"], "cannot be used together"),

@@ -29,15 +29,16 @@ from cdxmill.formats.clusters.zipnum_index import (
     parse_index_line,
     parse_locations,
 )
-from cdxmill.formats.lines.answer_line import OUTPUTS, line_format
+from cdxmill.formats.lines.answer_line import line_format
 from cdxmill.formats.lines.capture_fields import field_reader, is_cdxj, parse_fields
 from cdxmill.formats.lines.convert import convert_line
 from cdxmill.formats.lines.line_filter import parse_filter
-from cdxmill.formats.lines.lookup_query import MATCH_TYPES, key_range, narrowed, time_range
+from cdxmill.formats.lines.lookup_query import key_range, narrowed, time_range
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.formats.lines.request_query import append_query
 from cdxmill.formats.lines.surt import surt, unsurt
 from cdxmill.formats.lines.timestamp import timestamp_of
+from cdxmill.options.queries import MATCH_TYPES, OUTPUTS
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.lines.choose_lines import parse_collapse

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.inputs.archives import Manifest, find_archives
+from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.options.archives import ArchiveInputs
 from cdxmill.running.failures import Failures
 from cdxmill.storage.choose import stored_in
 
@@ -43,7 +44,7 @@ def copy(folder: Path, *names: str | bytes) -> None:
 def found(*named: str) -> tuple[list[str], list[str]]:
     """The paths of the archives, and the failures."""
     failures = Failures(printed=False)
-    archives = find_archives(list(named), None, None, failures)
+    archives = find_archives(ArchiveInputs(named), failures)
     return [archive.path for archive in archives], list(map(str, failures.items))
 
 
@@ -287,7 +288,7 @@ def test_the_last_field_of_a_manifest_that_is_not_empty_is_the_path(way: str, fo
         "dos": text.replace("\n", "\r\n").encode(),
     }.get(way, text.encode())
     Path("list").write_bytes(data)
-    archives = find_archives([], Manifest("list"), None, Failures(printed=False))
+    archives = find_archives(ArchiveInputs(manifest="list"), Failures(printed=False))
     assert [archive.path for archive in archives] == ["i.warc.gz", "b.warc.gz"]
 
 
@@ -312,7 +313,7 @@ def test_a_corrupt_manifest_is_a_usage_error(folder: Path) -> None:
     ):
         Path("list").write_bytes(data)
         with pytest.raises(UsageError, match="the manifest list cannot be read"):
-            find_archives([], Manifest("list"), None, Failures(printed=False))
+            find_archives(ArchiveInputs(manifest="list"), Failures(printed=False))
 
 
 @pytest.mark.parametrize("kind", ["archives", "CDX files"])
@@ -323,7 +324,7 @@ def test_every_file_of_the_samples_is_accounted_for(
     failures = Failures()
     named = [str(samples)]
     taken = (
-        [archive.path for archive in find_archives(named, None, None, failures)]
+        [archive.path for archive in find_archives(ArchiveInputs(named), failures)]
         if kind == "archives"
         else find_cdx_files(named, failures)
     )

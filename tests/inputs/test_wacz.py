@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import cdxmill
-from cdxmill.inputs.archives import Manifest, find_archives
+from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.named import Input
+from cdxmill.options.archives import NamedInputs
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.choose import open_ranges
 
@@ -35,8 +36,7 @@ def folder(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def archives(*named: str, manifest: str | None = None, dir_root: str | None = None) -> list[Input]:
-    listed = None if manifest is None else Manifest(manifest)
-    return find_archives(list(named), listed, dir_root, Failures(printed=False))
+    return find_archives(NamedInputs(named, manifest=manifest, dir_root=dir_root), Failures(printed=False))
 
 
 def names(*named: str, manifest: str | None = None, dir_root: str | None = None) -> list[str]:

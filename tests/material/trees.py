@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cdxmill.commands.prefix_index import TreeOptions, build_tree
+from cdxmill.commands.prefix_index import build_tree
 from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.options.queries import TreeOptions
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import open_prefix_index
 
-QUIET = TreeOptions(quiet=True)
+QUIET = TreeOptions()
 
 
 def line(

@@ -24,9 +24,10 @@ from collections import Counter
 from pathlib import Path
 
 from cdxmill.api.searches import Cluster
-from cdxmill.commands.clusters.verify import VerifyOptions, verify
+from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import CdxmillError
+from cdxmill.options.clusters import VerifyOptions
 from cdxmill.running.failures import Failures
 
 ALL = "*.com"
@@ -73,7 +74,7 @@ class Rig:
         """Whether `verify` finds no error."""
         failures = Failures(printed=False)
         try:
-            verify(str(self.folder), VerifyOptions(quiet=True, processes=1), failures)
+            verify(str(self.folder), VerifyOptions(processes=1), failures)
         except CdxmillError:
             return False
         return not failures.count

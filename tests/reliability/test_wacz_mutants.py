@@ -12,6 +12,7 @@ import pytest
 
 from cdxmill.errors import InputError
 from cdxmill.inputs.archives import find_archives
+from cdxmill.options.archives import ArchiveInputs
 from cdxmill.running.failures import Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import ArchiveIndexer
@@ -32,7 +33,7 @@ class Result:
         self.records: set[bytes] = set()
         self.is_reported = False
         try:
-            archives = find_archives([path], None, None, failures)
+            archives = find_archives(ArchiveInputs(path), failures)
         except InputError:
             archives, self.is_reported = [], True
         for archive in archives:

@@ -17,7 +17,7 @@ import pytest
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import UsageError
 from cdxmill.formats.lines.capture_fields import parse_fields
-from cdxmill.search.query import Query
+from cdxmill.options.queries import Query
 
 from ..material.clusters import shards_of
 
@@ -146,9 +146,9 @@ def by_cdxmill(folder: Path, output: str, params: dict[str, Any]) -> bytes | str
     fields = params.get("fields")
     query = Query(
         match_type=params.get("matchType"),
-        first=params.get("from"),
-        last=params.get("to"),
-        filters=tuple(params.get("filter", ())),
+        from_ts=params.get("from"),
+        to=params.get("to"),
+        filter=tuple(params.get("filter", ())),
         collapse=params.get("collapseTime"),
         resolve_revisits="resolveRevisits" in params,
         sort=params.get("sort", "default"),

@@ -11,9 +11,10 @@ import pytest
 
 from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.errors import CdxmillError, InputError, UsageError
+from cdxmill.options.queries import Query
 from cdxmill.search import cdx_file
 from cdxmill.search.open import open_searched
-from cdxmill.search.query import AnswerPage, PreparedQuery, Query
+from cdxmill.search.query import PreparedQuery
 from cdxmill.stages.zipnum.sorted_text import PAGE
 from tests.conftest import RunCdxmill
 
@@ -25,7 +26,7 @@ QUERIES = [
     Query(limit=3),
     Query(sort="reverse", limit=5),
     Query(closest="2015", limit=2),
-    Query(first="2013", last="2014", filters=("=status:200",)),
+    Query(from_ts="2013", to="2014", filter=("=status:200",)),
     Query(collapse="urlkey", output="json", fields=("url", "timestamp")),
     Query(resolve_revisits=True),
 ]
@@ -93,7 +94,7 @@ def test_pages_give_all_lines_once(lines: list[bytes], tmp_path: Path) -> None:
     found: list[bytes] = []
     for page in range(10):
         try:
-            found += lookup(path, "*.com", Query(page=AnswerPage(page, 1)))
+            found += lookup(path, "*.com", Query(page=page, page_size=1))
         except UsageError:
             break
     assert found == [line[:-1] for line in lines]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cdxmill.commands.lookup import lookup
-from cdxmill.search.query import Query
+from cdxmill.options.queries import Query
 
 if TYPE_CHECKING:
     from tests.conftest import BuildCluster
@@ -56,8 +56,8 @@ def folder(
 def test_answers_are_those_of_pywb(folder: Path, output: str, params: dict[str, Any]) -> None:
     fields = params.get("fields")
     query = Query(
-        first=params.get("from"),
-        filters=tuple(params.get("filter", ())),
+        from_ts=params.get("from"),
+        filter=tuple(params.get("filter", ())),
         collapse=params.get("collapseTime"),
         resolve_revisits="resolveRevisits" in params,
         closest=params.get("closest"),

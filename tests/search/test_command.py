@@ -14,7 +14,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.formats.lines.surt import surt
-from cdxmill.search.query import Query
+from cdxmill.options.queries import Query
 
 from ..material.clusters import write_raw_cluster
 from .conftest import ALL, PAGES, line_of, lines_of

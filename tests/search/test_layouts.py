@@ -11,7 +11,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
-from cdxmill.search.query import Query
+from cdxmill.options.queries import Query
 
 from .conftest import ALL, line_of
 
@@ -104,7 +104,7 @@ def test_a_rule_locates_shards(folder: Path, tmp_path: Path, rule: tuple[str, st
         shard.rename(there / shard.name)
     if rule[0] == "().*":  # matches nothing and stays before the folder, as in pywb
         rule = ("^.*$", rule[1])
-    found = lookup(folder, "*.com", Query(shard_rule=(rule[0], rule[1].format(there))))
+    found = lookup(folder, "*.com", Query(shard_index_loc=(rule[0], rule[1].format(there))))
     assert list(found) == WANTED
 
 

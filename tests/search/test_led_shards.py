@@ -11,7 +11,7 @@ from cdxmill.cluster import locations
 from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
-from cdxmill.search.query import Query
+from cdxmill.options.queries import Query
 from cdxmill.storage.places import Reach
 
 from .conftest import ALL, Remote
@@ -38,7 +38,7 @@ def test_a_remote_cluster_does_not_lead_to_local_files(remote: Remote, folder: P
         f"cluster.loc names {scheme}{folder}/cdx-00000.gz, which is a local path, and the cluster is remote;"
         " if you trust it, use --shard-index-loc"
     )
-    assert list(lookup(remote.url, "*.com", Query(shard_rule=("^.*", f"{folder}/")))) == WANTED
+    assert list(lookup(remote.url, "*.com", Query(shard_index_loc=("^.*", f"{folder}/")))) == WANTED
 
 
 @pytest.mark.parametrize("place", ["http://169.254.169.254/c", "http://[fe80::1]/c"])

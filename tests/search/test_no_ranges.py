@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from cdxmill.commands.lookup import lookup_many
-from cdxmill.search.query import Query
+from cdxmill.options.queries import Query
 from cdxmill.stages.zipnum import find_lines
 
 from .conftest import HOSTS, PAGES, Remote, line_of

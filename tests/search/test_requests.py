@@ -13,7 +13,8 @@ from cdxmill.cluster.reader import open_cluster
 from cdxmill.commands.lookup import lookup, lookup_many
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum_index import BlockRef, parse_index_line
-from cdxmill.search.query import OpenCluster, PreparedQuery, Query
+from cdxmill.options.queries import Query
+from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.storage import patience
 
 from ..storage.range_server import RangeServer
@@ -240,6 +241,6 @@ def test_shards_are_found_by_a_rule_as_pywb_has_it(remote: Remote) -> None:
     for name in ("cdx-00000.gz", "cdx-00001.gz", "cdx-00002.gz"):
         remote.server.files[f"/shards/{name}"] = remote.server.files.pop(f"/c/{name}")
     rule = ("/c/$", "/shards/")
-    assert list(lookup(remote.url, "*.com", Query(shard_rule=rule))) == [
+    assert list(lookup(remote.url, "*.com", Query(shard_index_loc=rule))) == [
         line for line in ALL if line.startswith(b"com,")
     ]

@@ -16,7 +16,8 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import UsageError
-from cdxmill.search.query import PreparedQuery, Query
+from cdxmill.options.queries import Query
+from cdxmill.search.query import PreparedQuery
 
 if TYPE_CHECKING:
     from tests.conftest import Cluster
@@ -149,9 +150,9 @@ def query_of(asked: dict[str, Any]) -> Query:
     fields = asked.get("fl")
     return Query(
         match_type=asked.get("matchType"),
-        first=asked.get("from"),
-        last=asked.get("to"),
-        filters=tuple(asked.get("filter", ())),
+        from_ts=asked.get("from"),
+        to=asked.get("to"),
+        filter=tuple(asked.get("filter", ())),
         collapse=str(asked["collapseTime"]) if "collapseTime" in asked else None,
         resolve_revisits="resolveRevisits" in asked,
         sort=asked.get("sort", "default"),

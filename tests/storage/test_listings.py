@@ -11,6 +11,7 @@ import pytest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.options.archives import ArchiveInputs
 from cdxmill.running.failures import Failures
 from cdxmill.storage.choose import list_folder, read_bytes, status
 from cdxmill.storage.walk import files_below, files_like
@@ -83,7 +84,7 @@ def like(pattern: str) -> list[str]:
 
 def archives(*named: str) -> tuple[list[str], list[str]]:
     failures = Failures(printed=False)
-    return [archive.path for archive in find_archives(list(named), None, None, failures)], [
+    return [archive.path for archive in find_archives(ArchiveInputs(named), failures)], [
         str(one) for one in failures.items
     ]
 
@@ -208,7 +209,7 @@ def test_a_folder_of_hdfs_reports_what_it_skips(node: NameNode, capfd: pytest.Ca
     for name in ("a.warc.gz", "b.har", "_temporary/0/c.warc.gz", "deep/d.arc.gz"):
         node.put(f"/in/{name}", b"x")
     failures = Failures()
-    assert [archive.path for archive in find_archives(["hdfs:///in"], None, None, failures)] == [
+    assert [archive.path for archive in find_archives(ArchiveInputs("hdfs:///in"), failures)] == [
         "hdfs:///in/a.warc.gz",
         "hdfs:///in/deep/d.arc.gz",
     ]

@@ -11,9 +11,10 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.prefix_index import TreeOptions, build_tree
+from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.options.queries import TreeOptions
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import find_captures, open_prefix_index
 from cdxmill.storage.s3 import objects as s3
@@ -32,7 +33,7 @@ NAME = "/x.tree"
 
 def build(folder: Path, output: str, block_size: int = 1024) -> None:
     (folder / "a.cdxj").write_bytes(b"\n".join([*LINES, b""]))
-    options = TreeOptions(block_size=block_size, quiet=True)
+    options = TreeOptions(block_size=block_size)
     build_tree([str(folder / "a.cdxj")], output, options, Failures(printed=False))
 
 
@@ -167,7 +168,7 @@ def test_the_layout_beside_the_tree_is_found_by_one_request(
     tmp_path: Path, server: RangeServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.tsv").write_bytes(b"http://a.com/\t1 2\n")
-    options = TreeOptions(layout="kind:u8,place:u16", quiet=True)
+    options = TreeOptions(layout="kind:u8,place:u16")
     build_tree([str(tmp_path / "a.tsv")], str(tmp_path / "x.tree"), options, Failures(printed=False))
     for ending in ("", ".layout"):
         server.add(NAME + ending, (tmp_path / f"x.tree{ending}").read_bytes())
@@ -187,7 +188,7 @@ def test_an_error_that_a_refused_layout_may_explain_says_so(
     tmp_path: Path, server: RangeServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.tsv").write_bytes(b"".join(b"http://%d.com/\t1 2\n" % number for number in range(10, 99)))
-    options = TreeOptions(layout="kind:u8,place:u16", quiet=True)
+    options = TreeOptions(layout="kind:u8,place:u16")
     build_tree([str(tmp_path / "a.tsv")], str(tmp_path / "x.tree"), options, Failures(printed=False))
     server.add(NAME, (tmp_path / "x.tree").read_bytes())
     server.add(f"{NAME}.layout", b"").statuses = [403] * 9

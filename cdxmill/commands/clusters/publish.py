@@ -13,7 +13,6 @@ import os
 import posixpath
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cdxmill.cluster.archive_index import published_index
@@ -34,6 +33,7 @@ from cdxmill.formats.clusters.path_index import ARCHIVES
 from cdxmill.formats.clusters.zipnum_index import LOCATIONS, MANIFEST, part_of
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.messages import say
+from cdxmill.options.clusters import PublishOptions
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
@@ -54,20 +54,6 @@ from cdxmill.storage.choose import (
 )
 
 METADATA = "metadata.yaml"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishOptions:
-    """How a cluster is published."""
-
-    location: str | None = None
-    archives: str | None = None
-    title: str | None = None
-    index_only: bool = False
-    unfinished: bool = False
-    replace: bool = False
-    processes: int = 1
-    quiet: bool = False
 
 
 class PublishSummary(NamedTuple):

@@ -13,7 +13,6 @@ the cluster is complete.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cdxmill.checks.against import check_against, difference_findings
@@ -33,31 +32,14 @@ from cdxmill.checks.shards import ReadShard, check_block_lines, check_order, rea
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.cluster.files import ClusterFiles
-from cdxmill.cluster.locations import Rule
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.path_index import ARCHIVES
 from cdxmill.formats.clusters.zipnum_index import MANIFEST
+from cdxmill.inputs.cdx_files import find_cdx_files
+from cdxmill.options.clusters import VerifyOptions
+from cdxmill.options.option import optional_path, required_paths
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.quantities import count, human_bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerifyOptions:
-    """How a cluster is verified.
-
-    `against` are CDX files, `convert`ed if the cluster was built so. `archives` is the path or URL of the archives,
-    `sample` the number of lines to look up there. `location` is the folder or URL that cluster.loc must have. With a
-    `shard_rule` the shards are not beside the index.
-    """
-
-    against: Sequence[str] | None = None
-    convert: bool = False
-    archives: str | None = None
-    sample: int | None = None
-    location: str | None = None
-    shard_rule: Rule | None = None
-    processes: int = 1
-    quiet: bool = False
 
 
 class Verified(NamedTuple):
@@ -95,8 +77,9 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
 
     Raises UsageError if there is no cluster, InputError if nothing of it can be read.
     """
+    inputs = None if options.against is None else find_cdx_files(required_paths(options.against), failures)
     run = VerifyRun(options.processes, failures, options.quiet)
-    files = ClusterFiles(cluster, options.shard_rule)
+    files = ClusterFiles(cluster, options.shard_index_loc)
     archives = _archives_of(files, options)
     claims = read_claims(files, run.report)
     shards = read_shards(shard_tasks(files, claims), run)
@@ -105,7 +88,9 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
     run.report(check_block_lines(shards))
     run.report(limited(_check_beside(files, claims, shards, options.location)))
     is_valid = not order and not any(shard.report.faults for shard in shards)
-    compared = options.against is not None and _compare_inputs(cluster, shards, is_valid, options, run)
+    compared = inputs is not None and _can_compare(is_valid, failures)
+    if compared:
+        run.report(difference_findings(cluster, check_against(shards, inputs or (), options.convert, run)))
     records = None
     if archives is not None:
         records = check_archives(shards, archives, options.sample, run)
@@ -115,7 +100,7 @@ def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified
 def _archives_of(files: ClusterFiles, options: VerifyOptions) -> ArchivePlaces | None:
     """Where the records are read; None if they are not. Raises UsageError if a sample is wanted and nothing says where."""
     if options.archives is not None:
-        return ArchivePlaces(options.archives)
+        return ArchivePlaces(optional_path(options.archives))
     if options.sample is None:
         return None
     if not files.has(ARCHIVES):
@@ -143,18 +128,13 @@ def _check_beside(
             yield Failure(error.path, None, error.reason)
 
 
-def _compare_inputs(
-    cluster: str, shards: Sequence[ReadShard], is_valid: bool, options: VerifyOptions, run: VerifyRun
-) -> bool:
-    """Whether the lines could be compared with those of the inputs."""
+def _can_compare(is_valid: bool, failures: Failures) -> bool:
+    """Whether the lines can be compared with those of the inputs."""
     if not is_valid:
-        run.failures.note(
+        failures.note(
             "note: lines were not compared with the inputs because some shards are corrupt or out of order"
         )
-        return False
-    difference = check_against(shards, options.against or (), options.convert, run)
-    run.report(difference_findings(cluster, difference))
-    return True
+    return is_valid
 
 
 def _summary(

@@ -9,11 +9,13 @@ command, started again, continues from them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from cdxmill.cluster.locations import local_directory
 from cdxmill.cluster.output import Output, open_output
 from cdxmill.cluster.own_files import WORK, RunRecord
 from cdxmill.cluster.write import (
@@ -26,16 +28,18 @@ from cdxmill.cluster.write import (
 )
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, Compressor
+from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, Compressor, checked_compressor
 from cdxmill.formats.lines.convert import FIELDS
 from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, take_inventory
+from cdxmill.inputs.split_files import read_splits
+from cdxmill.options.clusters import ClusterOptions, ClusterOutput
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
-from cdxmill.storage.choose import PathOrUrl, check_writable, join
+from cdxmill.storage.choose import PathOrUrl, check_writable, is_listed, join
 from cdxmill.tasks.grouping import group_sources
 from cdxmill.tasks.sampling import (
     SAMPLES_PER_SHARD,
@@ -79,6 +83,38 @@ class ZipnumOptions:
         """Everything besides the inputs that the bytes of a cluster depend on."""
         lines = self.points, self.shards, self.convert, self.seed
         return *lines, self.block_lines, self.compressor, self.compressor.version(), __version__
+
+
+def zipnum_options(asked: ClusterOptions, convert: bool = False) -> ZipnumOptions:
+    """How a cluster is built, with the split points of `splits`. Raises UsageError."""
+    try:
+        compressor = checked_compressor(asked.compressor, asked.level)
+    except ValueError as error:
+        raise UsageError(f"--compressor, --level: {error}") from None
+    points = None if asked.splits is None else tuple(read_splits(os.fspath(asked.splits)))
+    if points is not None and asked.shards not in (None, len(points) + 1):
+        raise UsageError(
+            f"--shards {asked.shards} does not match {asked.splits}, which gives {len(points) + 1} shards;"
+            " omit one of the two options"
+        )
+    return ZipnumOptions(
+        shards=asked.shards or (0 if points is None else len(points) + 1),
+        points=points,
+        block_lines=asked.numlines,
+        compressor=compressor,
+        convert=convert,
+        seed=asked.seed,
+        processes=asked.processes,
+        location=asked.location,
+        replace=asked.replace,
+        quiet=asked.quiet,
+    )
+
+
+def output_place(asked: ClusterOutput, *, is_local: bool) -> str:
+    """The directory of a new cluster, or unless it `is_local` its URL. Raises UsageError."""
+    place = os.fspath(asked.output)
+    return place if is_listed(place) and not is_local else str(local_directory(place))
 
 
 class Made(NamedTuple):

@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +36,7 @@ from cdxmill.commands.copying.unit_files import Part, UnitResult, unit_file, uni
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.tsv_row import format_row
+from cdxmill.options.records import CopyOptions
 from cdxmill.running.failures import Failure, Failures, kind_of
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
@@ -57,23 +57,6 @@ _SECOND = 500_000
 """The number of the first unit with originals. No plan has as many units."""
 FAILURES = "copy-failures.tsv"
 """The captures that could not be copied."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CopyOptions:
-    """How captures are copied. `most` is the size limit of a file in bytes, `rate` of requests per second.
-
-    With `related`, the request and metadata records of responses are copied, too; with `originals`, the records that
-    revisits refer to.
-    """
-
-    processes: int = 4
-    keep_arc: bool = False
-    related: bool = False
-    originals: bool = False
-    most: int = 1 << 30
-    rate: float | None = None
-    quiet: bool = False
 
 
 class CopySummary(NamedTuple):
@@ -241,7 +224,7 @@ class _Run:
     ) -> CopySummary:
         """Copy what is planned, and then the originals of all revisits."""
         head = FileHead(plan["timestamp"], _about(self._asked))
-        with CopyOutput(self._target, finished, self._options.most, head, check) as output:
+        with CopyOutput(self._target, finished, self._options.size, head, check) as output:
             self._copy_units(_Phase(PLAN, 0, PlanSize(*plan["size"])), work, finished, output)
             if self._options.originals:
                 self._revisits += copied_revisits(finished, plan["revisits"])

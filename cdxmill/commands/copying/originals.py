@@ -9,8 +9,9 @@ from cdxmill.commands.copying.output import Finished
 from cdxmill.commands.copying.plan import row_of
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.joined_ranges import OpenRanges
+from cdxmill.options.queries import Query
 from cdxmill.search.originals import Reference, first_original, query_for, reference_in
-from cdxmill.search.query import PreparedQuery, Query
+from cdxmill.search.query import PreparedQuery
 from cdxmill.search.sources import LineSource, Source, open_source
 from cdxmill.stages.records.fetch_record import NoRecord
 

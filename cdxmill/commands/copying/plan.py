@@ -14,7 +14,10 @@ from typing import IO, NamedTuple
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.record_location import RecordLocation, record_location, usual_place
 from cdxmill.inputs.joined_ranges import JOINED, is_one_request
-from cdxmill.search.query import PreparedQuery, Query
+from cdxmill.options.option import optional_path, path_list
+from cdxmill.options.queries import Query, query_of
+from cdxmill.options.records import Copying
+from cdxmill.search.query import PreparedQuery
 from cdxmill.search.sources import EVERYTHING, Source, find_sources, open_source
 from cdxmill.stages.lines.merge_runs import sort_lists
 from cdxmill.storage.scratch import Scratch
@@ -75,17 +78,18 @@ class Asked(NamedTuple):
     query: Query
 
 
-def ask(text: str, archives: str | None, urls: Iterable[str], query: Query) -> Asked:
-    """What is to be copied from the sources that `text` names; without URLs, all lines if they are files with lines.
+def ask(asked: Copying, urls: Iterable[str]) -> Asked:
+    """What is to be copied; without URLs, all lines if the sources are files with lines.
 
     Raises UsageError, InputError.
     """
-    sources = find_sources(text, archives)
+    sources = find_sources(",".join(path_list(asked.source)), optional_path(asked.archives))
     urls = list(dict.fromkeys(urls))
     if not urls and all(source.has_lines for source in sources):
         urls = [EVERYTHING]
     if not urls:
         raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
+    query = query_of(asked)
     prepared = PreparedQuery(query)
     for url in urls:
         if url != EVERYTHING:

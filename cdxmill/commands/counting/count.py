@@ -13,7 +13,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.running.failures import Failures
-from cdxmill.running.processes import run_tasks
+from cdxmill.running.processes import processes_by_default, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count as quantity
 from cdxmill.stages.counting.count_records import Counted
@@ -136,7 +136,8 @@ def _counted(
 
 def group_archives(archives: Sequence[Input], processes: int) -> list[list[Input]]:
     """The archives in groups of neighbours, as many as keep all processes busy."""
-    size = max(1, min(_LARGEST_GROUP, len(archives) // (processes * _GROUPS)))
+    groups = (processes or processes_by_default()) * _GROUPS
+    size = max(1, min(_LARGEST_GROUP, len(archives) // groups))
     return [list(archives[start : start + size]) for start in range(0, len(archives), size)]
 
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 
 from cdxmill.formats.lines.capture_fields import CDX11, ORIGINAL, Fields, is_cdxj, parse_fields, text_to_bytes
 
-OUTPUTS = ("cdxj", "json", "text", "cdx", "csv")
 _CSV = (
     *(
         "urlkey",

@@ -15,8 +15,7 @@ import re
 from typing import NamedTuple
 
 from cdxmill.formats.lines.surt import surt
-
-MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
+from cdxmill.options.queries import MATCH_TYPES
 
 _DATE = re.compile(r"\d{1,17}", re.ASCII)
 _MOST = (12, 31, 23, 59, 60)

@@ -1,0 +1,73 @@
+"""Functions of the public API whose parameters are the fields of a dataclass in `options/`.
+
+For type checkers, `takes` gives the function the parameters of the dataclass's constructor (a ParamSpec); at run time,
+its signature shows them with their plain types.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_type_hints
+
+from cdxmill.options.option import Declared, check, declared
+
+P = ParamSpec("P")
+_Asked = TypeVar("_Asked")
+_Result = TypeVar("_Result")
+_Self = TypeVar("_Self")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def takes(kind: Callable[P, _Asked]) -> Callable[[Callable[[_Asked], _Result]], Callable[P, _Result]]:
+    """Make a function of one dataclass a function of its fields. It raises UsageError for values that are invalid."""
+
+    def decorate(run: Callable[[_Asked], _Result]) -> Callable[P, _Result]:
+        def call(*given: P.args, **named: P.kwargs) -> _Result:
+            return run(_checked(kind, *given, **named))
+
+        return _shown(call, run, kind)
+
+    return decorate
+
+
+def method_takes(
+    kind: Callable[P, _Asked],
+) -> Callable[[Callable[[_Self, _Asked], _Result]], Callable[Concatenate[_Self, P], _Result]]:
+    """The same for a method."""
+
+    def decorate(run: Callable[[_Self, _Asked], _Result]) -> Callable[Concatenate[_Self, P], _Result]:
+        def call(own: _Self, /, *given: P.args, **named: P.kwargs) -> _Result:
+            return run(own, _checked(kind, *given, **named))
+
+        return _shown(call, run, kind)
+
+    return decorate
+
+
+def _checked(kind: Callable[P, _Asked], *given: P.args, **named: P.kwargs) -> _Asked:
+    """The dataclass. Raises TypeError as Python does for other arguments, and UsageError."""
+    asked: Any = kind(*given, **named)
+    fields = declared(asked.__class__)
+    check(asked, {field.name for field in fields if getattr(asked, field.name) != field.default}, _spelled)
+    return cast("_Asked", asked)
+
+
+def _spelled(field: Declared, number: int | None = None) -> str:
+    return field.name if number is None else f"{field.name}={field.values[number]!r}"
+
+
+def _shown(call: _Function, run: Callable[..., Any], kind: Callable[..., Any]) -> _Function:
+    """The function with name, text and signature, as help() and editors show them."""
+    own = list(inspect.signature(run).parameters.values())[:-1]
+    hints = get_type_hints(kind)
+    fields = [
+        parameter.replace(annotation=hints[parameter.name])
+        for parameter in inspect.signature(kind).parameters.values()
+    ]
+    result = inspect.signature(run, eval_str=True).return_annotation
+    update_wrapper(call, run)
+    vars(call)["__signature__"] = inspect.Signature([*own, *fields], return_annotation=result)
+    call.__annotations__ = {field.name: field.annotation for field in fields} | {"return": result}
+    return call

@@ -1,0 +1,274 @@
+"""Options that choose captures, with the names of pywb's CDX server: those of `lookup`, `copy`, `get` and `prefix-index`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from cdxmill.options.clusters import ShardRule
+from cdxmill.options.option import AnyPath, Argument, Excludes, Needs, Option, Paths
+from cdxmill.options.running import Replace
+
+MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
+OUTPUTS = ("cdxj", "json", "text", "cdx", "csv")
+PAGE_SIZE = 10
+"""Blocks on a page, as in pywb."""
+_OF_URLS = ("url", "query", "queries", "input")
+_PAGES = "show_num_pages"
+_NOT_READ = (_PAGES, "estimate")
+"""They count blocks, which are not read."""
+_NOT_PRINTED = (_PAGES, "count", "estimate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """Which captures are chosen."""
+
+    match_type: Annotated[
+        str | None,
+        Option(
+            "--match-type",
+            "--matchType",
+            metavar="TYPE",
+            choices=MATCH_TYPES,
+            help="exact, prefix, host, domain or range. For range, URL is two URLs with a space between them: the"
+            " first URL, and the URL to stop before. Default: exact, unless URL contains a *.",
+        ),
+        Needs(*_OF_URLS),
+    ] = None
+    from_ts: Annotated[
+        str | None,
+        Option(
+            "--from",
+            metavar="TIME",
+            help="First timestamp, 1 to 14 digits, such as 2014.",
+        ),
+        Excludes(_PAGES),
+    ] = None
+    to: Annotated[
+        str | None,
+        Option(
+            "--to",
+            metavar="TIME",
+            help="Last timestamp. 2014 includes all of that year.",
+        ),
+        Excludes(_PAGES),
+    ] = None
+    filter: Annotated[
+        str | Iterable[str],
+        Option(
+            "--filter",
+            metavar="FILTER",
+            help="FIELD:TEXT (the field contains the text), =FIELD:TEXT (equals it) or ~FIELD:REGEX (matches from"
+            " its start). A ! in front negates the filter. May be repeated.",
+        ),
+        Excludes(*_NOT_READ),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "filter", self.filters)  # what can be read only once
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        """All of `filter`."""
+        return (self.filter,) if isinstance(self.filter, str) else tuple(self.filter)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(Chosen):
+    """Which captures are chosen, of which the first ones are taken."""
+
+    collapse: Annotated[
+        str | None,
+        Option(
+            "--collapse",
+            "--collapseTime",
+            metavar="RULE",
+            help="Keep the first of consecutive captures. N: with the same status and the same first N digits of"
+            " the timestamp. FIELD or FIELD:N: with the same field, or the same first N characters of it.",
+        ),
+        Excludes(*_NOT_READ),
+    ] = None
+    limit: Annotated[
+        int | None,
+        Option(
+            "--limit",
+            min=1,
+            metavar="N",
+            help="At most N captures of each query.",
+        ),
+        Excludes(*_NOT_READ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Selection):
+    """What `lookup` asks besides the URL."""
+
+    sort: Annotated[
+        str,
+        Option(
+            "--sort",
+            metavar="ORDER",
+            choices=("default", "reverse", "newest", "closest"),
+            help="Order of lines: default, reverse (or newest) or closest.",
+        ),
+        Excludes(*_NOT_PRINTED),
+    ] = "default"
+    closest: Annotated[
+        str | None,
+        Option(
+            "--closest",
+            metavar="TIME",
+            help="Print the captures closest to TIME (4 to 14 digits) first.",
+        ),
+        Excludes("sort=reverse", "sort=newest", *_NOT_PRINTED),
+    ] = None
+    resolve_revisits: Annotated[
+        bool,
+        Option(
+            "--resolve-revisits",
+            "--resolveRevisits",
+            help="Give revisits the mime and status of the original capture, and add its location in three"
+            " fields, orig.*.",
+        ),
+        Excludes(*_NOT_READ),
+    ] = False
+    page: Annotated[
+        int | None,
+        Option(
+            "--page",
+            min=0,
+            metavar="N",
+            help="Print page N only. The first page is 0.",
+        ),
+        Excludes(*_NOT_READ),
+    ] = None
+    page_size: Annotated[
+        int,
+        Option(
+            "--page-size",
+            "--pageSize",
+            min=1,
+            metavar="N",
+            help="Blocks per page.",
+        ),
+        Needs("page", _PAGES),
+    ] = PAGE_SIZE
+
+
+Fields = Annotated[
+    tuple[str, ...] | None,
+    Option(
+        "--fl",
+        "--fields",
+        metavar="NAMES",
+        help="Fields to print, comma-separated, such as url,status.",
+        parser=lambda text: tuple(name.strip() for name in text.split(",")) if text else None,
+    ),
+    Excludes(*_NOT_PRINTED),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(Question):
+    """Everything that is asked besides the URL, and how it is printed.
+
+    `page` None means all pages, `limit` None all lines, `fields` None all fields. `output` None prints lines as
+    they are in the cluster.
+    """
+
+    fields: Fields = None
+    output: Annotated[
+        str | None,
+        Option(
+            "--output",
+            metavar="FORMAT",
+            choices=OUTPUTS,
+            help="Output format: cdxj, json, text, cdx or csv. Default: the lines as they are in the cluster.",
+        ),
+        Excludes(*_NOT_PRINTED),
+    ] = None
+    shard_index_loc: ShardRule = None
+
+
+def query_of(asked: Selection) -> Query:
+    """The question among other arguments."""
+    names = (Question if isinstance(asked, Question) else Selection).__dataclass_fields__
+    return Query(**{name: getattr(asked, name) for name in names})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeQuery(Chosen):
+    """What a prefix B-tree is asked besides the URL. `resume` is the key to start at."""
+
+    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Print at most N lines.")] = None
+    resume: Annotated[
+        str | None,
+        Option(
+            "--resume",
+            metavar="KEY",
+            help="Start at this key, such as the first field of the last line that was printed.",
+        ),
+    ] = None
+    fields: Fields = None
+    output: Annotated[
+        str | None,
+        Option(
+            "--output",
+            metavar="FORMAT",
+            choices=OUTPUTS,
+            help="Output format: cdxj, json, text, cdx or csv.",
+        ),
+    ] = None
+    layout: Annotated[
+        str | None,
+        Option(
+            metavar="LAYOUT",
+            help="Fields of a pointer, as in prefix-index build. Default: those in FILE.layout, else capture.",
+        ),
+    ] = None
+    keys: Annotated[
+        str | None,
+        Option(
+            "--keys",
+            metavar="TYPE",
+            choices=("surt", "reversed", "plain"),
+            help="How keys are written: surt (com,example)/a), reversed (com.example/a:http) or plain. Default: that"
+            " of the layout.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeOptions:
+    """How a prefix B-tree is built. Without a layout it is `capture` for CDX lines, `classic` for pointers."""
+
+    block_size: Annotated[int, Option("--block-size", min=1, metavar="N", help="Bytes of a block.")] = 65536
+    layout: Annotated[
+        str | None,
+        Option(
+            metavar="LAYOUT",
+            help="Fields of a pointer: capture, classic, or NAME:TYPE,NAME:TYPE... with the types u8, u16, u32 and"
+            " u64. Default: capture for CDX lines, classic for pointers.",
+        ),
+    ] = None
+    replace: Replace = False
+    quiet: bool = field(default=True, init=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeBuilding(TreeOptions):
+    """The arguments of `prefix-index build`."""
+
+    inputs: Annotated[
+        Paths,
+        Argument(
+            "INPUT...",
+            "Sorted CDX or CDXJ files, clusters, or files of keys and pointers; - reads standard input.",
+        ),
+    ] = field(kw_only=False)
+    output: Annotated[
+        AnyPath, Option("--output", "-o", metavar="FILE", help="File to write: path, s3 or hdfs URL.")
+    ]
