@@ -114,7 +114,7 @@ class Question(Selection):
             choices=("default", "reverse", "newest", "closest"),
             help="Order of lines: default, reverse (or newest) or closest.",
         ),
-        Excludes(*_NOT_PRINTED),
+        Excludes(*_NOT_READ),
     ] = "default"
     closest: Annotated[
         str | None,
@@ -123,7 +123,7 @@ class Question(Selection):
             metavar="TIME",
             help="Print the captures closest to TIME (4 to 14 digits) first.",
         ),
-        Excludes("sort=reverse", "sort=newest", *_NOT_PRINTED),
+        Excludes("sort=reverse", "sort=newest", *_NOT_READ),
     ] = None
     resolve_revisits: Annotated[
         bool,

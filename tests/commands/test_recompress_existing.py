@@ -113,7 +113,7 @@ def test_an_archive_without_a_whole_record_gives_no_output(folder: Path) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--to", "xz"), "--to: invalid format 'xz'"),
+        (("--to", "xz"), "invalid --to 'xz': expected one of zst, gz"),
         (("--to", "gz", "--level", "13"), "--level: gz has levels 1 to 12"),
         (("--dictionary", "a.warc.gz"), "--dictionary: a.warc.gz: is not a zstd dictionary"),
         (("--dictionary", "absent"), "--dictionary: absent: cannot be read"),

@@ -218,7 +218,10 @@ def test_an_invalid_url_is_reported_and_the_others_are_answered(
         (["a.com", "--limit", "many"], "--limit"),
         (["a.com", "--page", "7"], "page 7 does not exist"),
         (["a.com", "--count", "--estimate"], "cannot be used together"),
-        (["a.com", "--estimate", "--filter", "=status:200"], "--estimate cannot be used with"),
+        (
+            ["a.com", "--estimate", "--filter", "=status:200"],
+            "--filter and --estimate cannot be used together",
+        ),
         (["a.com", "--shard-index-loc", "(", "x"], "regular expression"),
         (["a.com", "--input", "x"], "give either a URL or --input FILE"),
         ([], "give either a URL or --input FILE"),

@@ -25,7 +25,10 @@ sys.meta_path.insert(0, Hide)
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["build", "--engine", "hadoop", "-o", "c"], "--engine hadoop: expected local or spark"),
+        (
+            ["build", "--engine", "hadoop", "-o", "c"],
+            "invalid --engine 'hadoop': expected one of local, spark",
+        ),
         (["build", "--master", "yarn", "-o", "c"], "--master needs --engine spark"),
         (["build", "-o", "s3://bucket/c"], "not a local directory"),
         (["index", "--engine", "spark", "-o", "all.cdxj"], "--engine spark needs an output directory"),
