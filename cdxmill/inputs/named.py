@@ -13,10 +13,9 @@ from cdxmill.inputs.pipes import Pipes, filename_of
 from cdxmill.inputs.skipped import Skipped
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.choose import exists, is_listed, is_remote, join, local_path, scheme_of
-from cdxmill.storage.listing import UNFINISHED, Listing
-from cdxmill.storage.local.walk import SPECIAL, list_below, list_like
+from cdxmill.storage.listing import SPECIAL, UNFINISHED, Listing, is_glob
 from cdxmill.storage.location import Location, PathOrUrl, locate
-from cdxmill.storage.walk import files_below, files_like, is_glob
+from cdxmill.storage.walk import files_below, files_like
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
 _LONGEST = 255
@@ -133,9 +132,9 @@ class Search:
     def _add_local(self, named: str) -> None:
         path = _path_of(named)
         if os.path.isdir(path):  # noqa: PTH112 - reports no error
-            self._take(list_below(path), path)
+            self._take(files_below(path), path)
         elif is_glob(named) and not scheme_of(named) and not os.path.lexists(path):
-            self._take(list_like(path), None, path)
+            self._take(files_like(path), None, path)
         else:
             self.inputs.append(named_input(named, posixpath.basename(without_host(named))))
 

@@ -1,94 +1,168 @@
-"""List the files below a folder, or that match a glob, at an s3 or hdfs URL."""
+"""List the files below a directory, or that match a glob, on a disk or at an s3 or hdfs URL.
+
+Symbolic links to directories are followed. What they lead to comes last, and a directory that was searched before is not
+searched again. So links in a circle end, and a file has its name without links if it has one.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
 from fnmatch import fnmatchcase
 
 from cdxmill.errors import InputError
-from cdxmill.storage.choose import S3, join, list_folder, scheme_of
-from cdxmill.storage.entry import Entry
-from cdxmill.storage.listing import Listing
+from cdxmill.storage.choose import S3, join, list_folder, scheme_of, status
+from cdxmill.storage.listing import (
+    ANY_DEPTH,
+    DIRECTORY,
+    FILE,
+    SEARCHED,
+    Item,
+    Listing,
+    is_glob,
+)
+from cdxmill.storage.local.walk import LocalDirectories
 
-_MAGIC = re.compile(r"[*?\[]")
-_ANY_DEPTH = "**"
+_ROOT = 3
+"""Slashes in the URL of the root of a file system."""
+_TWICE = (ANY_DEPTH, ANY_DEPTH)
 
 
-def is_glob(url: str) -> bool:
-    """Whether a path or URL has one of the characters `*?[`."""
-    return _MAGIC.search(url) is not None
+def files_below(directory: str) -> Listing:
+    """All files below `directory` and its subdirectories. Raises InputError if a URL cannot be listed.
 
-
-def files_below(folder: str) -> Listing:
-    """All files below `folder` and its subfolders, in order. Raises InputError if `folder` cannot be listed.
-
-    A subfolder that cannot be listed is in the errors.
+    A subdirectory that cannot be listed is in the errors.
     """
-    if scheme_of(folder) in S3:
+    if scheme_of(directory) in S3:
         from cdxmill.storage.s3.walk import keys_below
 
-        return Listing(list(keys_below(folder)))
-    found = Listing()
-    _add_below(folder, found, is_first=True)
-    return found
+        return Listing(list(keys_below(directory)))
+    return _Walk(_directories(directory), is_glob=False).run(join(directory, ""), [ANY_DEPTH])
 
 
 def files_like(pattern: str) -> Listing:
-    """The files that match `pattern`, in order. Raises InputError.
+    """The files that match `pattern`. Raises InputError if a URL cannot be listed.
 
-    `*` does not match a slash, `**` matches any number of folders.
+    `*` does not match a slash, `**` matches any number of directories.
     """
-    scheme, _, path = pattern.partition("://")
-    steps = path.split("/")
-    fixed = next(number for number, step in enumerate([*steps[:-1], "*"]) if is_glob(step))
-    folder = f"{scheme}://{'/'.join(steps[:fixed])}"
-    if _ANY_DEPTH in steps:
-        found = files_below(f"{folder}/")
-        found.files = [
-            path for path in found.files if _fits(path[len(folder) + 1 :].split("/"), steps[fixed:])
-        ]
-        return found
     if scheme_of(pattern) in S3:
         from cdxmill.storage.s3.walk import keys_like
 
         return Listing(list(keys_like(pattern)))
-    found = Listing()
-    _add_matching(f"{folder}/", steps[fixed:], found)
-    return found
+    steps, fixed = pattern.split("/"), 0
+    if scheme_of(pattern):
+        fixed = next(number for number, step in enumerate([*steps[:-1], "*"]) if is_glob(step))
+    elif pattern.startswith("/"):
+        fixed = 1
+    top = "/".join([*steps[:fixed], ""]) if fixed else ""
+    rest = [step for step in steps[fixed:] if step]
+    steps = [step for step, after in zip(rest, [*rest[1:], ""], strict=True) if (step, after) != _TWICE]
+    return _Walk(_directories(pattern), is_glob=True).run(top, steps)
 
 
-def _add_below(folder: str, found: Listing, is_first: bool = False) -> None:
-    for name, entry in _entries(folder, found, is_first):
-        if entry.is_folder:
-            _add_below(join(folder, name), found)
-        else:
-            found.files.append(join(folder, name))
+def _directories(path: str) -> LocalDirectories | RemoteDirectories:
+    return RemoteDirectories() if scheme_of(path) else LocalDirectories()
 
 
-def _add_matching(folder: str, steps: list[str], found: Listing, is_first: bool = True) -> None:
-    for name, entry in _entries(folder, found, is_first):
-        if not fnmatchcase(name, steps[0]) or entry.is_folder != (len(steps) > 1):
-            continue
-        if entry.is_folder:
-            _add_matching(join(folder, name), steps[1:], found, is_first=False)
-        else:
-            found.files.append(join(folder, name))
+class RemoteDirectories:
+    """The directories of a storage that has no links."""
+
+    hides_dots = False
+
+    def __init__(self) -> None:
+        self.errors: list[InputError] = []
+        self._has_listed = False
+
+    def items(self, directory: str, is_wanted: Callable[[str], bool]) -> Iterator[Item]:
+        """The entries of a directory whose names are wanted. Raises InputError if the first one cannot be listed."""
+        try:
+            found = list_folder(directory[:-1] if directory.count("/") > _ROOT else directory)
+        except InputError as error:
+            if not self._has_listed:
+                raise
+            self.errors.append(error)
+            return
+        self._has_listed = True
+        for name, entry in sorted(found.items()):
+            if is_wanted(name):
+                yield Item(name, DIRECTORY if entry.is_folder else FILE)
+
+    def item(self, path: str) -> Item | None:
+        """What is at a path; None if nothing is. Raises InputError."""
+        entry = status(path)
+        return None if entry is None else Item("", DIRECTORY if entry.is_folder else FILE)
+
+    def identity(self, directory: str) -> Hashable:
+        """What tells whether a directory was searched already: it has one path only."""
+        return directory
 
 
-def _entries(folder: str, found: Listing, is_first: bool) -> Iterator[tuple[str, Entry]]:
-    try:
-        yield from sorted(list_folder(folder).items())
-    except InputError as error:
-        if is_first:
-            raise
-        found.errors.append(error)
+class _Walk:
+    """One search for the steps of a glob, or with `**` for all files."""
 
+    def __init__(self, directories: LocalDirectories | RemoteDirectories, is_glob: bool) -> None:
+        self._directories, self._is_glob = directories, is_glob
+        self._found = Listing(errors=directories.errors)
+        self._searched: set[tuple[Hashable, int]] = set()
+        self._linked: deque[tuple[str, list[str]]] = deque()
 
-def _fits(names: Sequence[str], steps: Sequence[str]) -> bool:
-    if not steps or not names:
-        return not steps and not names
-    if steps[0] == _ANY_DEPTH:
-        rest = steps[1:] or ["*"]
-        return any(_fits(names[number:], rest) for number in range(len(names)))
-    return fnmatchcase(names[0], steps[0]) and _fits(names[1:], steps[1:])
+    def run(self, directory: str, steps: list[str]) -> Listing:
+        self._match(directory, steps)
+        while self._linked:
+            self._match_below(*self._linked.popleft(), is_linked=True)
+        return self._found
+
+    def _match(self, directory: str, steps: list[str]) -> None:
+        step, rest = steps[0], steps[1:]
+        if step == ANY_DEPTH:
+            self._match_below(directory, rest or ["*"])
+        elif is_glob(step):
+            for item in self._directories.items(directory, lambda name: self._fits(name, step)):
+                self._take(directory + item.name, item, rest)
+        elif (found := self._directories.item(directory + step)) is not None:
+            self._take(directory + step, found, rest)
+
+    def _take(self, path: str, item: Item, rest: list[str]) -> None:
+        if rest:
+            if item.kind == DIRECTORY:
+                self._match(f"{path}/", rest)
+        elif item.kind == FILE:
+            (self._found.links if item.is_link else self._found.files).append(path)
+        elif item.kind is not None and (self._is_glob or item.kind != DIRECTORY):
+            self._found.others.append((path, item.kind))
+
+    def _match_below(self, top: str, steps: list[str], is_linked: bool = False) -> None:
+        directories = [top]
+        while directories:
+            directory = directories.pop()
+            if not self._is_new(directory, steps) and (is_linked or self._is_glob):
+                if not self._is_glob:
+                    self._found.others.append((directory[:-1], SEARCHED))
+                continue
+            for item in self._directories.items(directory, lambda name: self._fits(name, "*", steps[0])):
+                path = directory + item.name
+                if self._fits(item.name, steps[0]):
+                    self._take(path, item, steps[1:])
+                if item.kind != DIRECTORY or not self._fits(item.name, "*"):
+                    continue
+                if item.is_link:
+                    self._linked.append((f"{path}/", steps))
+                else:
+                    directories.append(f"{path}/")
+
+    def _is_new(self, directory: str, steps: list[str]) -> bool:
+        """Whether a directory was not searched before, for as many steps of a pattern, under any of its names."""
+        identity = self._directories.identity(directory)
+        if identity is None:
+            return True
+        key = identity, len(steps)
+        is_new = key not in self._searched
+        self._searched.add(key)
+        return is_new
+
+    def _fits(self, name: str, *steps: str) -> bool:
+        """Whether a name matches one of the steps. Without a glob, all do."""
+        if not self._is_glob:
+            return True
+        is_hidden = self._directories.hides_dots and name.startswith(".")
+        return any(fnmatchcase(name, step) and (not is_hidden or step.startswith(".")) for step in steps)

@@ -18,9 +18,10 @@ from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 from cdxmill.storage import choose
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
+from cdxmill.storage.listing import is_glob
 from cdxmill.storage.local.files import make_folder
 from cdxmill.storage.patience import stops
-from cdxmill.storage.walk import files_below, files_like, is_glob
+from cdxmill.storage.walk import files_below, files_like
 
 
 class RemoteFolder:

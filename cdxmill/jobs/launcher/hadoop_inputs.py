@@ -13,13 +13,12 @@ from cdxmill.inputs.found_inputs import cdx_files_of
 from cdxmill.jobs.launcher.hadoop_folder import folder_of
 from cdxmill.jobs.launcher.hadoop_urls import is_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
-from cdxmill.storage.walk import is_glob
+from cdxmill.storage.listing import UNFINISHED, is_glob
 
 SIZE_SETTING = "mapreduce.input.fileinputformat.split.maxsize"
 """Hadoop's name for the number of bytes that a mapper reads."""
 MAPPER_BYTES = 320 << 20
 """Compressed bytes that a mapper reads, if SIZE_SETTING does not say otherwise: few mappers start few JVMs."""
-_UNFINISHED = "_temporary"
 
 
 def cdx_inputs(inputs: Iterable[str], runner: RunnerLike) -> dict[str, int]:
@@ -72,7 +71,7 @@ def _files_at(url: str, runner: RunnerLike) -> dict[str, int]:
     found = {
         file: size
         for file, size in files.items()
-        if CDX_NAME.search(file) and _UNFINISHED not in file.split("/")
+        if CDX_NAME.search(file) and UNFINISHED not in file.split("/")
     }
     if not is_glob(url) and url in files:
         found = {url: files[url]}  # whatever its name

@@ -5,14 +5,12 @@ A key may have empty steps (`crawl//a.warc.gz`), and an object may have the name
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from cdxmill.storage.listing import ANY_DEPTH, fixed_start
 from cdxmill.storage.s3.objects import list_pages, prefix_of
-
-_MAGIC = re.compile(r"[*?\[]")
 
 
 def keys_below(url: str) -> Iterator[str]:
@@ -22,24 +20,31 @@ def keys_below(url: str) -> Iterator[str]:
 
 
 def keys_like(url: str) -> Iterator[str]:
-    """Yield the URLs of the objects that match the glob `url`; `*` does not match a slash. Raises InputError."""
-    pattern = url.partition("://")[2].partition("/")[2]
-    yield from (_url(url, key) for key in _matching(url, "", pattern.split("/")))
+    """Yield the URLs of the objects that match the glob `url`. Raises InputError.
+
+    `*` does not match a slash, `**` matches any number of directories.
+    """
+    steps = url.partition("://")[2].split("/")[1:]
+    yield from (_url(url, key) for key in _matching(url, "", steps))
 
 
 def _matching(url: str, prefix: str, steps: list[str]) -> Iterator[str]:
     """The keys that start with `prefix` and continue with a match of `steps`."""
     step, rest = steps[0], steps[1:]
-    fixed = _MAGIC.split(step, maxsplit=1)[0]
+    if step == ANY_DEPTH:
+        keys = (key for page in list_pages(url, prefix) for key in _keys(page))
+        yield from (key for key in keys if _fits(key[len(prefix) :].split("/"), steps))
+        return
+    fixed = fixed_start(step)
     if rest and fixed == step:
         yield from _matching(url, f"{prefix}{step}/", rest)
         return
     for page in list_pages(url, prefix + fixed, "/"):
         if rest:
-            folders = [folder["Prefix"] for folder in page.get("CommonPrefixes", ())]
-            for folder in folders:
-                if fnmatchcase(folder[len(prefix) : -1], step):
-                    yield from _matching(url, folder, rest)
+            directories = [found["Prefix"] for found in page.get("CommonPrefixes", ())]
+            for directory in directories:
+                if fnmatchcase(directory[len(prefix) : -1], step):
+                    yield from _matching(url, directory, rest)
         else:
             yield from (key for key in _keys(page) if fnmatchcase(key[len(prefix) :], step))
 
@@ -54,3 +59,12 @@ def _keys(page: dict[str, Any]) -> Iterator[str]:
 def _url(url: str, key: str) -> str:
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}/{key}"
+
+
+def _fits(names: Sequence[str], steps: Sequence[str]) -> bool:
+    if not steps or not names:
+        return not steps and not names
+    if steps[0] == ANY_DEPTH:
+        rest = steps[1:] or ["*"]
+        return any(_fits(names[number:], rest) for number in range(len(names)))
+    return fnmatchcase(names[0], steps[0]) and _fits(names[1:], steps[1:])
