@@ -209,7 +209,7 @@ def test_a_write_that_is_refused_leaves_nothing(node: NameNode, at_data_node: bo
         refusals.append((403, "DSQuotaExceededException"))
     assert str(caught.value) == (
         f"{URL}: cannot be written: refused (403 DSQuotaExceededException:"
-        " DSQuotaExceededException of the test); check the access rights"
+        " DSQuotaExceededException of the test); free space there, or raise the quota"
     )
     assert {path: file.body for path, file in node.files.items()} == {PATH: BODY}
 

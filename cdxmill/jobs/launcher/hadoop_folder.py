@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cdxmill.errors import StoppedError
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 from cdxmill.storage import choose
 from cdxmill.storage.hadoop import hadoop_fs
@@ -78,10 +79,13 @@ class RemoteFolder:
         with stops(self.url, "written"):
             while place.startswith("hdfs:") and self._storage.status(place) is None:
                 place = posixpath.dirname(place)
-            probe = choose.join(place, f".cdxmill-{os.getpid()}.probe")
+        probe = choose.join(place, f".cdxmill-{os.getpid()}.probe")
+        try:
             with self._storage.write_atomic(probe) as file:
                 file.write(b"\n")
             self._storage.remove_tree(probe)
+        except StoppedError as error:
+            raise StoppedError(f"{self.url}: no file can be written there: {error}") from None
 
     def remove(self, names: Sequence[str]) -> None:
         """Delete files and directories in it. Missing ones are ignored. Raises StoppedError."""

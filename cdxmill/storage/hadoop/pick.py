@@ -29,30 +29,23 @@ def storage_of(url: str) -> Any:
 @lru_cache(maxsize=8)
 def _picked(authority: str, *places: str | None) -> Any:
     try:
-        reason = why_no_web_hdfs() or _silence(f"hdfs://{authority}/")
-    except UsageError as error:  # without a command, whoever needs the address reports it
-        reason = str(error) if hadoop_command() else ""
-    if reason:
-        _say_once(f"note: {reason}; hadoop fs is used instead of WebHDFS, which takes longer")
-        return hadoop_fs
-    from cdxmill.storage.hadoop import hdfs
+        reason = why_no_web_hdfs()
+        if not reason:
+            from cdxmill.storage.hadoop import hdfs
 
-    return hdfs
-
-
-def _silence(url: str) -> str:
-    """Why WebHDFS cannot be used where there is a hadoop command; "" if it can be. Raises UsageError."""
-    if not hadoop_command():
-        return ""
-    try:
-        from cdxmill.storage.hadoop import hdfs
-
-        hdfs.check(url)
+            if hadoop_command():
+                hdfs.check(f"hdfs://{authority}/")
+            return hdfs
     except ImportError as error:  # a node's Python that has an old OpenSSL
-        return f"urllib3 cannot be used ({error})"
+        reason = f"urllib3 cannot be used ({error})"
     except InputError as error:
-        return error.reason
-    return ""
+        reason = error.reason
+    except UsageError as error:
+        if not hadoop_command():
+            raise
+        reason = str(error)
+    _say_once(f"note: {reason}; hadoop fs is used instead of WebHDFS, which takes longer")
+    return hadoop_fs
 
 
 @lru_cache(maxsize=64)

@@ -142,4 +142,7 @@ def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
         return InputError(url, f"{address} is not a WebHDFS server ({text})", _ADDRESS_HINT)
     if name == "FileNotFoundException":
         return AbsentError(url, "cannot be read (no such file)", "check the path")
-    return refusal(url, answer.status, f"refused ({answer.status} {name}: {message})", "check the path")
+    reason = f"refused ({answer.status} {name}: {message})"
+    if name.endswith("QuotaExceededException"):
+        return RefusedError(url, reason, "free space there, or raise the quota")
+    return refusal(url, answer.status, reason, "check the path")
