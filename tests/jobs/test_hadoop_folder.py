@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
-from cdxmill.storage.hadoop import site
+from cdxmill.storage.hadoop import hdfs, site
+from tests.storage.name_node import name_node
 
 URL = "hdfs:///clusters/c"
 NO_RUNNER: Any = None
@@ -140,3 +141,24 @@ def test_a_folder_that_cannot_be_written_is_found_before_a_job(hadoop: None, tmp
         RemoteFolder("s3://b/c", True).check_writable()
     RemoteFolder((tmp_path / "new").as_uri()).check_writable()
     assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "place", ["hdfs:///new", "hdfs:///new/below/deep", "hdfs://names:8020/new", "hdfs:///crawl"]
+)
+def test_a_folder_of_hdfs_is_tried_where_it_will_be_and_not_created(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+
+    hdfs._client.cache_clear()
+    with name_node() as server:
+        monkeypatch.setenv("CDXMILL_WEBHDFS", server.address)
+        server.put("/crawl/a", b"")
+        RemoteFolder(place).check_writable()
+        assert server.files.keys() == {"/crawl/a"}
+        (written,) = {path.rpartition("/")[0] for op, path, _ in server.seen if op == "CREATE"}
+        assert written == ("/crawl" if "crawl" in place else "")
+        server.refusals = [(403, "NSQuotaExceededException")] * 9
+        with pytest.raises(StoppedError, match=f"^{place}: (no file can|cannot) be written"):
+            RemoteFolder(place).check_writable()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import posixpath
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,7 +77,7 @@ class RemoteFolder:
         place = self.url
         with stops(self.url, "written"):
             while place.startswith("hdfs:") and self._storage.status(place) is None:
-                place = posixpath.dirname(place)
+                place = place.rstrip("/").rpartition("/")[0] + "/"
         probe = choose.join(place, f".cdxmill-{os.getpid()}.probe")
         try:
             with self._storage.write_atomic(probe) as file:
@@ -90,16 +89,11 @@ class RemoteFolder:
     def remove(self, names: Sequence[str]) -> None:
         """Delete files and directories in it. Missing ones are ignored. Raises StoppedError."""
         urls = [choose.join(self.url, name) for name in names]
-        if self._by_hadoop and urls:
-            hadoop_fs.remove_tree(*urls)
-        for url in () if self._by_hadoop else urls:
-            choose.remove_tree(url)
+        for group in [urls] if self._by_hadoop and urls else [[url] for url in urls]:
+            self._storage.remove_tree(*group)
 
     def empty(self, names: Sequence[str]) -> None:
-        """Delete `names`, which is all that it holds. A shared directory exists afterwards."""
-        if self._by_hadoop and names:
-            hadoop_fs.remove_tree(self.url)
-            return
+        """Delete `names`, which is all that it holds. A shared directory exists afterwards. Raises StoppedError."""
         self.remove(names)
         if self.url.startswith("file:"):
             make_folder(Path(choose.local_path(self.url)))
