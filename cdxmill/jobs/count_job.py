@@ -24,7 +24,7 @@ from cdxmill.capture import Record
 from cdxmill.commands.counting.count_group import CountTask, count_group
 from cdxmill.errors import UsageError
 from cdxmill.inputs.found_inputs import archives_of
-from cdxmill.jobs.index_options import parse_limit
+from cdxmill.jobs.index_options import ArchiveJobOptions, parse_limit
 from cdxmill.jobs.launcher.hadoop_folder import folder_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
 from cdxmill.jobs.launcher.index_on_hadoop import folder_url
@@ -33,6 +33,7 @@ from cdxmill.jobs.launcher.run_job import count_failure
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.count import FAILURES, JOB_FILE, CountWork, sum_texts, texts_of
 from cdxmill.messages import say
+from cdxmill.options.table import add_options
 from cdxmill.stages.counting.counters import COUNTERS, Counter, Item, counter_of
 
 
@@ -51,19 +52,7 @@ class CountJob(StreamJob):
     def configure_args(self) -> None:
         """Add the options."""
         super().configure_args()
-        add = self.add_passthru_arg
-        add(
-            "--warc_bucket",
-            default="",
-            help="Directory or URL that relative paths of the manifest start from.",
-        )
-        add("--s3_local_temp_dir", help="Directory for scratch files.")
-        add("--warcs-per-map", type=int, default=1, help="Number of archives per mapper, on Hadoop.")
-        add(
-            "--max-failures",
-            default="0",
-            help="On Hadoop, exit with status 0 if at most N archives (or N%% of them) have failures. Default: 0.",
-        )
+        add_options(ArchiveJobOptions, self.add_passthru_arg)
 
     @property
     def counter(self) -> Counter:

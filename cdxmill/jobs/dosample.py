@@ -11,13 +11,28 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
+from dataclasses import dataclass
+from typing import Annotated
 
 from cdxmill.commands.clusters.split_points import points_of_cluster
-from cdxmill.errors import OK, CdxmillError, UsageError
+from cdxmill.errors import OK, CdxmillError
 from cdxmill.inputs.split_files import check_splits_absent, write_splits
 from cdxmill.jobs.sample_job import SampleCDXJob
+from cdxmill.jobs.sample_options import SplitsOptions
 from cdxmill.messages import say
+from cdxmill.options.option import Option
+from cdxmill.options.table import add_options, read_options
 from cdxmill.running.start_script import fail
+
+
+@dataclass(frozen=True, kw_only=True)
+class FromCluster(SplitsOptions):
+    """The options with which the split points come from a cluster."""
+
+    from_cluster: Annotated[str, Option(metavar="CLUSTER", help="Directory or URL of the cluster.")]
+    splitfile: Annotated[str, Option(help="SequenceFile to write, with a .txt file beside it.")] = (
+        "splits.seq"
+    )
 
 
 def main() -> int:
@@ -34,20 +49,10 @@ def main() -> int:
 def from_cluster() -> int:
     """Write the split points of a cluster's index. Options of mrjob are ignored."""
     parser = ArgumentParser(description="Take split points from the index of a ZipNum cluster.")
-    parser.add_argument(
-        "--from-cluster", required=True, metavar="CLUSTER", help="directory or URL of the cluster"
-    )
-    parser.add_argument("--shards", type=int, default=300, help="number of shards (default: 300)")
-    parser.add_argument(
-        "--splitfile",
-        default="splits.seq",
-        help="SequenceFile to write, with a .txt file beside it (default: splits.seq)",
-    )
-    parser.add_argument("--replace", action="store_true", help="replace existing files")
-    options, _ = parser.parse_known_args()
+    add_options(FromCluster, parser.add_argument)
+    given, _ = parser.parse_known_args()
     try:
-        if options.shards < 1:
-            raise UsageError(f"invalid --shards {options.shards}: expected a number >= 1")
+        options = read_options(FromCluster, given)
         if not options.replace:
             check_splits_absent(options.splitfile, ".seq")
         found = points_of_cluster(options.from_cluster, options.shards)

@@ -18,7 +18,7 @@ from cdxmill.commands.per_archive.index_one import IndexOptions, IndexTask, inde
 from cdxmill.commands.per_archive.task import outputs_in
 from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.jobs.index_options import IndexJobOptions, add_options, parse_options
+from cdxmill.jobs.index_options import IndexJobOptions, parse_options
 from cdxmill.jobs.launcher.hadoop_folder import folder_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
 from cdxmill.jobs.launcher.index_on_hadoop import folder_url, make_step
@@ -28,6 +28,7 @@ from cdxmill.jobs.launcher.run_job import count_failure
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.index import ArchiveWork, format_failure, split_notes
 from cdxmill.messages import say
+from cdxmill.options.table import add_options
 from cdxmill.outputs.existing import plan_outputs
 from cdxmill.outputs.names import cdx_names, identity
 from cdxmill.outputs.record import forgetting
@@ -46,7 +47,7 @@ class IndexWARCJob(StreamJob):
     def configure_args(self) -> None:
         """Add the options."""
         super().configure_args()
-        add_options(self.add_passthru_arg)
+        add_options(IndexJobOptions, self.add_passthru_arg)
 
     @cached_property
     def index_options(self) -> IndexJobOptions:

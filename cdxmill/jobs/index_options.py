@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import dataclass
+from typing import Annotated
 
 from cdxmill.errors import UsageError
-from cdxmill.jobs.launcher.mrjob_types import AddOption
-from cdxmill.outputs.existing import Rule
+from cdxmill.options.option import Option
+from cdxmill.options.running import Existing
+from cdxmill.options.table import read_options
+from cdxmill.outputs.existing import Rule, rule_of
 
 
 @dataclass(frozen=True)
@@ -26,74 +29,6 @@ class FailureLimit:
         return archives * self.number // 100 if self.is_percentage else self.number
 
 
-@dataclass(frozen=True)
-class IndexJobOptions:
-    """The options of the index job. `archive_root` is "" if relative paths are used as they are."""
-
-    manifests: tuple[str, ...]
-    archive_root: str
-    cdx_folder: str
-    existing: Rule
-    scratch: str | None
-    archives_per_mapper: int
-    max_failures: FailureLimit
-    cc_index_paths: bool
-    output_dir: str | None
-    quiet: bool
-
-
-def add_options(add: AddOption) -> None:
-    """Add the options to a job."""
-    add("--warc_bucket", default="", help="Directory or URL that relative paths of the manifest start from.")
-    add("--cdx_bucket", help="Directory or URL to write the CDX files to. Required.")
-    add(
-        "--skip-existing",
-        action="store_true",
-        default=True,
-        help="Skip archives with a finished CDX file. Default.",
-    )
-    add("--replace", action="store_true", help="Index all archives again.")
-    add("--s3_local_temp_dir", help="Directory for scratch files.")
-    add("--warcs-per-map", type=int, default=1, help="Number of archives per mapper, on Hadoop.")
-    add(
-        "--max-failures",
-        default="0",
-        help="On Hadoop, exit with status 0 if at most N archives (or N%% of them) have failures. Default: 0.",
-    )
-    add(
-        "--cc-index-paths",
-        action="store_true",
-        default=True,
-        help="Write the CDX file of crawl-data/X to cc-index/cdx/X. Default.",
-    )
-    add(
-        "--no-cc-index-paths",
-        dest="cc_index_paths",
-        action="store_false",
-        help="Write the CDX file of crawl-data/X to crawl-data/X.",
-    )
-
-
-def parse_options(options: Namespace) -> IndexJobOptions:
-    """The options as one typed value. Raises UsageError if one is missing or invalid."""
-    if not options.cdx_bucket:
-        raise UsageError("--cdx_bucket is missing; give the directory or URL for the CDX files")
-    if options.warcs_per_map < 1:
-        raise UsageError(f"invalid --warcs-per-map {options.warcs_per_map}: expected a number >= 1")
-    return IndexJobOptions(
-        manifests=tuple(options.args),
-        archive_root=options.warc_bucket,
-        cdx_folder=options.cdx_bucket,
-        existing=Rule.REPLACE if options.replace else Rule.UPDATE,
-        scratch=options.s3_local_temp_dir,
-        archives_per_mapper=options.warcs_per_map,
-        max_failures=parse_limit(options.max_failures),
-        cc_index_paths=options.cc_index_paths,
-        output_dir=options.output_dir,
-        quiet=options.quiet,
-    )
-
-
 def parse_limit(text: str) -> FailureLimit:
     """A number or a percentage. Raises UsageError.
 
@@ -106,3 +41,57 @@ def parse_limit(text: str) -> FailureLimit:
             f"invalid --max-failures {text}: expected a number of archives, or a percentage like 1%"
         )
     return FailureLimit(int(number), text.endswith("%"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArchiveJobOptions:
+    """The options of jobs that read archives. `archive_root` is "" if relative paths are used as they are."""
+
+    archive_root: Annotated[
+        str,
+        Option("--warc_bucket", help="Directory or URL that relative paths of the manifest start from."),
+    ] = ""
+    scratch: Annotated[str | None, Option("--s3_local_temp_dir", help="Directory for scratch files.")] = None
+    archives_per_mapper: Annotated[
+        int, Option("--warcs-per-map", min=1, help="Number of archives per mapper, on Hadoop.")
+    ] = 1
+    max_failures: Annotated[
+        FailureLimit,
+        Option(
+            help="On Hadoop, exit with status 0 if at most N archives (or N% of them) have failures. Default: 0.",
+            parser=parse_limit,
+        ),
+    ] = FailureLimit(0, False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexJobOptions(ArchiveJobOptions, Existing):
+    """The options of the index job."""
+
+    cdx_folder: Annotated[
+        str,
+        Option("--cdx_bucket", help="Directory or URL to write the CDX files to."),
+    ]
+    update: Annotated[
+        bool, Option("--skip-existing", help="Skip archives with a finished CDX file. Default.")
+    ] = True
+    replace: Annotated[bool, Option(help="Index all archives again.")] = False
+    cc_index_paths: Annotated[
+        bool,
+        Option(help="Write the CDX file of crawl-data/X to cc-index/cdx/X. Default."),
+        Option("--no-cc-index-paths", help="Write the CDX file of crawl-data/X to crawl-data/X."),
+    ] = True
+    manifests: tuple[str, ...]
+    output_dir: str | None
+    quiet: bool
+
+    @property
+    def existing(self) -> Rule:
+        """What happens to CDX files that exist."""
+        return rule_of(self)
+
+
+def parse_options(options: Namespace) -> IndexJobOptions:
+    """The options as one typed value. Raises UsageError if one is missing or invalid."""
+    own = {"manifests": tuple(options.args), "output_dir": options.output_dir, "quiet": options.quiet}
+    return read_options(IndexJobOptions, options, **own)

@@ -26,8 +26,9 @@ from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 from cdxmill.jobs.launcher.run_job import count_failure
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.lines import format_points, format_sample, parse_failures, parse_points, read_sample
-from cdxmill.jobs.sample_options import SampleJobOptions, add_options, parse_options
+from cdxmill.jobs.sample_options import SampleJobOptions, parse_options
 from cdxmill.messages import say
+from cdxmill.options.table import add_options
 from cdxmill.running.processes import processes_by_default
 from cdxmill.running.quantities import count
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
@@ -63,7 +64,7 @@ class SampleCDXJob(StreamJob):
     def configure_args(self) -> None:
         """Add the options."""
         super().configure_args()
-        add_options(self.add_passthru_arg)
+        add_options(SampleJobOptions, self.add_passthru_arg)
 
     @cached_property
     def sample_options(self) -> SampleJobOptions:

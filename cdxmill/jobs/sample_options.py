@@ -4,49 +4,41 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import dataclass
+from typing import Annotated
 
-from cdxmill.errors import UsageError
-from cdxmill.jobs.launcher.mrjob_types import AddOption
+from cdxmill.options.option import Option
+from cdxmill.options.running import Replace, Seed
+from cdxmill.options.table import read_options
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD
 
 
-@dataclass(frozen=True)
-class SampleJobOptions:
-    """The options of the sample job. `size` is the number of lines in the whole sample."""
+@dataclass(frozen=True, kw_only=True)
+class SplitsOptions:
+    """How many shards, and where their split points are written."""
 
+    shards: Annotated[int, Option(min=1, help="Number of shards.")] = 300
+    splitfile: Annotated[
+        str | None,
+        Option(help="Write the split points to this SequenceFile, and to a .txt file beside it."),
+    ] = None
+    replace: Replace = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleJobOptions(SplitsOptions):
+    """The options of the sample job."""
+
+    scaler: Annotated[int, Option(min=1, help="Number of sampled lines per shard.")] = SAMPLES_PER_SHARD
+    seed: Seed = 0
     inputs: tuple[str, ...]
-    shards: int
-    size: int
-    seed: int
-    splitfile: str | None
-    replace: bool
     output_dir: str | None
 
-
-def add_options(add: AddOption) -> None:
-    """Add the options to a job."""
-    add("--shards", type=int, default=300, help="Number of shards. Default: 300.")
-    add(
-        "--scaler",
-        type=int,
-        default=SAMPLES_PER_SHARD,
-        help=f"Number of sampled lines per shard. Default: {SAMPLES_PER_SHARD}.",
-    )
-    add("--seed", type=int, default=0, help="Seed of the sample. Equal seeds give equal split points.")
-    add("--splitfile", help="Write the split points to this SequenceFile, and to a .txt file beside it.")
-    add("--replace", action="store_true", help="Replace an existing --splitfile.")
+    @property
+    def size(self) -> int:
+        """The number of lines in the whole sample."""
+        return self.shards * self.scaler
 
 
 def parse_options(options: Namespace) -> SampleJobOptions:
     """The options as one typed value. Raises UsageError if one is invalid."""
-    if options.shards < 1 or options.scaler < 1:
-        raise UsageError("invalid --shards or --scaler: expected a number >= 1")
-    return SampleJobOptions(
-        inputs=tuple(options.args),
-        shards=options.shards,
-        size=options.shards * options.scaler,
-        seed=options.seed,
-        splitfile=options.splitfile,
-        replace=options.replace,
-        output_dir=options.output_dir,
-    )
+    return read_options(SampleJobOptions, options, inputs=tuple(options.args), output_dir=options.output_dir)

@@ -26,7 +26,8 @@ from cdxmill.jobs.launcher.run_job import count_failure
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.launcher.zipnum_local import LocalCluster, format_entry, parse_entries
 from cdxmill.jobs.launcher.zipnum_on_hadoop import check_outputs, clear, cluster_url, finish, make_step
-from cdxmill.jobs.zipnum_options import ZipnumJobOptions, add_options, parse_options
+from cdxmill.jobs.zipnum_options import ZipnumJobArguments, ZipnumJobOptions, parse_options
+from cdxmill.options.table import add_options
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.lines.mark_shards import mark_shards, unmark_shards
 from cdxmill.stages.lines.merge_runs import merge_runs, sort_lists
@@ -58,7 +59,7 @@ class ZipNumClusterJob(StreamJob):
     def configure_args(self) -> None:
         """Add the options."""
         super().configure_args()
-        add_options(self.add_passthru_arg)
+        add_options(ZipnumJobArguments, self.add_passthru_arg)
 
     @cached_property
     def zipnum_options(self) -> ZipnumJobOptions:

@@ -30,6 +30,14 @@ ShardRule = Annotated[
 ]
 
 
+Convert = Annotated[
+    bool,
+    Option(
+        "--convert", help="Convert CDX lines with 6 fields (key timestamp url length offset file) to CDXJ."
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sampling(Running):
     """The arguments of `sample`."""
@@ -95,13 +103,7 @@ class Zipnum(ClusterOptions, ClusterOutput):
     """The arguments of `zipnum`."""
 
     cdx: CdxFiles = field(kw_only=False)
-    convert: Annotated[
-        bool,
-        Option(
-            "--convert",
-            help="Convert CDX lines with 6 fields (key timestamp url length offset file) to CDXJ.",
-        ),
-    ] = False
+    convert: Convert = False
 
 
 @dataclass(frozen=True, kw_only=True)

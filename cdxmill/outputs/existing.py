@@ -44,7 +44,7 @@ class Rule(Enum):
 
 def rule_of(existing: Existing) -> Rule:
     """What the options say."""
-    return Rule.UPDATE if existing.update else Rule.REPLACE if existing.replace else Rule.REFUSE
+    return Rule.REPLACE if existing.replace else Rule.UPDATE if existing.update else Rule.REFUSE
 
 
 class _State(Enum):

@@ -7,37 +7,48 @@ The bytes are those of `cdxmill index --manifest`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from cdxmill.commands.per_archive.index import index_to_folder
 from cdxmill.commands.per_archive.index_one import IndexOptions
 from cdxmill.errors import FAILED, OK
 from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.messages import say_lines
-from cdxmill.outputs.existing import Rule
+from cdxmill.options.option import Option
+from cdxmill.options.running import Existing
+from cdxmill.outputs.existing import rule_of
 from cdxmill.outputs.names import cdx_names
 from cdxmill.running.failures import Failures
 from cdxmill.spark.index import IndexRunner
-from cdxmill.spark.script import make_engine, make_parser, plain_url
+from cdxmill.spark.script import ScriptOptions, make_engine, parse_options, plain_url
+
+_ABOUT = (
+    "indexwarcs_cc_pyspark.py: Index the WARC and ARC files of a list on Spark. INPUT is a file or URL with a list of"
+    " archives, one per line. One .cdx.gz file is written per archive."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkIndexOptions(ScriptOptions, Existing):
+    """The command line of the script."""
+
+    output_base_url: Annotated[
+        str, Option("--output_base_url", help="Directory or URL for the CDX files.")
+    ] = "my_cdx_bucket"
+    num_output_partitions: Annotated[
+        int | None, Option("--num_output_partitions", help="Not used: no table is written.")
+    ] = None
+    update: Annotated[
+        bool,
+        Option("--skip-existing", "--update", help="Skip archives with a finished CDX file."),
+    ] = False
 
 
 def main(arguments: list[str]) -> int:
     """Run the job. Returns the exit status. Raises UsageError, InputError, StoppedError."""
-    parser = make_parser(
-        "indexwarcs_cc_pyspark.py",
-        "Index the WARC and ARC files of a list on Spark. One .cdx.gz file is written per archive.",
-        "File or URL with a list of archives, one per line.",
-    )
-    parser.add_argument(
-        "--output_base_url", default="my_cdx_bucket", help="Directory or URL for the CDX files."
-    )
-    parser.add_argument("--num_output_partitions", type=int, help="Not used: no table is written.")
-    parser.add_argument(
-        *("--skip-existing", "--update"),
-        dest="update",
-        action="store_true",
-        help="Skip archives with a finished CDX file.",
-    )
-    options = parser.parse_args(arguments)
-    existing = Rule.REPLACE if options.replace else Rule.UPDATE if options.update else Rule.REFUSE
+    options = parse_options(SparkIndexOptions, _ABOUT, arguments)
+    existing = rule_of(options)
     names = cdx_names(archives_of([plain_url(options.input)], plain_url(options.input_base_url)), True)
     failures = Failures()
     output = plain_url(options.output_base_url)

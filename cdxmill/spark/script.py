@@ -6,47 +6,56 @@ import argparse
 import re
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from dataclasses import dataclass
+from typing import Annotated, NoReturn, TypeVar
 
-from cdxmill.errors import INTERRUPTED, STOPPED, CdxmillError, UsageError
+from cdxmill.errors import INTERRUPTED, STOPPED, CdxmillError
+from cdxmill.options.option import Argument, Option
+from cdxmill.options.running import Quiet, Replace
+from cdxmill.options.table import add_options, read_options
 from cdxmill.running.start_script import exit_on_signals, fail
 from cdxmill.spark.engine import Engine, check_pyspark
 from cdxmill.storage.choose import join
 
 _WITHOUT_HOST = re.compile(r"^(file|hdfs):/(?!/)", re.I)
 _OLD_S3 = re.compile(r"^s3n://", re.I)
+_Options = TypeVar("_Options")
 _IGNORED = ("--output_format", "--output_compression", "--output_option", "--log_level")
 
 
-def make_parser(name: str, description: str, input_help: str) -> argparse.ArgumentParser:
-    """A parser with the options that all jobs of cc-pyspark have."""
+@dataclass(frozen=True, kw_only=True)
+class ScriptOptions:
+    """The options that all jobs of cc-pyspark have."""
+
+    input: Annotated[str, Argument("INPUT", "What is read. Several are separated by commas.")]
+    output: Annotated[str, Argument("TABLE", "Name of a table. Not used: no table is written.")] = ""
+    input_base_url: Annotated[
+        str, Option("--input_base_url", help="Directory or URL that relative inputs start from.")
+    ] = ""
+    num_input_partitions: Annotated[
+        int, Option("--num_input_partitions", min=0, help="Number of tasks that read inputs.")
+    ] = 0
+    local_temp_dir: Annotated[
+        str, Option("--local_temp_dir", help="Directory of the nodes for temporary files.")
+    ] = ""
+    replace: Replace = False
+    quiet: Quiet = False
+
+
+def parse_options(kind: type[_Options], about: str, arguments: list[str]) -> _Options:
+    """The options of a script, whose name and description are in `about`. Raises UsageError."""
+    name, _, description = about.partition(": ")
     parser = argparse.ArgumentParser(prog=name, description=description)
-    parser.add_argument("input", help=input_help)
-    parser.add_argument(
-        "output", nargs="?", default="", help="Name of a table. Not used: no table is written."
-    )
-    parser.add_argument(
-        "--input_base_url", default="", help="Directory or URL that relative inputs start from."
-    )
-    parser.add_argument(
-        "--num_input_partitions", type=int, default=0, help="Number of tasks that read inputs."
-    )
-    parser.add_argument("--local_temp_dir", default="", help="Directory of the nodes for temporary files.")
-    parser.add_argument("--replace", action="store_true", help="Replace existing outputs.")
-    parser.add_argument("--quiet", "-q", action="store_true", help="Print failures only.")
+    add_options(kind, parser.add_argument)
     for option in _IGNORED:
         parser.add_argument(option, action="append", help=argparse.SUPPRESS)
     parser.add_argument("--spark-profiler", action="store_true", help=argparse.SUPPRESS)
-    return parser
+    return read_options(kind, parser.parse_args(arguments))
 
 
-def make_engine(options: argparse.Namespace) -> Engine:
+def make_engine(options: ScriptOptions) -> Engine:
     """Spark as spark-submit has it, or on this machine. Raises UsageError."""
     check_pyspark()
-    if options.num_input_partitions < 0:
-        raise UsageError(
-            f"invalid --num_input_partitions {options.num_input_partitions}: expected a number >= 1"
-        )
     return Engine("", 0, options.num_input_partitions, quiet=options.quiet)
 
 

@@ -7,22 +7,23 @@ The bytes are those of `cdxmill zipnum` with the same split points.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Annotated
 
-from cdxmill.commands.clusters.zipnum import ZipnumOptions, check_inputs
+from cdxmill.commands.clusters.zipnum import ZipnumOptions, check_inputs, zipnum_options
 from cdxmill.errors import FAILED, OK, UsageError
 from cdxmill.formats.clusters.boundaries import format_boundaries, parse_boundaries
-from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, checked_compressor
 from cdxmill.inputs.found_inputs import cdx_files_of
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.inputs.split_files import read_splits, write_splits
 from cdxmill.messages import say
+from cdxmill.options.clusters import ClusterOptions
+from cdxmill.options.option import AnyPath, Option
 from cdxmill.running.failures import Failures
 from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine
-from cdxmill.spark.script import below, make_engine, make_parser, plain_url
+from cdxmill.spark.script import ScriptOptions, below, make_engine, parse_options, plain_url
 from cdxmill.spark.zipnum import Maker
 from cdxmill.storage.choose import check_writable, exists, read_bytes, write_atomic
 
@@ -31,14 +32,47 @@ _SPLITS = (".txt", ".seq")
 """Split files of the other engines work, too."""
 
 
+_ABOUT = "zipnumcluster_cc_pyspark.py: Build a ZipNum cluster from CDX files on Spark. INPUT is a directory, pattern or URL."
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkZipnumOptions(ScriptOptions, ClusterOptions):
+    """The command line of the script."""
+
+    output_base_url: Annotated[str, Option("--output_base_url", help="Directory or URL of the cluster.")]
+    partition_boundaries_file: Annotated[
+        str,
+        Option(
+            "--partition_boundaries_file",
+            help="JSON list of [key, timestamp], the split points. It is read if it exists, and else written.",
+        ),
+    ]
+    temporary_output_base_url: Annotated[
+        str | None,
+        Option("--temporary_output_base_url", help="Not used: temporary files are on the nodes."),
+    ] = None
+    numlines: Annotated[int, Option("--num_lines", min=1, help="Lines per block.")] = 3000
+    shards: Annotated[
+        int | None,
+        Option(
+            "--num_output_partitions",
+            min=1,
+            help=f"Number of shards. Default: {_SHARDS}, or as in the file.",
+        ),
+    ] = None
+    splits: AnyPath | None = field(default=None, init=False)
+    processes: int = field(default=0, init=False)
+
+
 def main(arguments: list[str]) -> int:
     """Run the job. Returns the exit status. Raises UsageError, InputError, StoppedError."""
-    given = _parse(arguments)
+    given = parse_options(SparkZipnumOptions, _ABOUT, arguments)
     output, boundaries = plain_url(given.output_base_url), plain_url(given.partition_boundaries_file)
     for place in (output, boundaries):
         check_writable(place)
     paths = cdx_files_of(below(given.input_base_url, name) for name in given.input.split(","))
-    options = _options(given)
+    options = zipnum_options(given)
+    options = replace(options, shards=options.shards or _SHARDS)
     failures = Failures()
     with make_engine(given) as engine:
         options = _with_points(engine, paths, boundaries, options, failures)
@@ -46,45 +80,6 @@ def main(arguments: list[str]) -> int:
     if not given.quiet:
         say(f"{output}: {summary}")
     return FAILED if failures.count else OK
-
-
-def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = make_parser(
-        "zipnumcluster_cc_pyspark.py",
-        "Build a ZipNum cluster from CDX files on Spark.",
-        "CDX files: directory, pattern or URL. Several are separated by commas.",
-    )
-    add = parser.add_argument
-    add("--output_base_url", required=True, help="Directory or URL of the cluster.")
-    add(
-        "--partition_boundaries_file",
-        required=True,
-        help="JSON list of [key, timestamp], the split points. It is read if it exists, and else written.",
-    )
-    add("--temporary_output_base_url", help="Not used: temporary files are on the nodes.")
-    add("--num_lines", type=int, default=BLOCK_LINES, help=f"Lines per block. Default: {BLOCK_LINES}.")
-    add("--num_output_partitions", type=int, help=f"Number of shards. Default: {_SHARDS}, or as in the file.")
-    add("--seed", type=int, default=0, help="Seed of the random sample.")
-    add("--compressor", default="libdeflate", help="libdeflate or zlib.")
-    add("--level", type=int, default=6, help="Compression level.")
-    add("--location", help="Directory or URL of the shards to write to cluster.loc.")
-    return parser.parse_args(arguments)
-
-
-def _options(given: argparse.Namespace) -> ZipnumOptions:
-    try:
-        compressor = checked_compressor(given.compressor, given.level)
-    except ValueError as error:
-        raise UsageError(f"--compressor, --level: {error}") from None
-    return ZipnumOptions(
-        shards=_SHARDS if given.num_output_partitions is None else given.num_output_partitions,
-        block_lines=given.num_lines,
-        compressor=compressor,
-        seed=given.seed,
-        location=given.location,
-        replace=given.replace,
-        quiet=given.quiet,
-    )
 
 
 def _with_points(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -14,23 +14,6 @@ RunnerArguments = dict[str, Any]
 
 LogInterpretation = dict[str, Any]
 """What mrjob has found in the logs of a step: nested dictionaries, see mrjob/logs."""
-
-
-class AddOption(Protocol):
-    """A method like `ArgumentParser.add_argument`."""
-
-    def __call__(
-        self,
-        name: str,
-        *,
-        help: str,
-        action: str = ...,
-        choices: Sequence[str] = ...,
-        default: object = ...,
-        dest: str = ...,
-        type: Callable[[str], object] = ...,
-    ) -> object:
-        """Add one option."""
 
 
 class UploadManager(Protocol):
