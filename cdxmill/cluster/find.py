@@ -85,16 +85,22 @@ def find_index(cluster: str) -> str:
 
 def no_index(cluster: str) -> CdxmillError:
     """The error for a cluster without an index. A folder without shards is no cluster."""
-    with suppress(InputError):
-        if not has_directories(cluster) and exists(join(cluster, SWITCHED)):
-            reason = "is being replaced, so there is no index"
-            return InputError(cluster, reason, "run it again when the run that replaces it has ended")
+    if is_switched(cluster):
+        reason = "is being replaced, so there is no index"
+        return InputError(cluster, reason, "run it again when the run that replaces it has ended")
     folder = Folder(cluster)
     if folder.has(part_name(0)):
         return InputError(cluster, f"has no {INDEX}", "create it with cdxmill publish --unfinished")
     if folder.names(SHARD) or folder.has(shard_name(0)) or folder.has(MANIFEST):
         return InputError(cluster, f"has no {INDEX}", "build the cluster again")
     return not_a_cluster(cluster, f"{INDEX} or {SUMMARY}")
+
+
+def is_switched(cluster: str) -> bool:
+    """Whether the files of two clusters are in the directory, because the cluster is being replaced on S3."""
+    with suppress(InputError):
+        return not has_directories(cluster) and exists(join(cluster, SWITCHED))
+    return False
 
 
 def not_a_cluster(cluster: str, files: str) -> UsageError:

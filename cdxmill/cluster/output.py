@@ -127,9 +127,8 @@ def open_output(
         if finished is None or LOCK in entries(place):
             locks.enter_context(held(place, failures.note))
             finished = check_output(place, run, replace, points)  # again: from now on nobody else writes
-        if finished is not None and WORK in entries(place):
-            with suppress(StoppedError):  # the run was killed before it had deleted these
-                remove_tree(join(place, WORK))
+        if finished is not None:
+            _remove_work(place)
         work = place
         if finished is None and exists(join(place, MANIFEST)):
             work = mark(place)
@@ -155,8 +154,16 @@ def _built_before(place: str, new: str, run: str, failures: Failures) -> RunReco
     if built is None or built.run != run:
         discard(place)
         return None
+    _remove_work(new)
     put_in_place(place, failures.note)
     return built
+
+
+def _remove_work(place: str) -> None:
+    """Delete the work directory of a run that was killed after it had written cluster.json."""
+    if WORK in entries(place):
+        with suppress(StoppedError):
+            remove_tree(join(place, WORK))
 
 
 def check_output(

@@ -125,12 +125,9 @@ def _why_not_local(folder: Path) -> str | None:
 
 
 def _is_foreign(new: str) -> bool:
-    return exists(new) and not exists(join(new, MARK)) and (bool(entries(new)) or not _is_directory(new))
-
-
-def _is_directory(place: str) -> bool:
-    found = status(place)
-    return found is not None and found.is_folder
+    found = status(new)
+    is_own = found is not None and found.is_folder and (not entries(new) or exists(join(new, MARK)))
+    return found is not None and not is_own
 
 
 def entries(place: str) -> dict[str, bool]:

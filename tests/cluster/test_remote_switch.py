@@ -174,6 +174,24 @@ def test_a_kill_while_a_switch_is_repaired_is_repaired_too(
         assert content(place) == local(new)
 
 
+def test_a_cluster_that_is_being_replaced_is_not_published_as_an_unfinished_one(
+    node: NameNode, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place = f"s3://switched/{uuid.uuid4().hex}"
+    put(clusters[0], place)
+    put(clusters[1], switch.mark(place))
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
+        kill_before(9, patch)
+        switch.switch(place)
+    assert answer(place) == {"none"}
+    options = publish.PublishOptions(unfinished=True, location="gone", quiet=True)
+    with pytest.raises(UsageError, match=r"not a finished cluster"):
+        publish.publish(place, str(tmp_path / "copy"), options)
+    publish.publish(place, place, options)
+    assert answer(place) == {"new"}
+    assert content(place).items() >= local(clusters[1]).items()
+
+
 def test_if_hdfs_refuses_the_second_rename_the_old_cluster_is_put_back(
     node: NameNode, clusters: tuple[Path, Path]
 ) -> None:

@@ -262,3 +262,19 @@ def test_an_unfinished_new_cluster_of_other_inputs_is_started_anew(
     build(folder, new_cdx, 2, replace=True)
     assert is_whole(folder, new_cdx)
     assert foreign_files(folder) == {"notes.txt", "cdx/deep/mine.txt"}
+
+
+def test_a_finished_new_cluster_takes_its_place_without_the_work_directory_of_its_run(
+    old_cdx: Path, new_cdx: Path, tmp_path: Path
+) -> None:
+    """The run was killed between cluster.json and the switch."""
+    folder = tmp_path / "C"
+    build(folder, new_cdx, 2)
+    (folder / ".work").mkdir()
+    (folder / ".work/job.json").write_text('"job"')
+    (folder / ".replaces").touch()
+    folder.rename(new_folder(folder))
+    build(folder, old_cdx, 3)
+    build(folder, new_cdx, 2, replace=True)
+    assert is_whole(folder, new_cdx)
+    assert not (folder / ".work").exists()

@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from cdxmill.cluster.archive_index import published_index
-from cdxmill.cluster.find import COLLECTION_INDEXES, find_folder
+from cdxmill.cluster.find import COLLECTION_INDEXES, find_folder, is_switched
 from cdxmill.cluster.output import held, mend, place_of, put_in_place
 from cdxmill.cluster.own_files import COPIED
 from cdxmill.cluster.switch import discard, mark, new_place
@@ -91,9 +91,10 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
     """
     check_writable(cluster)
     check_writable(target)
+    mend(place_of(target), say)
     folder = find_folder(cluster)[0].path
     target = folder if same_location(cluster, target) else target
-    shards = find_shards(folder, options.unfinished)
+    shards = find_shards(folder, options.unfinished and not is_switched(folder))
     blocks = check_parts(folder, shards)
     copied = _publish(folder, target, shards, options)
     _write_metadata(target, options.title)
@@ -109,7 +110,6 @@ def _publish(folder: str, target: str, shards: Sequence[Shard], options: Publish
         absolute(options.location or shards_at), published_index(folder, target, options.archives, say)
     )
     place, is_same = place_of(target), same_location(folder, target)
-    mend(place, say)
     if not is_same:
         _way(folder, target, shards, options)
     with ExitStack() as locks:
