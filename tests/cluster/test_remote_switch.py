@@ -184,7 +184,7 @@ def test_a_cluster_that_is_being_replaced_is_not_published_as_an_unfinished_one(
         kill_before(9, patch)
         switch.switch(place)
     assert answer(place) == {"none"}
-    options = publish.PublishOptions(unfinished=True, location="gone", quiet=True)
+    options = PublishOptions(unfinished=True, location="gone")
     with pytest.raises(UsageError, match=r"not a finished cluster"):
         publish.publish(place, str(tmp_path / "copy"), options)
     publish.publish(place, place, options)
