@@ -273,7 +273,7 @@ def test_shards_of_a_publication_that_was_killed_do_not_get_into_another_one(
         (tmp_path / f"{name}.cdxj").write_text("".join(lines))
         words = ["-q", "--splits", tmp_path / "points", "-o", tmp_path / name, tmp_path / f"{name}.cdxj"]
         assert run_cdxmill("zipnum", *words).returncode == 0
-    options = PublishOptions(replace=True)
+    options = PublishOptions(replace=True, processes=1)
     publish.publish(str(tmp_path / "a"), url, options)
     noted = 0
 

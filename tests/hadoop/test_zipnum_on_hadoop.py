@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
+from cdxmill.formats.clusters.manifest import ShardEntry, format_manifest, make_manifest
+from cdxmill.formats.clusters.zipnum_block import Compressor
 from tests.conftest import RunCdxmill
 from tests.jobs import conftest as jobs_here
 from tests.jobs.conftest import HardInputs, page_line
@@ -24,7 +26,9 @@ hard_inputs = jobs_here.hard_inputs
 
 CLUSTER = f"{HDFS}/clusters/hard"
 NEW = f"{HDFS}/clusters/.hard.new"
-OLD = dict.fromkeys(("cdx-00000.gz", "part-00000", "cluster.idx", "cluster.json"), b"of an older cluster")
+OLD_SHARD = ShardEntry("cdx-00000.gz", 19, 1, 1, "0" * 64)
+OLD = dict.fromkeys(("cdx-00000.gz", "part-00000", "cluster.idx"), b"of an older cluster")
+OLD["cluster.json"] = format_manifest(make_manifest([OLD_SHARD], [], Compressor(), 3000))
 SHARDS = 5
 LARGEST = 3
 POINTS = [b"!", b"!!", page_line(3), b"net,\ttab)/ 2"]
