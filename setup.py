@@ -3,6 +3,7 @@
 import platform
 import re
 import sys
+import sysconfig
 import zlib
 from pathlib import Path
 
@@ -86,12 +87,19 @@ BENCH = [
 ]
 
 SOURCES = sorted((HERE / "cdxmill/native").glob("*.[ch]"))
+STABLE = not sysconfig.get_config_var("Py_GIL_DISABLED")
+"""Whether one binary serves all Pythons. Those without a GIL have no stable ABI yet."""
 NATIVE = Extension(
     "cdxmill.stages._native",
-    ["cdxmill/native/native.c"],
+    [str(path.relative_to(HERE)) for path in SOURCES if path.suffix == ".c"],
     depends=[str(path.relative_to(HERE)) for path in SOURCES],
-    define_macros=[("SOURCES", f"{zlib.crc32(b''.join(path.read_bytes() for path in SOURCES))}u")],
-    extra_compile_args=["-O3"],
+    define_macros=[
+        # the stamp that stages/native.py compares with the sources, where it finds them
+        ("SOURCES", f"{zlib.crc32(b''.join(path.read_bytes() for path in SOURCES))}u"),
+        *([("Py_LIMITED_API", "0x030B0000")] if STABLE else []),
+    ],
+    extra_compile_args=["-O3", "-fvisibility=hidden"],
+    py_limited_api=STABLE,
     optional=True,  # without a compiler, what is in Python does it all
 )
 
@@ -123,6 +131,7 @@ setup(
         ("share/man/man1", ["docs/man/cdxmill.1"]),
     ],
     ext_modules=[NATIVE],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE else {},
     install_requires=[
         "cachetools>=5",
         "click>=8.2",

@@ -1,67 +1,110 @@
 /* The module _native: the compiled steps. The Python modules that use it work without it, too. */
 
 #define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "module.h"
 
-#include "check.h"
-#include "common_line.h"
-#include "count.h"
-#include "data_block.h"
-#include "frame.h"
-#include "head.h"
-#include "html.h"
-#include "merger.h"
-#include "tree_items.h"
-
-#ifndef SOURCES /* CRC-32 of all files of this folder; setup.py defines it */
+#ifndef SOURCES /* CRC-32 of all files of this directory; setup.py defines it */
 #define SOURCES 0u
 #endif
 
-PyDoc_STRVAR(read_doc, "read(archive, content, offset, length): see common_line.py");
-
-PyDoc_STRVAR(odd_line_doc, "odd_line(text, start, end, fields): see check_lines.py");
-PyDoc_STRVAR(lines_in_order_doc, "lines_in_order(text, start, end): see sorted_file.py");
-
-PyDoc_STRVAR(count_doc, "count(tally, what, content): see count_records.py");
-
-PyDoc_STRVAR(head_doc, "head(content): see header_shape.py");
-
-PyDoc_STRVAR(frame_within_doc, "frame_within(buffer, start, limit): see zstd_frame.py");
-
-PyDoc_STRVAR(capture_items_doc, "capture_items(lines, start, archives, keys, tails): see tree_items.py");
-
-PyDoc_STRVAR(outline_block_doc, "outline_block(data, pointer_size, apart): see search_tree.py");
-
-PyDoc_STRVAR(pointer_rows_doc, "pointer_rows(text, sizes, keys, tails): see tree_items.py");
-PyDoc_STRVAR(elements_in_doc, "elements_in(html, names): see parse_page.py");
-PyDoc_STRVAR(path_urls_doc, "path_urls(origin, hrefs): see page_links.py");
-PyDoc_STRVAR(odd_utf8_doc, "odd_utf8(data): see decode_text.py");
+#define METHOD(name, function, doc) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, PyDoc_STR(doc)}
 
 static PyMethodDef METHODS[] = {
-    {"read", (PyCFunction)(void (*)(void))read_record, METH_FASTCALL, read_doc},
-    {"count", (PyCFunction)(void (*)(void))count_record, METH_FASTCALL, count_doc},
-    {"odd_line", (PyCFunction)(void (*)(void))odd_line, METH_FASTCALL, odd_line_doc},
-    {"lines_in_order", (PyCFunction)(void (*)(void))lines_in_order, METH_FASTCALL, lines_in_order_doc},
-    {"head", head_of, METH_O, head_doc},
-    {"frame_within", (PyCFunction)(void (*)(void))frame_within, METH_FASTCALL, frame_within_doc},
-    {"capture_items", (PyCFunction)(void (*)(void))capture_items, METH_FASTCALL, capture_items_doc},
-    {"outline_block", (PyCFunction)(void (*)(void))outline_block, METH_FASTCALL, outline_block_doc},
-    {"pointer_rows", (PyCFunction)(void (*)(void))pointer_rows, METH_FASTCALL, pointer_rows_doc},
-    {"elements_in", (PyCFunction)(void (*)(void))elements_in, METH_FASTCALL, elements_in_doc},
-    {"path_urls", (PyCFunction)(void (*)(void))path_urls, METH_FASTCALL, path_urls_doc},
-    {"odd_utf8", odd_utf8, METH_O, odd_utf8_doc},
+    METHOD("read", cdx_read, "read(archive, content, offset, length): see common_line.py"),
+    METHOD("head", cdx_head_of, "head(content): see header_shape.py"),
+    METHOD("frame_within", cdx_frame_within, "frame_within(buffer, start, limit): see zstd_frame.py"),
+    METHOD("count", cdx_count, "count(tally, what, content): see count_records.py"),
+    METHOD("odd_line", cdx_odd_line, "odd_line(text, start, end, fields): see check_lines.py"),
+    METHOD("lines_in_order", cdx_lines_in_order, "lines_in_order(text, start, end): see sorted_start.py"),
+    METHOD("capture_items", cdx_capture_items, "capture_items(lines, start, archives, keys, tails): see tree_items.py"),
+    METHOD("pointer_rows", cdx_pointer_rows, "pointer_rows(text, sizes, keys, tails): see tree_items.py"),
+    METHOD("outline_block", cdx_outline_block, "outline_block(data, pointer_size, apart): see search_tree.py"),
+    METHOD("elements_in", cdx_elements_in, "elements_in(html, names): see parse_page.py"),
     {0}};
 
+/* Set `*to` to the attribute `name`; -1 on errors. */
+static int take(PyObject *from, const char *name, PyObject **to)
+{
+    *to = PyObject_GetAttrString(from, name);
+    return *to ? 0 : -1;
+}
+
+static int take_classes(cdx_state *state)
+{
+    PyObject *capture = PyImport_ImportModule("cdxmill.capture"), *errors = NULL, *outcome = NULL;
+    int failed = !capture || take(capture, "CommonLine", &state->common_line) < 0 ||
+                 take(capture, "CrawlNotes", &state->crawl_notes) < 0 || take(capture, "Outcome", &outcome) < 0 ||
+                 take(outcome, "NO_LINE", &state->no_line) < 0 || take(outcome, "NOT_COMMON", &state->not_common) < 0 ||
+                 !(errors = PyImport_ImportModule("cdxmill.errors")) ||
+                 take(errors, "StoppedError", &state->stopped_error) < 0;
+    Py_XDECREF(capture);
+    Py_XDECREF(outcome);
+    Py_XDECREF(errors);
+    return failed ? -1 : 0;
+}
+
+static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **to)
+{
+    *to = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *to ? PyModule_AddType(module, *to) : -1;
+}
+
+static int add_sources(PyObject *module)
+{
+    PyObject *sources = PyLong_FromUnsignedLong(SOURCES);
+    int failed = !sources || PyModule_AddObjectRef(module, "sources", sources) < 0;
+    Py_XDECREF(sources);
+    return failed ? -1 : 0;
+}
+
+static int fill_module(PyObject *module)
+{
+    cdx_state *state = PyModule_GetState(module);
+    cdx_fill_crc_table();
+    int failed = take_classes(state) < 0 || add_type(module, &cdx_merger_spec, &state->merger_type) < 0 ||
+                 add_type(module, &cdx_tally_spec, &state->tally_type) < 0 || add_sources(module) < 0;
+    return failed ? -1 : 0;
+}
+
+static int visit_module(PyObject *module, visitproc visit, void *arg)
+{
+    cdx_state *state = PyModule_GetState(module);
+    Py_VISIT(state->common_line);
+    Py_VISIT(state->crawl_notes);
+    Py_VISIT(state->no_line);
+    Py_VISIT(state->not_common);
+    Py_VISIT(state->stopped_error);
+    Py_VISIT(state->merger_type);
+    Py_VISIT(state->tally_type);
+    return 0;
+}
+
+static int clear_module(PyObject *module)
+{
+    cdx_state *state = PyModule_GetState(module);
+    Py_CLEAR(state->common_line);
+    Py_CLEAR(state->crawl_notes);
+    Py_CLEAR(state->no_line);
+    Py_CLEAR(state->not_common);
+    Py_CLEAR(state->stopped_error);
+    Py_CLEAR(state->merger_type);
+    Py_CLEAR(state->tally_type);
+    return 0;
+}
+
+static void free_module(void *module)
+{
+    clear_module(module);
+}
+
+static PyModuleDef_Slot SLOTS[] = {{Py_mod_exec, fill_module}, {0, NULL}};
+
 static struct PyModuleDef MODULE = {
-    PyModuleDef_HEAD_INIT, .m_name = "_native", .m_size = -1, .m_methods = METHODS};
+    PyModuleDef_HEAD_INIT, .m_name = "_native",        .m_size = sizeof(cdx_state), .m_methods = METHODS,
+    .m_slots = SLOTS,      .m_traverse = visit_module, .m_clear = clear_module,     .m_free = free_module,
+};
 
 PyMODINIT_FUNC PyInit__native(void)
 {
-    fill_json_table();
-    fill_crc_table();
-    PyObject *module = prepare_reading() < 0 || prepare_merging() < 0 ? NULL : PyModule_Create(&MODULE);
-    if (module && (PyModule_AddType(module, &MERGER) < 0 || PyModule_AddType(module, &TALLY) < 0 ||
-                   PyModule_AddObject(module, "sources", PyLong_FromUnsignedLong(SOURCES)) < 0))
-        Py_CLEAR(module);
-    return module;
+    return PyModuleDef_Init(&MODULE);
 }

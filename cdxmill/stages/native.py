@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-SOURCES = 974729592
-"""CRC-32 of the files of cdxmill/native, concatenated. A module compiled from other sources is not used."""
+import zlib
+from pathlib import Path
 
 try:
     from cdxmill.stages import _native
 except (ImportError, AttributeError):  # it was not compiled: no compiler, or a node of a cluster
     _IS_USABLE = False
 else:
-    _IS_USABLE = _native.sources == SOURCES
+    _IS_USABLE = True
+
+_SOURCES = Path(__file__).parents[1] / "native"
+
+
+def _stamp(sources: Path) -> int | None:
+    """CRC-32 of the files of `sources`, as setup.py writes it into the module. None if they are not installed."""
+    if not sources.is_dir():
+        return None
+    return zlib.crc32(b"".join([path.read_bytes() for path in sorted(sources.glob("*.[ch]"))]))
+
+
+if _IS_USABLE and (stamp := _stamp(_SOURCES)) is not None:
+    # In a checkout, the sources may have changed since the module was compiled.
+    _IS_USABLE = _native.sources == stamp
 
 read = _native.read if _IS_USABLE else None
 count = _native.count if _IS_USABLE else None
@@ -24,5 +38,3 @@ capture_items = _native.capture_items if _IS_USABLE else None
 outline_block = _native.outline_block if _IS_USABLE else None
 pointer_rows = _native.pointer_rows if _IS_USABLE else None
 elements_in = _native.elements_in if _IS_USABLE else None
-odd_utf8 = _native.odd_utf8 if _IS_USABLE else None
-path_urls = _native.path_urls if _IS_USABLE else None

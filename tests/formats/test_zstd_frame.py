@@ -83,7 +83,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(TypeError):
         native.frame_within(bytearray(20), 0, 1)  # type: ignore[arg-type]
     for start, limit in ((-1, 1), (3, 1), (0, -1)):
-        with pytest.raises(ValueError, match="position"):
+        with pytest.raises(ValueError, match=r"at least 0|not a range"):
             native.frame_within(b"ab", start, limit)
 
 

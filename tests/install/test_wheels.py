@@ -1,4 +1,4 @@
-"""The wheel, built from the sdist, works in a fresh environment of every Python of this machine that cdxmill supports."""
+"""One wheel, built from the sdist, works in a fresh environment of every Python of this machine that cdxmill supports."""
 
 from __future__ import annotations
 
@@ -70,17 +70,24 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environments(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """For each Python, a new environment with cdxmill[jobs], installed from a wheel that is in the folder above it."""
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, which every Python can use."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "-q")
+    run(*pip, "wheel", "--no-deps", "-w", folder, sdist, cwd=folder)
+    (path,) = folder.glob("cdxmill-*-cp311-abi3-*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """For each Python, a new environment with cdxmill[jobs]."""
     folders = {version: tmp_path_factory.mktemp(f"python{version}") for version in PYTHONS}
 
     def install(version: str) -> Path:
         folder = folders[version]
         run(PYTHONS[version], "-m", "venv", folder / "env", cwd=folder)
         pip = (folder / "env/bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-q")
-        run(*pip, "install", "--no-compile", "-U", "setuptools", cwd=folder)
-        run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, sdist, cwd=folder)
-        (wheel,) = folder.glob("*.whl")
         run(*pip, "install", "--no-compile", "-c", ROOT / "constraints.txt", f"{wheel}[jobs]", cwd=folder)
         return folder / "env"
 
@@ -146,8 +153,7 @@ def test_the_links_of_the_package_page_are_urls(own_env: Path) -> None:
     assert [target for target in targets if not target.startswith(("https://", "#"))] == []
 
 
-def test_pipx_installs_it(own_env: Path, tmp_path: Path) -> None:
-    (wheel,) = own_env.parent.glob("*.whl")
+def test_pipx_installs_it(wheel: Path, tmp_path: Path) -> None:
     variables = {f"PIPX_{name}": str(tmp_path / name.lower()) for name in ("HOME", "BIN_DIR", "MAN_DIR")}
     run(sys.executable, "-m", "pipx", "install", "-q", wheel, cwd=tmp_path, **variables)
     assert "(compiled; " in run(tmp_path / "bin_dir/cdxmill", "--version", cwd=tmp_path)

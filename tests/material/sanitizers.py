@@ -16,8 +16,8 @@ SOURCES = Path(native.__file__).parents[1] / "native"
 def run_sanitized(code: str, folder: Path, *arguments: str) -> None:
     """Compile the sources to `folder` and run the Python `code`, which can import _native. Fail if it fails."""
     sanitize = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared", "-fPIC"]
-    include = f"-I{sysconfig.get_paths()['include']}"
-    command = ["gcc", "-Wall", "-Wextra", "-Werror", *sanitize, include, str(SOURCES / "native.c")]
+    options = [f"-I{sysconfig.get_paths()['include']}", "-DPy_LIMITED_API=0x030B0000"]
+    command = ["gcc", "-Wall", "-Wextra", "-Werror", *sanitize, *options, *map(str, SOURCES.glob("*.c"))]
     subprocess.run([*command, "-o", str(folder / "_native.so")], check=True)
     library = subprocess.run(
         ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True

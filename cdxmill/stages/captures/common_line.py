@@ -1,6 +1,6 @@
 """The compiled reader: a record of the common kind -> its CDXJ line.
 
-`native/common_line.h` does this in one call. The Python modules (take_record, make_captures, surt,
+`native/common_line.c` does this in one call. The Python modules (take_record, make_captures, surt,
 cdxj) are the reference: whatever is unusual is left to them, and tests check that both give the
 same bytes. If nothing was compiled, the Python modules do all the work, which takes a third longer.
 """

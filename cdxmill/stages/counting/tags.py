@@ -1,7 +1,7 @@
 """The start tags of a page, as the tokenizer of the HTML standard finds them.
 
 Text in comments, in scripts and in styles, and the values of attributes, are no tags. No tree is built, so tags that a
-parser adds, like `<tbody>`, are not there. `native/tags.h` does the same.
+parser adds, like `<tbody>`, are not there. `native/tags.c` does the same.
 """
 
 from __future__ import annotations

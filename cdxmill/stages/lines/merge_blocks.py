@@ -1,6 +1,6 @@
 """Sorted runs -> the blocks of a shard, as text: in C, or with lists of lines if nothing was compiled.
 
-Both ways give the same blocks. In C (`native/merger.h`) no line becomes an object, which takes two
+Both ways give the same blocks. In C (`native/merger.c`) no line becomes an object, which takes two
 thirds of the time of a merge of lists.
 """
 

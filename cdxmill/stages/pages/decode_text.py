@@ -10,8 +10,6 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from cdxmill.stages import native
-
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
 _META = re.compile(
@@ -40,7 +38,7 @@ def decode_text(data: bytes, content_type: bytes | None = None, max_size: int | 
     for bom, charset in _BOMS:
         if data.startswith(bom):
             return _recoded(data[len(bom) :], charset)
-    at = _odd_utf8(data)
+    at = _first_odd(data)
     if at < 0:
         declared = _declared(data, content_type) if data.isascii() else "utf-8"
         return Decoded(data, "utf-8") if _is_ascii_based(declared) else _recoded(data, declared)
@@ -57,9 +55,6 @@ def _first_odd(data: bytes) -> int:
     except UnicodeDecodeError as error:
         return error.start
     return -1
-
-
-_odd_utf8 = native.odd_utf8 or _first_odd
 
 
 def _is_ascii_based(charset: str) -> bool:

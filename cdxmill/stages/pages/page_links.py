@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import cast
 from urllib.parse import urljoin
-
-from cdxmill.stages import native
 
 _ABSOLUTE = re.compile(r"https?://[^/\\?#\s.\[]", re.I)
 """A URL that needs no check. The other ones, such as those with an IPv6 address, are parsed."""
@@ -31,17 +28,6 @@ class LinkBase:
 
     def absolute(self, hrefs: Iterable[str | None]) -> list[str]:
         """Absolute http and https URLs, without fragments, in the order of the page. Others are skipped."""
-        if native.path_urls is None:
-            return self.absolute_one_by_one(hrefs)
-        given = list(hrefs)
-        urls = native.path_urls(self._origin, given)
-        if None not in urls:
-            return cast("list[str]", urls)
-        rest = (url or (href and self._absolute(href)) for url, href in zip(urls, given, strict=True))
-        return [url for url in rest if url]
-
-    def absolute_one_by_one(self, hrefs: Iterable[str | None]) -> list[str]:
-        """As `absolute`, without compiled code."""
         links = (href and self._absolute(href) for href in hrefs)
         return [link for link in links if link]
 
