@@ -30,9 +30,9 @@ A run may be killed at any step. What it leaves tells the next one, which calls 
                         in 2 to 4    no cluster: no index       the same
                         after 4      the new cluster            the same
 
-So nobody sees files of both clusters under one index. A reader that has opened the old cluster can finish with it on a
-disk and in HDFS, as long as its files are not deleted. On S3 it gets an error, or the bytes of a new shard of the same
-name: whoever reads there in a loop should open the cluster again for each query.
+So nobody who opens C sees files of both clusters under one index. Who has opened the old cluster and goes on: on a disk,
+it reads the old files, or reports that the cluster was replaced. At a URL, where each file is opened by its name, it gets
+an error, or the bytes of a new shard: it must open the cluster again for each query.
 """
 
 from __future__ import annotations
@@ -304,6 +304,8 @@ def _delete_files(new: str) -> None:
     own = {ARCHIVES, *cluster_files(())} & found | {name for name in found if NUMBERED.fullmatch(name)}
     for names in (found & {MANIFEST}, own - {MANIFEST}, found & {_PLAN}):  # without shards, no manifest
         ask_all(remove, _paths(new, names))
+    if not list_folder(new):
+        remove(f"{new}/")  # the object by which Hadoop creates a directory
 
 
 def _paths(place: str, names: Iterable[str]) -> list[str]:

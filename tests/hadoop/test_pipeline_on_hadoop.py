@@ -82,9 +82,23 @@ def in_hdfs(build: Build, indexed: Indexed) -> Built:
 
 
 @pytest.fixture(scope="module")
-def in_s3(build: Build, indexed: Indexed) -> Built:
+def in_s3(
+    build: Build,
+    indexed: Indexed,
+    jobs: Jobs,
+    run_cdxmill: RunCdxmill,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Built:
+    """It takes the place of a larger one."""
+    old = tmp_path_factory.mktemp("old")
+    (old / "old.cdxj").write_text("".join(f"com,old{number})/ 2020 {{}}\n" for number in range(99)))
+    assert (
+        run_cdxmill("zipnum", "-q", "-s", str(SHARDS + 2), "-o", old / "C", old / "old.cdxj").returncode == 0
+    )
+    jobs.upload({f"cluster/{path.name}": path for path in (old / "C").iterdir()})
     indexes = {name: indexed.expected[name] for name in OF_S3_INDEXES}
-    return build(f"s3://{BUCKET}/cluster", S3_INDEX.replace("s3:", "s3a:"), indexes, "--numlines", "10")
+    given = S3_INDEX.replace("s3:", "s3a:")
+    return build(f"s3://{BUCKET}/cluster", given, indexes, "--numlines", "10", "--replace")
 
 
 @pytest.fixture(params=["in_hdfs", "in_s3"])
@@ -109,6 +123,10 @@ def test_a_cluster_has_the_bytes_of_the_local_engine(cluster: Built) -> None:
     assert sorted(built) == sorted(cluster.expected)
     assert [name for name, data in built.items() if data != cluster.expected[name]] == []
     assert len([name for name in built if name.startswith("cdx-")]) == SHARDS
+
+
+def test_nothing_is_left_beside_a_cluster_that_replaced_another(in_s3: Built, jobs: Jobs) -> None:
+    assert [url for url in jobs.listed(f"s3a://{BUCKET}/cluster") if "/.new" in url] == []
 
 
 def test_keys_are_in_no_command_line_and_not_in_the_history_of_a_job(cluster: Built, jobs: Jobs) -> None:
