@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.capture import Capture
-from cdxmill.formats.lines.cdxj import format_cdxj, quote
+from cdxmill.formats.lines.cdxj import (
+    format_cdxj,
+    format_placeless,
+    is_of_revisit,
+    quote,
+    up_to_digest,
+    url_in,
+    with_place,
+)
 
 # As `collections/CC-MAIN-2024-10` and later have them; method and requestBody are pywb's.
 ORDER = [
@@ -69,3 +77,23 @@ def test_quoted_text_is_read_back_by_json(text: bytes) -> None:
 @given(st.binary(max_size=40))
 def test_bytes_that_are_not_utf8_become_replacement_characters(data: bytes) -> None:
     assert json.loads(quote(data)) == data.decode("utf-8", "replace")
+
+
+@given(captures(), texts)
+def test_a_line_gets_its_place_later(capture: Capture, filename: bytes) -> None:
+    whole = format_cdxj(capture._replace(offset=17, filename=filename))
+    assert with_place(format_placeless(capture), 17, quote(filename)[1:-1]) == whole
+
+
+@given(captures())
+def test_the_start_of_a_line_does_not_depend_on_its_place(capture: Capture) -> None:
+    line = format_cdxj(capture)
+    start = up_to_digest(line)
+    assert start == up_to_digest(format_cdxj(capture._replace(length=1, offset=2, filename=b"x")))
+    fields = json.loads(start.split(b" ", 2)[2] + b"}")
+    assert [*fields] == [
+        name for name in ("url", "mime", "mime-detected", "status", "digest") if name in values_of(capture)
+    ]
+    assert is_of_revisit(line) == (capture.mime == b"warc/revisit")
+    if capture.url.isalnum():
+        assert json.loads(b'"%b"' % url_in(line)) == capture.url.decode()

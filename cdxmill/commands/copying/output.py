@@ -22,7 +22,7 @@ from cdxmill.commands.copying.plan import Identity
 from cdxmill.commands.copying.unit_files import ARC, Part
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.archives.warc_record import filedesc, warcinfo
-from cdxmill.formats.lines.cdxj import quote
+from cdxmill.formats.lines.cdxj import quote, with_place
 from cdxmill.formats.tsv_row import format_row, parse_row
 from cdxmill.stages.lines.line_lists import distinct, text_of
 from cdxmill.stages.records.as_member import packed
@@ -203,7 +203,7 @@ class _OpenFile:
         self._target, self._name = target, name
         self._lines: list[bytes] = []
         self._rows: list[bytes] = []
-        self._filename = b', "filename": ' + quote(name.encode())
+        self._filename = quote(name.encode())[1:-1]
         self.units: list[Path] = []
         """The scratch files whose last record is here. Until the end, a killed run can continue with them."""
         self._stack = ExitStack()
@@ -226,8 +226,7 @@ class _OpenFile:
         """Append a record, whose bytes are written later."""
         self._rows.append(f"{row}\t{self.size}\t{size}\n".encode("utf-8", "surrogateescape"))
         if line:
-            place = b'", "offset": "%d"%b' % (self.size, self._filename)
-            self._lines.append(line.encode("latin-1").replace(_PLACE, place, 1))
+            self._lines.append(with_place(line.encode("latin-1"), self.size, self._filename))
         self.size += size
 
     def _write(self, pieces: Iterable[bytes]) -> None:
@@ -265,10 +264,6 @@ class _OpenFile:
 
 class _Aborted(Exception):
     pass
-
-
-_PLACE = b'", "offset": "0", "filename": ""'
-"""Where a unit's lines lack the offset and the name of the file. In JSON, it cannot be part of a value."""
 
 
 def _pieces(source: IO[bytes], size: int) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ run of neighbors -> one request -> records, each compared with its index line ->
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -17,6 +16,7 @@ from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.commands.copying.plan import Identity, Planned, Run, Unit, detailed, read_rows, runs_of
 from cdxmill.commands.copying.unit_files import ARC, WARC, UnitFiles, UnitResult, unit_name
 from cdxmill.errors import InputError
+from cdxmill.formats.lines.cdxj import url_in
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.inputs.joined_ranges import JoinedRanges, OpenRanges
 from cdxmill.running.failures import Failure
@@ -34,7 +34,6 @@ PLAN = "plan.rows"
 _HAS_RELATED = (b"response", b"revisit", b"resource")
 _ARCHIVES = 64
 """Archives whose places are kept."""
-_URL = re.compile(rb'{"url": "([^"]*)"')
 _MISMATCH = "index the archive again, or use --archives with the indexed archives"
 
 
@@ -204,9 +203,7 @@ class UnitCopier:
         made = self._common.line_of(member, one.line)
         if made is None:
             return False
-        url = _URL.search(made.start)
-        assert url is not None
-        row = [place.filename, place.offset, place.length, place.timestamp, url[1].decode()]
+        row = [place.filename, place.offset, place.length, place.timestamp, url_in(made.start).decode()]
         files.write_common(row, member, made)
         return True
 

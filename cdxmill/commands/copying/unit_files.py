@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from cdxmill.capture import Capture, CommonLine, Record
 from cdxmill.commands.copying.plan import Identity
-from cdxmill.formats.lines.cdxj import format_cdxj
+from cdxmill.formats.lines.cdxj import format_placeless
 from cdxmill.formats.tsv_row import parse_row, row_text
 from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.capture_options import CaptureOptions
@@ -132,7 +132,7 @@ class UnitFiles:
     def _add_lines(self) -> None:
         """Make the index lines of the group of records that ends here: a record, and those that say more about it.
 
-        The lines have the offset 0 and no file name.
+        They lack their place: CopyOutput adds it (see cdxj.with_place).
         """
         if not self._group:
             return
@@ -145,7 +145,7 @@ class UnitFiles:
         places = {one.offset: number for number, one in self._group.items() if isinstance(one, Record)}
         for found in make_captures(iter(self._group.values()), b"", _DEFAULT):
             if isinstance(found, Capture):
-                line = format_cdxj(found._replace(offset=0))
+                line = format_placeless(found)
                 part.lines[places[found.offset]] = line.decode("latin-1")
             elif isinstance(found, bytes):  # of a common line, which only the first of a group has
                 part.lines[number] = found.decode("latin-1")

@@ -2,6 +2,7 @@
 
 Fields, order and spelling are those of Common Crawl's index: all values are strings, the
 separators are `", "` and `": "`, non-ASCII is escaped, absent fields are omitted.
+All that depends on the order of the fields is here, and in `native/line.c`, which writes the same lines.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ _PARTS = {
 }
 """The part of a line for each value of a capture, in the order of the line."""
 _CHARSET, _LANGUAGES = _PARTS["charset"], _PARTS["languages"]
+_PLACE = _PARTS["offset"] + _PARTS["filename"] + b'"'
+_NO_PLACE = _PLACE % (0, b"")
+"""Where a line lacks its place. In JSON, it cannot be part of a value."""
+_URL, _LENGTH = b'{"url": "', b'", "length": "'
+_REVISIT = _PARTS["mime"] % b"warc/revisit" + b'"'
 _OPTIONAL = (
     "mime",
     "mime_detected",
@@ -82,6 +88,32 @@ def _template(*absent: bool) -> tuple[bytes, bytes, Callable[[Capture], tuple[An
     present = [name for name in _PARTS if name not in missing]
     template = b"".join([_PARTS[name] for name in present]) + b'"}'
     return template, b'"' * template.count(b'"'), itemgetter(*map(Capture._fields.index, present))
+
+
+def format_placeless(capture: Capture) -> bytes:
+    """As `format_cdxj`, for a record whose place is not known yet: see `with_place`."""
+    return format_cdxj(capture._replace(offset=0, filename=b""))
+
+
+def with_place(line: bytes, offset: int, filename: bytes) -> bytes:
+    """A line that was made for offset 0 of a file without a name, with its place. `filename` is in JSON, without quotes."""
+    return line.replace(_NO_PLACE, _PLACE % (offset, filename), 1)
+
+
+def up_to_digest(line: bytes) -> bytes:
+    """The start of a line of cdxmill that does not depend on the record's place: its key and its fields up to the digest."""
+    return line[: line.find(_LENGTH) + 1]
+
+
+def url_in(line: bytes) -> bytes:
+    """The URL in a line of cdxmill, in JSON, without quotes."""
+    start = line.index(_URL) + len(_URL)
+    return line[start : line.index(b'"', start)]
+
+
+def is_of_revisit(line: bytes) -> bool:
+    """Whether a line of cdxmill has the MIME type of revisits."""
+    return _REVISIT in line
 
 
 def with_notes(start: bytes, charset: bytes | None, languages: bytes | None, end: bytes) -> bytes:

@@ -11,20 +11,15 @@ import re
 
 from cdxmill.capture import CommonLine
 from cdxmill.formats.archives.gzip_member import inflate_member
+from cdxmill.formats.lines.cdxj import is_of_revisit, up_to_digest
 from cdxmill.formats.lines.surt import origin_keys
 from cdxmill.stages import native
+from cdxmill.stages.captures.common_line import common_payload, is_revisit
 from cdxmill.stages.records.payload_digest import base32, sha1
 from cdxmill.stages.records.read_gzip import QUICK_CONTENT
 
-_END = b'", "length": "'
-"""What follows the digest in a line of the compiled reader."""
 _SHA1 = re.compile(rb'"digest": "([A-Z2-7]{32})"')
-_REVISIT = b'", "mime": "warc/revisit"'
 _DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
-_HEAD_END = b"\n\r\n"
-"""The end of a WARC header and of an HTTP head, where the compiled reader has read them."""
-_CLOSING = 4
-"""Bytes after the block of a WARC record."""
 
 
 class CommonChecks:
@@ -56,24 +51,17 @@ class CommonChecks:
         made = native.read(self._archive, content, 0, len(member))
         if not isinstance(made, CommonLine):
             return None
-        same = made.start[: made.start.find(_END) + 1]
+        same = up_to_digest(made.start)
         if not line.startswith(same) or not same.endswith(wanted[0]):
             return None
-        if _REVISIT in same:
-            return made if self._has_revisits and _is_revisit(content) else None
+        if is_of_revisit(same):
+            return made if self._has_revisits and is_revisit(content) else None
         return made if self._is_checked or _payload_has(wanted[1], content) else None
-
-
-def _is_revisit(content: bytearray) -> bool:
-    """Whether it is a revisit, and no response with its media type."""
-    return b"\nwarc-type: revisit\r" in content[: content.find(_HEAD_END)].lower()
 
 
 def _payload_has(digest: bytes, content: bytearray) -> bool:
     """Whether `digest` is that of the payload of a common record."""
-    block = content.find(_HEAD_END) + len(_HEAD_END)
-    payload = content.find(_HEAD_END, block) + len(_HEAD_END)
-    return _is_same(digest, sha1(memoryview(content)[payload:-_CLOSING]).digest())
+    return _is_same(digest, sha1(common_payload(content)).digest())
 
 
 def _is_same(digest: bytes, hashed: bytes) -> bool:

@@ -29,5 +29,23 @@ def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon[Common
     return partial(native.read, (origin_keys(options.keep_www), quote(filename)[1:-1], _digest))
 
 
+_HEAD_END = b"\n\r\n"
+"""The end of a WARC header and of an HTTP head, as `native/record.c` reads them: other ends are not common."""
+_CLOSING = 4
+"""Bytes after the block of a WARC record."""
+
+
+def common_payload(content: bytearray) -> memoryview:
+    """The payload of a record that the compiled reader has made a line of."""
+    block = content.find(_HEAD_END) + len(_HEAD_END)
+    payload = content.find(_HEAD_END, block) + len(_HEAD_END)
+    return memoryview(content)[payload:-_CLOSING]
+
+
+def is_revisit(content: bytearray) -> bool:
+    """Whether a record that the compiled reader has made a line of is a revisit, and no response with its media type."""
+    return b"\nwarc-type: revisit\r" in content[: content.find(_HEAD_END)].lower()
+
+
 def _digest(content: bytearray | bytes, start: int, end: int) -> bytes:
     return base32(sha1(memoryview(content)[start:end]))

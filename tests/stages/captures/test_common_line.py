@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdxmill.capture import CommonLine, CrawlNotes, Outcome
+from cdxmill.formats.lines.cdxj import is_of_revisit, quote, up_to_digest, url_in, with_place
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.common_line import common_reader
+from cdxmill.stages.captures.common_line import common_payload, common_reader, is_revisit
 from cdxmill.stages.captures.findings import Findings
 from cdxmill.stages.captures.index_archive import ArchiveIndexer
 from tests.material.sanitizers import run_sanitized
@@ -109,6 +110,32 @@ def test_wrong_arguments_are_refused() -> None:
     for arguments in wrong:
         with pytest.raises(TypeError):
             native.read(*arguments)
+
+
+def made(content: bytes, filename: bytes = b"", offset: int = 0) -> CommonLine:
+    read = common_reader(filename, USUAL)
+    assert read is not None
+    found = read(bytearray(content), offset, 9)
+    assert isinstance(found, CommonLine)
+    return found
+
+
+def test_what_others_know_of_a_compiled_line_is_what_the_reader_writes() -> None:
+    """`copy` and its check look at parts of the line and of the record. See cdxj.py, common_line.py and line.c."""
+    url = b"http://example.com/a"
+    response = (COMMON % url).replace(b"200 OK", b"200 OK\r\nContent-Type: text/html; charset=x")
+    response = response.replace(b"Length: 21", b"Length: 57")
+    revisit = response.replace(b"WARC-Type: response", b"warc-type: revisit")
+    for content in (response, revisit):
+        found = made(content)
+        line = found.start + found.end
+        later = made(content, b"\xc3\xa9.warc.gz", 17)
+        assert with_place(line, 17, quote(b"\xc3\xa9.warc.gz")[1:-1]) == later.start + later.end
+        assert up_to_digest(found.start) == up_to_digest(later.start)
+        assert up_to_digest(found.start).endswith(b'", "digest": "YCTSX5TRBTYS76C5PKEW43YWT2AWUSSM"')
+        assert url_in(found.start) == url
+        assert bytes(common_payload(bytearray(content))) == b"Hi"
+        assert is_of_revisit(line) == is_revisit(bytearray(content)) == (content is revisit)
 
 
 FACTS: tuple[Any, ...] = ({}, b"x", len)
