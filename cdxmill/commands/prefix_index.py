@@ -35,7 +35,7 @@ from cdxmill.storage.choose import (
     write_atomic,
 )
 from cdxmill.storage.scratch import scratch_files
-from cdxmill.tasks.tree_items import Archives, CaptureItems, Items, LineError, pointer_items
+from cdxmill.tasks.tree_items import Archives, CaptureItems, Items, NoItemError, pointer_items
 from cdxmill.tasks.tree_sources import TreeSource, in_order, not_sorted, open_source
 
 _ALL = KeyRange(b"", b"\xff" * 16)
@@ -117,7 +117,7 @@ def _input_errors(label: str) -> Iterator[None]:
         yield
     except NotSortedError as error:
         raise not_sorted(label, error.before, error.key) from None
-    except (ItemError, LineError, ValueError) as error:
+    except (ItemError, NoItemError, ValueError) as error:
         raise InputError(label, str(error)) from None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from cdxmill.formats.archives.gzip_member import MAX_HEADER, TRAILER_SIZE, header_size
 from cdxmill.stages.window import Window
 
-_PIECE = 1 << 16
+_MEMBER_PIECE = 1 << 16
 _FIRST = 1 << 9
 """Compressed bytes that are enough for the first bytes of content: deflate's longest tables are smaller."""
 
@@ -76,12 +76,12 @@ def _inflate(window: Window, offset: int) -> Generator[bytes, None, int]:
     crc, size, data = 0, 0, b""
     while not inflater.eof:
         if not data:
-            data = window.get(pos, _PIECE)
+            data = window.get(pos, _MEMBER_PIECE)
             pos += len(data)
             if not data:
                 raise MemberError("the file is truncated inside a gzip member", pos, truncated=True)
         try:
-            piece = inflater.decompress(data, _PIECE * 4)
+            piece = inflater.decompress(data, _MEMBER_PIECE * 4)
         except isal_zlib.IsalError as error:  # type: ignore[misc]
             raise MemberError(f"corrupt gzip data ({_reason(error)})", pos) from None
         data = inflater.unconsumed_tail

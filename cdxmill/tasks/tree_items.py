@@ -40,24 +40,24 @@ _FEW = 16
 """Lines that Python parses from an unusual one on: to pack pointers has a cost per call, too."""
 
 
-class LineError(ValueError):
+class NoItemError(ValueError):
     """A line has no item. The text names the line."""
 
 
 class Archives(dict[bytes, int]):
     """The names of archives, numbered in the order in which they are first asked for.
 
-    A value is the number, and the CRC-32 of the name above its 32 bits. LineError is raised for a name that cannot be in the side file.
+    A value is the number, and the CRC-32 of the name above its 32 bits. NoItemError is raised for a name that cannot be in the side file.
     """
 
     _size = 0
 
     def __missing__(self, name: bytes) -> int:
         if name in _ABSENT or b"\n" in name or b"\0" in name:
-            raise LineError(f"the file name {name[:_SHOWN]!r} cannot be stored")
+            raise NoItemError(f"the file name {name[:_SHOWN]!r} cannot be stored")
         self._size += len(name) + 1
         if self._size > MOST_NAMES:
-            raise LineError(f"the names of the archives have more than {MOST_NAMES >> 20} MiB")
+            raise NoItemError(f"the names of the archives have more than {MOST_NAMES >> 20} MiB")
         self[name] = place = crc32(name) << _NUMBER_BITS | len(self)
         return place
 
@@ -85,7 +85,7 @@ class CaptureItems:
         self.odd_statuses = 0
 
     def of_lines(self, lists: Iterable[list[bytes]]) -> Iterator[Items]:
-        """The items of CDX or CDXJ lines. Raises LineError."""
+        """The items of CDX or CDXJ lines. Raises NoItemError."""
         for lines in lists:
             yield self._items_of(lines)
 
@@ -103,11 +103,11 @@ class CaptureItems:
         return keys, tails
 
     def of_rows(self, texts: Iterable[bytes]) -> Iterator[Items]:
-        """The items of lines `key TAB file name TAB offset TAB length TAB timestamp TAB status`. Raises LineError."""
+        """The items of lines `key TAB file name TAB offset TAB length TAB timestamp TAB status`. Raises NoItemError."""
         for text in texts:
             parts = text.replace(b"\n", b"\t").split(b"\t")
             if len(parts) % _CAPTURE_COLUMNS or not _are_rows(text, _CAPTURE_COLUMNS):
-                raise LineError(_odd_row(text))
+                raise NoItemError(_odd_row(text))
             key, *values = (parts[place::_CAPTURE_COLUMNS] for place in range(_CAPTURE_COLUMNS))
             yield self._items(_Columns(key, *values))
 
@@ -135,7 +135,7 @@ def _any_columns(lines: Iterable[bytes]) -> _Columns:
 
 
 def _careful_row(line: bytes) -> tuple[bytes, ...]:
-    """Key, file name, offset, length, timestamp, status. Raises LineError."""
+    """Key, file name, offset, length, timestamp, status. Raises NoItemError."""
     whole = line
     if line.count(b" ") == FIELDS - 1 and not is_cdxj(line):
         line = convert_line(line)
@@ -147,21 +147,21 @@ def _careful_row(line: bytes) -> tuple[bytes, ...]:
         ]
         status = fields.get("status", "").encode("utf-8", "surrogateescape")
     except (ValueError, RecursionError) as error:
-        raise LineError(str(error)) from None
+        raise NoItemError(str(error)) from None
     if values[0] in _ABSENT or not all(map(_NUMBER.fullmatch, values[1:])):
-        raise LineError(f"the line has no valid filename, offset and length: {whole[:_SHOWN]!r}")
+        raise NoItemError(f"the line has no valid filename, offset and length: {whole[:_SHOWN]!r}")
     key, _, rest = line.partition(b" ")
     return key, *values, rest.partition(b" ")[0], status
 
 
 def _numbers_of(column: Sequence[bytes], absent: Container[bytes] = ()) -> list[int]:
-    """Numbers of up to 20 digits; values in `absent` are 0. Raises LineError."""
+    """Numbers of up to 20 digits; values in `absent` are 0. Raises NoItemError."""
     found = _integers(b",".join(column), len(column))
     if found is not None:
         return found
     for value in column:
         if value not in absent and not _NUMBER.fullmatch(value):
-            raise LineError(f"expected a number: {value[:_SHOWN]!r}")
+            raise NoItemError(f"expected a number: {value[:_SHOWN]!r}")
     return [0 if value in absent else int(value) for value in column]
 
 
@@ -180,7 +180,7 @@ def _integers(text: bytes, count: int) -> list[int] | None:
 def pointer_items(texts: Iterable[bytes], layout: Layout) -> Iterator[Items]:
     """Lines `key TAB pointer` -> items. A pointer is its bytes in hexadecimal digits, or a number per field of `layout`.
 
-    The numbers have tabs or spaces between them. Raises LineError, ValueError.
+    The numbers have tabs or spaces between them. Raises NoItemError, ValueError.
     """
     for text in texts:
         key_size = text.find(b"\t")
@@ -218,18 +218,18 @@ def _are_rows(text: bytes, columns: int) -> bool:
 
 
 def _number_items(text: bytes, layout: Layout) -> Items:
-    """The items if each pointer is a number per field of the layout. Raises LineError."""
+    """The items if each pointer is a number per field of the layout. Raises NoItemError."""
     width = len(layout.fields)
     rows = [_row(line, width) for line in text.split(b"\n")]
     return [key for key, _ in rows], layout.tails([*zip(*(numbers for _, numbers in rows), strict=True)])
 
 
 def _row(line: bytes, width: int) -> tuple[bytes, list[int]]:
-    """The key and the numbers of one line. Raises LineError."""
+    """The key and the numbers of one line. Raises NoItemError."""
     key, _, rest = line.partition(b"\t")
     values = rest.translate(_COMMAS).split(b",")
     if b"," in rest or len(values) != width or not all(map(_NUMBER.fullmatch, values)):
-        raise LineError(f"expected key, tab and {width} numbers or hexadecimal digits: {line[:_SHOWN]!r}")
+        raise NoItemError(f"expected key, tab and {width} numbers or hexadecimal digits: {line[:_SHOWN]!r}")
     return key, [int(value) for value in values]
 
 
@@ -239,7 +239,7 @@ def _odd_row(text: bytes) -> str:
 
 
 def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """A text in pieces -> the same text in pieces that end with a line, without the last line end. Raises LineError."""
+    """A text in pieces -> the same text in pieces that end with a line, without the last line end. Raises NoItemError."""
     begun: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -250,6 +250,6 @@ def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         begun.append(piece[end + 1 :])
         size += len(begun[-1])
         if size > MAX_LINE:
-            raise LineError(f"a line is longer than {MAX_LINE >> 20} MiB")
+            raise NoItemError(f"a line is longer than {MAX_LINE >> 20} MiB")
     if rest := b"".join(begun):
         yield rest

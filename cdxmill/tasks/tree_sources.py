@@ -17,7 +17,7 @@ from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.window import Window
 from cdxmill.storage.unchanged import open_unchanged
-from cdxmill.tasks.tree_items import LineError, whole_lines
+from cdxmill.tasks.tree_items import NoItemError, whole_lines
 
 _SORT = "sort it with LC_ALL=C sort, or build a cluster of it with cdxmill zipnum and use that"
 _SHOWN = 80
@@ -81,7 +81,7 @@ def _content(path: str) -> Iterator[bytes]:
 def _with_errors(label: str, values: Iterable[_T]) -> Iterator[_T]:
     try:
         yield from values
-    except (MemberError, LineError, check_lines.LineError) as error:
+    except (MemberError, NoItemError, check_lines.LineError) as error:
         raise InputError(label, str(error), REBUILD) from None
 
 

@@ -14,7 +14,7 @@ from cdxmill.formats.lines.capture_fields import stored_fields
 from cdxmill.formats.tree.pointer_layout import CAPTURE, CLASSIC, Pointer
 from cdxmill.stages import native
 from cdxmill.tasks import tree_items
-from cdxmill.tasks.tree_items import Archives, CaptureItems, Items, LineError, pointer_items, whole_lines
+from cdxmill.tasks.tree_items import Archives, CaptureItems, Items, NoItemError, pointer_items, whole_lines
 from tests.material.sanitizers import run_sanitized
 
 TRICKY = st.sampled_from(
@@ -42,7 +42,7 @@ def items_of(lines: list[bytes]) -> tuple[Items, bytes, int] | str:
     captures = CaptureItems(archives)
     try:
         (found,) = captures.of_lines([lines])
-    except (LineError, ValueError) as error:
+    except (NoItemError, ValueError) as error:
         return str(error)
     keys, tails = found
     return (list(keys), list(tails)), archives.text(), captures.odd_statuses
@@ -233,5 +233,5 @@ def test_lines_of_numbers_need_no_python() -> None:
 
 def test_a_text_is_cut_at_line_ends() -> None:
     assert list(whole_lines([b"a\nb", b"c", b"\nd\n", b"e"])) == [b"a", b"bc\nd", b"e"]
-    with pytest.raises(LineError, match="longer than 16 MiB"):
+    with pytest.raises(NoItemError, match="longer than 16 MiB"):
         list(whole_lines([b"a" * (1 << 20)] * 17))

@@ -17,7 +17,7 @@ from cdxmill.formats.tsv_row import parse_row, row_text
 from cdxmill.running.failures import Failure
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
-from cdxmill.stages.records.as_member import Member
+from cdxmill.stages.records.as_member import NewMember
 from cdxmill.storage.local.files import stopping
 
 WARC, ARC = "warc", "arc"
@@ -109,7 +109,7 @@ class UnitFiles:
         self._kind = WARC
         self._group[self._write(WARC, row, (member,))] = made
 
-    def write(self, kind: str, row: list[Any], member: Member) -> None:
+    def write(self, kind: str, row: list[Any], member: NewMember) -> None:
         """Append a member and its row. Raises NoRecord, and nothing is appended then."""
         start = self._sizes[kind]
         number = self._write(kind, row, member.pieces)

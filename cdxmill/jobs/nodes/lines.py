@@ -29,9 +29,9 @@ from cdxmill.jobs.nodes.output import Destination
 from cdxmill.stages import native
 from cdxmill.stages.lines.convert_sorted import convert_sorted
 from cdxmill.stages.lines.line_chunks import (
+    ChunkPacker,
     ChunkSender,
     ChunkSizes,
-    Packer,
     format_record,
     merge_chunks,
     merge_texts,
@@ -250,7 +250,7 @@ def send_chunks(library: str) -> None:
         sender.end()
 
 
-def _quick_packer(packer: Compressor) -> Packer:
+def _quick_packer(packer: Compressor) -> ChunkPacker:
     """Chunks are gzip data, whichever library makes them: isal takes half the time, where a node has it."""
     try:
         from isal import igzip_lib

@@ -27,7 +27,7 @@ _SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 _NO_HEAD = HttpHead(None, None, None, 0)
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 Item = bytes | str
 Items = Callable[[Record], Iterable[Item] | Item | None]
 """A user's function: a record -> the items to count in it, a single one, or None."""
@@ -123,7 +123,7 @@ def count_links(record: Record, tally: Tally) -> None:
     add_links(url, page.base, hrefs, tally)
 
 
-def _from_wat(read: Callable[[bytes | bytearray], Found], record: Record) -> Found:
+def _from_wat(read: Callable[[bytes | bytearray], Value], record: Record) -> Value:
     try:
         return read(record.block)
     except ValueError as error:

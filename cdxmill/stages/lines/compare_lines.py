@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from cdxmill.stages.lines.merge_lines import SortedLists
 
 
 class Difference(NamedTuple):
@@ -36,30 +37,21 @@ def compare_lines(lists: Iterator[list[bytes]], wanted: Iterator[list[bytes]]) -
     Difference(missing=1, first_missing=b'c', extra=1, first_extra=b'b')
     """
     found = Difference()
-    ours, theirs = _Source(lists), _Source(wanted)
+    ours, theirs = SortedLists(lists, next(lists, [])), SortedLists(wanted, next(wanted, []))
     while ours.lines and theirs.lines:
         bound = min(ours.lines[-1], theirs.lines[-1])
-        found += _difference(ours.take(bound), theirs.take(bound))
+        found += _difference(_taken(ours, bound), _taken(theirs, bound))
     while ours.lines:
-        found += _difference(ours.take(ours.lines[-1]), [])
+        found += _difference(_taken(ours, ours.lines[-1]), [])
     while theirs.lines:
-        found += _difference([], theirs.take(theirs.lines[-1]))
+        found += _difference([], _taken(theirs, theirs.lines[-1]))
     return found
 
 
-class _Source:
-    def __init__(self, lists: Iterator[list[bytes]]) -> None:
-        self._lists = lists
-        self._pos = 0
-        self.lines = next(lists, [])
-
-    def take(self, bound: bytes) -> list[bytes]:
-        """Take the lines up to `bound`. If no more follow, `lines` is empty then."""
-        start, self._pos = self._pos, bisect_right(self.lines, bound, self._pos)
-        taken = self.lines[start : self._pos]
-        if self._pos == len(self.lines):
-            self.lines, self._pos = next(self._lists, []), 0
-        return taken
+def _taken(source: SortedLists, bound: bytes) -> list[bytes]:
+    lines: list[bytes] = []
+    source.take(bound, lines)
+    return lines
 
 
 def _difference(lines: list[bytes], wanted: list[bytes]) -> Difference:

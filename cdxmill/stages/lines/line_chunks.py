@@ -27,7 +27,7 @@ from cdxmill.stages.lines.sorted_start import SortedStart
 _LENGTH = struct.Struct(">I")
 
 
-class Packer(Protocol):
+class ChunkPacker(Protocol):
     """Compresses a chunk to one gzip member."""
 
     def compress(self, data: bytes, /) -> bytes:
@@ -50,7 +50,12 @@ class ChunkSender:
     """
 
     def __init__(
-        self, out: IO[bytes], spool: IO[bytes], packer: Packer, points: Sequence[bytes], sizes: ChunkSizes
+        self,
+        out: IO[bytes],
+        spool: IO[bytes],
+        packer: ChunkPacker,
+        points: Sequence[bytes],
+        sizes: ChunkSizes,
     ) -> None:
         self._out, self._spool, self._packer, self._points, self._sizes = out, spool, packer, points, sizes
         self._lines: list[bytes] = []
@@ -226,12 +231,12 @@ def _size(lines: list[bytes]) -> int:
     return sum(map(len, lines)) + len(lines)
 
 
-def format_chunk(chunk: list[bytes], packer: Packer) -> bytes:
+def format_chunk(chunk: list[bytes], packer: ChunkPacker) -> bytes:
     """A chunk as key and value: its first line, and all its lines, compressed."""
     return format_record(chunk[0], b"\n".join(chunk), packer)
 
 
-def format_record(key: bytes, value: bytes, packer: Packer) -> bytes:
+def format_record(key: bytes, value: bytes, packer: ChunkPacker) -> bytes:
     """A key and a value. A message has the empty key, which no line has: it goes to the first reducer."""
     data = packer.compress(value)
     return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(data)), data))

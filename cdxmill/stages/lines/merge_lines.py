@@ -22,7 +22,9 @@ _ROUND = 4096
 """Approximate lines per round: more would leave the processor's cache between sorting and writing."""
 
 
-class _Source:
+class SortedLists:
+    """Sorted lines that come in lists. `lines` is the list that is read, empty at the end. `first` is the first of them."""
+
     def __init__(self, lists: Iterator[list[bytes]], first: list[bytes]) -> None:
         self._lists = lists
         self._pos = 0
@@ -66,7 +68,7 @@ def _in_order(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
 
 
 def _merged(sources: Iterable[Iterator[list[bytes]]]) -> Iterator[list[bytes]]:
-    active = [_Source(lists, first) for lists in sources if (first := next(lists, []))]
+    active = [SortedLists(lists, first) for lists in sources if (first := next(lists, []))]
     step = _ROUND // max(len(active), 1) + 1
     while len(active) > 1:
         bound = min([source.ahead(step) for source in active])

@@ -9,7 +9,7 @@ from cdxmill.formats.archives.gzip_member import MAGIC, inflate_members
 from cdxmill.stages.inflate import inflate
 from cdxmill.stages.window import Window
 
-_PIECE = 1 << 18
+_PLAIN_PIECE = 1 << 18
 _QUICK_MEMBER = 1 << 20
 _QUICK_CONTENT = 4 << 20
 
@@ -38,7 +38,7 @@ def _is_gzip(start: bytes) -> bool:
 
 def _plain(window: Window) -> Iterator[bytes]:
     pos = 0
-    while piece := window.get(pos, _PIECE):
+    while piece := window.get(pos, _PLAIN_PIECE):
         yield piece
         pos += len(piece)
 

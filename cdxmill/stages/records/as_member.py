@@ -15,19 +15,19 @@ from cdxmill.stages.records.record_parts import record_parts
 _LEVEL = 6
 
 
-class Member(NamedTuple):
+class NewMember(NamedTuple):
     """A record as it will be in the new file, without its place there, and its gzip member in pieces."""
 
     record: Record
     pieces: Iterator[bytes]
 
 
-def stored_member(fetched: FetchedRecord) -> Member:
+def stored_member(fetched: FetchedRecord) -> NewMember:
     """The record as one gzip member. The pieces raise NoRecord."""
-    return Member(fetched.record, fetched.stored() if fetched.is_gzip else packed(fetched.content()))
+    return NewMember(fetched.record, fetched.stored() if fetched.is_gzip else packed(fetched.content()))
 
 
-def warc_member_of_arc(fetched: FetchedRecord, named: tuple[object, ...], digest: bytes) -> Member:
+def warc_member_of_arc(fetched: FetchedRecord, named: tuple[object, ...], digest: bytes) -> NewMember:
     """An ARC record as a WARC record, in one gzip member. `digest` is the SHA-1 of its payload.
 
     `named` tells the record from all others; its WARC-Record-ID is made of it. Raises ValueError if the record has
@@ -40,7 +40,7 @@ def warc_member_of_arc(fetched: FetchedRecord, named: tuple[object, ...], digest
     parts = record_parts(record, fetched.content())
     headers, _ = parse_warc_header(header)
     new = record._replace(headers=headers, payload_digest=None, is_arc=False)
-    return Member(new, packed(_joined(header, parts.http_head, parts.payload)))
+    return NewMember(new, packed(_joined(header, parts.http_head, parts.payload)))
 
 
 def is_http_message(record: Record) -> bool:

@@ -19,7 +19,7 @@ from cdxmill.formats.archives.warc_header import parse_fields
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE = 1 << 12
 """Maximum bytes of the line before a chunk."""
-_PIECE = 1 << 18
+_PAYLOAD_PIECE = 1 << 18
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NOTHING = ("", "identity", "none")
 
@@ -166,7 +166,7 @@ def _zlib_stream(pieces: Pieces, wbits: int) -> Stream:
         for piece in pieces:
             data = piece
             while data and not inflater.eof:
-                yield inflater.decompress(data, _PIECE)
+                yield inflater.decompress(data, _PAYLOAD_PIECE)
                 data = inflater.unconsumed_tail
             if inflater.eof:
                 return chain((inflater.unused_data,), pieces)

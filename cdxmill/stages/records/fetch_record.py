@@ -25,7 +25,7 @@ _HELD = 16 << 20
 """Maximum bytes of a range that is kept in memory, because it is read twice."""
 _DICTIONARY_READ = 1 << 17
 """Bytes per read of a dictionary. zstd trains dictionaries of 110 KiB."""
-_PIECE = 1 << 18
+_RANGE_PIECE = 1 << 18
 
 
 class NoRecord(ValueError):
@@ -142,7 +142,7 @@ class _Range:
     def pieces(self) -> Iterator[bytes]:
         """All bytes of the range."""
         pos = 0
-        while piece := self.read_at(pos, _PIECE):
+        while piece := self.read_at(pos, _RANGE_PIECE):
             yield piece
             pos += len(piece)
 

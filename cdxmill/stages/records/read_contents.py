@@ -30,7 +30,7 @@ Chosen = TypeVar("Chosen")
 
 HELD = 8 << 20
 """Bytes of the largest content that is held in memory."""
-_PIECE = 1 << 18
+_PLAIN_PIECE = 1 << 18
 _BLANK = b"\r\n \t\0"
 _SCRATCH = "content"
 
@@ -228,7 +228,7 @@ class _Units:
 
     def _pieces(self, pos: int, end: int) -> Iterator[bytes]:
         if self._container is Container.PLAIN:
-            while pos < end and (piece := self._window.get(pos, min(_PIECE, end - pos))):
+            while pos < end and (piece := self._window.get(pos, min(_PLAIN_PIECE, end - pos))):
                 yield piece
                 pos += len(piece)
         elif self._container is not None:

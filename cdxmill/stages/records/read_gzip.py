@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
 from cdxmill.formats.archives.gzip_member import MAGIC, inflate_members
@@ -26,7 +26,7 @@ from cdxmill.stages.records.record_errors import (
     TooLong,
 )
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
-from cdxmill.stages.records.take_record import ReadCommon, take_stream, take_whole
+from cdxmill.stages.records.take_record import Found, ReadCommon, take_stream, take_whole
 from cdxmill.stages.window import Window
 
 Common = TypeVar("Common")
@@ -37,13 +37,6 @@ QUICK_MEMBER = 1 << 20
 """Compressed bytes of the largest member that the quick way is tried on a second time. Larger ones are streamed."""
 QUICK_CONTENT = 16 << 20
 GZIP_START = re.compile(re.escape(MAGIC) + rb"[\x00-\x1f]")
-
-
-class Found(NamedTuple):
-    """What a member contains (None if nothing), and the offset of the next member."""
-
-    item: Record | Damage | None
-    next: int
 
 
 def read_gzip(

@@ -26,7 +26,7 @@ from cdxmill.stages.records.swallowed import swallows_records
 from cdxmill.stages.records.take_record import BLOCK_HEAD
 from cdxmill.stages.window import Window
 
-_PIECE = 1 << 20
+_BLOCK_PIECE = 1 << 20
 _BLANK = 1 << 10
 _LINE_ENDS = b"\r\n \t"
 
@@ -111,7 +111,7 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
 
 def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int) -> bytes | None:
     body = RecordBlockReader(headers, block, size)
-    while body.missing and (piece := window.get(pos, min(_PIECE, body.missing))):
+    while body.missing and (piece := window.get(pos, min(_BLOCK_PIECE, body.missing))):
         body.feed(piece)
         pos += len(piece)
     if body.missing:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import cached_property
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 import zstandard
 
@@ -37,7 +37,7 @@ from cdxmill.stages.records.record_errors import (
     SeveralRecords,
 )
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
-from cdxmill.stages.records.take_record import ReadCommon, check_rest, take_block, take_whole
+from cdxmill.stages.records.take_record import Found, ReadCommon, check_rest, take_block, take_whole
 from cdxmill.stages.records.window_file import WindowFile
 from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, MAX_WINDOW, Inflater, dictionary_of
 from cdxmill.stages.window import Window
@@ -59,15 +59,8 @@ _FRAME_HEADER = 18
 """Bytes of the longest header of a frame."""
 _MOST_PROBES = 1000
 """Of one skippable frame. Frames that start by chance are far fewer."""
-_PIECE = 1 << 18
+_CONTENT_PIECE = _SEARCHED_PIECE = 1 << 18
 _INPUT = 1 << 16
-
-
-class Found(NamedTuple):
-    """What a record's frames contain (None if nothing), and the offset of the next frame."""
-
-    item: Record | Damage | None
-    next: int
 
 
 def read_zst(
@@ -257,7 +250,7 @@ class Frames:
         end = self._end(pos)
         try:
             with self._reader(WindowFile(self._window, pos, end), _INPUT) as reader:
-                while piece := reader.read(_PIECE):
+                while piece := reader.read(_CONTENT_PIECE):
                     yield piece
         except zstandard.ZstdError as error:
             raise self._error(pos, end, _reason(error)) from None
@@ -310,7 +303,7 @@ class Frames:
         """Whether a record starts between `pos` and `end`. True also if too many frames seem to start there."""
         probes = 0
         while pos < end:
-            data = self._window.get(pos, min(_PIECE, end - pos))
+            data = self._window.get(pos, min(_SEARCHED_PIECE, end - pos))
             for magic in ZSTD_START.finditer(data):
                 probes += 1
                 if probes > _MOST_PROBES or self.probe(pos + magic.start()).is_start:

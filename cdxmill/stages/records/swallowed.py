@@ -24,7 +24,7 @@ _VERSION = re.compile(rb"WARC/1\.[01]\r?\n")
 _CLOSING = b"\r\n\r\n"
 _MOST_STARTS = 8
 _MOST_RECORDS = 1000
-_PIECE = 1 << 20
+_HASHED_PIECE = 1 << 20
 _ALGORITHMS = ("md5", "sha1", "sha256", "sha512")
 
 
@@ -73,7 +73,7 @@ def _is_refuted(window: Window, pos: int, size: int, headers: Headers, payload: 
         return False
     digest = hashlib.new(algorithm.lower())
     pos, size = pos + start, size - start
-    while size and (piece := window.get(pos, min(_PIECE, size))):
+    while size and (piece := window.get(pos, min(_HASHED_PIECE, size))):
         digest.update(piece)
         pos, size = pos + len(piece), size - len(piece)
     base32 = base64.b32encode(digest.digest()).decode()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
-from cdxmill.capture import CrawlNotes, Headers, Outcome, Record
+from cdxmill.capture import CrawlNotes, Damage, Headers, Outcome, Record
 from cdxmill.formats.archives.header_shape import HeaderShapes, fields_of
 from cdxmill.formats.archives.warc_header import MAX_HEADER
 from cdxmill.stages.records.join_records import crawl_notes
@@ -38,6 +38,13 @@ ReadCommon = Callable[[bytearray | bytes, int, int], Common | CrawlNotes | Outco
 
 Outcome.NO_LINE for a complete request. Outcome.NOT_COMMON for any other content: it was not checked.
 """
+
+
+class Found(NamedTuple):
+    """What a member, or the frames of a record, contain (None if nothing), and the offset of the next."""
+
+    item: Record | Damage | None
+    next: int
 
 
 def take_whole(

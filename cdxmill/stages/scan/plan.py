@@ -97,7 +97,7 @@ class _Leaf:
         return [Measured(self._text, self.level, self.tested, self.held, self.seconds)]
 
 
-class _Group:
+class _Conditions:
     """Parts of which all have to hold, or one of them."""
 
     def __init__(self, parts: Sequence[_Part], is_every: bool) -> None:
@@ -163,7 +163,7 @@ class _Group:
         return [leaf for part in self.parts for leaf in part.leaves()]
 
 
-_Part = _Leaf | _Group
+_Part = _Leaf | _Conditions
 
 
 class Plan:
@@ -172,7 +172,7 @@ class Plan:
     def __init__(self, expressions: Iterable[str], read_lines: ReadLines) -> None:
         """Raises ValueError if an expression is invalid, and what `read_lines` raises."""
         nodes = tuple(parse_expression(text) for text in expressions)
-        self._group = _Group([_part(node, True, read_lines) for node in _flat(nodes)], True)
+        self._group = _Conditions([_part(node, True, read_lines) for node in _flat(nodes)], True)
         self._seen = 0
 
     def passes(self, record: FullRecord) -> bool:
@@ -232,4 +232,4 @@ def _part(node: Node, wanted: bool, read_lines: ReadLines) -> _Part:
     if isinstance(node, Condition):
         return _Leaf(node, wanted, read_lines)
     parts = [_part(one, wanted, read_lines) for one in node.nodes]
-    return _Group(parts, isinstance(node, Every) is wanted)
+    return _Conditions(parts, isinstance(node, Every) is wanted)

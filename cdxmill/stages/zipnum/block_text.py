@@ -18,7 +18,7 @@ from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 ReadShard = Callable[[bytes, int, int], bytes]
 """(shard, offset, size) -> bytes of the shard, fewer at its end."""
 
-_PIECE = 1 << 14
+_BLOCK_PIECE = 1 << 14
 """Compressed bytes per piece, about 80 KiB of text. 8 to 16 KiB take the same time. Smaller pieces need more calls, and
 larger ones inflate more text after the answer (24 KiB: 2 %, 32 KiB: 5 % more time)."""
 _MAX_BLOCK = 1 << 30
@@ -101,8 +101,8 @@ class BlockText:
         """The text in pieces."""
         inflater, size = isal_zlib.decompressobj(wbits=31), 0
         _, shard, offset, length = self.block
-        for pos in range(0, max(length, 1), _PIECE):
-            wanted = min(_PIECE, length - pos)
+        for pos in range(0, max(length, 1), _BLOCK_PIECE):
+            wanted = min(_BLOCK_PIECE, length - pos)
             data = self._read(shard, offset + pos, wanted)
             if len(data) < wanted:
                 raise self._corrupt(f"the shard ends before its {length} bytes")
