@@ -1,7 +1,5 @@
 """Options of commands that read archives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated

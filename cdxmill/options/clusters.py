@@ -1,7 +1,5 @@
 """Options of commands that make, copy and check clusters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated
 

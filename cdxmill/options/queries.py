@@ -1,7 +1,5 @@
 """Options that choose captures, with the names of pywb's CDX server: those of `lookup`, `copy`, `get` and `prefix-index`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Options of commands that fetch records: `get` and `copy`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """How a command runs, and what happens to outputs that exist: the options of most commands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated
 
