@@ -49,7 +49,7 @@ def index(asked: Indexing) -> IndexResult:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(repr=False, eq=False)
 class CapturesCall(Recording):
     """The parameters of `captures`."""
 

@@ -16,7 +16,8 @@ from cdxmill.commands.sample import sample_files
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.split_files import check_splits_absent, write_splits
-from cdxmill.options.clusters import Building, Publishing, Sampling, Verifying, Zipnum
+from cdxmill.options.clusters import Building, Sampling, Zipnum
+from cdxmill.options.finished import Publishing, Verifying
 from cdxmill.options.option import optional_path, required_paths
 from cdxmill.outputs.existing import Rule
 from cdxmill.running.failures import Failures

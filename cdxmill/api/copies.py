@@ -14,7 +14,7 @@ from cdxmill.options.records import Copying
 from cdxmill.running.failures import Failures
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class CopyCall(Copying):
     """The parameters of `copy`."""
 

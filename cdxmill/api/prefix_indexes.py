@@ -12,7 +12,7 @@ from cdxmill.api.results import PrefixIndexResult
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import UsageError
 from cdxmill.options.option import AnyPath, required_paths
-from cdxmill.options.queries import TreeBuilding
+from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import key_ranges, open_prefix_index, resumed
 

@@ -40,14 +40,14 @@ from cdxmill.stages.records.record_parts import record_parts
 Capture = dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(repr=False, eq=False)
 class UrlCall(Question):
     """The parameters of a question about one URL."""
 
     url: str
 
 
-@dataclass(frozen=True)
+@dataclass(repr=False, eq=False)
 class LookupCall(Question):
     """The parameters of `lookup`."""
 
@@ -55,7 +55,7 @@ class LookupCall(Question):
     url: str
 
 
-@dataclass(frozen=True)
+@dataclass(repr=False, eq=False)
 class LookupManyCall(Question):
     """The parameters of `lookup_many`."""
 
@@ -63,7 +63,7 @@ class LookupManyCall(Question):
     urls: Iterable[str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class GetCall(Getting):
     """The parameters of `get`."""
 

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from cdxmill.spark.engine import Engine
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Printing:
     """Whether the command prints its progress and its summary. It comes before the options that are quiet by default."""
 
     quiet: Quiet = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class EngineOptions:
     """Where the tasks of a command run."""
 

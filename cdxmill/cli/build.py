@@ -12,7 +12,7 @@ from cdxmill.options.clusters import Building
 from cdxmill.options.option import path_list
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class BuildArguments(Printing, Building, EngineOptions):
     """The command line of `build`."""
 

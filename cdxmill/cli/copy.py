@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class CopyArguments(Printing, Copying):
     """The command line of `copy`."""
 

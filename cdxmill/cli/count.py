@@ -14,14 +14,14 @@ from cdxmill.options.option import Argument, Option
 from cdxmill.options.running import Replace, Running
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class What:
     """What is counted. Its fields come first, because WHAT precedes the inputs."""
 
     what: Annotated[str, Argument("WHAT", "What is counted.")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class CountArguments(Printing, ArchiveInputs, Running, What):
     """The command line of `count`."""
 

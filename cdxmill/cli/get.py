@@ -14,7 +14,7 @@ from cdxmill.options.option import Flag, Needs, Option, optional_path
 from cdxmill.options.records import Getting
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class GetArguments(Getting):
     """The command line of `get`."""
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cdxmill.spark.engine import Engine
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class IndexArguments(Printing, Indexing, EngineOptions):
     """The command line of `index`."""
 

@@ -22,7 +22,7 @@ _MOST_REPORTED = 10
 """Lines that are reported each."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class LookupArguments(Query):
     """The command line of `lookup`."""
 

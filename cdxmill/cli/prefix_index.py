@@ -13,10 +13,10 @@ from cdxmill.cli.command import command
 from cdxmill.cli.output import print_error, print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
 from cdxmill.options.option import Argument, Option, path_list
-from cdxmill.options.queries import TreeBuilding, TreeQuery
+from cdxmill.options.trees import TreeBuilding, TreeQuery
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class TreeBuildArguments(Printing, TreeBuilding):
     """The command line of `prefix-index build`."""
 
@@ -45,7 +45,7 @@ def build(arguments: TreeBuildArguments) -> int:
     return FAILED if failures.count else OK
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class TreeSearchArguments(TreeQuery):
     """The command line of `prefix-index search`."""
 

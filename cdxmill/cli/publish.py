@@ -8,10 +8,10 @@ from cdxmill.cli.arguments import Printing
 from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import OK
-from cdxmill.options.clusters import Publishing
+from cdxmill.options.finished import Publishing
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class PublishArguments(Printing, Publishing):
     """The command line of `publish`."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class RecompressArguments(Printing, ArchiveInputs, Existing, Running):
     """The command line of `recompress`."""
 

@@ -13,7 +13,7 @@ from cdxmill.options.option import Argument, Option
 from cdxmill.options.running import Replace, Running
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ReindexArguments(Printing, Running):
     """The command line of `reindex`."""
 

@@ -22,7 +22,7 @@ _WHOLE = tuple(f"to={name}" for name in _WARC)
 """Formats of records as they are, which have no fields."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ScanArguments(Printing, ArchiveInputs, Existing, Running):
     """The command line of `scan`."""
 

@@ -12,7 +12,7 @@ from cdxmill.errors import OK
 from cdxmill.options.option import Argument, Needs, Option
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ServeArguments:
     """The command line of `serve`."""
 

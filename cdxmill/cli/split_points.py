@@ -14,7 +14,7 @@ from cdxmill.options.option import Option
 from cdxmill.options.running import Replace
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class SplitPointsArguments(Printing):
     """The command line of `split-points`."""
 

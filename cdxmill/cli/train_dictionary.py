@@ -14,7 +14,7 @@ from cdxmill.options.option import Option
 from cdxmill.options.running import Replace, Running
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class TrainDictionaryArguments(Printing, ArchiveInputs, Running):
     """The command line of `train-dictionary`."""
 

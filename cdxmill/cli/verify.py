@@ -9,11 +9,11 @@ from cdxmill.cli.arguments import Printing
 from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import FAILED, OK, UsageError
-from cdxmill.options.clusters import Verifying
+from cdxmill.options.finished import Verifying
 from cdxmill.options.option import Argument, path_list
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class VerifyArguments(Printing, Verifying):
     """The command line of `verify`."""
 

@@ -12,7 +12,7 @@ from cdxmill.options.clusters import Zipnum
 from cdxmill.options.option import path_list
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ZipnumArguments(Printing, Zipnum, EngineOptions):
     """The command line of `zipnum`."""
 

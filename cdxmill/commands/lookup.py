@@ -23,7 +23,7 @@ Skip = Callable[[InputError], None]
 def lookup(
     cluster: PathOrUrl,
     url: str,
-    query: Query = Query(),  # noqa: B008 - it is frozen
+    query: Query = Query(),  # noqa: B008 - nobody changes it
     skip: Skip | None = None,
 ) -> Iterator[bytes]:
     """The lines of `url` in a cluster or CDX file, without line ends.
@@ -42,7 +42,7 @@ def lookup(
 def lookup_many(
     cluster: PathOrUrl,
     urls: Iterable[str],
-    query: Query = Query(),  # noqa: B008 - it is frozen
+    query: Query = Query(),  # noqa: B008 - nobody changes it
     skip: Skip | None = None,
 ) -> Iterator[Answer]:
     """The answers for `urls`, in their order. An invalid URL gets an error in place of lines.

@@ -15,7 +15,8 @@ from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.pipes import STDIN, is_pipe
-from cdxmill.options.queries import Query, TreeOptions
+from cdxmill.options.queries import Query
+from cdxmill.options.trees import TreeOptions
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes

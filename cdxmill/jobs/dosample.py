@@ -25,7 +25,7 @@ from cdxmill.options.table import add_options, read_options
 from cdxmill.running.start_script import fail
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class FromCluster(SplitsOptions):
     """The options with which the split points come from a cluster."""
 

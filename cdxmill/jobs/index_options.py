@@ -43,7 +43,7 @@ def parse_limit(text: str) -> FailureLimit:
     return FailureLimit(int(number), text.endswith("%"))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ArchiveJobOptions:
     """The options of jobs that read archives. `archive_root` is "" if relative paths are used as they are."""
 
@@ -64,7 +64,7 @@ class ArchiveJobOptions:
     ] = FailureLimit(0, False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class IndexJobOptions(ArchiveJobOptions, Existing):
     """The options of the index job."""
 

@@ -12,7 +12,7 @@ from cdxmill.options.table import read_options
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class SplitsOptions:
     """How many shards, and where their split points are written."""
 
@@ -24,7 +24,7 @@ class SplitsOptions:
     replace: Replace = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class SampleJobOptions(SplitsOptions):
     """The options of the sample job."""
 

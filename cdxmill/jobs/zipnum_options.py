@@ -13,7 +13,7 @@ from cdxmill.options.option import Option
 from cdxmill.options.table import read_options
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ZipnumJobArguments(ClusterOptions):
     """The command line of the ZipNum job."""
 

@@ -8,7 +8,7 @@ from cdxmill.options.option import AnyPath, Argument, Excludes, Flag, Needs, Opt
 from cdxmill.options.running import Existing, Running
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ArchiveInputs:
     """Which archives are read."""
 
@@ -36,7 +36,7 @@ class ArchiveInputs:
     dir_root: AnyPath | None = field(default=None, init=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class NamedInputs(ArchiveInputs):
     """Which archives are indexed, and their names in index lines."""
 
@@ -51,7 +51,7 @@ class NamedInputs(ArchiveInputs):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class LineFormat:
     """The format of index lines."""
 
@@ -73,7 +73,7 @@ class LineFormat:
     ] = "cdxj"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Recording:
     """Which records get an index line, and what the line has."""
 
@@ -112,12 +112,12 @@ class Recording:
     ] = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class LineOptions(Recording, LineFormat, NamedInputs, Running):
     """How archives are indexed: what `index` and `build` have in common."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Indexing(Existing, LineOptions):
     """The arguments of `index`."""
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from cdxmill.options.archives import LineOptions
-from cdxmill.options.option import AnyPath, Argument, Needs, Option, Paths
+from cdxmill.options.option import AnyPath, Argument, Option, Paths
 from cdxmill.options.running import Replace, Running, Seed
 
 CdxFiles = Annotated[
@@ -17,17 +17,6 @@ SplitsOutput = Option(
     metavar="FILE",
     help="Text file to write, such as splits.txt: path, s3 or hdfs URL. splits.seq is written beside it.",
 )
-ShardRule = Annotated[
-    tuple[str, str] | None,
-    Option(
-        "--shard-index-loc",
-        metavar="MATCH REPLACE",
-        help="Location of the shards: the directory of the index, with the regular expression MATCH replaced by"
-        " REPLACE. The same as shard_index_loc in pywb.",
-    ),
-]
-
-
 Convert = Annotated[
     bool,
     Option(
@@ -36,7 +25,7 @@ Convert = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Sampling(Running):
     """The arguments of `sample`."""
 
@@ -54,14 +43,14 @@ class Sampling(Running):
     seed: Seed = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ClusterOutput:
     """Where a new cluster is built."""
 
     output: Annotated[AnyPath, Option("--output", "-o", metavar="CLUSTER", help="Directory of the cluster.")]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ClusterOptions(Running):
     """How a new cluster is built. `commands.clusters.zipnum.zipnum_options` reads the split points."""
 
@@ -96,7 +85,7 @@ class ClusterOptions(Running):
     replace: Replace = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Zipnum(ClusterOptions, ClusterOutput):
     """The arguments of `zipnum`."""
 
@@ -104,122 +93,6 @@ class Zipnum(ClusterOptions, ClusterOutput):
     convert: Convert = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Building(LineOptions, ClusterOptions, ClusterOutput):
     """The arguments of `build`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublishOptions(Running):
-    """How a cluster is published."""
-
-    location: Annotated[
-        str | None,
-        Option(
-            "--location",
-            metavar="BASE",
-            help="Directory or URL of the shards to write to cluster.loc. Default: DEST; with --index-only,"
-            " CLUSTER.",
-        ),
-    ] = None
-    archives: Annotated[
-        str | None,
-        Option(
-            "--archives",
-            metavar="LOCATION",
-            help="Write these places of the archives to archives.tsv: a directory, a URL prefix, or a path index."
-            " Default: those in CLUSTER; if DEST is a URL, only those that are URLs.",
-        ),
-    ] = None
-    title: Annotated[
-        str | None,
-        Option(
-            metavar="TEXT",
-            help="Title of the collection in metadata.yaml. Default: the existing title, or the name of the"
-            " directory.",
-        ),
-    ] = None
-    index_only: Annotated[
-        bool, Option("--index-only", help="Copy everything except the shards, which stay in CLUSTER.")
-    ] = False
-    unfinished: Annotated[
-        bool,
-        Option("--unfinished", help="Accept a cluster without cluster.json; use every shard found."),
-    ] = False
-    replace: Replace = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Publishing(PublishOptions):
-    """The arguments of `publish`."""
-
-    cluster: Annotated[AnyPath, Argument("CLUSTER", "ZipNum cluster: directory, s3 or hdfs URL.")] = field(
-        kw_only=False
-    )
-    destination: Annotated[
-        AnyPath,
-        Argument(
-            "DEST",
-            "Directory, s3 or hdfs URL to copy to. If it is CLUSTER, only the files beside the shards are written.",
-        ),
-    ] = field(kw_only=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerifyOptions(Running):
-    """How a cluster is verified."""
-
-    against: Annotated[
-        Paths | None,
-        Option(
-            metavar="CDX",
-            help="Compare the lines with the lines of these CDX files: file, directory, glob or URL. May be"
-            " repeated.",
-        ),
-    ] = None
-    convert: Annotated[
-        bool,
-        Option(
-            "--convert",
-            help="The files of --against have 6 fields, and CLUSTER was built with --convert.",
-        ),
-        Needs("against"),
-    ] = False
-    archives: Annotated[
-        AnyPath | None,
-        Option(
-            "--archives",
-            metavar="LOCATION",
-            help="Read the record of every line. The archives are in this directory or WACZ, at this URL prefix, or"
-            " listed in this path index (a text file; each line: file name, tab, path or URL).",
-        ),
-    ] = None
-    sample: Annotated[
-        int | None,
-        Option(
-            "--sample",
-            min=1,
-            metavar="N",
-            help="Read the records of N random lines only. Default of --archives: the archives.tsv of CLUSTER.",
-        ),
-    ] = None
-    location: Annotated[
-        str | None,
-        Option(
-            "--location",
-            metavar="BASE",
-            help="Check that cluster.loc has BASE/SHARD as the first location of each shard. Default: check that"
-            " the files at all locations exist.",
-        ),
-    ] = None
-    shard_index_loc: ShardRule = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verifying(VerifyOptions):
-    """The arguments of `verify`."""
-
-    cluster: Annotated[
-        AnyPath,
-        Argument("CLUSTER", "ZipNum cluster: directory, URL (http, https, s3, hdfs), or its .idx file."),
-    ] = field(kw_only=False)

@@ -1,7 +1,8 @@
 """What a field of a dataclass says about its option: `limit: Annotated[int | None, Option("--limit", min=1, help="...")]`.
 
 The dataclass is the one declaration of an option. `cli/command` makes click's parameters of it, `api/calls` the
-signatures of the API, and the jobs and Spark scripts their tables.
+signatures of the API, and `table` the options of the jobs and the Spark scripts. These dataclasses have no repr and no
+comparison, and are not frozen: `cdxmill --help` makes 60 of them, and each method costs it 0.1 ms.
 """
 
 from __future__ import annotations

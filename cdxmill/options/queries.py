@@ -1,12 +1,11 @@
 """Options that choose captures, with the names of pywb's CDX server: those of `lookup`, `copy`, `get` and `prefix-index`."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.options.clusters import ShardRule
-from cdxmill.options.option import AnyPath, Argument, Excludes, Needs, Option, Paths
-from cdxmill.options.running import Replace
+from cdxmill.options.option import Excludes, Needs, Option
+from cdxmill.options.running import ShardRule
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
 OUTPUTS = ("cdxj", "json", "text", "cdx", "csv")
@@ -19,7 +18,7 @@ _NOT_READ = (_PAGES, "estimate")
 _NOT_PRINTED = (_PAGES, "count", "estimate")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Chosen:
     """Which captures are chosen."""
 
@@ -65,7 +64,7 @@ class Chosen:
     ] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "filter", self.filters)  # what can be read only once
+        self.filter = self.filters  # what can be read only once
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -73,7 +72,7 @@ class Chosen:
         return (self.filter,) if isinstance(self.filter, str) else tuple(self.filter)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Selection(Chosen):
     """Which captures are chosen, of which the first ones are taken."""
 
@@ -100,7 +99,7 @@ class Selection(Chosen):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Question(Selection):
     """What `lookup` asks besides the URL."""
 
@@ -169,7 +168,7 @@ Fields = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Query(Question):
     """Everything that is asked besides the URL, and how it is printed.
 
@@ -195,78 +194,3 @@ def query_of(asked: Selection) -> Query:
     """The question among other arguments."""
     names = (Question if isinstance(asked, Question) else Selection).__dataclass_fields__
     return Query(**{name: getattr(asked, name) for name in names})
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeQuery(Chosen):
-    """What a prefix B-tree is asked besides the URL. `resume` is the key to start at."""
-
-    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Print at most N lines.")] = None
-    resume: Annotated[
-        str | None,
-        Option(
-            "--resume",
-            metavar="KEY",
-            help="Start at this key, such as the first field of the last line that was printed.",
-        ),
-    ] = None
-    fields: Fields = None
-    output: Annotated[
-        str | None,
-        Option(
-            "--output",
-            metavar="FORMAT",
-            choices=OUTPUTS,
-            help="Output format: cdxj, json, text, cdx or csv.",
-        ),
-    ] = None
-    layout: Annotated[
-        str | None,
-        Option(
-            metavar="LAYOUT",
-            help="Fields of a pointer, as in prefix-index build. Default: those in FILE.layout, else capture.",
-        ),
-    ] = None
-    keys: Annotated[
-        str | None,
-        Option(
-            "--keys",
-            metavar="TYPE",
-            choices=("surt", "reversed", "plain"),
-            help="How keys are written: surt (com,example)/a), reversed (com.example/a:http) or plain. Default: that"
-            " of the layout.",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeOptions:
-    """How a prefix B-tree is built. Without a layout it is `capture` for CDX lines, `classic` for pointers."""
-
-    block_size: Annotated[int, Option("--block-size", min=1, metavar="N", help="Bytes of a block.")] = 65536
-    layout: Annotated[
-        str | None,
-        Option(
-            metavar="LAYOUT",
-            help="Fields of a pointer: capture, classic, or NAME:TYPE,NAME:TYPE... with the types u8, u16, u32 and"
-            " u64. Default: capture for CDX lines, classic for pointers.",
-        ),
-    ] = None
-    replace: Replace = False
-    quiet: bool = field(default=True, init=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeBuilding(TreeOptions):
-    """The arguments of `prefix-index build`."""
-
-    inputs: Annotated[
-        Paths,
-        Argument(
-            "INPUT...",
-            "Sorted CDX or CDXJ files, clusters, or files of keys and pointers; - reads standard input.",
-        ),
-    ] = field(kw_only=False)
-    output: Annotated[
-        AnyPath, Option("--output", "-o", metavar="FILE", help="File to write: path, s3 or hdfs URL.")
-    ]

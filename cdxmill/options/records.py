@@ -23,7 +23,7 @@ def _size(text: str) -> int:
     return size
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class CopyOptions(Running):
     """How captures are copied. `size` is in bytes."""
 
@@ -62,7 +62,7 @@ class CopyOptions(Running):
     ] = 4
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class CopyPlaces:
     """What is copied, and from where to where."""
 
@@ -97,12 +97,12 @@ class CopyPlaces:
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Copying(CopyOptions, CopyPlaces, Selection):
     """The arguments of `copy`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Getting:
     """Which record `get` fetches."""
 

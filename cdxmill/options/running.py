@@ -1,4 +1,4 @@
-"""How a command runs, and what happens to outputs that exist: the options of most commands."""
+"""Options of several commands: how they run, and what happens to outputs that exist."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -24,9 +24,18 @@ Seed = Annotated[
     ),
     Excludes("splits"),
 ]
+ShardRule = Annotated[
+    tuple[str, str] | None,
+    Option(
+        "--shard-index-loc",
+        metavar="MATCH REPLACE",
+        help="Location of the shards: the directory of the index, with the regular expression MATCH replaced by"
+        " REPLACE. The same as shard_index_loc in pywb.",
+    ),
+]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Running:
     """How a command runs. Without a `quiet` of the command line, it shows no progress."""
 
@@ -36,7 +45,7 @@ class Running:
     quiet: bool = field(default=True, init=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class Existing:
     """What happens to outputs of archives that exist. `outputs.existing.rule_of` makes a rule of it."""
 

@@ -11,7 +11,7 @@ from cdxmill.formats.lines.line_filter import parse_filter
 from cdxmill.formats.lines.lookup_query import KeyRange, time_range
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.formats.tree.prefix_btree import Item
-from cdxmill.options.queries import TreeQuery
+from cdxmill.options.trees import TreeQuery
 from cdxmill.search.prefix_index import PrefixIndex, key_ranges, open_prefix_index, parse_layout, resumed
 from cdxmill.stages.lines import choose_lines
 

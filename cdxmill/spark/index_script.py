@@ -29,7 +29,7 @@ _ABOUT = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class SparkIndexOptions(ScriptOptions, Existing):
     """The command line of the script."""
 

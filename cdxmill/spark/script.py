@@ -23,7 +23,7 @@ _Options = TypeVar("_Options")
 _IGNORED = ("--output_format", "--output_compression", "--output_option", "--log_level")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class ScriptOptions:
     """The options that all jobs of cc-pyspark have."""
 

@@ -35,7 +35,7 @@ _SPLITS = (".txt", ".seq")
 _ABOUT = "zipnumcluster_cc_pyspark.py: Build a ZipNum cluster from CDX files on Spark. INPUT is a directory, pattern or URL."
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, repr=False, eq=False)
 class SparkZipnumOptions(ScriptOptions, ClusterOptions):
     """The command line of the script."""
 

@@ -15,7 +15,7 @@ from cdxmill.cluster import switch
 from cdxmill.cluster.output import check_replaceable, mend
 from cdxmill.commands.clusters import publish
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.options.clusters import PublishOptions
+from cdxmill.options.finished import PublishOptions
 from cdxmill.storage.choose import exists, has_directories, join, list_folder, read_bytes, write_atomic
 from cdxmill.storage.hadoop import hdfs
 from cdxmill.storage.s3 import objects as s3

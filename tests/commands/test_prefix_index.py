@@ -19,7 +19,7 @@ from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.options.queries import TreeOptions
+from cdxmill.options.trees import TreeOptions
 from cdxmill.running.failures import Failures
 
 from ..material.cdx_files import write_gzip, write_plain

@@ -10,7 +10,7 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.errors import CorruptError, InputError
-from cdxmill.options.queries import TreeOptions
+from cdxmill.options.trees import TreeOptions
 from cdxmill.search.prefix_index import find_captures
 from cdxmill.tasks import tree_items
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.formats.lines.lookup_query import KeyRange
-from cdxmill.options.queries import TreeOptions
+from cdxmill.options.trees import TreeOptions
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import open_prefix_index
 

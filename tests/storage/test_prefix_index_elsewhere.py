@@ -14,7 +14,7 @@ from cdxmill.cli.main import main
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.lines.lookup_query import KeyRange
-from cdxmill.options.queries import TreeOptions
+from cdxmill.options.trees import TreeOptions
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import find_captures, open_prefix_index
 from cdxmill.storage.s3 import objects as s3

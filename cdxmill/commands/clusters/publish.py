@@ -33,7 +33,7 @@ from cdxmill.formats.clusters.path_index import ARCHIVES
 from cdxmill.formats.clusters.zipnum_index import LOCATIONS, MANIFEST, part_of
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.messages import say
-from cdxmill.options.clusters import PublishOptions
+from cdxmill.options.finished import PublishOptions
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress

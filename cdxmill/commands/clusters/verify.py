@@ -36,7 +36,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.path_index import ARCHIVES
 from cdxmill.formats.clusters.zipnum_index import MANIFEST
 from cdxmill.inputs.cdx_files import find_cdx_files
-from cdxmill.options.clusters import VerifyOptions
+from cdxmill.options.finished import VerifyOptions
 from cdxmill.options.option import optional_path, required_paths
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.quantities import count, human_bytes

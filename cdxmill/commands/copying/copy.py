@@ -144,7 +144,7 @@ def _job(asked: Asked, options: CopyOptions) -> str:
     """What decides the plan and the units. Standard input may be another one each time."""
     sources = [(source, state_of(source)) for source in asked.sources]
     once = time.time_ns() if any(source.name == STDIN for source in asked.sources) else 0
-    return fingerprint(sources, asked.urls, asked.query, _form(options), once)
+    return fingerprint(sources, asked.urls, vars(asked.query), _form(options), once)
 
 
 def _form(options: CopyOptions, plan: str = PLAN) -> CopyForm:
