@@ -19,7 +19,7 @@ _NOT_PRINTED = (_PAGES, "count", "estimate")
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class Chosen:
+class CaptureFilters:
     """Which captures are chosen."""
 
     match_type: Annotated[
@@ -73,7 +73,7 @@ class Chosen:
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class Selection(Chosen):
+class Selection(CaptureFilters):
     """Which captures are chosen, of which the first ones are taken."""
 
     collapse: Annotated[

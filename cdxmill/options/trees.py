@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from cdxmill.options.option import AnyPath, Argument, Option, Paths
-from cdxmill.options.queries import OUTPUTS, Chosen, Fields
+from cdxmill.options.queries import OUTPUTS, CaptureFilters, Fields
 from cdxmill.options.running import Replace
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TreeQuery(Chosen):
+class TreeQuery(CaptureFilters):
     """What a prefix B-tree is asked besides the URL. `resume` is the key to start at."""
 
     limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Print at most N lines.")] = None

@@ -45,7 +45,7 @@ _MOST_LAYOUT = 1 << 10
 _REBUILD = "build it again with cdxmill prefix-index build"
 
 
-class PrefixIndex:
+class OpenTree:
     """An open prefix B-tree. Made by `open_prefix_index`."""
 
     def __init__(self, path: str, layout: Layout, files: ExitStack) -> None:
@@ -191,7 +191,7 @@ def _open_remote(path: str) -> AbstractContextManager[ReadAt]:
 
 
 @contextmanager
-def open_prefix_index(path: str, layout: str | None = None) -> Iterator[PrefixIndex]:
+def open_prefix_index(path: str, layout: str | None = None) -> Iterator[OpenTree]:
     """Open the prefix B-tree at a path or URL. Unless it is named, the layout of its pointers is `stored_layout`.
 
     Raises UsageError for an invalid layout, InputError if the file or its side file is missing or corrupt.
@@ -200,7 +200,7 @@ def open_prefix_index(path: str, layout: str | None = None) -> Iterator[PrefixIn
     if fields.name == "capture" and not is_remote(path) and exists(path) and not exists(f"{path}{ARCHIVES}"):
         raise _without_side_file(path)
     with ExitStack() as files:
-        yield PrefixIndex(path, fields, files)
+        yield OpenTree(path, fields, files)
 
 
 def stored_layout(path: str) -> str:

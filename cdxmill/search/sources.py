@@ -34,7 +34,7 @@ from cdxmill.storage.entry import Entry
 from cdxmill.storage.local.files import spooled
 
 if TYPE_CHECKING:
-    from cdxmill.search.prefix_index import PrefixIndex
+    from cdxmill.search.prefix_index import OpenTree
 
 EVERYTHING = "*"
 """The query for all lines of a file or of standard input."""
@@ -186,7 +186,7 @@ class _Cluster:
 class _Tree:
     """A prefix B-tree of captures."""
 
-    def __init__(self, index: PrefixIndex) -> None:
+    def __init__(self, index: OpenTree) -> None:
         self._index = index
 
     def answers(self, prepared: PreparedQuery, urls: Sequence[str]) -> Iterator[Answer]:

@@ -12,7 +12,7 @@ from cdxmill.formats.lines.lookup_query import KeyRange, time_range
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.formats.tree.prefix_btree import Item
 from cdxmill.options.trees import TreeQuery
-from cdxmill.search.prefix_index import PrefixIndex, key_ranges, open_prefix_index, parse_layout, resumed
+from cdxmill.search.prefix_index import OpenTree, key_ranges, open_prefix_index, parse_layout, resumed
 from cdxmill.stages.lines import choose_lines
 
 _STORED = ("urlkey", "timestamp", "length", "offset", "filename")
@@ -52,7 +52,7 @@ class PreparedTreeQuery:
             found if query.resume is None else resumed(found, query.resume.encode("utf-8", "surrogateescape"))
         )
 
-    def lines(self, index: PrefixIndex, ranges: Iterable[KeyRange]) -> Iterator[list[bytes]]:
+    def lines(self, index: OpenTree, ranges: Iterable[KeyRange]) -> Iterator[list[bytes]]:
         """The lines to print, in lists. Raises InputError."""
         if self.layout.name not in _FIELDS:
             yield from ([self._values(item) for item in items] for items in index.items(ranges))

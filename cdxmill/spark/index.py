@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cdxmill.commands.per_archive.index_one import IndexResult, IndexTask
+from cdxmill.commands.per_archive.index_one import IndexedArchive, IndexTask
 from cdxmill.spark.engine import Engine
 from cdxmill.spark.tasks import IndexWork, index_archive
 from cdxmill.storage.location import Location, locate
@@ -24,7 +24,7 @@ class IndexRunner:
     ) -> Iterator[tuple[int, Any]]:
         """Index the archives: see `running.processes.RunTasks`."""
         sent = [IndexWork(self._task(task), self._scratch) for task in tasks]
-        results: Iterator[tuple[int, IndexResult]] = self._engine.run_tasks(
+        results: Iterator[tuple[int, IndexedArchive]] = self._engine.run_tasks(
             index_archive, sent, processes, tick
         )
         return results

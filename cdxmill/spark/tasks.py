@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from cdxmill.cluster.own_files import WORK
 from cdxmill.cluster.write import write_shard_files
-from cdxmill.commands.per_archive.index_one import IndexResult, IndexTask, index_one
+from cdxmill.commands.per_archive.index_one import IndexedArchive, IndexTask, index_one
 from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum_block import Compressor
@@ -92,7 +92,7 @@ class IndexWork(NamedTuple):
     scratch: str
 
 
-def index_archive(work: IndexWork) -> IndexResult:
+def index_archive(work: IndexWork) -> IndexedArchive:
     """Index an archive. Temporary files are on the node's own disk."""
     with _scratch(work.scratch) as folder:
         return index_one(replace(work.task, scratch=Path(folder) / "lines"))

@@ -37,7 +37,7 @@ class SampleTask(NamedTuple):
     ceiling: float = 1.0
 
 
-class SampleResult(NamedTuple):
+class GroupSample(NamedTuple):
     """A sample of a group's lines, and the files that could not be read."""
 
     sample: Sample
@@ -83,7 +83,7 @@ def splits_of(sample: Sample, shards: int, failures: Failures) -> list[bytes]:
     return points
 
 
-def sample_group(task: SampleTask) -> SampleResult:
+def sample_group(task: SampleTask) -> GroupSample:
     """A uniform sample, of `task.size` lines, of all lines of a group of files."""
     reservoir = Reservoir(task.size, random.Random(task.seed), task.ceiling)
     failures = []
@@ -94,7 +94,7 @@ def sample_group(task: SampleTask) -> SampleResult:
         except InputError as error:
             reservoir.undo()
             failures.append(Failure.from_error(error))
-    return SampleResult(reservoir.sample(), failures)
+    return GroupSample(reservoir.sample(), failures)
 
 
 def sample_inventory(

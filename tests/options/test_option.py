@@ -21,7 +21,7 @@ from cdxmill.options.option import Argument, Excludes, Flag, Needs, Option, Path
 from cdxmill.options.table import add_options, read_options
 
 PACKAGE = Path(cdxmill.__file__).parent
-ROOMS = ("options", "cli", "jobs", "spark")
+ROOMS = ("options", "cli")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ class IndexTask(ArchiveTask):
     is_part: bool = False
 
 
-class IndexResult(NamedTuple):
+class IndexedArchive(NamedTuple):
     """What came of an archive: its size in bytes, what was found in it, and its runs, if it is a part of an output."""
 
     size: int
@@ -59,7 +59,7 @@ class IndexResult(NamedTuple):
     runs: list[Run]
 
 
-def index_one(task: IndexTask) -> IndexResult:
+def index_one(task: IndexTask) -> IndexedArchive:
     """Index one archive. Its failures are in the result; they are listed before its output appears.
 
     If it cannot be read to its end, nothing is written, and an output of an earlier run stays.
@@ -87,7 +87,7 @@ def index_one(task: IndexTask) -> IndexResult:
                 write_gzip_lines(with_header(line_format, sorted_lists(sorter, scratch)), file, Compressor())
         output.finish(failures)
     size = output.size or task.archive.location.size()
-    return IndexResult(size, findings.captures, failures, findings.notes, runs)
+    return IndexedArchive(size, findings.captures, failures, findings.notes, runs)
 
 
 def sorted_lists(sorter: LineSorter, scratch: Scratch) -> Iterator[list[bytes]]:

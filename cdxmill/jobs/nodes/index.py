@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.commands.per_archive.index_one import IndexOptions, IndexResult, IndexTask, index_one
+from cdxmill.commands.per_archive.index_one import IndexedArchive, IndexOptions, IndexTask, index_one
 from cdxmill.inputs.named import Input
 from cdxmill.running.failures import SHOWN, Failure, kind_of
 from cdxmill.running.processes import bytes_done
@@ -87,7 +87,7 @@ def _task(work: ArchiveWork, scratch: Path) -> IndexTask:
     return IndexTask(work.archive, Location(work.output), None, scratch, IndexOptions().settings())
 
 
-def _report(path: str, result: IndexResult) -> None:
+def _report(path: str, result: IndexedArchive) -> None:
     """Print the failures of an archive, and add to Hadoop's counters."""
     failures = result.failures
     for failure in failures:
