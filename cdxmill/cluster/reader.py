@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _MOST_OPEN = 64
 """Shards that stay open."""
+UNCHECKED = 5.0
+"""Seconds after which a read of a cluster at a URL asks again whether the cluster is the same: one request."""
 
 
 class ClusterReader:
@@ -51,6 +54,7 @@ class ClusterReader:
         self._folder = folder or ("/" if index_file.startswith("/") else ".")
         self._rule = rule
         self._open = OpenShards(_MOST_OPEN)
+        self._checked = time.monotonic()
         index.check_last = self.check_last
         if not self.is_remote:
             self._locations  # noqa: B018 - reads it, so that a corrupt one is reported at once
@@ -60,6 +64,9 @@ class ClusterReader:
 
         Raises InputError if no location of the shard can be read.
         """
+        if self.is_remote and time.monotonic() - self._checked > UNCHECKED:
+            self._checked = time.monotonic()
+            self.check_unchanged()
         errors: dict[str, InputError] = {}
         known = self._open.borrow(shard)
         if known is not None:
@@ -90,7 +97,8 @@ class ClusterReader:
     def _open_and_read(self, shard: bytes, path: str, offset: int, size: int) -> bytes:
         with ExitStack() as files:
             read_at = files.enter_context(_open_shard(path))
-            self.check_unchanged()
+            if not self.is_remote:
+                self.check_unchanged()
             data = read_at(offset, size)
             self._open.add(shard, OpenShard(path, read_at, files.pop_all()))
             return data
@@ -100,7 +108,7 @@ class ClusterReader:
         return BlockReader(self.read)
 
     def check_unchanged(self) -> None:
-        """Raise InputError if a local cluster was replaced since it was opened: its shards are others now."""
+        """Raise InputError if the cluster was replaced since it was opened: its shards are others now. Not over HTTP."""
         if self._state is not None and status(self._index_file) != self._state:
             raise InputError(self.cluster, "it was replaced while it was read", "run it again")
 
@@ -229,7 +237,7 @@ def _open_shard(path: str) -> AbstractContextManager[Callable[[int, int], bytes]
 
 
 def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int], bytes], int, Entry | None]:
-    """The path or URL of the index, its `read_at`, its size in bytes, and the state of a local one."""
+    """The path or URL of the index, its `read_at`, its size in bytes, and its state; None over HTTP."""
     refused: InputError | None = None
     for path in index_files(cluster):
         if not is_remote(path):
@@ -248,5 +256,5 @@ def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int
             continue
         if ranges.size is None:
             raise InputError(path, "the server does not report the file size", "download the cluster")
-        return path, ranges.read_at, ranges.size, None
+        return path, ranges.read_at, ranges.size, ranges.entry
     raise refused or no_index(cluster)

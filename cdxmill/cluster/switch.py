@@ -31,8 +31,9 @@ A run may be killed at any step. What it leaves tells the next one, which calls 
                         after 4      the new cluster            the same
 
 So nobody who opens C sees files of both clusters under one index. Who has opened the old cluster and reads more: on a disk,
-it reads the old files, or reports that the cluster was replaced. At a URL, where each file is opened by its name, it gets
-an error, or the bytes of a new shard: it must open the cluster again for each query.
+it reads the old files, or reports that the cluster was replaced. At a URL, where each file is opened by its name, it asks
+every few seconds whether the index is the same (reader.py). In between it can read bytes of a new shard: for a long time,
+open the cluster again for each query.
 """
 
 from __future__ import annotations

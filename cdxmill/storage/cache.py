@@ -27,6 +27,7 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError, InputError
 from cdxmill.storage import choose
+from cdxmill.storage.entry import Entry
 from cdxmill.storage.local.files import write_atomic
 from cdxmill.storage.web.answers import give_back
 from cdxmill.storage.web.http import HttpRanges, first_answer
@@ -40,10 +41,14 @@ ReadAt = Callable[[int, int], bytes]
 
 
 class Ranges(NamedTuple):
-    """`read_at(offset, size)` of a file, and its size in bytes; None if the size is unknown."""
+    """`read_at(offset, size)` of a file, and its size in bytes; None if the size is unknown.
+
+    `entry` is its size and time where `status` gives them again with one request: not over HTTP.
+    """
 
     read_at: ReadAt
     size: int | None
+    entry: Entry | None = None
 
 
 @contextmanager
@@ -53,7 +58,8 @@ def open_cached(url: str) -> Iterator[Ranges]:
         if ranges.size is None:
             yield ranges
         else:
-            yield Ranges(_Pages(ranges.read_at, ranges.size, _folder(url, version)).read_at, ranges.size)
+            pages = _Pages(ranges.read_at, ranges.size, _folder(url, version))
+            yield ranges._replace(read_at=pages.read_at)
 
 
 @contextmanager
@@ -137,7 +143,7 @@ def _open(url: str) -> Iterator[tuple[Ranges, str]]:
         entry = choose.status(url)  # before it is opened: if it changes in between, the version is an old one
         with choose.open_ranges(url) as read_at:
             version = f"{entry.modified} {entry.size}" if entry is not None else ""
-            yield Ranges(read_at, entry.size if entry is not None else None), version
+            yield Ranges(read_at, entry.size if entry is not None else None, entry), version
         return
     file = HttpFile(url)
     answer = first_answer(file)

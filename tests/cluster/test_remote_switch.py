@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cdxmill import lookup
-from cdxmill.cluster import switch
+from cdxmill.cluster import reader, switch
 from cdxmill.cluster.output import check_replaceable, mend
 from cdxmill.commands.clusters import publish
 from cdxmill.errors import InputError, StoppedError, UsageError
@@ -172,6 +172,22 @@ def test_a_kill_while_a_switch_is_repaired_is_repaired_too(
             assert answer(place) in ({"old"}, {"new"}, {"none"})
         mend(place, print)
         assert content(place) == local(new)
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_a_reader_that_stays_open_reports_that_the_cluster_was_replaced(
+    is_late: bool, url: str, clusters: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would read blocks of new shards by an old index. A read that fails asks, too."""
+    if is_late:
+        monkeypatch.setattr(reader, "UNCHECKED", -1.0)
+    put(clusters[0], url)
+    put(clusters[1], switch.mark(url))
+    reason = r"(was replaced|has changed) while it was read; run it again"  # HDFS tells it at the end, too
+    with pytest.raises(InputError, match=reason), reader.open_cluster(url) as cluster:
+        assert cluster.read(b"cdx-00000.gz", 0, 9)
+        switch.switch(url)
+        cluster.read(b"cdx-00000.gz" if is_late else b"cdx-00002.gz", 0, 9)
 
 
 def test_a_cluster_that_is_being_replaced_is_not_published_as_an_unfinished_one(
