@@ -12,14 +12,12 @@ from cdxmill.inputs.pipes import Pipes
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.lines.check_lines import LineCheck, LineError, Piece, checked
+from cdxmill.stages.lines.check_lines import REBUILD, LineCheck, LineError, Piece, checked
 from cdxmill.stages.lines.read_content import read_content, read_large_pieces
 from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, Window
 from cdxmill.storage.choose import is_remote
 from cdxmill.storage.unchanged import open_unchanged
-
-REBUILD = "rebuild this index"
 
 _LOCAL_CHUNK = 1 << 18
 """Bytes per read of a local file: larger reads cost more, because their memory is new each time."""

@@ -16,24 +16,28 @@ The output is that of `cdxmill count`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
 from cdxmill.capture import Record
-from cdxmill.commands.counting.count_group import CountTask, count_group
 from cdxmill.errors import UsageError
 from cdxmill.inputs.found_inputs import archives_of
-from cdxmill.jobs.index_options import ArchiveJobOptions, parse_limit
+from cdxmill.jobs.index_options import ArchiveJobOptions
 from cdxmill.jobs.launcher.hadoop_folder import folder_of
-from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.index_on_hadoop import folder_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
-from cdxmill.jobs.launcher.run_job import count_failure
 from cdxmill.jobs.launcher.stream_job import StreamJob
-from cdxmill.jobs.nodes.count import FAILURES, JOB_FILE, CountWork, sum_texts, texts_of
+from cdxmill.jobs.nodes.count import FAILURES, JOB_FILE, add_counts, count_archives
+from cdxmill.jobs.nodes.task_run import parse_failure
 from cdxmill.messages import say
-from cdxmill.options.table import add_options
+from cdxmill.options.table import add_options, read_options
+from cdxmill.running.failures import Failures
 from cdxmill.stages.counting.counters import COUNTERS, Counter, Item, counter_of
 
 
@@ -54,84 +58,74 @@ class CountJob(StreamJob):
         super().configure_args()
         add_options(ArchiveJobOptions, self.add_passthru_arg)
 
+    @cached_property
+    def archive_options(self) -> ArchiveJobOptions:
+        """The parsed options. Raises UsageError."""
+        return read_options(ArchiveJobOptions, self.options)
+
     @property
     def counter(self) -> Counter:
         """How records are counted."""
         return COUNTERS[self.what] if self.what else counter_of(self.items)
 
-    def list_work(self) -> Iterator[CountWork]:
-        """The archives, one at a time. Raises UsageError if the job does not say what it counts."""
+    def list_work(self) -> WorkList:
+        """The archives. Raises UsageError if the job does not say what it counts."""
         if not self.what and type(self).items is CountJob.items:
             raise UsageError(f"{type(self).__name__} has no method `items`; it says what the job counts")
-        archives = archives_of(self.options.args, self.options.warc_bucket)
+        archives = archives_of(self.options.args, self.archive_options.archive_root)
         self._total = len(archives)
-        return map(CountWork, archives)
+        return [{"archive": archive.to_fields()} for archive in archives]
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Write the counts of all archives of this task."""
-        archives = [CountWork.from_json(line).archive for line in self.stdin]
-        with self.scratch(self.options.s3_local_temp_dir) as scratch:
-            result = count_group(CountTask(archives, self.counter, scratch.folder / "0"))
-            for failure in result.failures:
-                where = failure.path if failure.offset is None else f"{failure.path}@{failure.offset}"
-                count_failure(self, where, failure.reason, failure.hint)
-            for text in texts_of(result.runs, scratch):
-                self.stdout.write(text)
+        count_archives(self.counter, self.mapper_run(self.archive_options.scratch))
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the sums."""
-        for text in sum_texts(self.lines()):
-            self.stdout.write(text)
-
-    def finish(self, output: bytes) -> bytes:
-        """The sums of all reducers, in one order."""
-        if not output and not self.options.quiet:
-            say(f"note: nothing was counted; give {self.counter.needs}")
-        return b"".join(sorted(output.splitlines(keepends=True)))
+        output = Path(os.environ["mapreduce_task_output_dir"])  # noqa: SIM112 - mrjob has Hadoop's spelling
+        add_counts(output.as_uri(), self.reducer_run())
 
     def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
         """Each mapper gets some lines of the work list."""
-        options = self.options
-        self._limit = parse_limit(options.max_failures)
-        if options.warc_bucket and runner.alias == "emr":
-            options.warc_bucket = folder_url(options.warc_bucket, runner)
-        work_list = folder / "archives.jsonl"
-        work_list.write_text("".join(item.to_json() + "\n" for item in self.list_work()))
-        scratch = ["--scratch", options.s3_local_temp_dir] if options.s3_local_temp_dir else []
+        options = self.archive_options
+        if options.archive_root and runner.alias == "emr":
+            root = folder_url(options.archive_root, runner)
+            options = self.archive_options = replace(options, archive_root=root)
+        scratch = ["--scratch", options.scratch] if options.scratch else []
         what = ["--what", self.what] if self.what else ["--job", type(self).__name__]
         return HadoopStep(
-            inputs=work_list,
+            inputs=self.list_work(),
             mapper=["count", *what, *scratch],
             reducer=["sum"],
             settings={
-                "mapreduce.input.lineinputformat.linespermap": str(options.warcs_per_map),
+                "mapreduce.input.lineinputformat.linespermap": str(options.archives_per_mapper),
             },
             defaults={"mapreduce.map.maxattempts": "4", "mapreduce.job.reduces": "1"},
-            output_dir=options.output_dir,
+            output_dir=self.options.output_dir,
             files={} if self.what else {JOB_FILE: Path(inspect.getfile(type(self)))},
         )
 
-    def finish_hadoop(self, runner: RunnerLike) -> int:
-        """Print the failures, and the counts. Returns 0 if there are no more failures than --max-failures allows."""
+    def finish(self, runner: RunnerLike) -> int:
+        """Print the failures, and the counts in one order. Returns 0 if there are no more failures than --max-failures allows."""
         if self._should_cat_output():
-            self.show(self.finish(b"".join(runner.cat_output())))
+            output = b"".join(runner.cat_output())
+            if not output and not self.options.quiet:
+                say(f"note: nothing was counted; give {self.counter.needs}")
+            self.show(b"".join(sorted(output.splitlines(keepends=True))))
         failed = self._report_failures(runner)
         if not self.options.quiet:
             say(f"{self._total - failed} of {self._total} archives counted, {failed} with failures")
-        return 0 if failed <= self._limit.of(self._total) else failed
+        return 0 if failed <= self.archive_options.max_failures.of(self._total) else failed
 
     def _report_failures(self, runner: RunnerLike) -> int:
         """Print what the mappers could not count. Returns the number of archives."""
         output = folder_of(runner.get_output_dir(), runner)
         names = [name for name in output.names() if name.startswith(FAILURES)]
-        if not names:
-            return 0
-        folder = Path(self._folder.name)
-        output.get(names, folder)
-        rows = sorted(
-            row for name in names for row in (folder / name).read_text("utf-8", "replace").splitlines()
-        )
-        for row in rows:
-            path, _, reason = row.partition("\t")
-            say(f"{path}: {reason}")
-        return len({row.partition("\t")[0] for row in rows})
+        failures = Failures()
+        with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
+            if names:
+                output.get(names, Path(folder))
+            rows = [row for name in names for row in Path(folder, name).read_bytes().splitlines()]
+        for row in sorted(rows):
+            failures.report(parse_failure(row))
+        return len(failures.inputs)

@@ -8,25 +8,24 @@ input. The CDX files have the same bytes as those of `cdxmill index --manifest`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from cdxmill.commands.per_archive.index_one import IndexOptions, IndexTask, index_one
+from cdxmill.commands.per_archive.index_one import IndexOptions
 from cdxmill.commands.per_archive.task import outputs_in
 from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.jobs.index_options import IndexJobOptions, parse_options
 from cdxmill.jobs.launcher.hadoop_folder import folder_of
-from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.index_on_hadoop import folder_url, make_step
 from cdxmill.jobs.launcher.mrjob_import import MRStep
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
-from cdxmill.jobs.launcher.run_job import count_failure
 from cdxmill.jobs.launcher.stream_job import StreamJob
-from cdxmill.jobs.nodes.index import ArchiveWork, format_failure, split_notes
+from cdxmill.jobs.nodes.index import ArchiveWork, index_archives, parse_output
+from cdxmill.jobs.nodes.task_run import format_failure
 from cdxmill.messages import say
 from cdxmill.options.table import add_options
 from cdxmill.outputs.existing import plan_outputs
@@ -35,7 +34,7 @@ from cdxmill.outputs.record import forgetting
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
 from cdxmill.running.quantities import count
-from cdxmill.storage.location import Location, locate
+from cdxmill.storage.location import locate
 
 
 class IndexWARCJob(StreamJob):
@@ -49,6 +48,9 @@ class IndexWARCJob(StreamJob):
         super().configure_args()
         add_options(IndexJobOptions, self.add_passthru_arg)
 
+    _context = ExitStack()
+    """Forgets earlier failures of the archives that were indexed, and lets others write to the directory."""
+
     @cached_property
     def index_options(self) -> IndexJobOptions:
         """The parsed options. Raises UsageError."""
@@ -58,7 +60,7 @@ class IndexWARCJob(StreamJob):
         """One step with mappers only."""
         return [MRStep(mapper=self.run_mapper)]
 
-    def list_work(self) -> Iterable[ArchiveWork]:
+    def list_work(self) -> WorkList:
         """The archives to index, each with the path or URL of its CDX file."""
         folder = self._local_folder
         names = _names(self.index_options)
@@ -68,12 +70,11 @@ class IndexWARCJob(StreamJob):
             work = _list_work(self.index_options, names, folder)
             stack.enter_context(forgetting(folder, {identity(item.archive.location) for item in work}))
             self._context = stack.pop_all()
-        return work
+        return self._counted(work)
 
-    def finish(self, output: bytes) -> bytes:
-        """Forget earlier failures of the archives that were indexed."""
-        self._context.close()
-        return output
+    def _counted(self, work: list[ArchiveWork]) -> WorkList:
+        self._total = len(work)
+        return [item.item() for item in work]
 
     @property
     def _local_folder(self) -> Path | None:
@@ -87,21 +88,20 @@ class IndexWARCJob(StreamJob):
         if options.archive_root and runner.alias == "emr":
             options = replace(options, archive_root=folder_url(options.archive_root, runner))
         folder_of(options.cdx_folder, runner).check_writable()
-        work = _list_work(options, _names(options), None)
-        self._total = len(work)
-        work_list = folder / "archives.jsonl"
-        work_list.write_text("".join(item.to_json() + "\n" for item in work))
-        return make_step(options, work_list)
+        return make_step(options, self._counted(_list_work(options, _names(options), None)))
 
-    def finish_hadoop(self, runner: RunnerLike) -> int:
+    def finish(self, runner: RunnerLike) -> int:
         """Print the failures. Returns 0 if there are no more than --max-failures allows."""
-        output, notes = split_notes(b"".join(runner.cat_output()))
-        noted = Failures()
-        for where, reason in notes:
-            noted.note_one(where, reason)
-        noted.close_notes()
-        self.show(output)
-        failed = len({line.split(b"\t")[0] for line in output.splitlines()})
+        found, notes = parse_output(b"".join(runner.cat_output()))
+        failures = Failures()
+        for note in notes:
+            failures.note_one(note.path, note.reason)
+        failures.close_notes()
+        for failure in found:
+            failures.report(failure)
+        self._context.close()
+        self.show(b"".join(format_failure(failure._replace(hint="")) for failure in found))
+        failed = len(failures.inputs)
         if not self.index_options.quiet:
             done = f"{self._total - failed} of {self._total} archives indexed"
             say(f"{done}, {failed} with failures" + _notes_of(runner))
@@ -109,20 +109,7 @@ class IndexWARCJob(StreamJob):
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Index one archive after the other."""
-        options = self.index_options
-        with self.scratch(options.scratch) as scratch:
-            for number, work in enumerate(map(ArchiveWork.from_json, self.stdin)):
-                folder = scratch.folder / str(number)
-                settings = IndexOptions().settings()
-                output = Location(work.output)
-                self._index(IndexTask(work.archive, output, self._local_folder, folder, settings))
-
-    def _index(self, task: IndexTask) -> None:
-        path = task.archive.path
-        for failure in index_one(task).failures:
-            where = path if failure.offset is None else f"{path}@{failure.offset}"
-            count_failure(self, where, failure.reason, failure.hint)
-            self.stdout.write(format_failure(failure))
+        index_archives(self.mapper_run(self.index_options.scratch))
 
 
 def _notes_of(runner: RunnerLike) -> str:
@@ -140,10 +127,11 @@ def _names(options: IndexJobOptions) -> dict[Input, str]:
 
 
 def _list_work(options: IndexJobOptions, names: dict[Input, str], folder: Path | None) -> list[ArchiveWork]:
-    """The archives that have to be indexed. `folder` is a local output folder that only this machine writes to."""
+    """The archives that have to be indexed. `folder` is a local output directory that only this machine writes to."""
     outputs = outputs_in(locate(folder or options.cdx_folder), names)
     plan = plan_outputs(outputs, IndexOptions().settings(), options.existing, folder)
-    return [ArchiveWork(archive, output.text) for archive, output in plan.to_write.items()]
+    record = None if folder is None else str(folder)
+    return [ArchiveWork(archive, output.text, record) for archive, output in plan.to_write.items()]
 
 
 if __name__ == "__main__":  # mrjob starts each task with this file

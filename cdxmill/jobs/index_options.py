@@ -58,7 +58,7 @@ class ArchiveJobOptions:
     max_failures: Annotated[
         FailureLimit,
         Option(
-            help="On Hadoop, exit with status 0 if at most N archives (or N% of them) have failures. Default: 0.",
+            help="Exit with status 0 if at most N archives (or N% of them) have failures. Default: 0.",
             parser=parse_limit,
         ),
     ] = FailureLimit(0, False)

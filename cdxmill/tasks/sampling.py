@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import random
 import zlib
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from cdxmill.errors import InputError
 from cdxmill.formats.archives.gzip_member import MAGIC
 from cdxmill.inputs.cdx_files import read_text
 from cdxmill.inputs.sources import Inventory
-from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.failures import Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count
-from cdxmill.stages.lines.sample_lines import Reservoir, Sample, add_pieces, merge_samples, pick_splits
+from cdxmill.stages.lines.sample_lines import Sample, merge_samples, pick_splits
 from cdxmill.tasks.grouping import group_sources
+from cdxmill.tasks.sample_texts import GroupSample, SampleTask, sample_texts
 
 SAMPLES_PER_SHARD = 400
 """The largest of 300 shards then has about 1.15 times the mean number of lines; 1.25 times is rarer than one in a million."""
@@ -26,22 +25,6 @@ _SMALL = 8 << 20
 
 _GENEROUS = 1.25
 """Lines that are looked at for each line kept, if the guess is right."""
-
-
-class SampleTask(NamedTuple):
-    """A group of CDX files, and how it is sampled."""
-
-    paths: list[str]
-    seed: str
-    size: int
-    ceiling: float = 1.0
-
-
-class GroupSample(NamedTuple):
-    """A sample of a group's lines, and the files that could not be read."""
-
-    sample: Sample
-    failures: list[Failure]
 
 
 def sample_tasks(inventory: Inventory, seed: int, size: int, ceiling: float = 1.0) -> list[SampleTask]:
@@ -85,16 +68,12 @@ def splits_of(sample: Sample, shards: int, failures: Failures) -> list[bytes]:
 
 def sample_group(task: SampleTask) -> GroupSample:
     """A uniform sample, of `task.size` lines, of all lines of a group of files."""
-    reservoir = Reservoir(task.size, random.Random(task.seed), task.ceiling)
-    failures = []
-    for path in task.paths:
-        reservoir.begin()
-        try:
-            add_pieces(read_text(path), reservoir)
-        except InputError as error:
-            reservoir.undo()
-            failures.append(Failure.from_error(error))
-    return GroupSample(reservoir.sample(), failures)
+    return sample_texts(texts_of(task.paths), task)
+
+
+def texts_of(paths: Iterable[str]) -> Iterator[tuple[str, Iterator[bytes | bytearray]]]:
+    """Each of the files, and its text in pieces. Reading these raises InputError."""
+    return ((path, read_text(path)) for path in paths)
 
 
 def sample_inventory(

@@ -1,18 +1,12 @@
-"""CDX files -> sorted runs on scratch space, and a sample of their lines.
-
-A file is taken whole or not at all: if it turns out to be corrupt, what was taken of it is undone.
-"""
+"""CDX files -> sorted runs on scratch space, and a sample of their lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
-from cdxmill.errors import InputError
 from cdxmill.formats.lines.convert import convert_line
-from cdxmill.inputs.cdx_files import REBUILD, read_pieces, read_sorted
+from cdxmill.inputs.cdx_files import read_pieces, read_sorted
 from cdxmill.inputs.sources import Source
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
@@ -22,16 +16,10 @@ from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.storage.choose import is_remote, local_path
 from cdxmill.storage.scratch import Scratch
+from cdxmill.tasks.whole_files import NONE_IN_CLUSTER, whole_or_nothing
 
 LEAST_SORTED = 8 << 20
 """A smaller file is spilled together with others, sorted or not."""
-
-
-class _Taker(Protocol):
-    """Takes the lines of files, and can forget those of the last one."""
-
-    def begin(self) -> None: ...
-    def undo(self) -> None: ...
 
 
 def share_of_runs(tasks: int) -> int:
@@ -53,7 +41,7 @@ def sort_files(paths: Sequence[str], sorter: LineSorter, convert: bool) -> list[
     """Sort the lines of CDX files. The failures of files that are corrupt or cannot be read."""
     failures: list[Failure] = []
     for path in paths:
-        with _whole_or_nothing(path, failures, sorter):
+        with whole_or_nothing(path, failures, sorter, consequence=NONE_IN_CLUSTER):
             _sort(read_pieces(path), sorter, convert)
     return failures
 
@@ -62,7 +50,7 @@ def sort_sources(sources: Sequence[Source], sorter: LineSorter, convert: bool, s
     """Sort the lines of CDX files, as `sort_and_sample` does, without a sample."""
     failures: list[Failure] = []
     for source in sources:
-        with _whole_or_nothing(source.path, failures, sorter):
+        with whole_or_nothing(source.path, failures, sorter, consequence=NONE_IN_CLUSTER):
             is_large = source.size >= LEAST_SORTED and not convert
             may_adopt = is_large and not is_remote(source.path)
             if not (may_adopt and _adopt(source, sorter, len, shards)):
@@ -81,28 +69,13 @@ def sort_and_sample(
     """
     failures: list[Failure] = []
     for source in sources:
-        with _whole_or_nothing(source.path, failures, sorter, reservoir):
+        with whole_or_nothing(source.path, failures, sorter, reservoir, consequence=NONE_IN_CLUSTER):
             is_large = source.size >= LEAST_SORTED and not convert
             may_adopt = is_large and not is_remote(source.path)
             if not (may_adopt and _adopt_and_sample(source, sorter, reservoir, shards)):
                 pieces = _sampled(read_pieces(source.path), TextSampler(reservoir))
                 _sort(sorter.add_sorted(pieces) if is_large else pieces, sorter, convert)
     return failures
-
-
-@contextmanager
-def _whole_or_nothing(path: str, failures: list[Failure], *takers: _Taker) -> Iterator[None]:
-    """If reading the file fails, list the failure, and have the takers forget the file's lines."""
-    for taker in takers:
-        taker.begin()
-    try:
-        yield
-    except (InputError, ValueError) as error:
-        for taker in takers:
-            taker.undo()
-        reason, hint = (error.reason, error.hint) if isinstance(error, InputError) else (str(error), "")
-        hint = f"none of its lines are in the cluster: {hint or REBUILD}"
-        failures.append(Failure(path, None, reason, hint))
 
 
 def _adopt_and_sample(source: Source, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:

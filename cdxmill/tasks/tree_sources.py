@@ -8,11 +8,12 @@ from operator import le
 from typing import NamedTuple, TypeVar
 
 from cdxmill.errors import InputError
-from cdxmill.inputs.cdx_files import REBUILD, chunk_of
+from cdxmill.inputs.cdx_files import chunk_of
 from cdxmill.inputs.pipes import STDIN, is_pipe, open_pipe
 from cdxmill.running.counted_reads import counted
 from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines import check_lines
+from cdxmill.stages.lines.check_lines import REBUILD
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.window import Window

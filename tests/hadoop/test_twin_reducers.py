@@ -9,12 +9,11 @@ import shutil
 import signal
 import subprocess
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from cdxmill.stages.lines.line_chunks import format_chunk, sort_chunks
+from cdxmill.stages.lines.line_chunks import format_record, sort_chunks
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import CHUNKS, packed_nodes, page_line
 
@@ -44,7 +43,7 @@ def chunks(lines: Path) -> Path:
     path = lines.with_name("chunks")
     every = lines.read_bytes().split(b"\n")[:-1]
     cut = [*sort_chunks(every[::2], (), 10_000), *sort_chunks(every[1::2], (), 10_000)]
-    path.write_bytes(b"".join(map(partial(format_chunk, packer=CHUNKS), cut)))
+    path.write_bytes(b"".join(format_record(chunk[0], b"\n".join(chunk), CHUNKS) for chunk in cut))
     return path
 
 

@@ -14,16 +14,17 @@ import uuid
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from io import BytesIO
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
+from cdxmill.jobs.nodes.task_run import parse_failure
+from cdxmill.running.failures import Failure
+from cdxmill.stages.lines.line_chunks import format_record, read_records
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # mrjob 0.7.4 imports pipes
@@ -33,6 +34,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 CHUNKS = Compressor(level=1)
 """Compresses the chunks that mappers send to reducers."""
+
+
+class _AsIs:
+    """Sends chunks that are compressed already."""
+
+    def compress(self, data: bytes) -> bytes:
+        return data
+
+
+AS_IS = _AsIs()
 
 RunJob = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
@@ -88,8 +99,15 @@ def run_task(
     return done.stdout
 
 
-def work_list(folder: Path, *files: list[bytes] | bytes) -> bytes:
-    """What a mapper reads: the URLs of CDX files with these lines or bytes."""
+def chunks_in(data: bytes, failures: list[Failure]) -> list[bytes]:
+    """The texts of the chunks that a mapper has sent. Its failures are added to the list."""
+    records = [(key, CHUNKS.decompress(packed)) for key, packed in read_records(BytesIO(data))]
+    failures += [parse_failure(text) for key, text in records if not key]
+    return [text for key, text in records if key]
+
+
+def work_list(folder: Path, *files: list[bytes] | bytes, **sampled: object) -> bytes:
+    """What a mapper reads: the URLs of CDX files with these lines or bytes, and how they are `sampled`."""
     urls = []
     for content in files:
         path = folder / f"{uuid.uuid4().hex}.cdx.gz"
@@ -97,18 +115,13 @@ def work_list(folder: Path, *files: list[bytes] | bytes) -> bytes:
             content if isinstance(content, bytes) else b"".join(line + b"\n" for line in content)
         )
         urls.append(path.as_uri())
-    return json.dumps(urls).encode() + b"\n"
+    return json.dumps({"paths": urls, **sampled}).encode() + b"\n"
 
 
 def shuffled(sent: list[bytes], start: bytes) -> bytes:
-    """The chunks of all mappers as Hadoop sends them to a reducer: sorted by their keys, from `start` on."""
-    chunks = (text.split(b"\n") for data in sent for text in read_chunks(BytesIO(data), CHUNKS, []))
-    return b"".join(
-        map(
-            partial(format_chunk, packer=CHUNKS),
-            sorted((c for c in chunks if c[0] >= start), key=itemgetter(0)),
-        )
-    )
+    """The records of all mappers as Hadoop sends them to a reducer: sorted by their keys, from `start` on."""
+    records = sorted(record for data in sent for record in read_records(BytesIO(data)))
+    return b"".join(format_record(*record, AS_IS) for record in records if record[0] >= start)
 
 
 def packed_nodes() -> Path:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from cdxmill.inputs.named import Input
-from cdxmill.jobs.nodes.count import CountWork
 from cdxmill.storage.location import Location
 from tests.commands.test_count import INFO, page, record, text
 from tests.conftest import RunCdxmill
@@ -96,6 +95,10 @@ def test_a_job_that_cannot_count_ends_before_it_starts(tmp_path: Path, manifest:
         assert message in done.stderr
 
 
+def work_item(path: Path) -> str:
+    return json.dumps({"archive": Input(Location(str(path)), path.name, path.name).to_fields()}) + "\n"
+
+
 def run_on_node(
     task: list[str], data: bytes, cwd: Path, **environ: str
 ) -> subprocess.CompletedProcess[bytes]:
@@ -107,9 +110,7 @@ def test_tasks_on_nodes_count_and_add(tmp_path: Path, manifest: Path) -> None:
     assert EXAMPLE is not None
     (tmp_path / "cdxmill_count_job.py").write_text(EXAMPLE[1])
     names = ("a.warc.wet.gz", "absent.warc.gz")
-    work = "".join(
-        CountWork(Input(Location(str(manifest.parent / name)), name, name)).to_json() + "\n" for name in names
-    )
+    work = "".join(work_item(manifest.parent / name) for name in names)
     mapped = run_on_node(["count", "--job", "LanguageCount"], work.encode(), tmp_path)
     assert mapped.returncode == 0, mapped.stderr.decode()
     failure, *counts = sorted(mapped.stdout.splitlines(keepends=True))
@@ -141,10 +142,7 @@ def test_tasks_on_nodes_count_and_add(tmp_path: Path, manifest: Path) -> None:
 
 def test_a_node_without_a_library_says_so(tmp_path: Path, manifest: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['selectolax'] = None\n")
-    work = (
-        CountWork(Input(Location(str(manifest.parent / "b.warc.gz")), "b.warc.gz", "b.warc.gz")).to_json()
-        + "\n"
-    )
+    work = work_item(manifest.parent / "b.warc.gz")
     done = run_on_node(["count", "--what", "links"], work.encode(), tmp_path, PYTHONPATH=str(tmp_path))
     assert done.returncode == 42
     assert b"lacks a library" in done.stderr

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,7 +123,7 @@ def test_finished_outputs_are_kept_and_failed_ones_are_tried_again(indexes: Inde
 
 def names_of_work(job: object) -> list[str]:
     work = job.list_work()  # type: ignore[attr-defined]
-    return [os.path.basename(item.archive.path) for item in work]  # noqa: PTH119
+    return [os.path.basename(item["archive"][0]) for item in work]  # noqa: PTH119
 
 
 @pytest.mark.parametrize(
@@ -228,24 +230,22 @@ def test_an_empty_archive_is_a_failure(runner: str, crawl: Path, capfd: pytest.C
     assert "example.cdx.gz" in outputs()
 
 
-def test_an_empty_archive_is_a_failure_on_a_node(
-    crawl: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_archive_is_a_failure_on_a_node(crawl: Path) -> None:
     from cdxmill.inputs.named import Input
-    from cdxmill.jobs.nodes import index as index_task
+    from cdxmill.jobs.nodes.index import ArchiveWork, index_archives
+    from cdxmill.jobs.nodes.task_run import TaskRun
     from cdxmill.storage.location import Location
 
     Path("empty.warc.gz").touch()
-    work = index_task.ArchiveWork(
-        Input(Location("empty.warc.gz"), "empty.warc.gz", ""), f"{crawl}/out/empty.cdx.gz"
+    archive = Input(Location("empty.warc.gz"), "empty.warc.gz", "")
+    item = ArchiveWork(archive, f"{crawl}/out/empty.cdx.gz", None).item()
+    run = TaskRun(BytesIO(json.dumps(item).encode()), BytesIO(), BytesIO(), crawl)
+    index_archives(run)
+    output, reports = (
+        stream.getvalue() for stream in (run.output, run.reports) if isinstance(stream, BytesIO)
     )
-    Path("work").write_text(work.to_json() + "\n")
-    with Path("work").open() as stdin:
-        monkeypatch.setattr("sys.stdin", stdin)
-        index_task.index_archives(["--scratch", str(crawl)])
-    found = capfd.readouterr()
-    assert found.out == "empty.warc.gz\tat 0: the file is empty\n"
-    assert "reporter:counter:cdxmill,failed archives,1" in found.err
+    assert output == b"empty.warc.gz\tat 0: the file is empty\tfetch the file again\n"
+    assert b"reporter:counter:cdxmill,failed archives,1\n" in reports
     assert Path("out/_empty.cdx.gz.failures").exists()
 
 

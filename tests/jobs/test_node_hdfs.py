@@ -10,14 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from cdxmill.stages.lines.line_chunks import read_chunks
+from cdxmill.running.failures import Failure
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import CHUNKS, packed_nodes, page_line, run_task, shuffled
+from tests.jobs.conftest import chunks_in, packed_nodes, page_line, run_task, shuffled
 from tests.jobs.test_node_tasks import PACKER, pythons
 from tests.storage.name_node import NameNode, name_node
 
@@ -36,13 +35,13 @@ def hdfs() -> Iterator[NameNode]:
 
 def chunks_of(sent: bytes) -> tuple[list[bytes], list[str]]:
     """The lines that a mapper sends, and its failures."""
-    failures: list[bytes] = []
-    texts = list(read_chunks(BytesIO(sent), CHUNKS, failures))
-    return b"\n".join(texts).split(b"\n"), [failure.decode() for failure in failures]
+    failures: list[Failure] = []
+    lines = [line for text in chunks_in(sent, failures) for line in text.split(b"\n")]
+    return lines, list(map(str, failures))
 
 
 def work(*urls: str) -> bytes:
-    return json.dumps(urls).encode() + b"\n"
+    return json.dumps({"paths": urls}).encode() + b"\n"
 
 
 OLDEST = [path for path in pythons() if path.parents[1].name.startswith("3.9.")][:1]

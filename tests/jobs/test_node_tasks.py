@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 import shutil
 import subprocess
 import sys
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.jobs.nodes.lines import SPLITS, parse_failures, parse_points
-from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
+from cdxmill.jobs.nodes.run_task import SPLITS
+from cdxmill.jobs.nodes.sample import parse_failures, parse_points
+from cdxmill.running.failures import Failure
+from cdxmill.stages.lines.line_chunks import format_record
 from tests.conftest import RunCdxmill
-from tests.jobs.conftest import CHUNKS, HardInputs, packed_nodes, page_line, run_task, shuffled, work_list
+from tests.jobs.conftest import (
+    CHUNKS,
+    HardInputs,
+    chunks_in,
+    packed_nodes,
+    page_line,
+    run_task,
+    shuffled,
+    work_list,
+)
 from tests.reliability.cases_hadoop import CASES
 from tests.reliability.table import Row, read_table
 
@@ -155,22 +164,20 @@ def test_every_row_of_the_reliability_page_has_a_case() -> None:
 def test_a_corrupt_file_is_reported_and_the_others_are_used(row: Row, tmp_path: Path) -> None:
     content = CASES[row.slug]
     (tmp_path / SPLITS).write_bytes(b"")
-    work = work_list(
-        tmp_path, [b"c 2020 {}"], content, gzip.compress(b"d 2020 {}\n") + gzip.compress(b"e 2020 {}")
-    )
-    path = json.loads(work)[1]
+    files = [b"c 2020 {}"], content, gzip.compress(b"d 2020 {}\n") + gzip.compress(b"e 2020 {}")
+    work = work_list(tmp_path, *files, seed="0:0", size=10)
+    path = json.loads(work)["paths"][1]
     sent = run_task("chunks", "--compressor", "libdeflate", data=work, cwd=tmp_path)
-    failures: list[bytes] = []
-    chunks = list(read_chunks(BytesIO(sent), CHUNKS, failures))
-    assert chunks == [b"c 2020 {}\nd 2020 {}\ne 2020 {}"]
-    (failure,) = map(os.fsdecode, failures)
+    failures: list[Failure] = []
+    assert chunks_in(sent, failures) == [b"c 2020 {}\nd 2020 {}\ne 2020 {}"]
+    (failure,) = map(str, failures)
     assert row.messages[0].fullmatch(failure), failure
     assert failure.startswith(f"{path}: ")
     sample = run_task("sample", "--size", "10", data=work, cwd=tmp_path)
     points = run_task("points", "--size", "10", "--shards", "3", data=sample, cwd=tmp_path)
     assert parse_points(points) == [b"d 2020", b"e 2020"]
     (sampled,) = parse_failures(points)
-    assert sampled == failure.replace("are in the cluster", "are in the sample")
+    assert str(sampled) == failure.replace("none of its lines are in the cluster: ", "")
 
 
 def test_a_file_that_is_corrupt_at_its_end_leaves_none_of_its_lines(tmp_path: Path) -> None:
@@ -181,8 +188,8 @@ def test_a_file_that_is_corrupt_at_its_end_leaves_none_of_its_lines(tmp_path: Pa
     work = work_list(tmp_path, good[:9], large[:-4], large)
     for python in {pythons()[0], Path(sys.executable)}:
         sent = run_task("chunks", "--compressor", "libdeflate", data=work, cwd=tmp_path, python=python)
-        failures: list[bytes] = []
-        chunks = read_chunks(BytesIO(sent), CHUNKS, failures)
+        failures: list[Failure] = []
+        chunks = chunks_in(sent, failures)
         assert sum(text.count(b"\n") + 1 for text in chunks) == 300_009
         assert len(failures) == 1
 
@@ -190,7 +197,7 @@ def test_a_file_that_is_corrupt_at_its_end_leaves_none_of_its_lines(tmp_path: Pa
 def test_a_truncated_shuffle_gives_no_shard(tmp_path: Path) -> None:
     script = packed_nodes() / "hadoop_task.py"
     command = [sys.executable, "-I", "-S", str(script), "shard", "--cluster", tmp_path.as_uri(), *PACKER]
-    sent = format_chunk([b"a 2020 {}", b"b 2020 {}"], CHUNKS)
+    sent = format_record(b"a 2020 {}", b"a 2020 {}\nb 2020 {}", CHUNKS)
     for cut in (len(sent) - 1, len(sent) - 20, 3):
         done = subprocess.run(
             command,
@@ -212,7 +219,7 @@ def test_more_mappers_make_smaller_chunks(tmp_path: Path) -> None:
     counts = []
     for mappers in (1, 1_000, 100_000):
         sent = run_task("chunks", *PACKER[:2], data=data, mappers=mappers, cwd=tmp_path)
-        chunks = list(read_chunks(BytesIO(sent), CHUNKS, []))
+        chunks = chunks_in(sent, [])
         assert b"\n".join(chunks).split(b"\n") == lines
         counts.append(len(chunks))
     assert counts[0] < counts[1] / 3 < counts[2] / 9

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.jobs.nodes.lines import parse_points
+from cdxmill.jobs.nodes.sample import parse_points, share_of_sample
 from tests.conftest import RunCdxmill
 from tests.jobs.conftest import RunJob, page_line, run_task, work_list
 
@@ -65,20 +65,24 @@ def test_the_job_gives_each_line_the_same_chance_for_files_of_any_size(two_files
     small_share_holds(counts)
 
 
-def named(path: Path) -> bytes:
-    """What a mapper of this one file reads."""
-    return json.dumps([path.as_uri()]).encode() + b"\n"
+def sampled(work: Path | bytes, folder: Path, size: int, seed: str = "0:0", mappers: int = 1) -> bytes:
+    """What a mapper of this file, or of this text, sends."""
+    task = {"seed": seed, "size": share_of_sample(size, mappers)}
+    data = (
+        work_list(folder, work, **task)
+        if isinstance(work, bytes)
+        else json.dumps({"paths": [work.as_uri()], **task}).encode()
+    )
+    return run_task("sample", "--size", str(size), data=data)
 
 
-def test_tasks_on_nodes_are_as_fair(two_files: list[Path]) -> None:
+def test_tasks_on_nodes_are_as_fair(two_files: list[Path], tmp_path: Path) -> None:
     counts = []
     for seed in range(SEEDS):
-        size = ["--size", str(SAMPLED)]
         mappers = [
-            run_task("sample", *size, "--seed", str(seed), partition=number, data=named(path))
-            for number, path in enumerate(two_files)
+            sampled(path, tmp_path, SAMPLED, f"{seed}:{number}") for number, path in enumerate(two_files)
         ]
-        output = run_task("points", *size, "--shards", str(SAMPLED), data=b"".join(mappers))
+        output = run_task("points", "--size", str(SAMPLED), "--shards", str(SAMPLED), data=b"".join(mappers))
         counts.append(sum(b"small" in point for point in parse_points(output)))
     small_share_holds(counts)
 
@@ -88,15 +92,7 @@ def test_many_mappers_send_their_share_and_are_as_fair(two_files: list[Path], tm
     large, small = (path.read_bytes().splitlines(keepends=True) for path in two_files)
     pieces = [*(large[start : start + 1000] for start in range(0, LARGE, 1000)), small]
     sent = [
-        run_task(
-            "sample",
-            "--size",
-            "5000",
-            data=work_list(tmp_path, b"".join(piece)),
-            partition=number,
-            mappers=21,
-        )
-        for number, piece in enumerate(pieces)
+        sampled(b"".join(piece), tmp_path, 5000, f"0:{number}", 21) for number, piece in enumerate(pieces)
     ]
     assert max(output.count(b"\n") for output in sent) <= 1001
     shard_options = ["--size", "5000", "--shards", "5000"]
@@ -112,15 +108,7 @@ def test_a_mapper_that_sent_too_few_bounds_the_sample_but_biases_nothing(tmp_pat
     few = [b"b%06d 2020 x\n" % number for number in range(4_000)]
     pieces = [many, *(few[start : start + 100] for start in range(0, 4000, 100))]
     sent = [
-        run_task(
-            "sample",
-            "--size",
-            "20000",
-            data=work_list(tmp_path, b"".join(piece)),
-            partition=number,
-            mappers=41,
-        )
-        for number, piece in enumerate(pieces)
+        sampled(b"".join(piece), tmp_path, 20_000, f"0:{number}", 41) for number, piece in enumerate(pieces)
     ]
     points = parse_points(run_task("points", "--size", "20000", "--shards", "20000", data=b"".join(sent)))
     share = sum(point.startswith(b"b") for point in points) / len(points)
@@ -137,7 +125,7 @@ def test_keys_with_any_bytes_pass_the_shuffle(tmp_path: Path) -> None:
         "9",
         "--shards",
         "4",
-        data=run_task("sample", "--size", "9", data=work_list(tmp_path, data)),
+        data=sampled(data, tmp_path, 9),
     )
     assert parse_points(output) == sorted(keys)[1:]
 

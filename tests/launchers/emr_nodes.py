@@ -16,32 +16,31 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable
-from functools import partial
-from operator import itemgetter
 from pathlib import Path
 
 from cdxmill.formats.clusters.split_points import format_partition_file, parse_text
-from cdxmill.stages.lines.line_chunks import format_chunk, read_chunks
-from tests.jobs.conftest import CHUNKS
+from cdxmill.stages.lines.line_chunks import Record, format_record, read_records
+from tests.jobs.conftest import AS_IS
 
 from .emr_server import BUCKET, KEYS, Emr, Submitted
 
 # Does what `hadoop fs -put -f -d FILE... FOLDER/` and `hadoop fs -get URL... FOLDER` do, and nothing else.
 _HADOOP = f"""#!/bin/sh
 exec {shlex.quote(sys.executable)} -c '
-import boto3, sys
+import boto3, pathlib, sys, urllib.parse
 s3 = boto3.client("s3")
 if sys.argv[1:3] == ["fs", "-get"]:
     *urls, folder = sys.argv[3:]
     for url in urls:
         bucket, _, key = url.partition("://")[2].partition("/")
-        s3.download_file(bucket, key, folder + "/" + url.rpartition("/")[2])
+        s3.download_file(bucket, key, folder.removeprefix("file://") + "/" + url.rpartition("/")[2])
 else:
     *names, folder = sys.argv[5:]
     assert sys.argv[1:5] == ["fs", "-put", "-f", "-d"], sys.argv
     for name in names:
+        path = pathlib.Path(urllib.parse.unquote(name.removeprefix("file://")))
         bucket, _, prefix = folder.partition("://")[2].partition("/")
-        s3.upload_file(name, bucket, prefix + name)
+        s3.upload_file(str(path), bucket, prefix + path.name)
 ' "$@"
 """
 
@@ -90,11 +89,10 @@ class Nodes:
             return [b"".join(sorted(b"".join(sent).splitlines(keepends=True)))]
         points = self._split_points()
         assert len(points) == reducers - 1
-        parts: list[list[list[bytes]]] = [[] for _ in range(reducers)]
-        texts = (text for output in sent for text in read_chunks(io.BytesIO(output), CHUNKS, []))
-        for chunk in sorted((text.split(b"\n") for text in texts), key=itemgetter(0)):
-            parts[bisect.bisect_right(points, chunk[0])].append(chunk)
-        return [b"".join(map(partial(format_chunk, packer=CHUNKS), part)) for part in parts]
+        parts: list[list[Record]] = [[] for _ in range(reducers)]
+        for record in sorted(record for output in sent for record in read_records(io.BytesIO(output))):
+            parts[bisect.bisect_right(points, record[0])].append(record)
+        return [b"".join(format_record(*record, AS_IS) for record in part) for part in parts]
 
     def _split_points(self) -> list[bytes]:
         """What the partitioner reads; the mappers' own file has the same."""

@@ -55,7 +55,7 @@ def test_the_example_of_the_page(emr: Emr, manifest: str, tmp_path: Path) -> Non
     failures, counts = found.values()
     assert list(found) == ["/_failures-00000", "/part-00000"]
     assert counts == b"unknown\t%d\n" % _responses(emr)
-    assert b"/absent.warc.gz\tcannot be read (404 Not Found)\n" in failures
+    assert b"/absent.warc.gz\tcannot be read (404 Not Found)\tcheck the bucket and the key\n" in failures
 
 
 def _responses(emr: Emr) -> int:

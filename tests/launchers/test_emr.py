@@ -123,15 +123,15 @@ def test_the_step_that_is_submitted(emr: Emr, run_step: RunStep, cdx: dict[str, 
     assert settings["a.b"] == "c"
     assert settings["mapreduce.job.reduces"] == "1"
     assert [command(step.option(kind))[0] for kind in ("-mapper", "-reducer")] == ["sample", "points"]
-    lists = [json.loads(line) for line in step.files[step.option("-input")].splitlines()]
-    assert sorted(url for urls in lists for url in urls) == sorted(
+    items = [json.loads(line) for line in step.files[step.option("-input")].splitlines()]
+    assert sorted(url for item in items for url in item["paths"]) == sorted(
         f"s3://{BUCKET}/cdx/{name}" for name in cdx
     )
     assert "-cmdenv" not in step.args  # the nodes have a role
     uploaded, _, name = step.option("-archives").partition("#")
     assert name == "cdxmill_nodes"
     names = zipfile.ZipFile(io.BytesIO(step.files[uploaded])).namelist()
-    assert {"hadoop_task.py", "cdxmill/__init__.py", "cdxmill/jobs/nodes/lines.py"} <= set(names)
+    assert {"hadoop_task.py", "cdxmill/__init__.py", "cdxmill/jobs/nodes/sample.py"} <= set(names)
 
 
 def test_nothing_is_left_in_s3_but_what_was_asked_for(

@@ -10,7 +10,7 @@ Shared by all mrjob jobs:
 What the launchers of single jobs do:
 
 - `index_on_hadoop`, `zipnum_on_hadoop`, `hadoop_switch`: on Hadoop
-- `zipnum_local`: under the local runners
+- `zipnum_local`: under the local runners; `reports`: what the reducers of both have written
 
 Hadoop and EMR:
 

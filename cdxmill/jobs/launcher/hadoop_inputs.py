@@ -8,11 +8,11 @@ from pathlib import Path
 
 from cdxmill.errors import UsageError
 from cdxmill.formats.lines.cdx import CDX_NAME
-from cdxmill.inputs.cdx_files import REBUILD
 from cdxmill.inputs.found_inputs import cdx_files_of
 from cdxmill.jobs.launcher.hadoop_folder import folder_of
 from cdxmill.jobs.launcher.hadoop_urls import is_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
+from cdxmill.stages.lines.check_lines import REBUILD
 from cdxmill.storage.listing import UNFINISHED, is_glob
 
 SIZE_SETTING = "mapreduce.input.fileinputformat.split.maxsize"

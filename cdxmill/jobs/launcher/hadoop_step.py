@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cdxmill.errors import UsageError
 from cdxmill.jobs.launcher.hadoop_urls import is_url
@@ -31,17 +31,19 @@ _S3_SETTINGS = (
 )
 KEYS = "cdxmill_keys.json"
 """Name of the file with these settings, in the working directory of a task; only the user of the job can read it."""
+_WORK_LIST = "work.jsonl"
 _QUICK_START = {
     f"mapreduce.{kind}.env.JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1" for kind in ("map", "reduce")
 }
 """Java's quick compiler only: a task's JVM moves bytes for seconds. The better compiler would cost more than it saves."""
 
-_WORK_LIST_SETTINGS = {
+_INPUT_SETTINGS = {
     "stream.map.input.ignoreKey": "true",
     "mapreduce.input.lineinputformat.linespermap": "1",
 }
 """Each mapper gets one line of the work list, if the step says nothing else."""
 
+WorkList = list[dict[str, Any]]
 Task = str | list[str]
 """A Java class, or the arguments of hadoop_task.py."""
 
@@ -49,13 +51,13 @@ Task = str | list[str]
 class HadoopStep(NamedTuple):
     """A step as a job describes it.
 
-    `inputs` are what each mapper reads: a line of text, or paths and URLs of files, which are sent as a list of URLs.
+    `inputs` is the work list: JSON objects. Files of this machine in their `paths` are sent to the cluster.
     `settings` are fixed. `defaults` can be changed by mrjob.conf and --jobconf. `files` are put
     into the working directory of each task, under the names given. `shared` files are uploaded
     for Java; the setting of the given name gets the URL.
     """
 
-    inputs: Path | list[list[str]]
+    inputs: WorkList
     mapper: Task
     reducer: Task | None
     settings: dict[str, str]
@@ -98,13 +100,13 @@ def runner_arguments(
     """The arguments of a runner that runs `step`, made from the job's own `arguments`."""
     return {
         **arguments,
-        "input_paths": [str(_work_list(step, archive.parent))],
+        "input_paths": [str(archive.with_name(_WORK_LIST))],
         "output_dir": step.output_dir,
         "steps": [_describe(step, python)],
         "hadoop_input_format": "org.apache.hadoop.mapred.lib.NLineInputFormat",
         "hadoop_output_format": step.output_format,
         "partitioner": step.partitioner,
-        "jobconf": {**arguments.get("jobconf", {}), **_WORK_LIST_SETTINGS, **step.settings},
+        "jobconf": {**arguments.get("jobconf", {}), **_INPUT_SETTINGS, **step.settings},
         "upload_files": [
             *arguments.get("upload_files", ()),
             *(f"{path}#{name}" for name, path in step.files.items()),
@@ -137,22 +139,21 @@ def libraries_of(step: HadoopStep) -> list[str]:
     return [URLLIB3] * is_bare + [DEFLATE] * compresses
 
 
-def _work_list(step: HadoopStep, folder: Path) -> Path:
-    return step.inputs if isinstance(step.inputs, Path) else folder / "work.jsonl"
-
-
 def add_files(runner: RunnerLike, step: HadoopStep, folder: Path) -> None:
     """Upload inputs of this machine and the shared files, and set what neither mrjob.conf nor --jobconf has set."""
-    if not isinstance(step.inputs, Path):
-        sent = [
-            [path if is_url(path) else runner._upload_mgr.add(path) for path in group]
-            for group in step.inputs
-        ]
-        _work_list(step, folder).write_text("".join(json.dumps(group) + "\n" for group in sent))
+    work = [_uploaded(item, runner) for item in step.inputs]
+    (folder / _WORK_LIST).write_text("".join(json.dumps(item) + "\n" for item in work))
     settings = runner._opts["jobconf"]
     settings.update((name, runner._upload_mgr.add(str(path))) for name, path in step.shared.items())
     for name, value in {**_QUICK_START, **step.defaults}.items():
         settings.setdefault(name, value)
+
+
+def _uploaded(item: dict[str, Any], runner: RunnerLike) -> dict[str, Any]:
+    if "paths" not in item:
+        return item
+    paths = [path if is_url(path) else runner._upload_mgr.add(path) for path in item["paths"]]
+    return {**item, "paths": paths}
 
 
 def _describe(step: HadoopStep, python: list[str]) -> dict[str, object]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from cdxmill.errors import UsageError
 from cdxmill.jobs.index_options import IndexJobOptions
-from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.hadoop_urls import hadoop_url, is_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 
@@ -23,11 +21,11 @@ def folder_url(folder: str, runner: RunnerLike) -> str:
     return f"s3://{folder}"
 
 
-def make_step(options: IndexJobOptions, work_list: Path) -> HadoopStep:
-    """The step that indexes the archives in `work_list`, one per line."""
+def make_step(options: IndexJobOptions, work: WorkList) -> HadoopStep:
+    """The step that indexes the archives on the work list."""
     scratch = ["--scratch", options.scratch] if options.scratch else []
     return HadoopStep(
-        inputs=work_list,
+        inputs=work,
         mapper=["index", *scratch],
         reducer=None,
         settings={

@@ -70,9 +70,6 @@ class RunnerLike(Protocol):
 class JobLike(Protocol):
     """What a job needs so that it can be run as a command."""
 
-    failed_inputs: list[str]
-    """The failures of a local run, set before it is finished."""
-
     @property
     def is_on_hadoop(self) -> bool:
         """Whether the job runs on Hadoop or EMR."""
@@ -80,14 +77,8 @@ class JobLike(Protocol):
     def make_runner(self) -> RunnerLike:
         """mrjob's runner for this job. Raises UsageError."""
 
-    def finish(self, output: bytes) -> bytes:
-        """Finish a local run, whose tasks gave `output`. Returns what to print."""
+    def run_locally(self) -> int:
+        """Run the job under a local runner of mrjob. Returns the number of inputs that failed. Raises UsageError."""
 
-    def finish_hadoop(self, runner: RunnerLike) -> int:
-        """Finish a run on Hadoop. Returns the number of inputs that failed."""
-
-    def show(self, output: bytes) -> None:
-        """Print the output of the job."""
-
-    def increment_counter(self, group: str, counter: str, amount: int = ...) -> None:
-        """Add to a counter, in a task."""
+    def finish(self, runner: RunnerLike) -> int:
+        """Do the launcher's work after all tasks. Returns the number of inputs that failed."""

@@ -9,34 +9,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote, unquote
 
 from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError
 from cdxmill.jobs.launcher.hadoop_failure import Complaints, WrongPythonError, explain
 from cdxmill.jobs.launcher.mrjob_import import StepFailedException
-from cdxmill.jobs.launcher.mrjob_types import Counters, JobLike, RunnerLike
+from cdxmill.jobs.launcher.mrjob_types import JobLike, RunnerLike
 from cdxmill.messages import say
 from cdxmill.running.start_script import exit_on_signals, fail
 
 _COMMAND = re.compile(r"Command '?\[.*\]'?", re.S)
 """A failed command in a message of mrjob. Its arguments may contain keys, so it is not printed."""
-_GROUP = "failures"
-_SAFE = "".join(character for character in map(chr, range(32, 127)) if character not in "%,")
-"""Characters that are not quoted in a counter's name. mrjob allows no comma and no line end there."""
-
-
-class AlreadyDone(Exception):
-    """The output of the job is there, from the same inputs; `failed` of them failed then."""
-
-    def __init__(self, text: str, failed: int) -> None:
-        self.failed = failed
-        super().__init__(text)
-
-
-def count_failure(job: JobLike, path: str, reason: str, hint: str = "") -> None:
-    """Report a failed input to the launcher. A counter is the only thing that a task can send to it."""
-    text = f"{path}: {reason}" + (f"; {hint}" if hint else "")
-    job.increment_counter(_GROUP, quote(text, _SAFE, errors="surrogateescape"))
 
 
 def run(job: JobLike) -> None:
@@ -52,13 +34,13 @@ def launch(job: JobLike) -> int:
     runner: RunnerLike | None = None
     complaints = Complaints()
     try:
+        if not job.is_on_hadoop:
+            return FAILED if job.run_locally() else OK
         runner = job.make_runner()
         with runner:
             with _ending_its_application(runner, complaints):
                 runner.run()
-            failed = job.finish_hadoop(runner) if job.is_on_hadoop else _finish(job, runner)
-    except AlreadyDone as done:
-        return _fail(done, FAILED if done.failed else OK)
+            return FAILED if job.finish(runner) else OK
     except CdxmillError as error:
         return _fail(error, error.status)
     except (StepFailedException, WrongPythonError, OSError, subprocess.CalledProcessError) as error:
@@ -67,7 +49,6 @@ def launch(job: JobLike) -> int:
         return _fail("interrupted", INTERRUPTED)
     except Exception as error:  # of mrjob and its libraries; none of them means that inputs failed
         return _fail(f"{type(error).__name__}: {error}", STOPPED)
-    return FAILED if failed else OK
 
 
 @contextmanager
@@ -98,21 +79,6 @@ def _kill(runner: RunnerLike, application: str) -> None:
         say(
             f"{application} could not be ended; use `yarn application -kill {application}` before you run the job again"
         )
-
-
-def _finish(job: JobLike, runner: RunnerLike) -> int:
-    failed = failures_of(runner.counters()[0])
-    for failure in failed:
-        say(failure)
-    output = b"".join(runner.cat_output())
-    job.failed_inputs = failed
-    job.show(job.finish(output))
-    return len(failed)
-
-
-def failures_of(counters: Counters) -> list[str]:
-    """The failures that tasks reported: `path: reason; hint`."""
-    return [unquote(failure, errors="surrogateescape") for failure in sorted(counters.get(_GROUP, {}))]
 
 
 def _fail(reason: object, status: int) -> int:

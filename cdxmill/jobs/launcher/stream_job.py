@@ -1,20 +1,19 @@
-"""The base class of the three jobs. Their tasks read and write streams of bytes, not mrjob's key-value pairs.
+"""The base class of the jobs. Their tasks read and write streams of bytes, not mrjob's key-value pairs.
 
-Under mrjob's inline and local runners the tasks and the launcher share a file system. A task's
-standard input is a work list: one JSON object per line (docs/jobs.md says why). On Hadoop and EMR
-the tasks are commands, and mrjob only submits them (see `hadoop_step`).
+A mapper's standard input is a work list: one JSON object per line (docs/jobs.md says why). The tasks are those of
+jobs/nodes. mrjob's inline and local runners call them; on Hadoop and EMR they are commands, and mrjob only
+submits them (see `hadoop_step`).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from cdxmill.errors import UsageError
 from cdxmill.jobs.launcher.hadoop_files import use_storage
@@ -22,6 +21,7 @@ from cdxmill.jobs.launcher.hadoop_step import (
     KEYS,
     RUNNERS,
     HadoopStep,
+    WorkList,
     add_files,
     check_engine,
     keys_file,
@@ -34,13 +34,7 @@ from cdxmill.jobs.launcher.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.launcher.node_archive import pack_archive
 from cdxmill.jobs.launcher.old_settings import check_conf
 from cdxmill.jobs.launcher.run_job import run
-from cdxmill.jobs.nodes.lines import lines_of
-from cdxmill.storage.local.files import stopping
-from cdxmill.storage.scratch import Scratch
-
-
-def _text_of(step: HadoopStep) -> str:
-    return step.inputs.read_text() if isinstance(step.inputs, Path) else ""
+from cdxmill.jobs.nodes.task_run import TaskRun
 
 
 def _hadoop_places(runner: RunnerLike) -> RunnerArguments:
@@ -53,13 +47,6 @@ def _hadoop_places(runner: RunnerLike) -> RunnerArguments:
     return places
 
 
-class WorkItem(Protocol):
-    """One line of a work list."""
-
-    def to_json(self) -> str:
-        """The line, without line end."""
-
-
 class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
     """A job of one step, with `run_mapper` and `run_reducer` as its tasks."""
 
@@ -68,9 +55,6 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
 
     description: ClassVar[str]
     """What the job does, for --help."""
-
-    failed_inputs: list[str] = []  # noqa: RUF012 - replaced, never changed
-    """The failures of a local run, set before it is finished."""
 
     def configure_args(self) -> None:
         """Add the options that every job has."""
@@ -84,13 +68,13 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         """The tasks of the step; mrjob calls run_mapper and run_reducer."""
         return [MRStep(mapper=self.run_mapper, reducer=self.run_reducer)]
 
-    def list_work(self) -> Iterable[WorkItem]:
+    def list_work(self) -> WorkList:
         """The work list of the mappers. Raises UsageError."""
         raise NotImplementedError
 
-    def finish(self, output: bytes) -> bytes:
-        """Do the launcher's work after all tasks. Takes their output, returns the job's."""
-        return output
+    def finish(self, runner: RunnerLike) -> int:
+        """Do the launcher's work after all tasks. Returns the number of inputs that failed."""
+        raise NotImplementedError
 
     def show(self, output: bytes) -> None:
         """Print the job's output, unless --no-cat-output says otherwise."""
@@ -107,34 +91,40 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         """The step for Hadoop; `folder` is for files of the launcher. Raises UsageError."""
         raise NotImplementedError
 
-    def finish_hadoop(self, runner: RunnerLike) -> int:
-        """Do the launcher's work after the step on Hadoop. Returns the number of failed inputs."""
-        raise NotImplementedError
-
     @property
     def is_on_hadoop(self) -> bool:
         """Whether the job runs on Hadoop or EMR."""
         return self.options.runner in RUNNERS
 
-    def make_runner(self) -> RunnerLike:
-        """mrjob's runner for this job. Raises UsageError."""
+    def check(self) -> None:
+        """Raise UsageError if the job cannot run with its options."""
         if self.options.runner not in (None, "inline", "local", *RUNNERS):
             raise UsageError(f"unsupported runner {self.options.runner}; use -r local, inline, hadoop or emr")
         if not self.options.args:
             raise UsageError("no input; give at least one path or URL")
         check_conf(self.options.runner or "inline", self.options.conf_paths)
-        return self._hadoop_runner() if self.is_on_hadoop else self._local_runner()
 
-    def _local_runner(self) -> RunnerLike:
-        work = [item.to_json().encode() for item in self.list_work()]
-        width = max(map(len, work), default=0)
-        data = b"".join(item.ljust(width) + b"\n" for item in work)  # mrjob splits its input by bytes
-        arguments = self._runner_kwargs()
-        extra = [*arguments["extra_args"], "--launched-from", str(Path.cwd())]
-        own = {"input_paths": ["-"], "stdin": BytesIO(data), "extra_args": extra}
+    def make_runner(self) -> RunnerLike:
+        """mrjob's runner for this job. Raises UsageError."""
+        self.check()
+        return self._hadoop_runner() if self.is_on_hadoop else self.local_runner(self.list_work())
+
+    def run_locally(self) -> int:
+        """Run the job under a local runner of mrjob. Returns the number of inputs that failed. Raises UsageError."""
+        with self.make_runner() as runner:
+            runner.run()
+            return self.finish(runner)
+
+    def local_runner(self, work: WorkList, *options: str, **arguments: object) -> RunnerLike:
+        """A local runner of mrjob for a work list; the tasks get the `options`, the runner the `arguments`, too."""
+        items = [json.dumps(item).encode() for item in work]
+        width = max(map(len, items), default=0)
+        data = b"".join(item.ljust(width) + b"\n" for item in items)  # mrjob splits its input by bytes
+        own = self._runner_kwargs()
+        extra = [*own["extra_args"], "--launched-from", str(Path.cwd()), *options]
         # without bootstrap_mrjob mrjob starts no shell, which would outlive a task that is killed
-        arguments.update(own, bootstrap_mrjob=False)
-        return self._make(arguments)
+        given = {"input_paths": ["-"], "stdin": BytesIO(data), "extra_args": extra, "bootstrap_mrjob": False}
+        return self._make({**own, **given, **arguments})
 
     def _hadoop_runner(self) -> RunnerLike:
         """Make two runners: the first one reads the settings that the step of the second one depends on."""
@@ -145,7 +135,7 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         self._folder = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
         step = self.hadoop_step(first, Path(self._folder.name))
         keys = (
-            keys_file(f"{vars(self.options)} {step}{_text_of(step)}", Path(self._folder.name))
+            keys_file(f"{vars(self.options)} {step}", Path(self._folder.name))
             if first.alias == "hadoop"
             else None
         )
@@ -162,20 +152,15 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         runner: RunnerLike = self._runner_class()(**arguments)
         return runner
 
-    def lines(self) -> Iterator[list[bytes]]:
-        """The lines on a task's standard input, in lists."""
-        return lines_of(self.stdin)
-
-    @contextmanager
-    def scratch(self, parent: str | None = None) -> Iterator[Scratch]:
-        """Scratch space for this task, in `parent` or the task's own working directory.
+    def mapper_run(self, scratch: str | None = None) -> TaskRun:
+        """What a mapper is given. Its temporary files are in `scratch`, or else in its own working directory.
 
         Changes to the launcher's working directory, so that relative paths mean the same as there.
         """
         own = Path.cwd()
         os.chdir(self.options.launched_from)
-        folder = Path(parent or own)
-        with stopping(folder):
-            made = tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder)
-        with made as path:
-            yield Scratch(Path(path))
+        return TaskRun(self.stdin, self.stdout, self.stderr, Path(scratch or own))
+
+    def reducer_run(self) -> TaskRun:
+        """What a reducer is given. It stays in its own working directory, as on Hadoop."""
+        return TaskRun(self.stdin, self.stdout, self.stderr, Path())

@@ -10,14 +10,16 @@ from pathlib import Path
 from cdxmill.cluster.switch import MARK
 from cdxmill.cluster.write import write_cluster_files
 from cdxmill.commands.clusters.zipnum import ClusterSummary
-from cdxmill.errors import StoppedError, UsageError
+from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.split_points import format_partition_file, format_text
-from cdxmill.formats.clusters.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name, shard_name
+from cdxmill.formats.clusters.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name
 from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder, folder_of
-from cdxmill.jobs.launcher.hadoop_step import HadoopStep
+from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.hadoop_urls import hadoop_url, is_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
-from cdxmill.jobs.nodes.lines import REPORT, SPLITS, ReducerReport, report_name
+from cdxmill.jobs.launcher.reports import read_reports
+from cdxmill.jobs.nodes.run_task import SPLITS
+from cdxmill.jobs.nodes.zipnum import REPORT, ReducerReport, report_name
 from cdxmill.jobs.zipnum_options import ZipnumJobOptions
 from cdxmill.messages import say
 
@@ -87,7 +89,7 @@ def check_own(url: str, names: Sequence[str], replace: bool) -> None:
         raise UsageError(f"{url}: holds other files ({other[0]}); choose an empty or new directory")
 
 
-def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: list[list[str]]) -> HadoopStep:
+def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: WorkList) -> HadoopStep:
     """The step that sends the lines to one reducer per shard; `folder` is for files of the launcher."""
     build = options.build
     splits, partitions = folder / SPLITS, folder / "partitions.seq"
@@ -118,8 +120,7 @@ def finish(options: ZipnumJobOptions, url: str, place: str, runner: RunnerLike) 
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
         folder = Path(name)
         cluster.get(["part-*", f"{REPORT}*"], folder)
-        reports = sorted(ReducerReport.from_json(path.read_bytes()) for path in folder.glob(f"{REPORT}*"))
-        _check(reports, options, url)
+        reports = read_reports(folder, build, url)
         entries = [report.shard for report in reports]
         location = build.location or url
         write_cluster_files(folder, entries, options.points, build.compressor, build.block_lines, location)
@@ -129,7 +130,7 @@ def finish(options: ZipnumJobOptions, url: str, place: str, runner: RunnerLike) 
         cluster.remove([*map(report_name, range(build.shards)), *_left_behind(cluster)])
     failures = [failure for report in reports for failure in report.failures]
     for failure in failures:
-        say(failure)
+        say(str(failure))
     if not options.quiet:
         say(f"{url}: {_summary(reports)}")
     return len(failures)
@@ -162,19 +163,3 @@ def _left_behind(cluster: RemoteFolder) -> list[str]:
     if not cluster.url.startswith("file:"):
         return []
     return [name for name in cluster.names() if name.endswith(".tmp")]
-
-
-def _check(reports: list[ReducerReport], options: ZipnumJobOptions, url: str) -> None:
-    build = options.build
-    names = [report.shard.name for report in reports]
-    if names != [shard_name(number) for number in range(build.shards)]:
-        raise StoppedError(
-            f"{url}: only {len(reports)} of {build.shards} shards were written; run the job again"
-        )
-    versions = {report.compressor_version for report in reports}
-    wanted = build.compressor.version()
-    if versions != {wanted}:
-        raise StoppedError(
-            f"{url}: shards were compressed by {', '.join(sorted(versions))}, not by {wanted} as on this machine; "
-            f"use --compressor libdeflate, or install the same library on all machines"
-        )

@@ -1,11 +1,9 @@
-"""What runs on the nodes of a cluster.
+"""The tasks of the mrjob jobs. Hadoop's nodes run them, and mrjob's local runners, too.
 
-- `hadoop_task`: the start script of every task
-- `index`: index archives
-- `count`: count archives, add counts
-- `lines`: sample lines, sort lines, write shards
+- `hadoop_task`: the start script of every task on a node, `run_task`: find the task and its options
+- `task_run`: what a task is given, and what it reports
+- `index`, `count`, `sample`, `zipnum`: the tasks of each job
 - `inputs`, `output`: read a task's files, and put its files into the directory of the cluster
 
-`lines`, `inputs`, `output` and what they import, such as cdxmill.storage.hadoop, need only Python 3.9 and what the archive
-of the job contains.
+All but `index` and `count` and what they import, such as cdxmill.storage.hadoop, need only Python 3.9 and what the archive of the job contains.
 """

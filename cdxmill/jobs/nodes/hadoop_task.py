@@ -29,16 +29,6 @@ def matching_wheels(root):
     return [path for path in (os.path.join(root, "wheels", name) for name in names) if os.path.isdir(path)]
 
 
-def run_with_libraries(module, function, *arguments):
-    """Run a task of the index job or of a counting job. They need libraries that the archive does not contain."""
-    try:
-        getattr(importlib.import_module("cdxmill.jobs.nodes." + module), function)(*arguments)
-    except ImportError as error:
-        text = "cdxmill: the Python of this node, %s, lacks a library (%s); run bootstrap.sh of this version there\n"
-        sys.stderr.write(text % (sys.executable, error))
-        sys.exit(LACKS_LIBRARY)
-
-
 def main():
     """Run the task that the arguments name."""
     if sys.version_info[:2] < OLDEST:
@@ -57,20 +47,14 @@ def main():
         with open(KEYS) as file:
             for name, value in json.load(file).items():
                 environ.setdefault(name, value)
-    if sys.argv[1] == "index":
-        run_with_libraries("index", "index_archives", sys.argv[2:])
-        return
-    if sys.argv[1] == "count":
-        run_with_libraries("count", "run_count", sys.argv[2:])
-        return
-    if sys.argv[1] == "sum":
-        run_with_libraries("count", "run_sum")
-        return
     from cdxmill.errors import CdxmillError
-    from cdxmill.jobs.nodes.lines import run_task
 
     try:
-        run_task(sys.argv[1:])
+        importlib.import_module("cdxmill.jobs.nodes.run_task").run_task(sys.argv[1:])
+    except ImportError as error:
+        text = "cdxmill: the Python of this node, %s, lacks a library (%s); run bootstrap.sh of this version there\n"
+        sys.stderr.write(text % (sys.executable, error))
+        sys.exit(LACKS_LIBRARY)
     except (OSError, ValueError, CdxmillError) as error:
         sys.exit("cdxmill: %s" % error)
 

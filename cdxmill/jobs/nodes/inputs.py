@@ -9,23 +9,21 @@ file://             read where they are
 
 from __future__ import annotations
 
-import json
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any
+from typing import Any
 from urllib.parse import unquote
 
 from cdxmill.errors import InputError
-from cdxmill.stages.lines.check_lines import LineError, checked
+from cdxmill.stages.lines.check_lines import REBUILD, LineError, checked
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
 from cdxmill.storage.local import files as local
 
-REBUILD = "rebuild this index"
 _READ_SIZE = 1 << 18
 _PIECE = 1 << 17
 _MAGIC = b"\x1f\x8b\x08"
@@ -40,12 +38,6 @@ try:
     _ERRORS: tuple[Any, ...] = (zlib.error, isal_zlib.error)
 except ImportError:  # a bare Python
     _new_inflater, _ERRORS = zlib.decompressobj, (zlib.error,)
-
-
-def urls_of(stream: IO[bytes]) -> Iterator[list[str]]:
-    """The work of a mapper: each line of its input is a list of URLs."""
-    for line in stream:
-        yield json.loads(line)
 
 
 def read_inputs(urls: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:

@@ -24,6 +24,9 @@ MAX_LINE = 16 << 20
 CDXJ = 0
 """The number of fields of CDXJ lines, as `fields_of` returns it."""
 
+REBUILD = "rebuild this index"
+"""What the user can do about a corrupt CDX file."""
+
 Piece = TypeVar("Piece", bytes, "bytes | bytearray")
 
 _LEAST_FIELDS = 3

@@ -4,8 +4,9 @@ A chunk is a few sorted lines of one shard; its key in the shuffle is its first 
 moves and sorts thousands of chunks instead of millions of lines. A reducer can merge chunks as they
 come, because no later chunk has a line below its own first line.
 
-Chunks are sent as Hadoop streaming's `rawbytes`: key and value, each after its length (4 bytes, big
-endian). The lines are compressed to a fourth of their size, on disk and on the network.
+Hadoop sends records as its streaming's `rawbytes`: key and lines, each after its length (4 bytes, big
+endian). mrjob's local runners send lines: `<shard> TAB <key in hex> TAB <lines in base64>`, which sort as the keys do.
+The lines of a chunk are compressed to a fourth of their size, on disk and on the network.
 
 With the compiled module, lines of large sorted files never become objects, neither in the mapper nor in the reducer.
 """
@@ -13,13 +14,14 @@ With the compiled module, lines of large sorted files never become objects, neit
 from __future__ import annotations
 
 import struct
+from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate, chain
+from itertools import accumulate, chain, groupby
+from operator import itemgetter
 from typing import IO, NamedTuple, Protocol
 
-from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.stages import native
 from cdxmill.stages.lines.line_lists import TextBlock, divide, split_lines, without_headers
 from cdxmill.stages.lines.sorted_start import SortedStart
@@ -32,6 +34,12 @@ class ChunkPacker(Protocol):
 
     def compress(self, data: bytes, /) -> bytes:
         """The member."""
+
+
+Record = tuple[bytes, bytes]
+"""A key of the shuffle, and compressed lines. A message has the empty key, which no line has."""
+FormatRecord = Callable[[bytes, bytes], bytes]
+"""Makes a record of a key and lines, in the form in which the shuffle sends it."""
 
 
 class ChunkSizes(NamedTuple):
@@ -50,14 +58,9 @@ class ChunkSender:
     """
 
     def __init__(
-        self,
-        out: IO[bytes],
-        spool: IO[bytes],
-        packer: ChunkPacker,
-        points: Sequence[bytes],
-        sizes: ChunkSizes,
+        self, out: IO[bytes], spool: IO[bytes], form: FormatRecord, points: Sequence[bytes], sizes: ChunkSizes
     ) -> None:
-        self._out, self._spool, self._packer, self._points, self._sizes = out, spool, packer, points, sizes
+        self._out, self._spool, self._form, self._points, self._sizes = out, spool, form, points, sizes
         self._lines: list[bytes] = []
         self._size = 0
         self._mark = (0, 0)
@@ -98,7 +101,7 @@ class ChunkSender:
     def _write_texts(self, texts: Iterable[bytes]) -> None:
         for text in texts:
             for first, part in cut_text(text, self._points, self._sizes.chunk):
-                self._spool.write(format_record(first, part, self._packer))
+                self._spool.write(self._form(first, part))
 
     def add(self, lines: list[bytes]) -> None:
         """Take lines of the file."""
@@ -125,7 +128,7 @@ class ChunkSender:
 
     def _write(self, lines: list[bytes], file: IO[bytes]) -> None:
         for chunk in sort_chunks(lines, self._points, self._sizes.chunk):
-            file.write(format_chunk(chunk, self._packer))
+            file.write(self._form(chunk[0], b"\n".join(chunk)))
 
 
 def sort_chunks(lines: list[bytes], points: Sequence[bytes], chunk: int) -> Iterator[list[bytes]]:
@@ -231,29 +234,17 @@ def _size(lines: list[bytes]) -> int:
     return sum(map(len, lines)) + len(lines)
 
 
-def format_chunk(chunk: list[bytes], packer: ChunkPacker) -> bytes:
-    """A chunk as key and value: its first line, and all its lines, compressed."""
-    return format_record(chunk[0], b"\n".join(chunk), packer)
-
-
-def format_record(key: bytes, value: bytes, packer: ChunkPacker) -> bytes:
-    """A key and a value. A message has the empty key, which no line has: it goes to the first reducer."""
-    data = packer.compress(value)
+def format_record(key: bytes, lines: bytes, packer: ChunkPacker) -> bytes:
+    """A record as Hadoop sends it. One with the empty key goes to the first reducer."""
+    data = packer.compress(lines)
     return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(data)), data))
 
 
-def read_chunks(stream: IO[bytes], packer: Compressor, messages: list[bytes]) -> Iterator[bytes]:
-    """The texts of the chunks of a stream as `format_record` writes it; messages are added to the list.
-
-    The last line of a text has no LF. Raises ValueError if the stream is truncated.
-    """
+def read_records(stream: IO[bytes]) -> Iterator[Record]:
+    """The records in a stream of `format_record`. Raises ValueError if the stream is truncated."""
     while head := stream.read(_LENGTH.size):
         key = _take(stream, head)
-        value = packer.decompress(_take(stream, stream.read(_LENGTH.size)))
-        if key:
-            yield value
-        else:
-            messages.append(value)
+        yield key, _take(stream, stream.read(_LENGTH.size))
 
 
 def _take(stream: IO[bytes], head: bytes) -> bytes:
@@ -263,3 +254,24 @@ def _take(stream: IO[bytes], head: bytes) -> bytes:
         if len(data) == size:
             return data
     raise ValueError("the output of the mappers is truncated")
+
+
+def format_line(key: bytes, lines: bytes, points: Sequence[bytes], packer: ChunkPacker) -> bytes:
+    """A record for a shuffle of lines that sorts them as they are, and keeps lines with the same text before the first tab together.
+
+    `points` are the split points: the first field is the number of the shard.
+    """
+    shard = bisect_right(points, key) if key else 0
+    return b"%05d\t%b\t%b\n" % (shard, hexlify(key), b2a_base64(packer.compress(lines), newline=False))
+
+
+def format_marks(shards: int) -> bytes:
+    """Lines that make each shard appear, also those that get no record."""
+    return b"".join(b"%05d\t\n" % number for number in range(shards))
+
+
+def read_lines(lines: Iterable[bytes]) -> Iterator[tuple[int, Iterator[Record]]]:
+    """The records of each shard, from lines of `format_line` and `format_marks`, each with its line end."""
+    rows = (line[:-1].split(b"\t") for line in lines)
+    for shard, ours in groupby(rows, itemgetter(0)):
+        yield int(shard), ((unhexlify(row[1]), a2b_base64(row[2])) for row in ours if len(row) == 3)

@@ -16,11 +16,14 @@ from cdxmill.stages import native
 from cdxmill.stages.lines.line_chunks import (
     ChunkSender,
     ChunkSizes,
-    format_chunk,
+    Record,
+    format_line,
+    format_marks,
     format_record,
     merge_chunks,
     merge_texts,
-    read_chunks,
+    read_lines,
+    read_records,
     sort_chunks,
 )
 from cdxmill.stages.lines.line_lists import is_capture_line, text_of
@@ -29,6 +32,7 @@ LINES = st.lists(st.binary(max_size=6).map(lambda line: line.replace(b"\n", b"\r
 IN_ORDER = LINES.map(lambda lines: [sorted(filter(is_capture_line, lines))])
 """A file that is sorted."""
 CHUNKS = Compressor(level=1)
+FORM = partial(format_record, packer=CHUNKS)
 POINTS = st.lists(st.binary(min_size=1, max_size=3), unique=True, max_size=4).map(sorted)
 
 
@@ -37,7 +41,7 @@ def sent_by(
 ) -> bytes:
     """What a mapper sends of these files; those of `corrupt` are found so after their last line."""
     out, spool = BytesIO(), BytesIO()
-    sender = ChunkSender(out, spool, CHUNKS, points, sizes)
+    sender = ChunkSender(out, spool, FORM, points, sizes)
     for number, lists in enumerate(files):
         sender.begin()
         sender.add_text([text_of(lines) for lines in lists])
@@ -62,8 +66,8 @@ def test_reducers_get_all_lines_of_whole_files_of_their_shard_in_order(
     shards: list[list[list[bytes]]] = [[] for _ in range(len(points) + 1)]
     for files in mappers:
         data = sent_by(files, corrupt, points, ChunkSizes(chunk, held))
-        for text in read_chunks(BytesIO(data), CHUNKS, []):
-            one = text.split(b"\n")
+        for _, packed in read_records(BytesIO(data)):
+            one = CHUNKS.decompress(packed).split(b"\n")
             shards[bisect_right(points, one[0])].append(one)
     whole = (lists for files in mappers for number, lists in enumerate(files) if number not in corrupt)
     wanted = sorted(line for lists in whole for lines in lists for line in lines if is_capture_line(line))
@@ -82,21 +86,36 @@ def test_reducers_get_all_lines_of_whole_files_of_their_shard_in_order(
     assert found == wanted
 
 
-@given(st.lists(st.lists(st.binary(min_size=1, max_size=9), min_size=1, max_size=9)), st.binary())
-def test_chunks_and_messages_are_read_as_they_are_written(chunks: list[list[bytes]], message: bytes) -> None:
-    chunks = [[line.replace(b"\n", b"\r") for line in chunk] for chunk in chunks]
-    data = b"".join(map(partial(format_chunk, packer=CHUNKS), chunks))
-    messages: list[bytes] = []
-    texts = list(read_chunks(BytesIO(format_record(b"", message, CHUNKS) + data), CHUNKS, messages))
-    assert texts == list(map(b"\n".join, chunks))
-    assert messages == [message]
+@given(st.lists(st.tuples(st.binary(), st.binary())))
+def test_records_are_read_as_they_are_written(records: list[Record]) -> None:
+    data = b"".join(FORM(key, lines) for key, lines in records)
+    assert [(key, CHUNKS.decompress(packed)) for key, packed in read_records(BytesIO(data))] == records
 
 
 def test_a_cut_is_noticed_wherever_it_is() -> None:
-    data = format_chunk([b"a", b"bc"], CHUNKS)
+    data = FORM(b"a", b"a\nbc")
     for cut in range(1, len(data)):
         with pytest.raises(ValueError, match="is truncated"):
-            list(read_chunks(BytesIO(data + data[:cut]), CHUNKS, []))
+            list(read_records(BytesIO(data + data[:cut])))
+
+
+@given(st.lists(st.tuples(st.binary(max_size=3), st.binary(max_size=9)), max_size=12), POINTS)
+def test_sorted_lines_have_the_records_of_each_shard_in_the_order_of_their_keys(
+    records: list[Record], points: list[bytes]
+) -> None:
+    lines = [format_line(key, text, points, CHUNKS) for key, text in records]
+    lines += 2 * format_marks(len(points) + 1).splitlines(keepends=True)
+    found = {
+        shard: [(key, CHUNKS.decompress(packed)) for key, packed in ours]
+        for shard, ours in read_lines(sorted(lines))
+    }
+    assert list(found) == list(range(len(points) + 1))
+    for shard, ours in found.items():
+        expected = [
+            record for record in records if (bisect_right(points, record[0]) if record[0] else 0) == shard
+        ]
+        assert sorted(ours) == sorted(expected)
+        assert [key for key, _ in ours] == sorted(key for key, _ in expected)
 
 
 def test_chunks_have_about_the_size_that_is_asked_for() -> None:

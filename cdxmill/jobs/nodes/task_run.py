@@ -1,0 +1,89 @@
+"""What a task is given by its engine, which is Hadoop or one of mrjob's local runners, and what it tells it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from cdxmill.running.failures import Failure
+from cdxmill.stages.lines.line_lists import split_lines
+
+_READ_SIZE = 1 << 20
+_OFFSET = re.compile(r"at (\d+): ")
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """The streams of a task, and the directory for its temporary files. The engine reads counters from `reports`."""
+
+    input: IO[bytes]
+    output: IO[bytes]
+    reports: IO[bytes]
+    directory: Path
+
+    @property
+    def number(self) -> int:
+        """The number of the task among the mappers, or among the reducers."""
+        return int(os.environ["mapreduce_task_partition"])  # noqa: SIM112 - Hadoop's spelling; mrjob has it, too
+
+    @property
+    def mappers(self) -> int:
+        """The number of mappers; 1 if the engine does not say it."""
+        return int(os.environ.get("mapreduce_job_maps", 1))  # noqa: SIM112
+
+    def work(self) -> Iterator[Any]:
+        """The items of the job's work list that this mapper does: one JSON object per line."""
+        return map(json.loads, self.input)
+
+    def lines(self) -> Iterator[list[bytes]]:
+        """The lines that the shuffle sends to this reducer, in lists."""
+        return split_lines(iter(partial(self.input.read, _READ_SIZE), b""))
+
+    def add(self, **counts: int) -> None:
+        """Add to the job's counters. A name has `_` for each space."""
+        for name, number in counts.items():
+            self._report(f"counter:cdxmill,{name.replace('_', ' ')},{int(number)}")
+
+    def show(self, status: str) -> None:
+        """Show what the task does. Hadoop ends a task that is silent for ten minutes."""
+        self._report(f"status:{status}")
+
+    def _report(self, text: str) -> None:
+        self.reports.write(f"reporter:{text}\n".encode("utf-8", "surrogateescape"))
+        self.reports.flush()
+
+
+def format_failure(failure: Failure) -> bytes:
+    """`<path> TAB [at <offset>: ]<reason>[ TAB <hint>]`, the line of a failure in the output of a task.
+
+    >>> format_failure(Failure("a.warc.gz", 17, "gzip CRC32 mismatch", "fetch the file again"))
+    b'a.warc.gz\\tat 17: gzip CRC32 mismatch\\tfetch the file again\\n'
+    """
+    where = "" if failure.offset is None else f"at {failure.offset}: "
+    fields = failure.path, where + failure.reason, *((failure.hint,) if failure.hint else ())
+    return "\t".join(map(_escape, fields)).encode("utf-8", "surrogateescape") + b"\n"
+
+
+def parse_failure(line: bytes) -> Failure:
+    """Parse what `format_failure` has written."""
+    path, reason, hint = (*line.rstrip(b"\n").decode("utf-8", "surrogateescape").split("\t", 2), "")[:3]
+    found = _OFFSET.match(reason)
+    return (
+        Failure(path, None, reason, hint)
+        if found is None
+        else Failure(path, int(found[1]), reason[found.end() :], hint)
+    )
+
+
+Read = Callable[[Sequence[str]], Iterator[tuple[str, Iterator[Any]]]]
+"""Opens files: the path of each and its text in pieces. Reading these raises InputError."""
+
+
+def _escape(text: str) -> str:
+    return text.replace("\t", "%09").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,0 +1,175 @@
+"""The tasks of the ZipNum job: mappers send the lines of CDX files in sorted chunks, each reducer writes a shard.
+
+They run with Python 3.9 or later and the archive of jobs/launcher/node_archive.py. This module must not
+import anything that has to be installed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
+
+from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum_index import part_name, shard_name
+from cdxmill.jobs.nodes.output import Destination
+from cdxmill.jobs.nodes.task_run import Read, TaskRun, format_failure, parse_failure
+from cdxmill.running.failures import Failure
+from cdxmill.stages import native
+from cdxmill.stages.lines.convert_sorted import convert_sorted
+from cdxmill.stages.lines.line_chunks import (
+    ChunkPacker,
+    ChunkSender,
+    ChunkSizes,
+    FormatRecord,
+    Record,
+    merge_chunks,
+    merge_texts,
+)
+from cdxmill.stages.lines.line_lists import cut_blocks, distinct_captures
+from cdxmill.stages.zipnum.write_shard import write_shard
+from cdxmill.tasks.whole_files import NONE_IN_CLUSTER, whole_or_nothing
+
+_CHUNK_LEVEL = 1
+"""Compression level of chunks."""
+_SMALLEST, _LARGEST = 4 << 10, 64 << 10
+"""Bytes of lines in a chunk."""
+_SORTED = 96 << 20
+"""Bytes of lines that a mapper sorts at a time."""
+_MERGED = 128 << 20
+"""Bytes of overlapping chunks that a reducer may hold."""
+_CHUNKS_AT_ONCE = 8
+"""Number of chunks of one mapper that may overlap: so often it sorts, at most."""
+
+
+@dataclass(frozen=True)
+class ShardTaskOptions:
+    """Options of the task that writes a shard. `cluster` is the URL of the cluster's directory."""
+
+    cluster: str
+    block_lines: int
+    compressor: Compressor
+    convert: bool
+
+
+class ReducerReport(NamedTuple):
+    """What a reducer has written: a file of JSON beside the shard, for the launcher.
+
+    `failures` are the CDX files that could not be read, in the report of the first shard.
+    """
+
+    shard: ShardEntry
+    compressor_version: str
+    duplicate_lines: int
+    failures: list[Failure]
+
+    def to_json(self) -> str:
+        """The content of the file."""
+        failures = [failure._asdict() for failure in self.failures]
+        return json.dumps({**self._asdict(), "shard": self.shard._asdict(), "failures": failures})
+
+    @classmethod
+    def from_json(cls, text: bytes) -> ReducerReport:
+        """Parse what `to_json` has written."""
+        fields = json.loads(text)
+        failures = [Failure(**failure) for failure in fields["failures"]]
+        return cls(**{**fields, "shard": ShardEntry(**fields["shard"]), "failures": failures})
+
+
+REPORT = "_report-"
+"""Start of the name of a report; Hadoop ignores names that begin with an underscore."""
+
+
+def report_name(number: int) -> str:
+    """The name of the report of a shard.
+
+    >>> report_name(7)
+    '_report-00007'
+    """
+    return f"{REPORT}{number:05d}"
+
+
+def chunk_packer(library: str) -> ChunkPacker:
+    """What compresses chunks. They are gzip data, whichever library makes them: isal takes half the time, where it exists.
+
+    Raises ValueError if `library` is missing.
+    """
+    packer = Compressor(library, _CHUNK_LEVEL)
+    packer.version()
+    try:
+        from isal import igzip_lib
+    except ImportError:
+        return packer
+    return _Igzip(igzip_lib)
+
+
+class _Igzip:
+    def __init__(self, library: Any) -> None:
+        self._pack, self._kind = library.compress, library.COMP_GZIP
+
+    def compress(self, data: bytes) -> bytes:
+        """Compress to one gzip member."""
+        packed: bytes = self._pack(data, _CHUNK_LEVEL, self._kind)
+        return packed
+
+
+def send_chunks(read: Read, points: Sequence[bytes], form: FormatRecord, run: TaskRun) -> None:
+    """Map: write the lines of the CDX files on the work list in sorted chunks. More mappers make smaller chunks."""
+    size = min(_LARGEST, max(_SMALLEST, _MERGED // (run.mappers * _CHUNKS_AT_ONCE)))
+    failures: list[Failure] = []
+    with TemporaryFile(dir=run.directory) as spool:
+        sender = ChunkSender(run.output, spool, form, points, ChunkSizes(size, _SORTED))
+        for item in run.work():
+            for path, pieces in read(item["paths"]):
+                with whole_or_nothing(path, failures, sender, consequence=NONE_IN_CLUSTER):
+                    sender.add_text(pieces)
+                    sender.keep()
+        for failure in failures:
+            run.output.write(form(b"", format_failure(failure)))
+        sender.end()
+
+
+def write_one_shard(options: ShardTaskOptions, number: int, records: Iterator[Record], run: TaskRun) -> None:
+    """Reduce: write shard, part and report from the sorted chunks of a shard."""
+    version = options.compressor.version()
+    destination = Destination(options.cluster)
+    names = shard_name(number), part_name(number), report_name(number)
+    received = _Received(records, Compressor(options.compressor.library, _CHUNK_LEVEL), run)
+    if options.convert or native.Merger is None:
+        lists = distinct_captures(merge_chunks((text.split(b"\n") for text in received), _SORTED >> 1))
+        blocks = cut_blocks(convert_sorted(lists) if options.convert else lists, options.block_lines)
+    else:
+        blocks = merge_texts(received, _SORTED >> 1, options.block_lines)
+    with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:
+        found = write_shard(blocks, names[0], shard, part, options.compressor)
+    entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)
+    report = ReducerReport(entry, version, received.lines - found.lines, sorted(received.failures))
+    Path(names[2]).write_text(report.to_json())
+    destination.put((names[2], *names[:2]))  # the report first: it says that the shard is of a job of cdxmill
+    run.add(lines=entry.lines, duplicates=report.duplicate_lines, blocks=entry.blocks, bytes=entry.bytes)
+
+
+class _Received:
+    """The texts of chunks, from their records. Counts their lines, keeps the failures between them, and shows progress."""
+
+    def __init__(self, records: Iterator[Record], packer: Compressor, run: TaskRun) -> None:
+        self._records, self._packer, self._run = records, packer, run
+        self.lines = 0
+        self.failures: list[Failure] = []
+
+    def __iter__(self) -> Iterator[bytes]:
+        shown = 0
+        for key, data in self._records:
+            text = self._packer.decompress(data)
+            if not key:
+                self.failures.append(parse_failure(text))
+                continue
+            self.lines += text.count(b"\n") + 1
+            if self.lines > shown + 1_000_000:
+                shown = self.lines
+                self._run.show(f"{shown} lines")
+            yield text
