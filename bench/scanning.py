@@ -13,7 +13,7 @@ from bench.contenders import OURS, Section, Tool, copies, facts_of, program
 from bench.corpora import ensure
 from cdxmill.capture import Record
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.storage.choose import open_ranges
+from cdxmill.storage.location import locate
 
 SOUP = "warcio, BeautifulSoup, langdetect"
 SELECTOLAX = "warcio, selectolax, detect_fast"
@@ -43,7 +43,7 @@ def first_records(file: Path, count: int) -> Path:
     """A file with the first records of an archive."""
     cut = file.with_name(f"first-{count}-{file.name}")
     if not cut.exists():
-        with open_ranges(str(file)) as read_at:
+        with locate(file).open_ranges() as read_at:
             found = (item for item in read_records(read_at) if isinstance(item, Record))
             last = next(islice(found, count, None), None)
             cut.write_bytes(read_at(0, last.offset if last is not None else file.stat().st_size))

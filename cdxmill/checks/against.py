@@ -20,7 +20,7 @@ from cdxmill.stages.lines.compare_lines import Difference, compare_lines
 from cdxmill.stages.lines.merge_lines import merge_slices
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
-from cdxmill.storage.choose import open_ranges, total_size
+from cdxmill.storage.location import locate, total_size
 from cdxmill.storage.scratch import Scratch, temporary_folder
 from cdxmill.tasks.grouping import group_sources
 from cdxmill.tasks.sorting import finish_runs, share_of_runs, sort_files
@@ -67,7 +67,7 @@ def check_against(
         tasks = [
             _CompareTask(path, part, scratch.folder) for path, part in zip(shard_paths, slices, strict=True)
         ]
-        size = total_size(shard.task.path for shard in shards)
+        size = total_size(map(locate, (shard.task.path for shard in shards)))
         compared = run.results("comparing lines", _compare, tasks, size)
     return sum((result.difference for result in compared), Difference())
 
@@ -107,5 +107,5 @@ def _compare(task: _CompareTask) -> _Compared:
     wanted = merge_slices(task.slices, Scratch(task.scratch).reader)
     if task.path is None:
         return _Compared(compare_lines(iter(()), wanted))
-    with open_ranges(task.path) as read_at:
+    with locate(task.path).open_ranges() as read_at:
         return _Compared(compare_lines(valid_blocks(task.path, counted(read_at)), wanted))

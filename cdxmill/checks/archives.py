@@ -19,7 +19,7 @@ from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
-from cdxmill.storage.choose import open_ranges, total_size
+from cdxmill.storage.location import locate, total_size
 
 
 class _LookUpTask(NamedTuple):
@@ -45,7 +45,7 @@ def check_archives(
     archives.open().close()
     shards = [shard for shard in shards if shard.report.lines and not shard.report.faults]
     tasks = [_LookUpTask(shard, picked, archives) for shard, picked in _deal(shards, sample)]
-    size = total_size(task.shard.task.path for task in tasks) if sample is None else 0
+    size = total_size(map(locate, (task.shard.task.path for task in tasks))) if sample is None else 0
     return sum(result.looked_up for result in run.results("reading records", _look_up, tasks, size))
 
 
@@ -82,7 +82,7 @@ def _look_up(task: _LookUpTask) -> _LookUpResult:
 def _lines(task: _LookUpTask) -> Iterator[bytes]:
     """The lines to look up. Blocks without any are not read."""
     path = task.shard.task.path
-    with open_ranges(path) as read_at:
+    with locate(path).open_ranges() as read_at:
         if task.picked is None:
             for lines in valid_blocks(path, counted(read_at)):
                 yield from lines

@@ -14,14 +14,17 @@ from cdxmill.formats.clusters.zipnum_index import INDEX, LOCATIONS, MANIFEST, SU
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_shard import CheckedShard
-from cdxmill.storage.choose import open_ranges, pieces, read_bytes
+from cdxmill.storage.location import locate, pieces
 
 
 def check_indexes(files: ClusterFiles) -> Iterator[Failure]:
     """Check that cluster.idx and cluster.summary are equal, if both exist."""
     if not (files.has(INDEX) and files.has(SUMMARY)):
         return
-    with open_ranges(files.path(INDEX)) as first, open_ranges(files.path(SUMMARY)) as second:
+    with (
+        locate(files.path(INDEX)).open_ranges() as first,
+        locate(files.path(SUMMARY)).open_ranges() as second,
+    ):
         start = 0
         for left, right in zip_longest(pieces(first), pieces(second), fillvalue=b""):
             if left != right:
@@ -35,7 +38,7 @@ def check_archive_index(files: ClusterFiles) -> Iterator[Failure]:
     if not files.has(ARCHIVES):
         return
     last = b""
-    for number, line in enumerate(read_bytes(files.path(ARCHIVES)).splitlines(), 1):
+    for number, line in enumerate(locate(files.path(ARCHIVES)).read_bytes().splitlines(), 1):
         name, *places = line.split(b"\t")
         if not name or not all(places) or not places:
             yield Failure(
@@ -77,7 +80,7 @@ def check_splits(
         if not files.has(name):
             yield Failure(files.path(name), None, "is missing")
             return
-    data = read_bytes(text)
+    data = locate(text).read_bytes()
     try:
         points = parse_text(data)
     except ValueError as error:
@@ -87,7 +90,7 @@ def check_splits(
         yield Failure(text, None, f"its SHA-256 does not match {MANIFEST}")
     elif splits_digest(points) != manifest.splits_sha256:
         yield Failure(text, None, "it is not written as cdxmill writes it")
-    if read_bytes(sequence) != format_sequence_file(points):
+    if locate(sequence).read_bytes() != format_sequence_file(points):
         yield Failure(sequence, None, f"its split points differ from {SPLITS[0]}")
     names = [shard.name for shard in manifest.shards]
     if len(points) + 1 != len(names):

@@ -14,7 +14,7 @@ from cdxmill.formats.clusters.manifest import Manifest
 from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST, part_of
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import IndexReport, ShardLines, scan_index
-from cdxmill.storage.choose import open_ranges, pieces
+from cdxmill.storage.location import locate, pieces
 
 
 class Claims(NamedTuple):
@@ -57,7 +57,7 @@ def _manifest(files: ClusterFiles) -> tuple[Manifest | None, list[Failure]]:
 def _index(files: ClusterFiles) -> IndexReport:
     if files.index is None:
         return IndexReport({}, False, [])
-    with open_ranges(files.path(files.index)) as read_at:
+    with locate(files.path(files.index)).open_ranges() as read_at:
         return scan_index(pieces(read_at))
 
 

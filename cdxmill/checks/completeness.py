@@ -11,7 +11,7 @@ from cdxmill.formats.clusters.split_points import parse
 from cdxmill.formats.clusters.zipnum_index import SHARD, shard_name
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.running.failures import Failure
-from cdxmill.storage.choose import read_bytes
+from cdxmill.storage.location import locate
 
 _UNFINISHED = re.compile(r"_temporary|_report-\d+|\.work|\.run-\d+|\.(?:cdx|part|cluster)[-.].*\.tmp")
 """Names that a run leaves in the folder of a cluster until it ends."""
@@ -36,7 +36,7 @@ def check_completeness(files: ClusterFiles, claims: Claims) -> Iterator[Failure]
 def _check_points(files: ClusterFiles, claims: Claims) -> Iterator[Failure]:
     for name in filter(files.has, SPLITS):
         try:
-            points = parse(read_bytes(files.path(name)))
+            points = parse(locate(files.path(name)).read_bytes())
         except ValueError as error:
             yield Failure(files.path(name), None, str(error))
             continue

@@ -12,17 +12,7 @@ from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum_index import ShardLocations
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_shard import CheckedShard
-from cdxmill.storage.choose import (
-    PathOrUrl,
-    absolute,
-    ask_all,
-    is_remote,
-    join,
-    open_ranges,
-    pieces,
-    same_location,
-    status,
-)
+from cdxmill.storage.location import Location, PathOrUrl, ask_all, join, locate, pieces
 
 
 class _Wrong(NamedTuple):
@@ -44,7 +34,7 @@ def check_locations(
     yield from (Failure(path, None, reason) for reason in _wrong_rows(files, reports, exact))
     rows = files.locations.rows
     if base is not None:
-        yield from (Failure(path, None, reason) for reason in _elsewhere(rows, absolute(base)))
+        yield from (Failure(path, None, reason) for reason in _elsewhere(rows, locate(base).absolute()))
     else:
         yield from (Failure(path, None, *wrong) for wrong in _wrong_files(files, rows, reports, exact))
 
@@ -74,44 +64,45 @@ def _wrong_files(
 ) -> Iterator[_Wrong]:
     """Look up the file at each location. Those that readers do not use are findings."""
     listed = [(name, location) for name, locations in rows if name in reports for location in locations]
-    refused = [why_refused(files.folder, location) for _, location in listed]
+    folder = locate(files.folder)
+    refused = [why_refused(folder, location) for _, location in listed]
     for (name, location), why in zip(listed, refused, strict=True):
         if why:
             yield _Wrong(
                 f"{name} is not used at {location}, which {why}", "publish the cluster with --location"
             )
     named = [
-        (name, resolved(files.folder, location))
+        (name, resolved(folder, location))
         for (name, location), why in zip(listed, refused, strict=True)
         if not why
     ]
-    sizes = ask_all(_size, [path for _, path in named])
-    for (name, path), size in zip(named, sizes, strict=True):
+    sizes = ask_all(_size, [place for _, place in named])
+    for (name, place), size in zip(named, sizes, strict=True):
         if size is None:
             hint = "if the cluster was moved, publish it to itself"
-            yield _Wrong(f"{name} is not at {path}: the file is missing or unreadable", hint)
+            yield _Wrong(f"{name} is not at {place}: the file is missing or unreadable", hint)
             continue
         report = reports[name]
-        if report.faults or same_location(path, files.shard_path(name)):
+        if report.faults or place.is_same(locate(files.shard_path(name))):
             continue
         if size and size != report.size:
-            yield _Wrong(f"{name} is not at {path}: that file has {size} bytes, the shard {report.size}")
-        elif exact and not is_remote(path) and _sha256(path) != report.sha256:
-            yield _Wrong(f"{name} is not at {path}: that file has other contents")
+            yield _Wrong(f"{name} is not at {place}: that file has {size} bytes, the shard {report.size}")
+        elif exact and not place.is_remote and _sha256(place) != report.sha256:
+            yield _Wrong(f"{name} is not at {place}: that file has other contents")
 
 
-def _size(path: str) -> int | None:
+def _size(place: Location) -> int | None:
     """The size of a file; None if it is missing or unreadable."""
     try:
-        found = status(path)
+        found = place.status()
     except InputError:
         return None
     return None if found is None or found.is_folder else found.size
 
 
-def _sha256(path: str) -> str:
+def _sha256(place: Location) -> str:
     digest = hashlib.sha256()
-    with open_ranges(path) as read_at:
+    with place.open_ranges() as read_at:
         for piece in pieces(read_at):
             digest.update(piece)
     return digest.hexdigest()

@@ -12,7 +12,7 @@ from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS, ShardLines, WrongLine, numbered, wrong_line
 from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard, unreadable_shard
-from cdxmill.storage.choose import open_ranges, read_bytes, total_size
+from cdxmill.storage.location import locate, total_size
 
 
 class ShardFiles(NamedTuple):
@@ -41,7 +41,9 @@ class ReadShard(NamedTuple):
 
 def read_shards(tasks: Sequence[ShardFiles], run: VerifyRun) -> list[ReadShard]:
     """Read and check all shards."""
-    return run.results("reading shards", _read_shard, tasks, total_size(task.path for task in tasks))
+    return run.results(
+        "reading shards", _read_shard, tasks, total_size(map(locate, (task.path for task in tasks)))
+    )
 
 
 def _read_shard(task: ShardFiles) -> ReadShard:
@@ -49,7 +51,7 @@ def _read_shard(task: ShardFiles) -> ReadShard:
         index = _index_lines(task)
         part, findings = _read_part(task)
         lengths = _lengths(index) or _lengths(part or b"")
-        with open_ranges(task.path) as read_at:
+        with locate(task.path).open_ranges() as read_at:
             report = check_shard(counted(read_at), task.name, lengths, task.block_lines)
     except InputError as error:
         return ReadShard(task, unreadable_shard(error.reason), [Failure(error.path, None, error.reason)])
@@ -64,7 +66,7 @@ def _read_part(task: ShardFiles) -> tuple[bytes | None, list[Failure]]:
     if task.part_path is None:
         return None, []
     try:
-        return read_bytes(task.part_path), []
+        return locate(task.part_path).read_bytes(), []
     except InputError as error:
         return None, [Failure(task.part_path, None, error.reason)]
 
@@ -79,13 +81,13 @@ def _damage(task: ShardFiles, faults: Sequence[Fault]) -> Iterator[Failure]:
 def _index_lines(task: ShardFiles) -> bytes:
     if task.index_path is None or task.lines.start == task.lines.end:
         return b""
-    with open_ranges(task.index_path) as read_at:
+    with locate(task.index_path).open_ranges() as read_at:
         return read_at(task.lines.start, task.lines.end - task.lines.start)
 
 
 def block_ranges(task: ShardFiles) -> list[tuple[int, int]]:
     """Offset and length of each block by the part, or by the index if there are no parts."""
-    lines = _index_lines(task) if task.part_path is None else read_bytes(task.part_path)
+    lines = _index_lines(task) if task.part_path is None else locate(task.part_path).read_bytes()
     return sorted(_lengths(lines).items())
 
 

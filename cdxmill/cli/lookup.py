@@ -235,12 +235,12 @@ def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenClust
 def read_urls(path: str) -> Iterator[str]:
     """The lines of a file, of a URL, or of standard input (-). Empty lines are skipped."""
     from cdxmill.stages.lines.line_lists import split_lines
-    from cdxmill.storage.choose import open_ranges, pieces
+    from cdxmill.storage.location import locate, pieces
 
     if path == "-":
         yield from _texts(sys.stdin.buffer)
         return
-    with open_ranges(path) as read_at:
+    with locate(path).open_ranges() as read_at:
         for lines in split_lines(pieces(read_at)):
             yield from _texts(lines)
 

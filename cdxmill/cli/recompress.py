@@ -95,10 +95,10 @@ class RecompressArguments(Printing, ArchiveInputs, Existing, Running):
         if self.dictionary is None:
             return b""
         from cdxmill.stages.records.pack_contents import check_dictionary
-        from cdxmill.storage.choose import read_bytes
+        from cdxmill.storage.location import locate
 
         try:
-            data = read_bytes(self.dictionary)
+            data = locate(self.dictionary).read_bytes()
             check_dictionary(data)
         except InputError as error:
             raise UsageError(f"--dictionary: {error}") from None

@@ -13,7 +13,7 @@ from cdxmill.cluster.find import find_index
 from cdxmill.cluster.locations import resolved, why_refused
 from cdxmill.errors import InputError, RefusedError, UsageError
 from cdxmill.formats.clusters.path_index import ARCHIVES, format_path_index, parse_path_index
-from cdxmill.storage.choose import absolute, exists, is_remote, join, read_bytes
+from cdxmill.storage.location import Location, join, locate
 
 if TYPE_CHECKING:
     from cdxmill.inputs.archive_store import ArchiveStore
@@ -34,7 +34,7 @@ class ArchivePlaces(NamedTuple):
         folder = self.folder
         if self.named is not None or folder is None:
             return ArchiveStore(self.named)
-        return ArchiveStore(join(folder, ARCHIVES), lambda place: allowed_place(folder, place))
+        return ArchiveStore(join(folder, ARCHIVES), lambda place: allowed_place(locate(folder), place))
 
 
 def archives_of(cluster: str, named: str | None) -> ArchivePlaces:
@@ -50,26 +50,25 @@ def archives_of(cluster: str, named: str | None) -> ArchivePlaces:
 
 def cluster_folder(cluster: str) -> str:
     """The path or URL of the folder with the index of a cluster. Raises UsageError or InputError if it has none."""
-    index = find_index(cluster)
-    return index.rpartition("/")[0] or ("/" if index.startswith("/") else ".")
+    return locate(find_index(cluster)).parent.text
 
 
 def has_archive_index(folder: str) -> bool:
     """Whether the folder of a cluster has an archives.tsv."""
     with suppress(RefusedError):  # S3 without the right to list answers so for a missing file, too
-        return exists(join(folder, ARCHIVES))
+        return (locate(folder) / ARCHIVES).exists()
     return False
 
 
-def allowed_place(folder: str, place: str) -> str:
+def allowed_place(folder: Location, place: str) -> Location:
     """A place in the archives.tsv of a cluster. Raises InputError if this file may not lead there (SECURITY.md).
 
-    >>> allowed_place("/data/C", "../warcs/a.warc.gz")
+    >>> str(allowed_place(Location("/data/C"), "../warcs/a.warc.gz"))
     '/data/C/../warcs/a.warc.gz'
     """
     if why := why_refused(folder, place):
         hint = "if you trust it, use --archives LOCATION"
-        raise InputError(place, f"{join(folder, ARCHIVES)} leads there, and it {why}", hint)
+        raise InputError(place, f"{folder / ARCHIVES} leads there, and it {why}", hint)
     return resolved(folder, place)
 
 
@@ -86,19 +85,19 @@ def published_index(
         if archives is not None:
             raise UsageError(f"{cluster}: has no {ARCHIVES}, so --archives has no names to write")
         return None
-    data = read_bytes(path)
+    data = locate(path).read_bytes()
     listed = [(name, place) for name, places in parse_path_index(data) for place in places]
     if archives is not None:
         from cdxmill.inputs.archive_store import ArchiveStore
 
         names = sorted({name for name, _ in listed})
         with closing(ArchiveStore(archives)) as store:
-            listed = [(name, absolute(place)) for name in names for place in store.locations(name)]
-    elif not is_remote(target):
+            listed = [(name, place.absolute()) for name in names for place in store.locations(name)]
+    elif not locate(target).is_remote:
         return data
-    if not is_remote(target):
+    if not locate(target).is_remote:
         return format_path_index(listed)[0]
-    urls = [(name, place) for name, place in listed if is_remote(place) and "?" not in place]
+    urls = [(name, place) for name, place in listed if locate(place).is_remote and "?" not in place]
     if len(urls) < len(listed):
         left = f"{len(listed) - len(urls)} of {len(listed)} archives"
         note(

@@ -16,7 +16,7 @@ import re
 from fnmatch import fnmatchcase
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage.choose import join
+from cdxmill.storage.location import join
 
 BASE = "https://data.commoncrawl.org"
 COLLINFO = "https://index.commoncrawl.org/collinfo.json"

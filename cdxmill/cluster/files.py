@@ -17,7 +17,7 @@ from cdxmill.formats.clusters.zipnum_index import (
     ParsedLocations,
     parse_locations,
 )
-from cdxmill.storage.choose import PathOrUrl, read_bytes
+from cdxmill.storage.location import PathOrUrl, locate
 
 
 class ClusterFiles:
@@ -53,7 +53,7 @@ class ClusterFiles:
 
     def shard_path(self, shard: str) -> str:
         """The path or URL of a shard at which readers look first."""
-        return next(shard_locations(self.folder, shard, self._rule, self._by_shard, self.has))
+        return next(shard_locations(locate(self.folder), shard, self._rule, self._by_shard, self.has)).text
 
     @cached_property
     def locations_name(self) -> str | None:
@@ -65,7 +65,7 @@ class ClusterFiles:
         """The contents of cluster.loc; no rows if there is none."""
         if self.locations_name is None:
             return ParsedLocations([], [])
-        return parse_locations(read_bytes(self.path(self.locations_name)))
+        return parse_locations(locate(self.path(self.locations_name)).read_bytes())
 
     def _by_shard(self) -> Locations:
         return dict(self.locations.rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from pathlib import Path
 
 from cdxmill.cluster.crawls import no_crawl
 from cdxmill.errors import CdxmillError, InputError, RefusedError, UsageError
@@ -17,16 +16,7 @@ from cdxmill.formats.clusters.zipnum_index import (
     part_name,
     shard_name,
 )
-from cdxmill.storage.choose import (
-    exists,
-    has_directories,
-    is_listed,
-    is_remote,
-    join,
-    list_folder,
-    local_path,
-    status,
-)
+from cdxmill.storage.location import Location, PathOrUrl, join, locate
 
 INDEXES = (INDEX, SUMMARY, "all.idx")
 """File names of an index, in the order in which commands look for them."""
@@ -42,8 +32,8 @@ class Folder:
 
     def __init__(self, path: str) -> None:
         self.path = path.rstrip("/") or "/"
-        can_list = not is_remote(path) or is_listed(path)
-        self._listed = set(list_folder(path)) if can_list else None
+        self._place = locate(self.path)
+        self._listed = set(self._place.entries()) if self._place.properties.can_write else None
         self._asked: dict[str, bool] = {}
 
     def has(self, name: str) -> bool:
@@ -51,7 +41,7 @@ class Folder:
         if self._listed is not None:
             return name in self._listed
         if name not in self._asked:
-            self._asked[name] = exists(self.file(name))
+            self._asked[name] = (self._place / name).exists()
         return self._asked[name]
 
     def file(self, name: str) -> str:
@@ -63,21 +53,20 @@ class Folder:
         return [name for name in self._listed or () if pattern.fullmatch(name)]
 
 
-def index_files(cluster: str) -> list[str]:
-    """The paths or URLs at which the index of a cluster may be, best first. `cluster` may be an index file."""
+def index_files(cluster: Location) -> list[Location]:
+    """Where the index of a cluster may be, best first. `cluster` may be an index file."""
     if is_index_file(cluster):
         return [cluster]
-    names = (*INDEXES, f"{COLLECTION_INDEXES}/{INDEX}")
-    return [join(cluster, name) for name in names]
+    return [cluster / name for name in (*INDEXES, f"{COLLECTION_INDEXES}/{INDEX}")]
 
 
 def find_index(cluster: str) -> str:
     """The path or URL of a cluster's index. Raises UsageError or InputError if it has none."""
     refused: InputError | None = None
-    for path in index_files(cluster):
+    for place in index_files(locate(cluster)):
         try:
-            if exists(path):
-                return path
+            if place.exists():
+                return place.text
         except RefusedError as error:  # S3 without the right to list answers so for a missing file, too
             refused = refused or error
     raise refused or no_index(cluster)
@@ -99,13 +88,15 @@ def no_index(cluster: str) -> CdxmillError:
 def is_switched(cluster: str) -> bool:
     """Whether the files of two clusters are in the directory, because the cluster is being replaced on S3."""
     with suppress(InputError):
-        return not has_directories(cluster) and exists(join(cluster, SWITCHED))
+        place = locate(cluster)
+        return not place.properties.has_directories and (place / SWITCHED).exists()
     return False
 
 
 def not_a_cluster(cluster: str, files: str) -> UsageError:
     """The error for a path or URL without any of these `files`, or for a path at which there is nothing."""
-    if not is_remote(cluster) and not Path(local_path(cluster)).exists():
+    folder = locate(cluster).folder
+    if folder is not None and not folder.exists():
         return UsageError(f"{cluster}: not a ZipNum cluster (no such file or directory); check the path")
     return no_crawl(cluster) or UsageError(f"{cluster}: not a ZipNum cluster (no {files})")
 
@@ -115,10 +106,10 @@ def find_folder(cluster: str) -> tuple[Folder, str | None]:
 
     A folder without cluster files may be a collection, which has them in `indexes`.
     """
-    if is_index_file(cluster):
-        path, _, name = cluster.rpartition("/")
-        folder = Folder(path or ("/" if cluster.startswith("/") else "."))
-        return folder, name if folder.has(name) else None
+    place = locate(cluster)
+    if is_index_file(place):
+        folder = Folder(place.parent.text)
+        return folder, place.name if folder.has(place.name) else None
     folder = Folder(cluster)
     if not has_cluster(folder):
         below = Folder(join(cluster, COLLECTION_INDEXES))
@@ -141,9 +132,10 @@ def location_names(index: str | None) -> list[str]:
     return list(dict.fromkeys([LOCATIONS, *own]))
 
 
-def is_index_file(path: str) -> bool:
+def is_index_file(path: PathOrUrl) -> bool:
     """Whether a path or URL is that of the index of a cluster, by its ending."""
-    if not path.endswith(_INDEX_ENDINGS):
+    place = locate(path)
+    if not place.text.endswith(_INDEX_ENDINGS):
         return False
-    found = None if is_remote(path) else status(path)
+    found = None if place.is_remote else place.status()
     return found is None or not found.is_folder

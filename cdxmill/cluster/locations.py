@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from cdxmill.errors import UsageError
-from cdxmill.storage.choose import content_reach, is_remote, join, scheme_of
-from cdxmill.storage.location import PathOrUrl, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.places import LedUrl, Reach
 
 Rule = tuple[str, str]
@@ -47,46 +46,51 @@ def check_rule(rule: Rule) -> None:
 
 
 def shard_locations(
-    folder: str, shard: str, rule: Rule | None, locations: Callable[[], Locations], has: Callable[[str], bool]
-) -> Iterator[str]:
-    """The paths or URLs at which a shard may be, best first; at least one.
+    folder: Location,
+    shard: str,
+    rule: Rule | None,
+    locations: Callable[[], Locations],
+    has: Callable[[str], bool],
+) -> Iterator[Location]:
+    """Where a shard may be, best first; at least one place.
 
-    `folder` is that of the index. `has` says whether the folder has, or may have, a file of a name.
+    `folder` is the directory of the index. `has` says whether it has, or may have, a file of a name.
     """
     if rule is not None:
-        yield re.sub(rule[0], rule[1], f"{folder}/") + shard
+        yield locate(re.sub(rule[0], rule[1], f"{folder}/") + shard)
         return
     if has(shard):
-        yield join(folder, shard)
+        yield folder / shard
     listed = locations().get(shard, [])
     yield from (resolved(folder, location) for location in listed if not why_refused(folder, location))
     if not listed and not shard.endswith(".gz"):
-        yield from (join(folder, shard + ending) for ending in _ENDINGS if has(shard + ending))
-    yield join(folder, shard)
+        yield from (folder / (shard + ending) for ending in _ENDINGS if has(shard + ending))
+    yield folder / shard
 
 
-def resolved(folder: str, location: str) -> str:
-    """The path or URL of a location in cluster.loc. A relative one starts at the cluster's folder.
+def resolved(folder: Location, location: str) -> Location:
+    """A location in cluster.loc. A relative one starts at the cluster's directory.
 
     A URL elsewhere may not lead to every address (SECURITY.md).
 
-    >>> resolved("/data/C", "cdx-00000.gz"), resolved("/data/C", "s3://bucket/cdx-00000.gz")
+    >>> str(resolved(locate("/data/C"), "cdx-00000.gz")), str(resolved(locate("/data/C"), "s3://bucket/cdx-00000.gz"))
     ('/data/C/cdx-00000.gz', 's3://bucket/cdx-00000.gz')
     """
-    if is_remote(location) and not location.startswith(f"{folder}/"):
-        return LedUrl(location, content_reach(folder))
-    return location if is_remote(location) or _is_local(location) else join(folder, location)
+    place = locate(location)
+    if place.is_remote and not location.startswith(f"{folder}/"):
+        return locate(LedUrl(location, folder.content_reach()))
+    return place if place.is_remote or _is_local(location) else folder / location
 
 
-def why_refused(folder: str, location: str) -> str:
+def why_refused(folder: Location, location: str) -> str:
     """Why a location in the cluster.loc of a cluster is not used; "" if it is. What a local cluster names is used.
 
-    >>> why_refused("https://host/C", "/etc/passwd"), why_refused("/data/C", "/data/D/cdx-00000.gz")
+    >>> why_refused(locate("https://host/C"), "/etc/passwd"), why_refused(locate("/data/C"), "/data/D/cdx-00000.gz")
     ('is a local path, and the cluster is remote', '')
     """
-    if is_remote(folder) and _is_local(location):
+    if folder.is_remote and _is_local(location):
         return "is a local path, and the cluster is remote"
-    if scheme_of(location) == "hdfs" != scheme_of(folder) and content_reach(folder) == Reach.PUBLIC:
+    if locate(location).scheme == "hdfs" != folder.scheme and folder.content_reach() == Reach.PUBLIC:
         return "is in HDFS, and the cluster is public"
     return ""
 

@@ -7,13 +7,13 @@ from contextlib import suppress
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.clusters.manifest import Manifest, parse_manifest
 from cdxmill.formats.clusters.zipnum_index import MANIFEST
-from cdxmill.storage.choose import is_remote, join, read_bytes
+from cdxmill.storage.location import join, locate
 
 
 def read_manifest(path: str) -> Manifest:
     """Read and check the cluster.json at a path or URL. Raises InputError where it is missing or corrupt."""
     try:
-        return parse_manifest(read_bytes(path))
+        return parse_manifest(locate(path).read_bytes())
     except ValueError as error:
         raise InputError(path, f"is corrupt ({error})", "build or publish the cluster again") from None
 
@@ -26,11 +26,11 @@ def manifest_beside(folder: str) -> Manifest | None:
     """
     path = join(folder, MANIFEST)
     try:
-        data = read_bytes(path)
+        data = locate(path).read_bytes()
     except AbsentError:
         return None
     except RefusedError:
-        if is_remote(path):
+        if locate(path).is_remote:
             return None
         raise
     with suppress(ValueError):

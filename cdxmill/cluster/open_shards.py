@@ -8,12 +8,14 @@ from threading import Lock
 
 import cachetools
 
+from cdxmill.storage.location import Location
+
 
 class OpenShard:
     """An open shard. `files` closes it; `holders` counts the cache and each read in progress."""
 
-    def __init__(self, path: str, read_at: Callable[[int, int], bytes], files: ExitStack) -> None:
-        self.path, self.read_at, self.files = path, read_at, files
+    def __init__(self, place: Location, read_at: Callable[[int, int], bytes], files: ExitStack) -> None:
+        self.place, self.read_at, self.files = place, read_at, files
         self.holders = 0
 
 

@@ -44,20 +44,7 @@ from cdxmill.formats.clusters.zipnum_index import LOCATIONS, MANIFEST
 from cdxmill.inputs.split_files import SPLITS, read_splits
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, hold
-from cdxmill.storage.choose import (
-    PathOrUrl,
-    absolute,
-    ask_all,
-    exists,
-    has_directories,
-    is_remote,
-    join,
-    local_path,
-    read_bytes,
-    remove,
-    remove_tree,
-    write_atomic,
-)
+from cdxmill.storage.location import Location, PathOrUrl, ask_all, join, locate
 
 _SHARDS = f"{WORK}/shards.json"
 """Shards with smaller numbers are of the run that has not finished."""
@@ -76,12 +63,12 @@ class Output:
 
     def start(self, shards: int) -> None:
         """Note, before the first shard is written, that shards with numbers below `shards` are this run's."""
-        with write_atomic(join(self.work, _SHARDS)) as file:
+        with (locate(self.work) / _SHARDS).write_atomic() as file:
             file.write(str(shards).encode())
 
     def clear(self) -> None:
         """Delete the shards of an unfinished run with other inputs or options."""
-        ask_all(remove, [join(self.work, name) for name in sorted(_own_shards(self.work))])
+        ask_all(Location.remove, [locate(self.work) / name for name in sorted(_own_shards(self.work))])
 
     def record(self, run: str, summary: Sequence[int], files: Sequence[str]) -> None:
         """Write the record of the run; `files` are those that it wrote below the directory. cluster.json comes after it."""
@@ -99,12 +86,12 @@ class Output:
 
 def place_of(path: PathOrUrl) -> str:
     """The path of the directory, without symbolic links, or its URL."""
-    return absolute(path) if is_remote(str(path)) else str(Path(local_path(str(path))).resolve())
+    return locate(path).absolute() if locate(path).is_remote else str(Path(locate(path).local).resolve())
 
 
 def held(place: str, note: Callable[[str], None]) -> AbstractContextManager[object]:
     """Hold a directory, so that nobody else writes to it. URLs cannot be held."""
-    return nullcontext() if is_remote(place) else hold(Path(place), note)
+    return nullcontext() if locate(place).is_remote else hold(Path(place), note)
 
 
 @contextmanager
@@ -130,7 +117,7 @@ def open_output(
         if finished is not None:
             _remove_work(place)
         work = place
-        if finished is None and exists(join(place, MANIFEST)):
+        if finished is None and (locate(place) / MANIFEST).exists():
             work = mark(place)
             locks.enter_context(held(work, failures.note))
             finished = _built_before(place, work, run, failures)
@@ -140,14 +127,14 @@ def open_output(
             yield Output(place, work, failures, finished)
         except InputError:  # no input can be read, so nothing was made
             if work != place and not needs_repair(place):  # else it is the old cluster, already
-                remove_tree(work) if has_directories(place) else discard(place)
+                locate(work).remove_tree() if locate(place).properties.has_directories else discard(place)
             raise
 
 
 def _built_before(place: str, new: str, run: str, failures: Failures) -> RunRecord | None:
     """The record of the run if it was killed just before the switch, which is done now."""
-    if not exists(join(new, MANIFEST)):
-        if exists(join(new, COPIED)):  # of `publish`
+    if not (locate(new) / MANIFEST).exists():
+        if (locate(new) / COPIED).exists():  # of `publish`
             discard(place)
         return None
     built = read_record(new)
@@ -163,7 +150,7 @@ def _remove_work(place: str) -> None:
     """Delete the work directory of a run that was killed after it had written cluster.json."""
     if WORK in entries(place):
         with suppress(StoppedError):
-            remove_tree(join(place, WORK))
+            (locate(place) / WORK).remove_tree()
 
 
 def check_output(
@@ -205,7 +192,7 @@ def check_replaceable(place: str) -> None:
 
 def _check_foreign(place: str, names: set[str], points: Sequence[bytes] | None) -> None:
     """Raise UsageError if a directory without cluster.json has files that would be overwritten."""
-    is_unfinished = WORK in names and exists(join(place, _SHARDS))
+    is_unfinished = WORK in names and (locate(place) / _SHARDS).exists()
     own = _own_shards(place) if is_unfinished else set()
     written = {name for name in names if NUMBERED.fullmatch(name)}
     written |= names & {*INDEXES, LOCATIONS, ARCHIVES, COPIED} if not is_unfinished else set()
@@ -230,7 +217,7 @@ def _has_points(place: str, names: set[str], points: Sequence[bytes] | None) -> 
 def _own_shards(place: str) -> set[str]:
     """The names of shards and parts that an unfinished run wrote."""
     try:
-        most = int(json.loads(read_bytes(join(place, _SHARDS))))
+        most = int(json.loads((locate(place) / _SHARDS).read_bytes()))
     except (InputError, ValueError, TypeError):
         return set()
     found = [match for match in map(NUMBERED.fullmatch, entries(place)) if match is not None]
@@ -246,12 +233,12 @@ def mend(place: str, note: Callable[[str], None]) -> None:
     """Do what is left if a run was killed while it replaced the cluster in `place`. Raises StoppedError."""
     if needs_repair(place):
         places = (place, new_place(place), old_place(place))
-        with held(next(filter(exists, places), place), note):
+        with held(next((one for one in places if locate(one).exists()), place), note):
             _tell(place, repair(place), note)
 
 
 def _tell(place: str, left: list[str], note: Callable[[str], None]) -> None:
     for path in left:
         note(f"{path}: note: this file stays here, because the new cluster has one of the same name")
-    if not is_remote(place):
-        remove(join(place, LOCK))
+    if not locate(place).is_remote:
+        (locate(place) / LOCK).remove()

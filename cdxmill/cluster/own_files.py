@@ -23,7 +23,7 @@ from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_of
 from cdxmill.inputs.split_files import SPLITS
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.storage.choose import PathOrUrl, join, list_folder, read_bytes, write_atomic
+from cdxmill.storage.location import PathOrUrl, join, locate
 
 FINISHED = ".finished.json"
 COPIED = ".published.json"
@@ -56,14 +56,14 @@ class RunRecord(NamedTuple):
 
 def write_record(place: PathOrUrl, record: RunRecord) -> None:
     """Write the record of a cluster. Raises StoppedError."""
-    with write_atomic(join(place, FINISHED)) as file:
+    with (locate(place) / FINISHED).write_atomic() as file:
         file.write(json.dumps(record._asdict()).encode())
 
 
 def read_record(place: PathOrUrl) -> RunRecord | None:
     """The record of a cluster; None if it has none, or a corrupt one."""
     try:
-        found: Any = json.loads(read_bytes(join(place, FINISHED)))
+        found: Any = json.loads((locate(place) / FINISHED).read_bytes())
         failures = [Failure(*failure) for failure in found["failures"]]
         summary = list(map(int, found["summary"]))
         return RunRecord(str(found["run"]), summary, failures, list(map(str, found["files"])))
@@ -73,7 +73,7 @@ def read_record(place: PathOrUrl) -> RunRecord | None:
 
 def fault_of(place: PathOrUrl) -> str | None:
     """What is wrong with the files of a finished cluster, by their names and sizes; None if nothing is."""
-    found = list_folder(place)
+    found = locate(place).entries()
     try:
         shards = read_manifest(join(place, MANIFEST)).shards
     except InputError as error:

@@ -24,8 +24,8 @@ from cdxmill.formats.clusters.zipnum_index import (
 )
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
-from cdxmill.storage.choose import PathOrUrl, exists, is_remote, join, open_ranges, read_bytes, status
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.location import Location, PathOrUrl, locate
 
 if TYPE_CHECKING:
     from cdxmill.formats.clusters.manifest import Manifest
@@ -42,16 +42,14 @@ class ClusterReader:
     def __init__(
         self,
         cluster: str,
-        index_file: str,
+        index_file: Location,
         index: SecondaryIndex,
         rule: Rule | None,
         state: Entry | None,
     ) -> None:
         self.cluster, self.index = cluster, index
         self._index_file, self._state = index_file, state
-        self.is_remote = is_remote(index_file)
-        folder, _, self._index_name = index_file.rpartition("/")
-        self._folder = folder or ("/" if index_file.startswith("/") else ".")
+        self.is_remote, self._folder = index_file.is_remote, index_file.parent
         self._rule = rule
         self._open = OpenShards(_MOST_OPEN)
         self._checked = time.monotonic()
@@ -67,22 +65,22 @@ class ClusterReader:
         if self.is_remote and time.monotonic() - self._checked > UNCHECKED:
             self._checked = time.monotonic()
             self.check_unchanged()
-        errors: dict[str, InputError] = {}
+        errors: dict[Location, InputError] = {}
         known = self._open.borrow(shard)
         if known is not None:
             try:
                 return known.read_at(offset, size)
             except InputError as error:
-                errors[known.path] = error
+                errors[known.place] = error
                 self._open.remove(shard, known)
             finally:
                 self._open.give_back(known)
-        for path in self._paths(shard):
-            if path not in errors:
+        for place in self._places(shard):
+            if place not in errors:
                 try:
-                    return self._open_and_read(shard, path, offset, size)
+                    return self._open_and_read(shard, place, offset, size)
                 except InputError as error:
-                    errors[path] = error
+                    errors[place] = error
         self.check_unchanged()
         raise self._with_refused(os.fsdecode(shard), next(iter(errors.values())))
 
@@ -94,13 +92,13 @@ class ClusterReader:
                 return type(error)(error.path, error.reason, hint)
         return error
 
-    def _open_and_read(self, shard: bytes, path: str, offset: int, size: int) -> bytes:
+    def _open_and_read(self, shard: bytes, place: Location, offset: int, size: int) -> bytes:
         with ExitStack() as files:
-            read_at = files.enter_context(_open_shard(path))
+            read_at = files.enter_context(_open_shard(place))
             if not self.is_remote:
                 self.check_unchanged()
             data = read_at(offset, size)
-            self._open.add(shard, OpenShard(path, read_at, files.pop_all()))
+            self._open.add(shard, OpenShard(place, read_at, files.pop_all()))
             return data
 
     def blocks(self) -> BlockReader:
@@ -109,7 +107,7 @@ class ClusterReader:
 
     def check_unchanged(self) -> None:
         """Raise InputError if the cluster was replaced since it was opened: its shards are others now. Not over HTTP."""
-        if self._state is not None and status(self._index_file) != self._state:
+        if self._state is not None and self._index_file.status() != self._state:
             raise InputError(self.cluster, "it was replaced while it was read", "run it again")
 
     def close(self) -> None:
@@ -137,7 +135,7 @@ class ClusterReader:
 
     def _check_blocks(self, found: int | None) -> None:
         """Compare the number of the last line with cluster.json, if there is one."""
-        if self._index_name not in (INDEX, SUMMARY) or self._manifest is None:
+        if self._index_file.name not in (INDEX, SUMMARY) or self._manifest is None:
             return
         if found != self._manifest.blocks:
             raise DamagedCluster(
@@ -155,8 +153,8 @@ class ClusterReader:
             return
         block = last.block
         with suppress(InputError):  # reading the block reports it
-            path = next(self._paths(block.shard))
-            found = None if is_remote(path) else status(path)
+            place = next(self._places(block.shard))
+            found = None if place.is_remote else place.status()
             if found is not None and found.size > block.offset + block.length:
                 raise DamagedCluster(
                     f"the index ends at {block.offset + block.length} of {block.shard.decode(errors='replace')},"
@@ -166,31 +164,31 @@ class ClusterReader:
     @cached_property
     def _manifest(self) -> Manifest | None:
         """A missing or corrupt one is not an error: lookups do not need it."""
-        if not self.is_remote and not exists(join(self._folder, MANIFEST)):
+        if not self.is_remote and not (self._folder / MANIFEST).exists():
             return None
         from cdxmill.cluster.manifest import manifest_beside  # imported only if there is one
 
-        return manifest_beside(self._folder)
+        return manifest_beside(self._folder.text)
 
-    def _paths(self, shard: bytes) -> Iterator[str]:
+    def _places(self, shard: bytes) -> Iterator[Location]:
         """The locations of a shard. Remote files are not checked before they are read: that would cost requests."""
         return shard_locations(
             self._folder,
             os.fsdecode(shard),
             self._rule,
             lambda: self._locations,
-            lambda name: self.is_remote or exists(join(self._folder, name)),
+            lambda name: self.is_remote or (self._folder / name).exists(),
         )
 
     @cached_property
     def _locations(self) -> Locations:
         """The rows of cluster.loc. Raises InputError if a local one cannot be read."""
-        for name in location_names(self._index_name):
-            path = join(self._folder, name)
-            if not self.is_remote and not exists(path):
+        for name in location_names(self._index_file.name):
+            place = self._folder / name
+            if not self.is_remote and not place.exists():
                 continue
             try:
-                return dict(parse_locations(read_bytes(path)).rows)
+                return dict(parse_locations(place.read_bytes()).rows)
             except InputError as error:
                 if not self.is_remote:
                     raise
@@ -206,13 +204,13 @@ def open_cluster(cluster: PathOrUrl, rule: Rule | None = None) -> Iterator[Clust
     With a `rule` its shards are in another folder. Raises UsageError if there is no cluster, InputError if it
     cannot be read or is corrupt, also inside the `with`.
     """
-    cluster = str(cluster)
+    place = locate(cluster)
     if rule is not None:
         check_rule(rule)
-    with ExitStack() as files, damage_as_input_error(cluster):
-        index_file, read_at, size, state = _open_index(cluster, files)
-        index = SecondaryIndex(read_at, size, REMOTE_PAGE if is_remote(cluster) else LOCAL_PAGE)
-        reader = ClusterReader(cluster, index_file, index, rule, state)
+    with ExitStack() as files, damage_as_input_error(place.text):
+        index_file, read_at, size, state = _open_index(place, files)
+        index = SecondaryIndex(read_at, size, REMOTE_PAGE if place.is_remote else LOCAL_PAGE)
+        reader = ClusterReader(place.text, index_file, index, rule, state)
         files.callback(reader.close)
         if not reader.is_remote:  # a remote check would cost three requests
             reader.check_index()
@@ -228,33 +226,35 @@ def damage_as_input_error(cluster: str) -> Iterator[None]:
         raise CorruptError(cluster, str(error), error.hint) from None
 
 
-def _open_shard(path: str) -> AbstractContextManager[Callable[[int, int], bytes]]:
-    if not is_remote(path):
-        return open_ranges(path)
+def _open_shard(place: Location) -> AbstractContextManager[Callable[[int, int], bytes]]:
+    if not place.is_remote:
+        return place.open_ranges()
     from cdxmill.storage.cache import open_known
 
-    return open_known(path)
+    return open_known(place)
 
 
-def _open_index(cluster: str, files: ExitStack) -> tuple[str, Callable[[int, int], bytes], int, Entry | None]:
-    """The path or URL of the index, its `read_at`, its size in bytes, and its state; None over HTTP."""
+def _open_index(
+    cluster: Location, files: ExitStack
+) -> tuple[Location, Callable[[int, int], bytes], int, Entry | None]:
+    """The index, its `read_at`, its size in bytes, and its state; None over HTTP."""
     refused: InputError | None = None
-    for path in index_files(cluster):
-        if not is_remote(path):
-            found = status(path)
+    for place in index_files(cluster):
+        if not place.is_remote:
+            found = place.status()
             if found is not None:
-                return path, files.enter_context(open_ranges(path)), found.size, found
+                return place, files.enter_context(place.open_ranges()), found.size, found
             continue
         from cdxmill.storage.cache import open_cached  # slow to import, and only remote files need it
 
         try:
-            ranges = files.enter_context(open_cached(path))
+            ranges = files.enter_context(open_cached(place))
         except AbsentError:
             continue
         except RefusedError as error:  # S3 without the right to list answers so for a missing file, too
             refused = refused or error
             continue
         if ranges.size is None:
-            raise InputError(path, "the server does not report the file size", "download the cluster")
-        return path, ranges.read_at, ranges.size, ranges.entry
-    raise refused or no_index(cluster)
+            raise InputError(place.text, "the server does not report the file size", "download the cluster")
+        return place, ranges.read_at, ranges.size, ranges.entry
+    raise refused or no_index(cluster.text)

@@ -60,22 +60,8 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.path_index import ARCHIVES
 from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST, SHARD, SUMMARY
 from cdxmill.running.lock import LOCK
-from cdxmill.storage.choose import (
-    ask_all,
-    exchange,
-    exists,
-    has_directories,
-    is_remote,
-    join,
-    list_folder,
-    move,
-    read_bytes,
-    remove,
-    remove_tree,
-    status,
-    write_atomic,
-)
 from cdxmill.storage.local.files import stopping, sync_folder
+from cdxmill.storage.location import Location, ask_all, join, locate
 
 MARK = ".replaces"
 _BELOW, _PLAN = SWITCHED.split("/")
@@ -85,7 +71,7 @@ _READ_FIRST = frozenset({MANIFEST, INDEX, SUMMARY})
 
 def new_place(place: str) -> str:
     """Where the new cluster is built."""
-    return _beside(place, "new") if has_directories(place) else join(place, _BELOW)
+    return _beside(place, "new") if locate(place).properties.has_directories else join(place, _BELOW)
 
 
 def old_place(place: str) -> str:
@@ -100,15 +86,15 @@ def _beside(place: str, kind: str) -> str:
 
 def check_switchable(place: str) -> None:
     """Raise UsageError if another cluster cannot take the place of that in `place`."""
-    reason = None if is_remote(place) else _why_not_local(Path(place))
-    if reason is None and has_directories(place):
-        if exists(old_place(place)):
+    reason = None if locate(place).is_remote else _why_not_local(Path(place))
+    if reason is None and locate(place).properties.has_directories:
+        if locate(old_place(place)).exists():
             reason = (
                 f"was replaced before, and {old_place(place)} has files that are left; move them away, or"
             )
         elif _is_foreign(new_place(place)):
             reason = f"cannot be replaced, because {new_place(place)} is not of cdxmill; move it away, or"
-    elif reason is None and (other := set(list_folder(place)) & set(INDEXES) - {INDEX, SUMMARY}):
+    elif reason is None and (other := set(locate(place).entries()) & set(INDEXES) - {INDEX, SUMMARY}):
         reason = f"cannot be replaced, because readers would use {min(other)}; move it away, or"
     if reason is not None:
         raise UsageError(f"{place}: {reason} choose another directory")
@@ -126,15 +112,15 @@ def _why_not_local(folder: Path) -> str | None:
 
 
 def _is_foreign(new: str) -> bool:
-    found = status(new)
-    is_own = found is not None and found.is_folder and (not entries(new) or exists(join(new, MARK)))
+    found = locate(new).status()
+    is_own = found is not None and found.is_folder and (not entries(new) or (locate(new) / MARK).exists())
     return found is not None and not is_own
 
 
 def entries(place: str) -> dict[str, bool]:
     """The names in a directory, and whether each is a directory. Links that lead nowhere have names, too."""
-    if is_remote(place):
-        return {name: entry.is_folder for name, entry in list_folder(place).items()}
+    if locate(place).is_remote:
+        return {name: entry.is_folder for name, entry in locate(place).entries().items()}
     with (
         stopping(Path(place)),
         suppress(FileNotFoundError, NotADirectoryError),
@@ -147,8 +133,8 @@ def entries(place: str) -> dict[str, bool]:
 def mark(place: str) -> str:
     """Where the new cluster is built. It is marked as such, and created if it is missing. Raises StoppedError."""
     new = new_place(place)
-    if has_directories(place) and not exists(join(new, MARK)):
-        with write_atomic(join(new, MARK)):
+    if locate(place).properties.has_directories and not (locate(new) / MARK).exists():
+        with (locate(new) / MARK).write_atomic():
             pass
     return new
 
@@ -156,14 +142,14 @@ def mark(place: str) -> str:
 def discard(place: str) -> None:
     """Delete the new cluster, but not its marks. On S3, which has no marks, files that are not cdxmill's stay."""
     new = new_place(place)
-    if not has_directories(place):
+    if not locate(place).properties.has_directories:
         _delete_files(new)
-    elif is_remote(place):  # in one step
-        remove_tree(new)
+    elif locate(place).is_remote:  # in one step
+        locate(new).remove_tree()
         mark(place)
     else:
         for name in entries(new).keys() - {MARK, LOCK}:
-            remove_tree(join(new, name))
+            (locate(new) / name).remove_tree()
 
 
 def switch(place: str, kept: Collection[str] = ()) -> list[str]:
@@ -173,52 +159,54 @@ def switch(place: str, kept: Collection[str] = ()) -> list[str]:
     Returns the paths of files that cdxmill did not write and that cannot be moved into the new one; they stay in OLD.
     """
     new = mark(place)
-    if has_directories(place):
+    if locate(place).properties.has_directories:
         _sync(new)
-        if not exchange(new, place):
+        if not locate(new).exchange(locate(place)):
             _rename_both(place)
     else:
-        with write_atomic(join(new, _PLAN)) as file:
+        with (locate(new) / _PLAN).write_atomic() as file:
             file.write(json.dumps(_plan(place, kept)).encode())
     return repair(place)
 
 
 def needs_repair(place: str) -> bool:
     """Whether a run was killed while it switched."""
-    if not has_directories(place):
-        return exists(join(new_place(place), _PLAN))
-    return exists(join(place, MARK)) or (not exists(place) and exists(old_place(place)))
+    if not locate(place).properties.has_directories:
+        return locate(join(new_place(place), _PLAN)).exists()
+    return (locate(place) / MARK).exists() or (
+        not locate(place).exists() and locate(old_place(place)).exists()
+    )
 
 
 def repair(place: str) -> list[str]:
     """Do what is left of a switch; see `switch`."""
-    if not has_directories(place):
+    if not locate(place).properties.has_directories:
         _move_files(place)
         return []
     new, old = new_place(place), old_place(place)
-    if not exists(place) and exists(old):  # killed between the two renames
-        move(new if entries(new).keys() >= {MARK, MANIFEST} else old, place)
+    if not locate(place).exists() and locate(old).exists():  # killed between the two renames
+        locate(new if entries(new).keys() >= {MARK, MANIFEST} else old).move(locate(place))
     _sync(posixpath.dirname(place))
-    if not exists(join(place, MARK)):
+    if not (locate(place) / MARK).exists():
         return []
-    if exists(new):
-        move(new, old)
-    left = _merge(old, place) if exists(old) else []
-    remove(join(place, MARK))
+    if locate(new).exists():
+        locate(new).move(locate(old))
+    left = _merge(old, place) if locate(old).exists() else []
+    (locate(place) / MARK).remove()
     return left
 
 
 def _rename_both(place: str) -> None:
-    move(place, old_place(place))
+    locate(place).move(locate(old_place(place)))
     try:
-        move(new_place(place), place)
+        locate(new_place(place)).move(locate(place))
     except StoppedError:
-        move(old_place(place), place)
+        locate(old_place(place)).move(locate(place))
         raise
 
 
 def _sync(folder: str) -> None:
-    if not is_remote(folder):
+    if not locate(folder).is_remote:
         with stopping(Path(folder)):
             sync_folder(Path(folder))
 
@@ -226,22 +214,22 @@ def _sync(folder: str) -> None:
 def _merge(old: str, place: str) -> list[str]:
     """Move what cdxmill did not write from `old` to `place`, and delete the rest of `old`."""
     own = _own(old)
-    if exists(join(place, ARCHIVES)):  # it replaces that of the old cluster
+    if (locate(place) / ARCHIVES).exists():  # it replaces that of the old cluster
         own.add(ARCHIVES)
     left = _move_foreign(old, place, own, folders_of(own))
     _sync(place)
-    if is_remote(old) and not left:  # HDFS deletes all in one step
-        remove_tree(old)
+    if locate(old).is_remote and not left:  # HDFS deletes all in one step
+        locate(old).remove_tree()
         return left
     for name in sorted(own - {MANIFEST, FINISHED}):
-        remove_tree(join(old, name))
+        (locate(old) / name).remove_tree()
     for below in sorted(folders_of(own), reverse=True):
         with suppress(StoppedError):
-            remove(join(old, below))
+            (locate(old) / below).remove()
     for name in (FINISHED, MANIFEST):  # last: they say which files are cdxmill's
-        remove(join(old, name))
+        (locate(old) / name).remove()
     with suppress(StoppedError):
-        remove(old)
+        locate(old).remove()
     return left
 
 
@@ -255,7 +243,7 @@ def _own(place: str) -> set[str]:
         own = {FINISHED}
     record = read_record(place)
     files = set(record.files if record is not None else ())
-    return own | {WORK, LOCK} | (files & {ARCHIVES} if is_remote(place) else files)
+    return own | {WORK, LOCK} | (files & {ARCHIVES} if locate(place).is_remote else files)
 
 
 def _move_foreign(old: str, place: str, own: set[str], folders: set[str], below: str = "") -> list[str]:
@@ -266,7 +254,7 @@ def _move_foreign(old: str, place: str, own: set[str], folders: set[str], below:
         if name in own:
             continue
         if found not in there:
-            move(join(old, name), join(place, name))
+            (locate(old) / name).move(locate(place) / name)
         elif name in folders and is_folder:
             left += _move_foreign(old, place, own, folders, name)
         else:
@@ -277,36 +265,39 @@ def _move_foreign(old: str, place: str, own: set[str], folders: set[str], below:
 def _plan(place: str, kept: Collection[str]) -> dict[str, list[str]]:
     """What is deleted from `place`, and moved to it, where directories cannot be moved."""
     new = new_place(place)
-    moved = {ARCHIVES, *cluster_files(shards_of(new))} & list_folder(new).keys() - {COPIED, *kept}
-    gone = _own(place) & list_folder(place).keys() - moved - set(kept)
+    moved = {ARCHIVES, *cluster_files(shards_of(new))} & locate(new).entries().keys() - {COPIED, *kept}
+    gone = _own(place) & locate(place).entries().keys() - moved - set(kept)
     return {"delete": sorted(gone), "move": sorted(moved)}
 
 
 def _move_files(place: str) -> None:
     new = new_place(place)
-    found = list_folder(new).keys()
+    found = locate(new).entries().keys()
     if _PLAN not in found:
         return
-    steps = json.loads(read_bytes(join(new, _PLAN)))
+    steps = json.loads((locate(new) / _PLAN).read_bytes())
     left = found & set(steps["move"])  # the others were moved already
     gone = set(steps["delete"]) | (left & _READ_FIRST)
     for names in ({MANIFEST}, {INDEX}, {SUMMARY}, gone - _READ_FIRST):
-        ask_all(remove, _paths(place, gone & names))
+        ask_all(Location.remove, map(locate, _paths(place, gone & names)))
     shards = {name for name in left if SHARD.fullmatch(name)}
     for names in (shards, left - shards - _READ_FIRST, {INDEX, SUMMARY}, {MANIFEST}):
-        ask_all(lambda path: move(path, join(place, posixpath.basename(path))), _paths(new, left & names))
+        ask_all(
+            lambda path: locate(path).move(locate(place) / posixpath.basename(path)),
+            _paths(new, left & names),
+        )
     _delete_files(new)
 
 
 def _delete_files(new: str) -> None:
     """Delete what cdxmill has written to `new`, without which no run can continue, last."""
-    remove_tree(join(new, WORK))
-    found = list_folder(new).keys()
+    (locate(new) / WORK).remove_tree()
+    found = locate(new).entries().keys()
     own = {ARCHIVES, *cluster_files(())} & found | {name for name in found if NUMBERED.fullmatch(name)}
     for names in (found & {MANIFEST}, own - {MANIFEST}, found & {_PLAN}):  # without shards, no manifest
-        ask_all(remove, _paths(new, names))
-    if not list_folder(new):
-        remove(f"{new}/")  # the object by which Hadoop creates a directory
+        ask_all(Location.remove, map(locate, _paths(new, names)))
+    if not locate(new).entries():
+        locate(f"{new}/").remove()  # the object by which Hadoop creates a directory
 
 
 def _paths(place: str, names: Iterable[str]) -> list[str]:

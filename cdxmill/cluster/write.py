@@ -25,15 +25,7 @@ from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sorted_runs import Slice
 from cdxmill.stages.zipnum.write_shard import write_shard
-from cdxmill.storage.choose import (
-    PathOrUrl,
-    absolute,
-    join,
-    read_bytes,
-    remove,
-    status,
-    write_atomic,
-)
+from cdxmill.storage.location import PathOrUrl, join, locate
 from cdxmill.storage.scratch import Scratch
 
 
@@ -64,7 +56,10 @@ def write_shard_files(
 ) -> ShardEntry:
     """Write the blocks of a shard, and its part of the index, to `folder`, each whole or not at all."""
     name = shard_name(number)
-    with write_atomic(join(folder, name)) as shard, write_atomic(join(folder, part_name(number))) as part:
+    with (
+        (locate(folder) / name).write_atomic() as shard,
+        (locate(folder) / part_name(number)).write_atomic() as part,
+    ):
         report = write_shard(blocks, name, shard, part, compressor)
     return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)
 
@@ -73,7 +68,10 @@ def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
     """Whether the files of a shard that an earlier run wrote still exist. Raises TypeError if `shard` has wrong types."""
     if list(map(type, shard)) != [str, int, int, int, str]:
         raise TypeError(f"not a shard: {shard}")
-    found, part = status(join(folder, shard.name)), status(join(folder, part_of(shard.name)))
+    found, part = (
+        (locate(folder) / shard.name).status(),
+        (locate(folder) / part_of(shard.name)).status(),
+    )
     return (
         found is not None
         and found.size == shard.bytes
@@ -85,7 +83,7 @@ def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
 def unpublish(folder: PathOrUrl) -> None:
     """Remove what makes the folder at a path or URL a finished cluster."""
     for name in (MANIFEST, INDEX, SUMMARY, LOCATIONS):
-        remove(join(folder, name))
+        (locate(folder) / name).remove()
 
 
 def write_cluster_files(
@@ -101,16 +99,19 @@ def write_cluster_files(
     `location` is the folder or URL of the shards in cluster.loc. The default is `folder`.
     """
     write_splits(points, join(folder, "splits.txt"))
-    write_index(folder, (read_bytes(join(folder, part_name(number))) for number in range(len(shards))))
+    write_index(folder, ((locate(folder) / part_name(number)).read_bytes() for number in range(len(shards))))
     write_locations(folder, [shard.name for shard in shards], location or folder)
-    with write_atomic(join(folder, MANIFEST)) as file:
+    with (locate(folder) / MANIFEST).write_atomic() as file:
         file.write(format_manifest(make_manifest(shards, points, compressor, block_lines)))
 
 
 def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
     """Write all parts with line numbers to cluster.idx and cluster.summary. Some readers look for the second name."""
     number = 0
-    with write_atomic(join(folder, INDEX)) as index, write_atomic(join(folder, SUMMARY)) as summary:
+    with (
+        (locate(folder) / INDEX).write_atomic() as index,
+        (locate(folder) / SUMMARY).write_atomic() as summary,
+    ):
         for part in parts:
             for line in part.removesuffix(b"\n").split(b"\n") if part else ():
                 number += 1
@@ -121,16 +122,16 @@ def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
 
 def write_locations(folder: PathOrUrl, shards: Iterable[str], base: PathOrUrl) -> None:
     """Write cluster.loc. All shards are in `base`, a path or URL."""
-    with write_atomic(join(folder, LOCATIONS)) as file:
+    with (locate(folder) / LOCATIONS).write_atomic() as file:
         file.write(format_locations(shards, base))
 
 
 def write_archive_index(folder: PathOrUrl, content: bytes) -> None:
     """Write archives.tsv: where the archives of the cluster are."""
-    with write_atomic(join(folder, ARCHIVES)) as file:
+    with (locate(folder) / ARCHIVES).write_atomic() as file:
         file.write(content)
 
 
 def format_locations(shards: Iterable[str], base: PathOrUrl) -> bytes:
     """The contents of cluster.loc."""
-    return b"".join(format_location(shard, join(absolute(base), shard)) for shard in shards)
+    return b"".join(format_location(shard, join(locate(base).absolute(), shard)) for shard in shards)

@@ -9,7 +9,7 @@ from cdxmill.formats.tsv_row import format_row
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.storage.choose import check_absent, check_writable, write_atomic
+from cdxmill.storage.location import locate
 from cdxmill.storage.unchanged import open_unchanged
 
 COLUMNS = ["url", "kind", "offset", "length"]
@@ -21,10 +21,10 @@ def write_table(archive: str, output: str, failures: Failures, *, replace: bool)
     Returns the closing line. Damage is reported. Raises InputError if the archive cannot be read, UsageError if `output` exists and may not be
     replaced.
     """
-    check_writable(output)
+    locate(output).check_writable()
     if not replace:
-        check_absent(output)
-    with write_atomic(output) as file:
+        locate(output).check_absent()
+    with locate(output).write_atomic() as file:
         file.write(format_row(COLUMNS))
         rows = 0
         for row in _rows(archive, failures):

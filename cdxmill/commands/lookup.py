@@ -12,7 +12,7 @@ from cdxmill.options.queries import Query
 from cdxmill.search.many import Answer, Lists, answer_many
 from cdxmill.search.open import open_searched
 from cdxmill.search.query import PreparedQuery
-from cdxmill.storage.choose import PathOrUrl
+from cdxmill.storage.location import PathOrUrl
 
 if TYPE_CHECKING:
     from cdxmill.search.sources import Source

@@ -26,15 +26,7 @@ from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
-from cdxmill.storage.choose import (
-    check_absent,
-    check_writable,
-    is_remote,
-    remove,
-    same_location,
-    total_size,
-    write_atomic,
-)
+from cdxmill.storage.location import locate, total_size
 from cdxmill.storage.scratch import scratch_files
 from cdxmill.tasks.tree_items import Archives, CaptureItems, Items, NoItemError, pointer_items
 from cdxmill.tasks.tree_sources import TreeSource, in_order, not_sorted, open_source
@@ -67,18 +59,18 @@ def build_tree(named: Sequence[str], output: str, options: TreeOptions, failures
     Inputs are CDX or CDXJ files, clusters, or files of keys and pointers; several are merged. Nothing is written if
     one of them is corrupt, not sorted or has something that cannot be stored. Raises InputError, UsageError, StoppedError.
     """
-    check_writable(output)
+    locate(output).check_writable()
     if output == STDIN:
         raise UsageError("-o needs a file: the start of a prefix B-tree is written last")
     if not options.replace:
-        check_absent(output)
-        check_absent(f"{output}{ARCHIVES}")
-        check_absent(f"{output}{LAYOUT}")
+        locate(output).check_absent()
+        locate(f"{output}{ARCHIVES}").check_absent()
+        locate(f"{output}{LAYOUT}").check_absent()
     sources, paths = _open_all(named, failures)
-    if any(same_location(output, path) for path in paths):
+    if any(locate(output).is_same(locate(path)) for path in paths):
         raise UsageError(f"{output}: is an input; choose another output file")
     with (
-        Progress("prefix-index", 1, total_size(paths), options.quiet) as progress,
+        Progress("prefix-index", 1, total_size(map(locate, paths)), options.quiet) as progress,
         scratch_files(output) as scratch,
     ):
         failures.show_on(progress)
@@ -99,14 +91,14 @@ def build_tree(named: Sequence[str], output: str, options: TreeOptions, failures
 def _write(writer: TreeWriter, work: _Work, output: str) -> TreeSummary:
     names = work.archives.text()
     if work.is_capture:
-        with write_atomic(f"{output}{ARCHIVES}") as file:
+        with locate(f"{output}{ARCHIVES}").write_atomic() as file:
             file.write(gzip.compress(names, 6, mtime=0))
     else:
-        with write_atomic(f"{output}{LAYOUT}") as file:
+        with locate(f"{output}{LAYOUT}").write_atomic() as file:
             file.write(f"{work.layout.text}\n".encode())
-    with write_atomic(output) as file:
+    with locate(output).write_atomic() as file:
         size = writer.finish(file)
-    remove(f"{output}{LAYOUT if work.is_capture else ARCHIVES}")  # of a tree that was replaced
+    locate(f"{output}{LAYOUT if work.is_capture else ARCHIVES}").remove()  # of a tree that was replaced
     archives = len(work.archives)
     return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)
 
@@ -207,7 +199,7 @@ def _is_cluster(name: str) -> bool:
     except UsageError:
         return False
     except InputError:
-        if is_remote(name):
+        if locate(name).is_remote:
             return False
         raise
     return True

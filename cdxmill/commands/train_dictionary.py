@@ -21,7 +21,7 @@ from cdxmill.formats.archives.zstd_dictionary import (
 from cdxmill.inputs.named import Input
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count, human_bytes
-from cdxmill.storage.choose import check_absent, check_writable, read_bytes, write_atomic
+from cdxmill.storage.location import locate
 from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen
 from cdxmill.version import __version__
 
@@ -84,11 +84,11 @@ def train_dictionary(
     Failures are reported. Raises UsageError if the outputs exist, or if the records are too few.
     """
     statistics = f"{output}.json"
-    check_writable(output)
+    locate(output).check_writable()
     if not options.replace:
-        check_absent(output)
+        locate(output).check_absent()
         if not _is_statistics(statistics):  # a run that was killed leaves them without their dictionary
-            check_absent(statistics)
+            locate(statistics).check_absent()
     sample = choose_records(
         archives, options.sample, options.seed, options.processes, options.quiet, failures
     )
@@ -107,9 +107,9 @@ def train_dictionary(
         sample.by_file,
         savings(held_out, dictionary, options.level),
     )
-    with write_atomic(statistics) as file:
+    with locate(statistics).write_atomic() as file:
         file.write(json.dumps(_statistics(archives, sample, trained, total, options), indent=1).encode())
-    with write_atomic(output) as file:
+    with locate(output).write_atomic() as file:
         file.write(dictionary)
     return trained
 
@@ -117,7 +117,7 @@ def train_dictionary(
 def _is_statistics(path: str) -> bool:
     """Whether a file was written by `train_dictionary`."""
     try:
-        return {"id", "training", "held_out"} <= set(json.loads(read_bytes(path)))
+        return {"id", "training", "held_out"} <= set(json.loads(locate(path).read_bytes()))
     except (InputError, ValueError, TypeError):
         return False
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -19,24 +18,14 @@ from cdxmill.inputs.wacz import locator_in_wacz
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.stages.window import ReadAt
-from cdxmill.storage.choose import (
-    absolute,
-    exists,
-    is_remote,
-    join,
-    local_path,
-    open_ranges,
-    read_bytes,
-    scheme_of,
-    stored_in,
-)
+from cdxmill.storage.location import Location, join, locate
 from cdxmill.storage.wacz import is_wacz
 
 _LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
 """Archives that stay open. Neighboring index lines are from many archives."""
 _ELSEWHERE = "if the archives are elsewhere, use --archives LOCATION"
-Allowed = Callable[[str], str]
+Allowed = Callable[[str], Location]
 
 
 class _OpenArchive(NamedTuple):
@@ -44,13 +33,13 @@ class _OpenArchive(NamedTuple):
     files: ExitStack
 
 
-class _OpenArchives(LRUCache[str, _OpenArchive]):
+class _OpenArchives(LRUCache[Location, _OpenArchive]):
     """Open archives by path or URL. If there are too many, the least recently used one is closed."""
 
-    def popitem(self) -> tuple[str, _OpenArchive]:
-        path, opened = super().popitem()
+    def popitem(self) -> tuple[Location, _OpenArchive]:
+        place, opened = super().popitem()
         opened.files.close()
-        return path, opened
+        return place, opened
 
 
 class ArchiveStore:
@@ -68,8 +57,8 @@ class ArchiveStore:
         self._allowed = allowed
         self._open = _OpenArchives(_OPEN)
 
-    def locations(self, filename: str) -> list[str]:
-        """The paths or URLs of an archive that a line names, best first. Raises InputError if they are not allowed."""
+    def locations(self, filename: str) -> list[Location]:
+        """Where an archive is that a line names, best first. Raises InputError if they are not allowed."""
         locations = self._locate(filename)
         if not locations:
             raise InputError(filename, f"is not in the path index {self._path}", _ELSEWHERE)
@@ -81,8 +70,8 @@ class ArchiveStore:
         Raises InputError.
         """
         locations = self.locations(filename)
-        path = next(filter(_can_be_read, locations[:-1]), locations[-1])
-        return self._read(path, offset, length)
+        place = next(filter(_can_be_read, locations[:-1]), locations[-1])
+        return self._read(place, offset, length)
 
     def fetch_line(self, line: RecordLocation) -> tuple[FetchedRecord, str | None]:
         """The record of an index line, and how it differs from the line; None if it does not.
@@ -91,9 +80,9 @@ class ArchiveStore:
         """
         different: tuple[FetchedRecord, str] | None = None
         errors: list[InputError] = []
-        for path in self.locations(line.filename):
+        for place in self.locations(line.filename):
             try:
-                found = self._read(path, line.offset, line.length)
+                found = self._read(place, line.offset, line.length)
             except InputError as error:
                 errors.append(error)
                 continue
@@ -114,24 +103,25 @@ class ArchiveStore:
 
     def fetch_named(self, name: str, offset: int, length: int | None) -> FetchedRecord:
         """As `fetch`, from an archive that the user named: a path or URL anywhere, or a name as in a line."""
-        is_place = self._path is None or is_remote(name) or name.startswith("/")
-        return self._read(name, offset, length) if is_place else self.fetch(name, offset, length)
+        place = locate(name)
+        is_place = self._path is None or place.is_remote or name.startswith("/")
+        return self._read(place, offset, length) if is_place else self.fetch(name, offset, length)
 
-    def _read(self, path: str, offset: int, length: int | None) -> FetchedRecord:
+    def _read(self, place: Location, offset: int, length: int | None) -> FetchedRecord:
         try:
-            return self._archive(path).record(offset, length)
+            return self._archive(place).record(offset, length)
         except NoRecord as error:
             size = "" if length is None else f" of {length} bytes"
-            raise InputError(f"{path}@{offset}", f"no record{size}: {error}") from None
+            raise InputError(f"{place}@{offset}", f"no record{size}: {error}") from None
 
-    def _archive(self, path: str) -> Archive:
+    def _archive(self, place: Location) -> Archive:
         """The archive, opened if it is not open yet."""
-        opened = self._open.get(path)
+        opened = self._open.get(place)
         if opened is None:
             files = ExitStack()
-            archive = Archive(files.enter_context(open_ranges(path)), open_start_of(path))
+            archive = Archive(files.enter_context(place.open_ranges()), open_start_of(place))
             opened = _OpenArchive(archive, files)
-            self._open[path] = opened
+            self._open[place] = opened
         return opened.archive
 
     def close(self) -> None:
@@ -140,21 +130,21 @@ class ArchiveStore:
             self._open.popitem()
 
 
-def open_start_of(path: str) -> Callable[[], AbstractContextManager[ReadAt]] | None:
+def open_start_of(archive: Location) -> Callable[[], AbstractContextManager[ReadAt]] | None:
     """Opens a remote archive to read its dictionary, through the cache. None for a local archive."""
-    if not is_remote(path):
+    if not archive.is_remote:
         return None
     from cdxmill.storage.cache import cached_reads  # network code
 
-    return partial(cached_reads, path)
+    return partial(cached_reads, archive)
 
 
-def _all_allowed(locations: list[str], allowed: Allowed) -> list[str]:
+def _all_allowed(locations: list[Location], allowed: Allowed) -> list[Location]:
     """The allowed ones. Raises InputError if all are refused."""
     found, refused = [], []
     for location in locations:
         try:
-            found.append(allowed(location))
+            found.append(allowed(location.text))
         except InputError as error:
             refused.append(error)
     if not found:
@@ -162,44 +152,48 @@ def _all_allowed(locations: list[str], allowed: Allowed) -> list[str]:
     return found
 
 
-def _can_be_read(path: str) -> bool:
+def _can_be_read(place: Location) -> bool:
     """Whether a file exists. False if its storage does not answer, as the archive may have another location."""
     try:
-        return exists(path)
+        return place.exists()
     except InputError:
         return False
 
 
-def _locator(path: str | None) -> Callable[[str], list[str]]:
-    """A function from the file name of a line to paths or URLs."""
+def _locator(path: str | None) -> Callable[[str], list[Location]]:
+    """A function from the file name of a line to the places where the archive may be."""
     if path is None:
-        return lambda filename: [_below("", filename)]
-    if is_wacz(path) and (is_remote(path) or Path(local_path(path)).is_file()):
-        return locator_in_wacz(path)
-    is_list = _LIST.search(path) if is_remote(path) else Path(local_path(path)).is_file()
+        return lambda filename: [_below(None, filename)]
+    place = locate(path)
+    if is_wacz(path) and (place.folder is None or place.folder.is_file()):
+        return locator_in_wacz(place)
+    is_list = _LIST.search(path) if place.folder is None else place.folder.is_file()
     if is_list:
-        return _PathIndex(path).locations
-    if not is_remote(path) and not Path(local_path(path)).is_dir() and stored_in(path) == path:
+        return _PathIndex(place).locations
+    if place.folder is not None and not place.folder.is_dir() and place.stored_in == place:
         raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
-    return lambda filename: [_below(path, filename)]
+    return lambda filename: [_below(place, filename)]
 
 
-def _below(place: str, filename: str) -> str:
-    """The path or URL of a file below a directory or URL prefix; "" is the current directory.
+def _below(top: Location | None, filename: str) -> Location:
+    """A file below a directory or URL prefix; None is the current directory.
 
     An absolute path or a URL must be below it already. Raises InputError if it is not, or if it has `..`.
 
-    >>> _below("/data", "a/b.warc"), _below("/", "/data/b.warc"), _below("s3://bucket/", "s3://bucket/b.warc")
-    ('/data/a/b.warc', '/data/b.warc', 's3://bucket/b.warc')
+    >>> str(_below(locate("/data"), "a/b.warc")), str(_below(locate("/"), "/data/b.warc"))
+    ('/data/a/b.warc', '/data/b.warc')
+    >>> str(_below(locate("s3://bucket/"), "s3://bucket/b.warc"))
+    's3://bucket/b.warc'
     """
-    if scheme_of(filename) or filename.startswith("/"):
-        found = filename if is_remote(filename) else local_path(filename)
-        top = place if is_remote(place) else absolute(place)
-        is_below = bool(place) and found.startswith(join(top, ""))
-    else:
-        found, is_below = join(place, filename) if place else filename, True
+    found, is_below = locate(filename), True
+    if found.scheme or filename.startswith("/"):
+        found = found if found.is_remote else locate(found.local)
+        start = "" if top is None else top.text if top.is_remote else top.absolute()
+        is_below = bool(start) and found.text.startswith(join(start, ""))
+    elif top is not None:
+        found = top / filename
     if not is_below or ".." in unquote(filename).split("/"):
-        there = f"--archives {place}" if place else "the current directory"
+        there = f"--archives {top}" if top is not None else "the current directory"
         hint = "if you trust it, give a directory or URL above it with --archives"
         raise InputError(filename, f"an index line leads there, outside of {there}", hint)
     return found
@@ -208,14 +202,14 @@ def _below(place: str, filename: str) -> str:
 class _PathIndex:
     """The places that a path index lists (formats/path_index)."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, place: Location) -> None:
         try:
-            self._data = read_bytes(path)
+            self._data = place.read_bytes()
         except (AbsentError, RefusedError) as error:
             raise UsageError(str(error)) from None
         except InputError as error:  # the disk or the server fails
             raise StoppedError(str(error)) from None
 
-    def locations(self, filename: str) -> list[str]:
-        """The paths or URLs of a file name. Empty if it is not listed."""
-        return find_places(self._data, filename)
+    def locations(self, filename: str) -> list[Location]:
+        """The places of a file name. Empty if it is not listed."""
+        return list(map(locate, find_places(self._data, filename)))

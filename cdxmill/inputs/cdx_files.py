@@ -16,7 +16,7 @@ from cdxmill.stages.lines.check_lines import REBUILD, LineCheck, LineError, Piec
 from cdxmill.stages.lines.read_content import read_content, read_large_pieces
 from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, Window
-from cdxmill.storage.choose import is_remote
+from cdxmill.storage.location import PathOrUrl, locate
 from cdxmill.storage.unchanged import open_unchanged
 
 _LOCAL_CHUNK = 1 << 18
@@ -49,7 +49,7 @@ def find_cdx_inputs(named: list[str], failures: Failures, pipes: Pipes | None = 
     return search.finish(named)
 
 
-def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:
+def read_pieces(path: PathOrUrl, chunk: int = 0) -> Iterator[bytes]:
     """The text of the CDX file at a path or URL, in pieces; `chunk` bytes are read at a time.
 
     Each piece is checked before it is passed on. Raises InputError if the file cannot be read, is empty or
@@ -58,23 +58,23 @@ def read_pieces(path: str, chunk: int = 0) -> Iterator[bytes]:
     return _read(path, chunk or chunk_of(path), read_content)
 
 
-def read_text(path: str) -> Iterator[bytes | bytearray]:
+def read_text(path: PathOrUrl) -> Iterator[bytes | bytearray]:
     """As `read_pieces`, but pieces can have 4 MiB and be bytearrays: for readers that copy only some of the lines."""
     return _read(path, max(_LARGE_CHUNK, chunk_of(path)), read_large_pieces)
 
 
-def _read(path: str, chunk: int, content: Callable[[Window], Iterator[Piece]]) -> Iterator[Piece]:
+def _read(path: PathOrUrl, chunk: int, content: Callable[[Window], Iterator[Piece]]) -> Iterator[Piece]:
     with open_unchanged(path) as read_at:
         window = Window(counted(read_at), chunk)
         if not window.get(0, 1):
-            raise InputError(path, "the file is empty", REBUILD)
+            raise InputError(str(path), "the file is empty", REBUILD)
         try:
             yield from checked(content(window))
         except (MemberError, LineError) as error:
-            raise InputError(path, str(error), REBUILD) from None
+            raise InputError(str(path), str(error), REBUILD) from None
 
 
-def read_sorted(path: str, most: int, take: Callable[[bytes], object]) -> SeekPoints | None:
+def read_sorted(path: PathOrUrl, most: int, take: Callable[[bytes], object]) -> SeekPoints | None:
     """Pass the text of a gzip CDX file to `take`, in pieces; the result makes the file a sorted run.
 
     None if it cannot be one: it is not gzip, not sorted or corrupt, has a line that is no CDX line, or a gzip
@@ -98,6 +98,6 @@ def read_sorted(path: str, most: int, take: Callable[[bytes], object]) -> SeekPo
     return seek_points
 
 
-def chunk_of(path: str) -> int:
+def chunk_of(path: PathOrUrl) -> int:
     """Bytes per read of a file that is read from start to end."""
-    return CHUNK if is_remote(path) else _LOCAL_CHUNK
+    return CHUNK if locate(path).is_remote else _LOCAL_CHUNK

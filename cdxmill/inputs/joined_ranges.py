@@ -15,8 +15,8 @@ from cdxmill.inputs.archive_store import open_start_of
 from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.cache import open_known
-from cdxmill.storage.choose import HTTP, is_remote, open_ranges, scheme_of
 from cdxmill.storage.local.files import stopping
+from cdxmill.storage.location import Location
 
 JOINED = 8 << 20
 """Maximum bytes of neighboring records in one request, unless one record is larger."""
@@ -63,12 +63,12 @@ def is_one_request(start: int, last_end: int, following: tuple[int, int]) -> boo
 class JoinedRanges:
     """One archive. Reads inside the range that was fetched last are answered from memory, or from a file."""
 
-    def __init__(self, read_at: ReadAt, before: Callable[[], None], path: str) -> None:
+    def __init__(self, read_at: ReadAt, before: Callable[[], None], archive: Location) -> None:
         self._read, self._before = read_at, before
         self._start, self._size = 0, 0
         self._fetched: ReadAt = lambda offset, size: b""
         self._begun: tuple[int, int, _Begun] | None = None
-        self.archive = Archive(self.read_at, open_start_of(path))
+        self.archive = Archive(self.read_at, open_start_of(archive))
         self.requests = self.bytes = 0
 
     def begin(self, start: int, size: int) -> None:
@@ -144,7 +144,7 @@ class JoinedRanges:
         return data
 
 
-class OpenRanges(LRUCache[str, tuple[JoinedRanges, ExitStack]]):
+class OpenRanges(LRUCache[Location, tuple[JoinedRanges, ExitStack]]):
     """Open archives by path or URL. If there are too many, the least recently used one is closed.
 
     `before` is called before each request. A web server is not asked first whether a file exists.
@@ -155,14 +155,14 @@ class OpenRanges(LRUCache[str, tuple[JoinedRanges, ExitStack]]):
         self._before = before
         self._seconds = 0.0
 
-    def opened(self, path: str) -> JoinedRanges:
-        """The archive at `path`, opened if it is not open yet. Raises InputError."""
-        if path not in self:
+    def opened(self, place: Location) -> JoinedRanges:
+        """The archive at a place, opened if it is not open yet. Raises InputError."""
+        if place not in self:
             files = ExitStack()
-            opener = open_known if is_remote(path) else open_ranges
-            read_at = self._timed(files.enter_context(opener(path)))
-            self[path] = JoinedRanges(read_at, self._before, path), files
-        return self[path][0]
+            opened = open_known(place) if place.is_remote else place.open_ranges()
+            read_at = self._timed(files.enter_context(opened))
+            self[place] = JoinedRanges(read_at, self._before, place), files
+        return self[place][0]
 
     def _timed(self, read_at: ReadAt) -> ReadAt:
         def read(offset: int, size: int) -> bytes:
@@ -173,14 +173,14 @@ class OpenRanges(LRUCache[str, tuple[JoinedRanges, ExitStack]]):
 
         return read
 
-    def begin(self, path: str, start: int, size: int) -> None:
-        """Begin to fetch a range of the archive at `path`, unless its storage is near, or to open it takes a request."""
-        is_open = scheme_of(path) in HTTP or (path in self and is_remote(path))
+    def begin(self, place: Location, start: int, size: int) -> None:
+        """Begin to fetch a range of the archive at a place, unless its storage is near, or to open it takes a request."""
+        is_open = place.properties.opens_freely or (place in self and place.is_remote)
         if is_open and self._seconds > _FAR:
-            self.opened(path).begin(start, size)
+            self.opened(place).begin(start, size)
 
-    def popitem(self) -> tuple[str, tuple[JoinedRanges, ExitStack]]:
+    def popitem(self) -> tuple[Location, tuple[JoinedRanges, ExitStack]]:
         """Close the least recently used archive."""
-        path, found = super().popitem()
+        place, found = super().popitem()
         found[1].close()
-        return path, found
+        return place, found

@@ -12,9 +12,8 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.pipes import Pipes, filename_of
 from cdxmill.inputs.skipped import Skipped
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.storage.choose import exists, is_listed, is_remote, join, local_path, scheme_of
 from cdxmill.storage.listing import SPECIAL, UNFINISHED, Listing, is_glob
-from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.storage.walk import files_below, files_like
 
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
@@ -90,7 +89,7 @@ class Search:
             copy = self._pipes and self._pipes.copy_of(named)
             if copy:
                 self.inputs.append(Input(Location(copy), filename_of(named), named, filename_of(named)))
-            elif is_listed(named):
+            elif locate(named).is_listed:
                 self._add_listed(named)
             else:
                 self._add_local(named)
@@ -133,14 +132,14 @@ class Search:
         path = _path_of(named)
         if os.path.isdir(path):  # noqa: PTH112 - reports no error
             self._take(files_below(path), path)
-        elif is_glob(named) and not scheme_of(named) and not os.path.lexists(path):
+        elif is_glob(named) and not locate(named).scheme and not os.path.lexists(path):
             self._take(files_like(path), None, path)
         else:
             self.inputs.append(named_input(named, posixpath.basename(without_host(named))))
 
     def _add_listed(self, url: str) -> None:
         """A URL whose folders can be listed. If its name is that of a wanted file, it is taken for a file."""
-        if is_glob(url) and not exists(url):
+        if is_glob(url) and not locate(url).exists():
             self._take(files_like(url), None, url)
         elif self._wanted.pattern.search(url):
             self.inputs.append(named_input(url, posixpath.basename(url)))
@@ -189,7 +188,7 @@ def check_name(path: str, label: str = "") -> None:
         reason = "the name is empty"
     elif "\0" in path:
         reason = "the name has a NUL character"
-    elif not is_remote(path) and any(len(os.fsencode(step)) > _LONGEST for step in path.split("/")):
+    elif not locate(path).is_remote and any(len(os.fsencode(step)) > _LONGEST for step in path.split("/")):
         reason = f"a name in the path has more than {_LONGEST} bytes"
     if reason:
         label = label or path
@@ -201,7 +200,7 @@ def check_name(path: str, label: str = "") -> None:
 def _path_of(named: str) -> str:
     """The path of a file URL; all else as it is."""
     try:
-        return local_path(named)
+        return locate(named).local
     except InputError:
         return named
 

@@ -23,8 +23,8 @@ from cdxmill.stages.lines.check_lines import fields_of, name_of
 from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.window import Window
-from cdxmill.storage.choose import ask_all, is_remote, status
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate
 from cdxmill.storage.look import first_bytes, look
 
 HEAD = 1 << 16
@@ -50,15 +50,20 @@ class Flavour(NamedTuple):
 class Source(NamedTuple):
     """A CDX file as it was when the run started. Size and time are 0 if unknown; flavour is None if there is no line."""
 
-    path: str
+    location: Location
     size: int
     modified: float
     flavour: Flavour | None = None
     is_empty: bool = False
 
+    @property
+    def path(self) -> str:
+        """Its path or URL."""
+        return self.location.text
+
     def state(self) -> tuple[str, int, float]:
         """Changes when the file does."""
-        path = self.path if is_remote(self.path) else str(Path(self.path).absolute())
+        path = self.path if self.location.is_remote else str(Path(self.path).absolute())
         return path, self.size, self.modified
 
 
@@ -83,54 +88,55 @@ class Inventory:
         """The heads of the largest files. They are read now if `take_inventory` has not read them."""
         if self.known_heads:
             return self.known_heads
-        largest = heapq.nlargest(_HEADS, ((source.size, source.path) for source in self.sources))
-        return ask_all(partial(first_bytes, size=HEAD), [path for _, path in largest])
+        largest = heapq.nlargest(_HEADS, self.sources, key=lambda source: (source.size, source.path))
+        return ask_all(partial(first_bytes, size=HEAD), [source.location for source in largest])
 
 
-def take_inventory(paths: Sequence[str], flavours: bool = False) -> Inventory:
+def take_inventory(paths: Sequence[PathOrUrl], flavours: bool = False) -> Inventory:
     """Look at each file once. Without `flavours` only size and time are asked for, and no lines are read.
 
     Files that cannot be read are left for the reader to report.
     """
+    places = list(map(locate, paths))
     if not flavours:
-        return Inventory(ask_all(_size_of, paths))
+        return Inventory(ask_all(_size_of, places))
     sources: list[Source] = []
     heads: list[tuple[int, str, bytes]] = []
-    for start in range(0, len(paths), _BATCH):
-        looks = ask_all(_look, paths[start : start + _BATCH])
+    for start in range(0, len(places), _BATCH):
+        looks = ask_all(_look, places[start : start + _BATCH])
         sources += [source for source, _ in looks]
         heads += [(source.size, source.path, head) for source, head in looks]
         heads = heapq.nlargest(_HEADS, heads)
     return Inventory(sources, [head for _, _, head in heads])
 
 
-def _size_of(path: str) -> Source:
-    return _source(path, *look(path, 0))
+def _size_of(place: Location) -> Source:
+    return _source(place, *look(place, 0))
 
 
-def _look(path: str) -> tuple[Source, bytes]:
+def _look(place: Location) -> tuple[Source, bytes]:
     """The source with its flavour, and its head."""
-    entry, head = look(path, HEAD)
-    source = _source(path, entry, head)
+    entry, head = look(place, HEAD)
+    source = _source(place, entry, head)
     return source._replace(flavour=_flavour(source, head) if head else None), head
 
 
-def _source(path: str, entry: Entry | None, head: bytes) -> Source:
+def _source(place: Location, entry: Entry | None, head: bytes) -> Source:
     if entry is None:
-        return Source(path, 0, 0)
+        return Source(place, 0, 0)
     is_empty = not entry.size and not entry.is_folder and not head
-    return Source(path, entry.size, entry.modified, None, is_empty)
+    return Source(place, entry.size, entry.modified, None, is_empty)
 
 
 def have_changed(sources: Sequence[Source]) -> bool:
     """Whether the size or time of a file has changed: the storage is asked again for each."""
-    states = ask_all(_size_and_time, [source.path for source in sources])
+    states = ask_all(_size_and_time, [source.location for source in sources])
     return states != [(source.size, source.modified) for source in sources]
 
 
-def _size_and_time(path: str) -> tuple[int, float]:
+def _size_and_time(place: Location) -> tuple[int, float]:
     try:
-        entry = status(path)
+        entry = place.status()
     except InputError:
         entry = None
     return (entry.size, entry.modified) if entry is not None else (0, 0)
@@ -160,7 +166,7 @@ def _flavour(source: Source, head: bytes) -> Flavour | None:
     window = Window(lambda offset, size: head[offset : offset + size], HEAD)
     line = _first_line(chain(read_content(window), (b"\n",) if is_whole else ()))
     if line is None and not is_whole:
-        line = _first_line(chain(read_pieces(source.path, _FAR_READ), (b"\n",)))
+        line = _first_line(chain(read_pieces(source.location, _FAR_READ), (b"\n",)))
     if line is None:
         return None
     fields = fields_of(line)

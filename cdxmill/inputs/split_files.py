@@ -7,12 +7,7 @@ from collections.abc import Sequence
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.split_points import format_sequence_file, format_text, parse
-from cdxmill.storage.choose import (
-    PathOrUrl,
-    check_absent,
-    read_bytes,
-    write_atomic,
-)
+from cdxmill.storage.location import PathOrUrl, locate
 
 SPLITS = ("splits.txt", "splits.seq")
 """Their names in the folder of a cluster."""
@@ -29,14 +24,14 @@ def write_splits(points: Sequence[bytes], path: PathOrUrl, kind: str = ".txt") -
 
 def write_points(points: Sequence[bytes], path: PathOrUrl, is_text: bool) -> None:
     """Write one file of split points."""
-    with write_atomic(path) as file:
+    with locate(path).write_atomic() as file:
         file.write(format_text(points) if is_text else format_sequence_file(points))
 
 
 def check_splits_absent(path: PathOrUrl, kind: str = ".txt") -> None:
     """Raise UsageError if `write_splits` would overwrite a file."""
     for name in _names(path, kind):
-        check_absent(name)
+        locate(name).check_absent()
 
 
 def _names(path: PathOrUrl, kind: str) -> tuple[str, str]:
@@ -49,7 +44,7 @@ def _names(path: PathOrUrl, kind: str) -> tuple[str, str]:
 def read_splits(path: PathOrUrl) -> list[bytes]:
     """The split points in a text file or SequenceFile, at a path or URL. Raises UsageError."""
     try:
-        return parse(read_bytes(path))
+        return parse(locate(path).read_bytes())
     except InputError as error:
         raise UsageError(str(error)) from None
     except ValueError as error:

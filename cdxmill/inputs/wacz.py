@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from cdxmill.errors import InputError
 from cdxmill.formats.archives.zip_directory import Member
 from cdxmill.inputs.named import Input, Search, without_host
-from cdxmill.storage.location import Location, ask_all, locate
+from cdxmill.storage.location import Location, ask_all
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
 _ELSEWHERE = {"", ".", ".."}
@@ -80,16 +80,16 @@ def _input(entry: Input, name: str) -> Input:
     )
 
 
-def locator_in_wacz(path: str) -> Callable[[str], list[str]]:
-    """A function from the file name of a line to the path of that archive in the WACZ at `path`. Raises InputError.
+def locator_in_wacz(wacz: Location) -> Callable[[str], list[Location]]:
+    """A function from the file name of a line to the path of that archive in a WACZ. Raises InputError.
 
     The name in a line is that in the zip, also without `archive/`, or after the name of the WACZ.
     """
-    names = {own_name(name): name for name in locate(path).wacz_files()}
-    prefix = posixpath.basename(without_host(path)) + "/"
+    names = {own_name(name): name for name in wacz.wacz_files()}
+    prefix = posixpath.basename(without_host(wacz.text)) + "/"
 
-    def find(filename: str) -> list[str]:
+    def find(filename: str) -> list[Location]:
         name = own_name(filename.removeprefix(prefix))
-        return [inside(path, names.get(name, ARCHIVE + name))]
+        return [Location(inside(wacz.text, names.get(name, ARCHIVE + name)))]
 
     return find

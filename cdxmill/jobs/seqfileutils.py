@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from cdxmill.errors import OK, CdxmillError
 from cdxmill.inputs.split_files import read_splits, write_points
 from cdxmill.running.start_script import fail
-from cdxmill.storage.choose import check_absent, read_bytes
+from cdxmill.storage.location import locate
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,12 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.copyfrom and not options.replace:
-            check_absent(options.seqfile)
+            locate(options.seqfile).check_absent()
         points = read_splits(options.copyfrom or options.seqfile)
         if options.count:
             print(len(points))
         else:
-            is_text = read_bytes(options.copyfrom).startswith(b"SEQ")
+            is_text = locate(options.copyfrom).read_bytes().startswith(b"SEQ")
             write_points(points, options.seqfile, is_text)
     except CdxmillError as error:
         return fail(error, error.status)

@@ -31,7 +31,7 @@ from cdxmill.messages import say
 from cdxmill.options.table import add_options
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.line_chunks import format_line, format_marks, read_lines
-from cdxmill.storage.choose import is_remote
+from cdxmill.storage.location import locate
 
 
 class ZipNumClusterJob(StreamJob):
@@ -54,7 +54,7 @@ class ZipNumClusterJob(StreamJob):
         """Build the cluster as `cdxmill zipnum` does, with shards that the tasks write. Raises UsageError."""
         self.check()
         options, failures = self.zipnum_options, Failures()
-        if is_remote(options.folder):
+        if locate(options.folder).is_remote:
             raise UsageError(
                 f"{options.folder}: not a directory of this machine; use -r hadoop, or cdxmill publish afterwards"
             )

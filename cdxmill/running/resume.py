@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeVar
 from cdxmill.errors import InputError
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.storage.choose import PathOrUrl, is_remote, join, read_bytes, remove_tree, write_atomic
 from cdxmill.storage.local import files as local
+from cdxmill.storage.location import PathOrUrl, join, locate
 from cdxmill.storage.scratch import Scratch
 
 
@@ -49,7 +49,7 @@ class WorkFolder:
     """
 
     def __init__(self, folder: PathOrUrl, job: str, clear: Callable[[], object] = lambda: None) -> None:
-        self._folder, self._is_local = folder, not is_remote(str(folder))
+        self._folder, self._is_local = folder, not locate(folder).is_remote
         job = f"{job} {_boot()}" if self._is_local else job
         if self.load("job") != job:
             clear()
@@ -63,19 +63,23 @@ class WorkFolder:
 
     def remove(self) -> None:
         """Delete it."""
-        self.scratch.remove() if self._is_local else remove_tree(self._folder)
+        self.scratch.remove() if self._is_local else locate(self._folder).remove_tree()
 
     def load(self, name: str) -> Any:
         """The saved result of that name, or None."""
         try:
-            return json.loads(read_bytes(join(self._folder, f"{name}.json")))
+            return json.loads((locate(self._folder) / f"{name}.json").read_bytes())
         except (InputError, ValueError, RecursionError):
             return None
 
     def save(self, name: str, result: object) -> None:
         """Save a result."""
         path = join(self._folder, f"{name}.json")
-        with local.write_atomic(path, sync_file=False) if self._is_local else write_atomic(path) as file:
+        with (
+            local.write_atomic(path, sync_file=False)
+            if self._is_local
+            else locate(path).write_atomic() as file
+        ):
             file.write(json.dumps(result).encode())
 
     def run(

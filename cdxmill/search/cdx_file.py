@@ -25,7 +25,7 @@ from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.stages.zipnum.sorted_text import TextIndex, text_reader
-from cdxmill.storage.choose import is_remote, open_ranges, pieces, status
+from cdxmill.storage.location import locate, pieces
 from cdxmill.storage.scratch import Scratch, temporary_folder
 
 _CHECKED = 64 << 20
@@ -71,7 +71,7 @@ def open_cdx_file(path: str, keys: KeyRange | None = None) -> Iterator[CdxFile]:
             if not _is_searchable(path, read_at, size):
                 folder = files.enter_context(temporary_folder())
                 copy = _sorted_copy(path, Scratch(Path(folder)), keys)
-                read_at, size = files.enter_context(open_ranges(str(copy))), copy.stat().st_size
+                read_at, size = files.enter_context(locate(copy).open_ranges()), copy.stat().st_size
             yield CdxFile(path, read_at, size)
         except DamagedCluster as error:
             raise InputError(path, str(error), error.hint) from None
@@ -79,11 +79,11 @@ def open_cdx_file(path: str, keys: KeyRange | None = None) -> Iterator[CdxFile]:
 
 def _open(path: str, files: ExitStack) -> tuple[ReadAt, int]:
     """`read_at` of a file and its size; a size of 0 if it is unknown."""
-    if not is_remote(path):
-        found = status(path)
+    if not locate(path).is_remote:
+        found = locate(path).status()
         if found is None:
             raise AbsentError(path, "cannot be read (No such file or directory)", "check the path")
-        return files.enter_context(open_ranges(path)), found.size
+        return files.enter_context(locate(path).open_ranges()), found.size
     from cdxmill.storage.cache import open_cached  # slow to import, and only remote files need it
 
     ranges = files.enter_context(open_cached(path))
@@ -103,7 +103,7 @@ def _is_searchable(path: str, read_at: ReadAt, size: int) -> bool:
         return False  # read_pieces reports what is wrong
     if read_at(size - 1, 1) != b"\n":
         return False
-    return is_remote(path) or size > _CHECKED or _is_sorted(read_at)
+    return locate(path).is_remote or size > _CHECKED or _is_sorted(read_at)
 
 
 def _check_header(path: str, line: bytes) -> None:

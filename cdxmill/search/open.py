@@ -13,7 +13,7 @@ from cdxmill.errors import UsageError
 from cdxmill.formats.lines.cdx import CDX_NAME
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.search.query import OpenCluster
-from cdxmill.storage.choose import PathOrUrl, exists, is_remote, status
+from cdxmill.storage.location import PathOrUrl, locate
 
 STDIN = "-"
 LAYOUT = ".layout"
@@ -28,9 +28,9 @@ def is_cdx_file(path: str) -> bool:
 
     Raises InputError if the storage gives no answer.
     """
-    if is_remote(path):
+    if locate(path).is_remote:
         return CDX_NAME.search(path) is not None
-    found = status(path)
+    found = locate(path).status()
     if found is None:
         return CDX_NAME.search(path) is not None
     return not found.is_folder and not is_index_file(path)
@@ -38,7 +38,7 @@ def is_cdx_file(path: str) -> bool:
 
 def is_prefix_index(path: str) -> bool:
     """Whether a path or URL names a prefix B-tree of captures: its side file exists, or a URL ends in .tree."""
-    return path.endswith(_TREE) if is_remote(path) else exists(f"{path}{ARCHIVES}")
+    return path.endswith(_TREE) if locate(path).is_remote else locate(f"{path}{ARCHIVES}").exists()
 
 
 def is_one_cluster(text: str) -> bool:
@@ -48,13 +48,13 @@ def is_one_cluster(text: str) -> bool:
 
 def names_in(text: str) -> list[str]:
     """The names of what is searched: `text` itself if it exists, else its parts between commas."""
-    is_one = not is_remote(text) and exists(text)
+    is_one = not locate(text).is_remote and locate(text).exists()
     return [text] if is_one else [name.strip() for name in text.split(",") if name.strip()]
 
 
 def is_named_crawl(name: str) -> bool:
     """Whether it is the name of a crawl, and no path of that name exists."""
-    return is_crawl(name) and not exists(name)
+    return is_crawl(name) and not locate(name).exists()
 
 
 @contextmanager

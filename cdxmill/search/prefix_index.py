@@ -33,8 +33,8 @@ from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
 from cdxmill.stages.window import CHUNK, ReadAt, Window
-from cdxmill.storage.choose import exists, is_remote, local_path, open_ranges
 from cdxmill.storage.local.mapped import open_mapped
+from cdxmill.storage.location import locate
 
 KEYS = ("surt", "reversed", "plain")
 """Kinds of keys: `com,example)/a`, `com.example/a:http`, and any other."""
@@ -122,7 +122,7 @@ class OpenTree:
         """The names in the side file. Raises InputError if it is missing or corrupt."""
         data = bytearray()
         try:
-            with _open_remote(self._side) if self._is_remote else open_ranges(self._side) as read_at:
+            with _open_remote(self._side) if self._is_remote else locate(self._side).open_ranges() as read_at:
                 for piece in read_content(Window(read_at, CHUNK)):
                     data += piece
                     if len(data) > MOST_NAMES:
@@ -179,9 +179,9 @@ class _Names:
 
 def _open(path: str, files: ExitStack) -> tuple[Callable[[int, int], bytes], int | None]:
     """`read_at` of the file, and its size if it is local."""
-    if is_remote(path):
+    if locate(path).is_remote:
         return files.enter_context(_open_remote(path)), None
-    return files.enter_context(open_mapped(local_path(path)))
+    return files.enter_context(open_mapped(locate(path).local))
 
 
 def _open_remote(path: str) -> AbstractContextManager[ReadAt]:
@@ -197,7 +197,12 @@ def open_prefix_index(path: str, layout: str | None = None) -> Iterator[OpenTree
     Raises UsageError for an invalid layout, InputError if the file or its side file is missing or corrupt.
     """
     fields = parse_layout(stored_layout(path) if layout is None else layout)
-    if fields.name == "capture" and not is_remote(path) and exists(path) and not exists(f"{path}{ARCHIVES}"):
+    if (
+        fields.name == "capture"
+        and not locate(path).is_remote
+        and locate(path).exists()
+        and not locate(f"{path}{ARCHIVES}").exists()
+    ):
         raise _without_side_file(path)
     with ExitStack() as files:
         yield OpenTree(path, fields, files)
@@ -214,14 +219,14 @@ def stored_layout(path: str) -> str:
     except AbsentError:
         return CAPTURE.text
     except RefusedError:
-        if not is_remote(path):
+        if not locate(path).is_remote:
             raise
         return CAPTURE.text
 
 
 def _read_layout(path: str) -> str:
     side = f"{path}{LAYOUT}"
-    with _open_remote(side) if is_remote(path) else open_ranges(side) as read_at:
+    with _open_remote(side) if locate(path).is_remote else locate(side).open_ranges() as read_at:
         return read_at(0, _MOST_LAYOUT).decode("utf-8", "replace").strip()
 
 
@@ -247,7 +252,7 @@ def _without_side_file(path: str) -> InputError:
 
 def _with_refused_side_file(path: str, error: RefusedError) -> InputError:
     reason = f"{path}{ARCHIVES}, which has the names of its archives, {error.reason}"
-    if not is_remote(path):
+    if not locate(path).is_remote:
         return RefusedError(path, reason, error.hint)
     hint = "check the access rights and that it exists: S3 without the right to list answers so for a missing file, too"
     return RefusedError(path, reason, hint)

@@ -29,9 +29,9 @@ from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.lines.read_content import read_content
 from cdxmill.stages.window import ReadAt, Window
-from cdxmill.storage.choose import exists, is_remote, open_ranges, status
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.local.files import spooled
+from cdxmill.storage.location import locate
 
 if TYPE_CHECKING:
     from cdxmill.search.prefix_index import OpenTree
@@ -94,7 +94,7 @@ def _source(name: str, archives: str | None) -> Source:
     if name == STDIN or is_prefix_index(name):
         return Source(name, ArchivePlaces(archives))
     if is_cdx_file(name):
-        if not exists(name):
+        if not locate(name).exists():
             raise UsageError(f"{name}: does not exist; name a cluster, a .cdxj file or -")
         return Source(name, ArchivePlaces(archives))
     cluster_folder(name)
@@ -103,10 +103,10 @@ def _source(name: str, archives: str | None) -> Source:
 
 def state_of(source: Source) -> Entry | None:
     """The size and time of a local file or cluster index; None if they are not known."""
-    if source.name == STDIN or is_remote(source.cluster):
+    if source.name == STDIN or locate(source.cluster).is_remote:
         return None
     index = Path(source.name) / "cluster.idx"
-    return status(index) or status(source.name)
+    return locate(index).status() or locate(source.name).status()
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def open_source(source: Source) -> Iterator[LineSource]:
             from cdxmill.search.prefix_index import open_prefix_index  # most sources are clusters
 
             layout = (
-                "capture" if is_remote(source.name) else None
+                "capture" if locate(source.name).is_remote else None
             )  # of a file that is remote, it costs a request
             yield _Tree(files.enter_context(open_prefix_index(source.name, layout)))
         else:
@@ -179,7 +179,7 @@ class _Cluster:
             return
         if not self._source.has_lines:
             raise UsageError("no QUERY given; name URLs, such as '*.example.com'")
-        with open_ranges(self._source.name) as read_at:
+        with locate(self._source.name).open_ranges() as read_at:
             yield from _LineFile(self._source.name, read_at).answers(prepared, urls)
 
 

@@ -14,7 +14,7 @@ from cdxmill.running.failures import Failures
 from cdxmill.spark.engine import Engine
 from cdxmill.spark.index import IndexRunner
 from cdxmill.spark.zipnum import Maker
-from cdxmill.storage.choose import PathOrUrl, is_remote
+from cdxmill.storage.location import PathOrUrl, locate
 
 
 def build_on_spark(
@@ -48,4 +48,4 @@ def zipnum_on_spark(
 
 
 def _directory(place: PathOrUrl) -> PathOrUrl:
-    return place if is_remote(str(place)) else local_directory(str(place))
+    return place if locate(place).is_remote else local_directory(str(place))

@@ -15,7 +15,7 @@ from cdxmill.options.running import Quiet, Replace
 from cdxmill.options.table import add_options, read_options
 from cdxmill.running.start_script import exit_on_signals, fail
 from cdxmill.spark.engine import Engine, check_pyspark
-from cdxmill.storage.choose import join
+from cdxmill.storage.location import join
 
 _WITHOUT_HOST = re.compile(r"^(file|hdfs):/(?!/)", re.I)
 _OLD_S3 = re.compile(r"^s3n://", re.I)

@@ -28,8 +28,8 @@ from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_run
-from cdxmill.storage.choose import join, write_atomic
 from cdxmill.storage.local.files import stopping
+from cdxmill.storage.location import join, locate
 from cdxmill.storage.scratch import Scratch, temporary_folder
 from cdxmill.tasks.sorting import finish_runs, sort_sources
 
@@ -142,7 +142,7 @@ def join_parts(work: ShardWork, number: int, parts: Iterator[Part]) -> ShardEntr
         slices = _receive(Path(folder), number, work.points, parts)
         blocks = merge_blocks(slices, Scratch(Path(folder)).reader, work.block_lines)
         entry = write_shard_files(blocks, number, work.folder, work.compressor)
-    with write_atomic(join(work.folder, WORK, f"{report_name(number)}.json")) as file:
+    with locate(join(work.folder, WORK, f"{report_name(number)}.json")).write_atomic() as file:
         file.write(json.dumps(entry._asdict()).encode())
     return entry
 

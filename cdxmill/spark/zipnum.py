@@ -20,8 +20,8 @@ from cdxmill.running.failures import Failures
 from cdxmill.running.lock import sweep
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import ShardWork, SortReport, SortWork, join_parts, report_name, sort_and_send
-from cdxmill.storage.choose import PathOrUrl, absolute, is_remote, join, list_folder, read_bytes
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.tasks.grouping import group_sources
 from cdxmill.tasks.sampling import sample_inventory, splits_of
 from cdxmill.tasks.sorting import share_of_runs
@@ -37,7 +37,7 @@ class Maker:
         self, inventory: Inventory, folder: PathOrUrl, options: ZipnumOptions, failures: Failures
     ) -> Made:
         """Write the shards to the folder at a path or URL, as `commands.zipnum.Make` says."""
-        place = absolute(folder)
+        place = locate(folder).absolute()
         points = self.split_points(inventory, options, failures)
         shards = _finished_shards(place, len(points) + 1)
         wanted = frozenset(range(len(points) + 1)) - shards.keys()
@@ -45,7 +45,7 @@ class Maker:
         tasks = [
             SortWork(
                 number=number,
-                sources=[source._replace(path=absolute(source.path)) for source in group],
+                sources=[source._replace(location=Location(source.location.absolute())) for source in group],
                 points=points,
                 wanted=wanted,
                 convert=options.convert,
@@ -65,9 +65,9 @@ class Maker:
         )
         step = Shuffle(sort_and_send, tasks, join_parts, shared, len(points) + 2)
         written = [*shards.values(), *self._engine.shuffle(step)]
-        names = {absolute(source.path): source.path for source in inventory.sources}
+        names = {source.location.absolute(): source.path for source in inventory.sources}
         made = _made(written, points, len(tasks), place)
-        if not is_remote(place):
+        if not locate(place).is_remote:
             sweep(Path(place))  # what killed attempts have left
         failed = [failure._replace(path=names[failure.path]) for failure in made.failures]
         for failure in failed:
@@ -92,7 +92,7 @@ def _made(written: list[ShardEntry | list[SortReport]], points: list[bytes], tas
         raise StoppedError(
             f"{place}: only {len(entries)} of {len(points) + 1} shards were written; run it again"
         )
-    there = list_folder(place)
+    there = locate(place).entries()
     if not all(_is_there(entry, there) for entry in entries):
         raise StoppedError(
             f"{place}: the shards that the nodes wrote are not there; use a directory that all machines"
@@ -105,13 +105,13 @@ def _made(written: list[ShardEntry | list[SortReport]], points: list[bytes], tas
 
 def _finished_shards(place: str, shards: int) -> dict[int, ShardEntry]:
     """The shards that an earlier run of the same work has finished, by number."""
-    noted, there = list_folder(join(place, WORK)), list_folder(place)
+    noted, there = (locate(place) / WORK).entries(), locate(place).entries()
     found: dict[int, ShardEntry] = {}
     for number in range(shards):
         name = f"{report_name(number)}.json"
         if name in noted:
             with suppress(InputError, ValueError, TypeError):
-                entry = ShardEntry(**json.loads(read_bytes(join(place, WORK, name))))
+                entry = ShardEntry(**json.loads(locate(join(place, WORK, name)).read_bytes()))
                 if _is_there(entry, there):
                     found[number] = entry
     return found

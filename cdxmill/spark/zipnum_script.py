@@ -25,7 +25,7 @@ from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine
 from cdxmill.spark.script import ScriptOptions, below, make_engine, parse_options, plain_url
 from cdxmill.spark.zipnum import Maker
-from cdxmill.storage.choose import check_writable, exists, read_bytes, write_atomic
+from cdxmill.storage.location import locate
 
 _SHARDS = 300
 _SPLITS = (".txt", ".seq")
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
     given = parse_options(SparkZipnumOptions, _ABOUT, arguments)
     output, boundaries = plain_url(given.output_base_url), plain_url(given.partition_boundaries_file)
     for place in (output, boundaries):
-        check_writable(place)
+        locate(place).check_writable()
     paths = cdx_files_of(below(given.input_base_url, name) for name in given.input.split(","))
     options = zipnum_options(given)
     options = replace(options, shards=options.shards or _SHARDS)
@@ -86,7 +86,7 @@ def _with_points(
     engine: Engine, paths: Sequence[str], boundaries: str, options: ZipnumOptions, failures: Failures
 ) -> ZipnumOptions:
     """The options with the split points of the boundaries file. If it does not exist, they are found and written."""
-    if exists(boundaries):
+    if locate(boundaries).exists():
         points = _read_points(boundaries)
         if options.shards not in (len(points) + 1, _SHARDS):
             raise UsageError(
@@ -112,7 +112,7 @@ def _read_points(path: str) -> list[bytes]:
     if path.lower().endswith(_SPLITS):
         return read_splits(path)
     try:
-        return parse_boundaries(read_bytes(path))
+        return parse_boundaries(locate(path).read_bytes())
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
 
@@ -121,5 +121,5 @@ def _write_points(points: Sequence[bytes], path: str) -> None:
     if path.lower().endswith(_SPLITS):
         write_splits(points, f"{path[:-4]}.txt")
         return
-    with write_atomic(path) as file:
+    with locate(path).write_atomic() as file:
         file.write(format_boundaries(points))

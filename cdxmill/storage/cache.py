@@ -26,9 +26,9 @@ from cachetools import LRUCache
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError, InputError
-from cdxmill.storage import choose
 from cdxmill.storage.entry import Entry
 from cdxmill.storage.local.files import write_atomic
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.web.answers import give_back
 from cdxmill.storage.web.http import HttpRanges, first_answer
 from cdxmill.storage.web.http_file import HttpFile
@@ -52,18 +52,19 @@ class Ranges(NamedTuple):
 
 
 @contextmanager
-def open_cached(url: str) -> Iterator[Ranges]:
+def open_cached(url: PathOrUrl) -> Iterator[Ranges]:
     """Open the file at a URL, read through the cache. Raises InputError, here or from `read_at`."""
-    with _open(url) as (ranges, version):
+    place = locate(url)
+    with _open(place) as (ranges, version):
         if ranges.size is None:
             yield ranges
         else:
-            pages = _Pages(ranges.read_at, ranges.size, _folder(url, version))
+            pages = _Pages(ranges.read_at, ranges.size, _folder(place.text, version))
             yield ranges._replace(read_at=pages.read_at)
 
 
 @contextmanager
-def cached_reads(url: str) -> Iterator[ReadAt]:
+def cached_reads(url: PathOrUrl) -> Iterator[ReadAt]:
     """`read_at` of the file at a URL, through the cache: for a part that many runs read, such as a dictionary."""
     with open_cached(url) as ranges:
         yield ranges.read_at
@@ -83,7 +84,7 @@ def read_recent(url: str, seconds: float) -> bytes:
             if 0 <= time.time() - path.stat().st_mtime < seconds:
                 return known
     try:
-        data = choose.read_bytes(url)
+        data = locate(url).read_bytes()
     except InputError:
         if known is None:
             raise
@@ -96,14 +97,15 @@ def read_recent(url: str, seconds: float) -> bytes:
 
 
 @contextmanager
-def open_known(url: str) -> Iterator[ReadAt]:
-    """Open a file as `choose.open_ranges` does, but without a first request that asks whether it exists."""
-    if choose.scheme_of(url) not in choose.HTTP:
-        with choose.open_ranges(url) as read_at:
+def open_known(url: PathOrUrl) -> Iterator[ReadAt]:
+    """Open a file as `Location.open_ranges` does, but without a first request that asks whether it exists."""
+    place = locate(url)
+    if not place.properties.opens_freely:
+        with place.open_ranges() as read_at:
             yield read_at
         return
     with ExitStack() as files:
-        ranges = _KnownRanges(HttpFile(url))
+        ranges = _KnownRanges(HttpFile(place.text))
         whole: list[ReadAt] = []
         opening = Lock()
 
@@ -114,7 +116,7 @@ def open_known(url: str) -> Iterator[ReadAt]:
                 except _NoRanges:
                     with opening:  # threads share the file: the first one downloads it for all
                         if not whole:
-                            whole.append(files.enter_context(choose.open_ranges(url)))
+                            whole.append(files.enter_context(place.open_ranges()))
             return whole[0](offset, size)
 
         yield read_known
@@ -137,15 +139,15 @@ class _KnownRanges(HttpRanges):
 
 
 @contextmanager
-def _open(url: str) -> Iterator[tuple[Ranges, str]]:
+def _open(place: Location) -> Iterator[tuple[Ranges, str]]:
     """Open a file; with it a text that differs for each version of the file, "" if the server gives none."""
-    if choose.scheme_of(url) not in choose.HTTP:
-        entry = choose.status(url)  # before it is opened: if it changes in between, the version is an old one
-        with choose.open_ranges(url) as read_at:
+    if not place.properties.opens_freely:
+        entry = place.status()  # before it is opened: if it changes in between, the version is an old one
+        with place.open_ranges() as read_at:
             version = f"{entry.modified} {entry.size}" if entry is not None else ""
             yield Ranges(read_at, entry.size if entry is not None else None, entry), version
         return
-    file = HttpFile(url)
+    file = HttpFile(place.text)
     answer = first_answer(file)
     if answer.status != 200:
         give_back(answer)
@@ -153,7 +155,7 @@ def _open(url: str) -> Iterator[tuple[Ranges, str]]:
         yield Ranges(HttpRanges(file).read_at, file.size), version and f"{version} {file.size}"
         return
     answer.close()
-    with choose.open_ranges(url) as read_at:  # fetches the whole file, once
+    with place.open_ranges() as read_at:  # fetches the whole file, once
         yield Ranges(read_at, file.size), ""
 
 

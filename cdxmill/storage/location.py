@@ -19,12 +19,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import wacz
-from cdxmill.storage.entry import Entry, Reads, Writes
+from cdxmill.storage.entry import Entry, Properties, Reads, Writes
 from cdxmill.storage.local import files as local
 from cdxmill.storage.places import Reach
 
@@ -41,22 +41,6 @@ _AT_A_TIME = 16
 
 Answer = TypeVar("Answer")
 Asked = TypeVar("Asked", bound="PathOrUrl")
-
-
-class Properties(NamedTuple):
-    """What a storage can do. Callers ask for this, and not for the storage.
-
-    Its files can be written, moved, removed and listed (`can_write`), it tells when they were changed (`has_times`), one
-    request gives size, time and first bytes (`has_look`), a file that is known to exist is opened without a request
-    (`opens_freely`), directories are moved in one step (`has_directories`): S3 has only keys with slashes.
-    """
-
-    is_remote: bool = True
-    can_write: bool = False
-    has_times: bool = True
-    has_look: bool = False
-    opens_freely: bool = False
-    has_directories: bool = True
 
 
 _LOCAL, _HTTP = Properties(is_remote=False, can_write=True), ("http", "https")
@@ -131,7 +115,7 @@ class Location:
 
         Raises AbsentError, RefusedError or another InputError if it cannot be read.
         """
-        storage, name = self._reads
+        storage, name = self.reads
         return storage.open_ranges(name)
 
     def read_bytes(self) -> bytes:
@@ -149,7 +133,7 @@ class Location:
     def size(self) -> int:
         """The size of the file in bytes; 0 if it is unknown. A URL costs one request."""
         try:
-            storage, name = self._reads
+            storage, name = self.reads
         except InputError:
             return 0
         return storage.file_size(name)
@@ -159,7 +143,7 @@ class Location:
 
         Raises InputError if the storage gives no answer.
         """
-        storage, name = self._reads
+        storage, name = self.reads
         return storage.status(name)
 
     def exists(self) -> bool:
@@ -252,6 +236,12 @@ class Location:
         storage, name = self._writes
         storage.move(name, target._writes[1])
 
+    def exchange(self, other: Location) -> bool:
+        """Exchange two directories in one step. False if the storage cannot. Raises StoppedError."""
+        from cdxmill.storage.local.exchange import exchange  # imports ctypes, which few runs need
+
+        return not self.is_remote and exchange(self.local, other.local)
+
     def __truediv__(self, name: str) -> Location:
         """The file `name` below this directory.
 
@@ -269,6 +259,12 @@ class Location:
     def name(self) -> str:
         """What follows the last slash."""
         return self.text.rpartition("/")[2]
+
+    @property
+    def parent(self) -> Location:
+        """The directory that has it: "." for a name alone."""
+        directory = self.text.rpartition("/")[0]
+        return Location(directory or ("/" if self.text.startswith("/") else "."))
 
     def with_name(self, name: str) -> Location:
         """The file `name` beside this one."""
@@ -313,7 +309,7 @@ class Location:
             s3.require()
 
     @cached_property
-    def _reads(self) -> tuple[Reads, str]:
+    def reads(self) -> tuple[Reads, str]:
         """The storage that reads it, and the name to use with it."""
         storage, name = self._reads_file
         place = wacz.place_of(name)
@@ -352,6 +348,11 @@ PathOrUrl = str | Path | Location
 def locate(path: PathOrUrl) -> Location:
     """Resolve a path or URL."""
     return path if isinstance(path, Location) else Location(str(path))
+
+
+def join(place: PathOrUrl, *names: str) -> str:
+    """The path or URL of a file below the directory `place`, for those who write it down."""
+    return (locate(place) / "/".join(names)).text
 
 
 def pieces(read_at: Callable[[int, int], bytes], size: int = 4 << 20) -> Iterator[bytes]:

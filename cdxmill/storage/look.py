@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from cdxmill.errors import InputError
-from cdxmill.storage.choose import HTTP, S3, open_ranges, scheme_of, status
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.entry import Entry, Looks
+from cdxmill.storage.location import Location
 
 
-def look(path: str, size: int) -> tuple[Entry | None, bytes]:
-    """The entry of a path or URL, and its first `size` bytes; b"" if it cannot be read.
+def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
+    """The entry of a file, and its first `size` bytes; b"" if it cannot be read.
 
-    With a `size` of 0, an HTTP file is asked for one byte. It shows that a file of unknown size is not empty.
     The entry is None if nothing exists there or the storage does not answer. Raises UsageError as open_ranges does.
     """
     try:
-        if scheme_of(path) in HTTP:
-            from cdxmill.storage.web.http import look_by_http
-
-            return look_by_http(path, max(size, 1))
-        if scheme_of(path) in S3:
-            from cdxmill.storage.s3.objects import look_by_s3
-
-            return look_by_s3(path, size)
-        entry = status(path)
+        storage, name = place.reads
+        if place.properties.has_look:
+            return cast("Looks", storage).look(name, size)
+        entry = storage.status(name)
     except InputError:
         return None, b""
-    return entry, _head(path, size) if size else b""
+    return entry, _head(place, size) if size else b""
 
 
-def first_bytes(path: str, size: int) -> bytes:
-    """The first `size` bytes at a path or URL, or fewer; b"" if it cannot be read. Raises UsageError."""
-    is_one_request = scheme_of(path) in (*HTTP, *S3)
-    return look(path, size)[1] if is_one_request else _head(path, size)
+def first_bytes(place: Location, size: int) -> bytes:
+    """The first `size` bytes of a file, or fewer; b"" if it cannot be read. Raises UsageError."""
+    return look(place, size)[1] if place.properties.has_look else _head(place, size)
 
 
-def _head(path: str, size: int) -> bytes:
+def _head(place: Location, size: int) -> bytes:
     try:
-        with open_ranges(path) as read_at:
+        with place.open_ranges() as read_at:
             return read_at(0, size)
     except InputError:
         return b""

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import IO
 
 from cdxmill.errors import StoppedError
-from cdxmill.storage.choose import is_remote, local_path
 from cdxmill.storage.local.files import create_folder, stopping
+from cdxmill.storage.location import locate
 
 _PREFIX = "cdxmill-run-"
 _LOCK = ".lock"
@@ -121,7 +121,7 @@ def scratch_files(output: str) -> Iterator[Callable[[], IO[bytes]]]:
 
     Raises StoppedError if one cannot be written.
     """
-    folder = None if is_remote(output) else Path(local_path(output)).parent
+    folder = None if locate(output).is_remote else Path(locate(output).local).parent
     with stopping(folder or Path(tempfile.gettempdir())), ExitStack() as files:
         if folder is not None:
             create_folder(folder)

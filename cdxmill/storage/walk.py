@@ -11,7 +11,6 @@ from collections.abc import Callable, Hashable, Iterator
 from fnmatch import fnmatchcase
 
 from cdxmill.errors import InputError
-from cdxmill.storage.choose import S3, join, list_folder, scheme_of, status
 from cdxmill.storage.listing import (
     ANY_DEPTH,
     DIRECTORY,
@@ -22,6 +21,7 @@ from cdxmill.storage.listing import (
     is_glob,
 )
 from cdxmill.storage.local.walk import LocalDirectories
+from cdxmill.storage.location import join, locate
 
 _ROOT = 3
 """Slashes in the URL of the root of a file system."""
@@ -33,7 +33,7 @@ def files_below(directory: str) -> Listing:
 
     A subdirectory that cannot be listed is in the errors.
     """
-    if scheme_of(directory) in S3:
+    if not locate(directory).properties.has_directories:
         from cdxmill.storage.s3.walk import keys_below
 
         return Listing(list(keys_below(directory)))
@@ -45,12 +45,12 @@ def files_like(pattern: str) -> Listing:
 
     `*` does not match a slash, `**` matches any number of directories.
     """
-    if scheme_of(pattern) in S3:
+    if not locate(pattern).properties.has_directories:
         from cdxmill.storage.s3.walk import keys_like
 
         return Listing(list(keys_like(pattern)))
     steps, fixed = pattern.split("/"), 0
-    if scheme_of(pattern):
+    if locate(pattern).scheme:
         fixed = next(number for number, step in enumerate([*steps[:-1], "*"]) if is_glob(step))
     elif pattern.startswith("/"):
         fixed = 1
@@ -61,7 +61,7 @@ def files_like(pattern: str) -> Listing:
 
 
 def _directories(path: str) -> LocalDirectories | RemoteDirectories:
-    return RemoteDirectories() if scheme_of(path) else LocalDirectories()
+    return RemoteDirectories() if locate(path).scheme else LocalDirectories()
 
 
 class RemoteDirectories:
@@ -76,7 +76,7 @@ class RemoteDirectories:
     def items(self, directory: str, is_wanted: Callable[[str], bool]) -> Iterator[Item]:
         """The entries of a directory whose names are wanted. Raises InputError if the first one cannot be listed."""
         try:
-            found = list_folder(directory[:-1] if directory.count("/") > _ROOT else directory)
+            found = locate(directory[:-1] if directory.count("/") > _ROOT else directory).entries()
         except InputError as error:
             if not self._has_listed:
                 raise
@@ -89,7 +89,7 @@ class RemoteDirectories:
 
     def item(self, path: str) -> Item | None:
         """What is at a path; None if nothing is. Raises InputError."""
-        entry = status(path)
+        entry = locate(path).status()
         return None if entry is None else Item("", DIRECTORY if entry.is_folder else FILE)
 
     def identity(self, directory: str) -> Hashable:

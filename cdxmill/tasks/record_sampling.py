@@ -20,7 +20,7 @@ from cdxmill.running.progress import Progress
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
 from cdxmill.stages.records.sample_records import Candidate, first_bytes, sample_archive
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
-from cdxmill.storage.choose import check_libraries, is_remote, open_ranges, total_size
+from cdxmill.storage.location import locate, total_size
 
 _HELD_OUT = 8
 """One part in this number of the sample is kept for measuring."""
@@ -56,10 +56,11 @@ def choose_records(
     archives: Sequence[Input], limit: int, seed: int, processes: int, quiet: bool, failures: Failures
 ) -> Sample:
     """A uniform sample of at most `limit` bytes of all records. Failures are reported. The same for any `processes`."""
-    check_libraries(archive.path for archive in archives)
+    for archive in archives:
+        archive.location.require()
     tasks = [_SampleTask(archive.path, f"{seed}:{number}", limit) for number, archive in enumerate(archives)]
     chosen: list[Chosen] = []
-    total = total_size(archive.path for archive in archives)
+    total = total_size(archive.location for archive in archives)
     with Progress("sampling", len(tasks), total, quiet) as progress:
         failures.show_on(progress)
         for number, result in run_tasks(_sample, tasks, processes, progress.tick):
@@ -72,8 +73,8 @@ def choose_records(
 
 def _sample(task: _SampleTask) -> _SampleResult:
     try:
-        with open_ranges(task.path) as read_at:
-            chunk = CHUNK if is_remote(task.path) else LOCAL_CHUNK
+        with locate(task.path).open_ranges() as read_at:
+            chunk = CHUNK if locate(task.path).is_remote else LOCAL_CHUNK
             sampled = sample_archive(counted(read_at), task.seed, task.limit, chunk)
     except InputError as error:
         return _SampleResult([], [Failure.from_error(error)])
@@ -125,7 +126,7 @@ def read_chosen(archives: Sequence[Input], chosen: Sequence[Chosen], failures: F
 
 
 def _read(path: str, candidates: Iterator[Candidate]) -> Iterator[bytes]:
-    with open_ranges(path) as read_at:
+    with locate(path).open_ranges() as read_at:
         archive = Archive(read_at)
         for one in candidates:
             try:

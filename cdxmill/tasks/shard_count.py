@@ -19,9 +19,10 @@ def shards_by_size(sources: Sequence[Source]) -> int:
 
     It depends on the names and sizes of the files only, so every run with the same files has the same number.
 
-    >>> shards_by_size([Source("a.cdx.gz", 100 << 20, 0), Source("b.cdxj", 600 << 20, 0)])
+    >>> from cdxmill.storage.location import locate
+    >>> shards_by_size([Source(locate("a.cdx.gz"), 100 << 20, 0), Source(locate("b.cdxj"), 600 << 20, 0)])
     4
-    >>> shards_by_size([]), shards_by_size([Source("a.cdx.gz", 1 << 50, 0)])
+    >>> shards_by_size([]), shards_by_size([Source(locate("a.cdx.gz"), 1 << 50, 0)])
     (1, 300)
     """
     size = sum(

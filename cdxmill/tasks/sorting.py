@@ -14,7 +14,6 @@ from cdxmill.stages.lines.merge_runs import MOST_RUNS, fewer_runs
 from cdxmill.stages.lines.sample_lines import Reservoir, TextSampler
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run
-from cdxmill.storage.choose import is_remote, local_path
 from cdxmill.storage.scratch import Scratch
 from cdxmill.tasks.whole_files import NONE_IN_CLUSTER, whole_or_nothing
 
@@ -52,9 +51,9 @@ def sort_sources(sources: Sequence[Source], sorter: LineSorter, convert: bool, s
     for source in sources:
         with whole_or_nothing(source.path, failures, sorter, consequence=NONE_IN_CLUSTER):
             is_large = source.size >= LEAST_SORTED and not convert
-            may_adopt = is_large and not is_remote(source.path)
+            may_adopt = is_large and not source.location.is_remote
             if not (may_adopt and _adopt(source, sorter, len, shards)):
-                pieces = read_pieces(source.path)
+                pieces = read_pieces(source.location)
                 _sort(sorter.add_sorted(pieces) if is_large else pieces, sorter, convert)
     return failures
 
@@ -71,9 +70,9 @@ def sort_and_sample(
     for source in sources:
         with whole_or_nothing(source.path, failures, sorter, reservoir, consequence=NONE_IN_CLUSTER):
             is_large = source.size >= LEAST_SORTED and not convert
-            may_adopt = is_large and not is_remote(source.path)
+            may_adopt = is_large and not source.location.is_remote
             if not (may_adopt and _adopt_and_sample(source, sorter, reservoir, shards)):
-                pieces = _sampled(read_pieces(source.path), TextSampler(reservoir))
+                pieces = _sampled(read_pieces(source.location), TextSampler(reservoir))
                 _sort(sorter.add_sorted(pieces) if is_large else pieces, sorter, convert)
     return failures
 
@@ -92,10 +91,10 @@ def _adopt(source: Source, sorter: LineSorter, take: Callable[[bytes], object], 
 
     Each of `shards` shards inflates one member from its start; if members are large, a spill costs less.
     """
-    seek_points = read_sorted(source.path, source.size // shards, take)
+    seek_points = read_sorted(source.location, source.size // shards, take)
     if seek_points is None:
         return False
-    sorter.adopt(str(Path(local_path(source.path)).absolute()), seek_points)
+    sorter.adopt(str(Path(source.location.local).absolute()), seek_points)
     return True
 
 

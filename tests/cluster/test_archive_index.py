@@ -9,6 +9,7 @@ import pytest
 
 from cdxmill.cluster.archive_index import allowed_place, archives_of, published_index
 from cdxmill.errors import InputError, UsageError
+from cdxmill.storage.location import Location
 from cdxmill.storage.places import Reach, reach_of
 
 from ..conftest import RunCdxmill
@@ -162,13 +163,13 @@ def test_a_name_that_a_list_cannot_have_is_reported(
 )
 def test_the_list_of_a_remote_cluster_does_not_lead_to_local_files(folder: str, place: str, why: str) -> None:
     with pytest.raises(InputError, match=why):
-        allowed_place(folder, place)
+        allowed_place(Location(folder), place)
 
 
 def test_the_list_of_a_public_cluster_leads_to_public_addresses_only() -> None:
-    assert reach_of(allowed_place("s3://bucket/C", "http://host/a.warc.gz")) == Reach.PUBLIC
-    assert reach_of(allowed_place("/data/C", "http://host/a.warc.gz")) == Reach.NETWORK
-    assert allowed_place("/data/C", "/data/a.warc.gz") == "/data/a.warc.gz"
+    assert reach_of(allowed_place(Location("s3://bucket/C"), "http://host/a.warc.gz").text) == Reach.PUBLIC
+    assert reach_of(allowed_place(Location("/data/C"), "http://host/a.warc.gz").text) == Reach.NETWORK
+    assert str(allowed_place(Location("/data/C"), "/data/a.warc.gz")) == "/data/a.warc.gz"
 
 
 def test_get_from_a_remote_cluster_follows_urls_but_not_local_paths(
@@ -189,7 +190,8 @@ def test_get_from_a_remote_cluster_follows_urls_but_not_local_paths(
         server.add(f"/C/{NAME}", f"w.warc.gz\t/etc/passwd\t{server.url}/w.warc.gz\n".encode())
         done = run_cdxmill("get", f"{server.url}/C", "http://www.iana.org/")
         assert (done.returncode, done.stderr) == (0, b"")
-    assert archives_of(str(cluster), str(warcs)).open().locations("x") == [f"{warcs}/x"]
+    (place,) = archives_of(str(cluster), str(warcs)).open().locations("x")
+    assert str(place) == f"{warcs}/x"
 
 
 def test_publish_copies_the_list_or_writes_the_places_that_the_user_names(

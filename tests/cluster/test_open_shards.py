@@ -17,6 +17,7 @@ from cdxmill.cluster.reader import open_cluster
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures
+from cdxmill.storage.location import Location
 
 from ..material.cdx_files import write_plain
 
@@ -43,7 +44,7 @@ class File:
 def opened(file: File, path: str = "a") -> OpenShard:
     files = ExitStack()
     files.callback(file.close)
-    return OpenShard(path, file.read_at, files)
+    return OpenShard(Location(path), file.read_at, files)
 
 
 def test_the_least_recently_used_shard_is_closed() -> None:
@@ -106,8 +107,8 @@ class Watched:
         self.lock, self.open, self.most_open, self.wrong = Lock(), 0, 0, 0
 
     @contextmanager
-    def open_shard(self, path: str) -> Iterator[Callable[[int, int], bytes]]:
-        content, is_open, pause = Path(path).read_bytes(), [True], Event()
+    def open_shard(self, place: Location) -> Iterator[Callable[[int, int], bytes]]:
+        content, is_open, pause = Path(place.local).read_bytes(), [True], Event()
         with self.lock:
             self.open += 1
             self.most_open = max(self.most_open, self.open)
@@ -116,7 +117,7 @@ class Watched:
             pause.wait(0.001)
             if not is_open[0]:
                 self.wrong += 1
-                raise InputError(path, "is closed")
+                raise InputError(place.text, "is closed")
             return content[offset : offset + size]
 
         yield read_at

@@ -16,8 +16,8 @@ from cdxmill.cluster.output import check_replaceable, mend
 from cdxmill.commands.clusters import publish
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.options.finished import PublishOptions
-from cdxmill.storage.choose import exists, has_directories, join, list_folder, read_bytes, write_atomic
 from cdxmill.storage.hadoop import hdfs
+from cdxmill.storage.location import Location, join, locate
 from cdxmill.storage.s3 import objects as s3
 from tests.conftest import RunCdxmill
 from tests.storage.conftest import moto_url
@@ -70,13 +70,15 @@ def put(source: Path, url: str) -> None:
 
 
 def write(path: str, data: bytes) -> None:
-    with write_atomic(path) as file:
+    with locate(path).write_atomic() as file:
         file.write(data)
 
 
 def content(url: str) -> dict[str, bytes]:
-    found = list_folder(url)
-    return {name: read_bytes(join(url, name)) for name, entry in found.items() if not entry.is_folder}
+    found = locate(url).entries()
+    return {
+        name: locate(join(url, name)).read_bytes() for name, entry in found.items() if not entry.is_folder
+    }
 
 
 def local(folder: Path) -> dict[str, bytes]:
@@ -99,24 +101,24 @@ def kill_before(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     done = 0
 
     def counted(do: Callable[..., Any]) -> Callable[..., Any]:
-        def operation(*words: Any) -> Any:
+        def operation(*words: Any, **options: Any) -> Any:
             nonlocal done
             if done >= step:
                 raise KeyboardInterrupt
             done += 1
-            return do(*words)
+            return do(*words, **options)
 
         return operation
 
     for name in ("move", "remove", "remove_tree", "write_atomic"):
-        monkeypatch.setattr(switch, name, counted(getattr(switch, name)))
+        monkeypatch.setattr(Location, name, counted(getattr(Location, name)))
     # one after the other: a thread that goes on while the test looks would be one of a killed process
-    monkeypatch.setattr(switch, "ask_all", lambda ask, paths: [ask(path) for path in paths])
+    monkeypatch.setattr(switch, "ask_all", lambda ask, places: [ask(place) for place in places])
 
 
 def steps_of(url: str) -> range:
     """More steps than a switch has."""
-    return range(40 if not has_directories(url) else 9)
+    return range(40 if not locate(url).properties.has_directories else 9)
 
 
 def test_a_kill_before_any_step_leaves_a_cluster_or_none_and_the_next_run_completes_it(
@@ -145,15 +147,17 @@ def test_a_kill_before_any_step_leaves_a_cluster_or_none_and_the_next_run_comple
         mend(place, print)
         assert answer(place) == {"new"}
         assert content(place) == {**local(new), "notes.txt": b"mine"}, step
-        assert read_bytes(join(place, "cdx/mine.cdx.gz")) == b"mine"
-        assert list_folder(switch.new_place(place)) == {}
-        assert not has_directories(url) or not exists(switch.old_place(place))
+        assert locate(join(place, "cdx/mine.cdx.gz")).read_bytes() == b"mine"
+        assert locate(switch.new_place(place)).entries() == {}
+        assert not locate(url).properties.has_directories or not locate(switch.old_place(place)).exists()
         assert not switch.needs_repair(place)
         if found == "done":
             break
     assert list(dict.fromkeys(seen)) == ["old", "none", "new", "done"], "in this order"
-    assert has_directories(url) is (seen.count("none") == 1), "HDFS: only between the two renames"
-    assert len(seen) > (4 if has_directories(url) else 15)
+    assert locate(url).properties.has_directories is (seen.count("none") == 1), (
+        "HDFS: only between the two renames"
+    )
+    assert len(seen) > (4 if locate(url).properties.has_directories else 15)
 
 
 @pytest.mark.parametrize("first", [1, 2, 9])
@@ -228,7 +232,7 @@ def test_files_of_the_same_name_stay_in_hdfs(node: NameNode, clusters: tuple[Pat
     left = join(switch.old_place(place), "notes.txt")
     assert switch.switch(place) == [left]
     assert content(switch.old_place(place)) == {"notes.txt": place.encode()}
-    assert read_bytes(join(place, "notes.txt")) == switch.new_place(place).encode()
+    assert locate(join(place, "notes.txt")).read_bytes() == switch.new_place(place).encode()
     with pytest.raises(UsageError, match=r"was replaced before, and .* has files that are left"):
         check_replaceable(place)
 
@@ -262,12 +266,12 @@ def test_only_what_the_new_cluster_lists_is_moved_on_s3_and_other_files_stay(
 def test_what_cannot_be_replaced_is_refused(
     name: str, reason: str, url: str, clusters: tuple[Path, Path]
 ) -> None:
-    if has_directories(url) is (name == "all.idx"):
+    if locate(url).properties.has_directories is (name == "all.idx"):
         name, reason = "part-00007", "part-00007 is not of the cluster there"
     put(clusters[0], url)
     check_replaceable(url)
     write(join(switch.new_place(url), "mine") if name == ".new" else join(url, name), b"mine")
-    if name == ".new" and not has_directories(url):
+    if name == ".new" and not locate(url).properties.has_directories:
         check_replaceable(url)  # other files in C/.new stay there
         return
     with pytest.raises(UsageError, match=reason):

@@ -28,6 +28,7 @@ from pathlib import Path
 from cdxmill.cluster import switch
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
+from cdxmill.storage.location import Location
 
 step, has_exchange, folder, cdx, shards = sys.argv[1:]
 left = [int(step)]
@@ -43,7 +44,7 @@ def dying(function):
 started = False
 for name in ("rename", "replace", "unlink", "rmdir", "open", "mkdir"):
     setattr(os, name, dying(getattr(os, name)))
-switch.exchange = dying(switch.exchange) if has_exchange == "1" else lambda one, other: False
+Location.exchange = dying(Location.exchange) if has_exchange == "1" else lambda one, other: False
 switching = switch.switch
 
 def switch_from_here(place, kept):

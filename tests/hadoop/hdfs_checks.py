@@ -7,17 +7,7 @@ import random
 import pytest
 
 from cdxmill.errors import InputError
-from cdxmill.storage.choose import (
-    file_size,
-    join,
-    list_folder,
-    open_ranges,
-    pieces,
-    read_bytes,
-    remove,
-    same_location,
-    write_atomic,
-)
+from cdxmill.storage.location import join, locate, pieces
 
 from ..storage.contract import BODY, check_storage, check_writing, write
 
@@ -31,45 +21,48 @@ def test_the_contract_is_kept() -> None:
         write(join(FOLDER, "read", name), body)
         return join(FOLDER, "read", name)
 
-    check_storage(open_ranges, file_size, put)
+    check_storage(put)
     check_writing(join(FOLDER, "written"))
 
 
 def test_names_are_taken_as_they_are() -> None:
     name = "a b+c=ü%41#d?e&f;g,h'i\"j.warc"
     write(join(FOLDER, "names", name), b"content")
-    assert list(list_folder(join(FOLDER, "names"))) == [name]
-    assert read_bytes(join(FOLDER, "names", name)) == b"content"
-    remove(join(FOLDER, "names", name))
-    assert list_folder(join(FOLDER, "names")) == {}
+    assert list(locate(join(FOLDER, "names")).entries()) == [name]
+    assert locate(join(FOLDER, "names", name)).read_bytes() == b"content"
+    locate(join(FOLDER, "names", name)).remove()
+    assert locate(join(FOLDER, "names")).entries() == {}
 
 
 def test_files_are_read_in_pieces_and_two_that_write_one_do_not_meet() -> None:
     place = join(FOLDER, "large")
-    with write_atomic(place) as one, write_atomic(place) as other:
+    with locate(place).write_atomic() as one, locate(place).write_atomic() as other:
         other.write(b"other")
         one.write(LARGE)
-    with open_ranges(place) as read_at:
+    with locate(place).open_ranges() as read_at:
         assert b"".join(pieces(read_at)) == LARGE
         assert read_at(10 << 20, 77) == LARGE[10 << 20 :][:77]
-    assert not [name for name in list_folder(FOLDER) if name.endswith(".tmp")]
+    assert not [name for name in locate(FOLDER).entries() if name.endswith(".tmp")]
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused() -> None:
     place = join(FOLDER, "changing")
     write(place, BODY)
-    with pytest.raises(InputError, match="has changed while it was read"), open_ranges(place) as read_at:
+    with (
+        pytest.raises(InputError, match="has changed while it was read"),
+        locate(place).open_ranges() as read_at,
+    ):
         assert read_at(0, 10) == BODY[:10]
         write(place, BODY)
 
 
 def test_the_default_file_system_is_known() -> None:
-    assert same_location("hdfs:///a/b", f"{ROOT}/a/b/")
-    assert read_bytes("hdfs:///storage/put by hadoop") == BODY
+    assert locate("hdfs:///a/b").is_same(locate(f"{ROOT}/a/b/"))
+    assert locate("hdfs:///storage/put by hadoop").read_bytes() == BODY
 
 
 def test_what_hdfs_refuses_is_one_line() -> None:
-    with pytest.raises(InputError) as caught, open_ranges(FOLDER):
+    with pytest.raises(InputError) as caught, locate(FOLDER).open_ranges():
         pass
     assert str(caught.value) == f"{FOLDER}: is a directory; name a file, or a directory with archives"
     with pytest.raises(Exception, match="cannot be written: refused") as refused:

@@ -25,7 +25,7 @@ for path, key in zip(sys.argv[2::2], sys.argv[3::2]):
 """
 _LIST = """
 import json, sys
-from cdxmill.storage.choose import status
+from cdxmill.storage.location import locate
 from cdxmill.storage.walk import files_below
 print(json.dumps([(url, *status(url)[:2]) for url in files_below(sys.argv[1]).files]))
 """
@@ -36,7 +36,7 @@ print(urllib.request.urlopen(url).read().decode())
 """
 _WAIT = """
 import sys, time
-from cdxmill.storage.choose import list_folder
+from cdxmill.storage.location import locate
 while not set(sys.argv[2:]) <= set(list_folder(sys.argv[1])):
     time.sleep(0.1)
 """

@@ -19,7 +19,7 @@ from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.options.archives import ArchiveInputs
 from cdxmill.running.failures import Failures
-from cdxmill.storage.choose import stored_in
+from cdxmill.storage.location import locate
 
 if TYPE_CHECKING:
     from tests.conftest import RunCdxmill
@@ -332,7 +332,7 @@ def test_every_file_of_the_samples_is_accounted_for(
     assert (
         len(failed) == failures.count == (2 if kind == "archives" else 0)
     )  # no zip, and a WACZ without WARCs
-    files = set(map(stored_in, taken))
+    files = {locate(path).stored_in.text for path in taken}
     waczs = files - set(taken)
     total, kinds = re.findall(r": note: (\d+) files skipped: (.*)", note)[0]
     numbers = [int(number) for number in re.findall(r"(\d+) [^,]+", kinds)]

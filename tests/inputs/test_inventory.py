@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from cdxmill.inputs.sources import Inventory, Source
+from cdxmill.storage.location import Location
 
-KNOWN, EMPTY, UNKNOWN = Source("a", 10, 0), Source("b", 0, 0, None, is_empty=True), Source("c", 0, 0)
+KNOWN, EMPTY, UNKNOWN = (
+    Source(Location("a"), 10, 0),
+    Source(Location("b"), 0, 0, None, is_empty=True),
+    Source(Location("c"), 0, 0),
+)
 
 
 def test_the_total_is_unknown_if_one_size_is_unknown() -> None:

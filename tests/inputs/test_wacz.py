@@ -15,7 +15,7 @@ from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.named import Input
 from cdxmill.options.archives import NamedInputs
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.storage.choose import open_ranges
+from cdxmill.storage.location import locate
 
 from ..conftest import RunCdxmill
 from ..material.wacz_files import DATA, make_wacz
@@ -77,7 +77,7 @@ def test_a_folder_with_the_name_of_a_wacz_is_a_folder(folder: Path) -> None:
     (unpacked / "a.warc.gz").write_bytes(b"x")
     assert [entry.path for entry in archives("x.wacz")] == ["x.wacz/archive/a.warc.gz"]
     assert archives("x.wacz/archive/a.warc.gz")[0].filename == "a.warc.gz"
-    with open_ranges("x.wacz/archive/a.warc.gz") as read_at:
+    with locate("x.wacz/archive/a.warc.gz").open_ranges() as read_at:
         assert read_at(0, 9) == b"x"
 
 
@@ -177,7 +177,7 @@ def test_the_index_in_a_wacz_is_no_cdx_input(folder: Path, run_cdxmill: RunCdxmi
 
 
 def test_small_reads_of_an_archive_give_its_bytes(folder: Path) -> None:
-    with zipfile.ZipFile("in/two.wacz") as archive, open_ranges(f"in/two.wacz/{DATA}") as read_at:
+    with zipfile.ZipFile("in/two.wacz") as archive, locate(f"in/two.wacz/{DATA}").open_ranges() as read_at:
         expected = archive.read(DATA)
         pieces = [read_at(offset, 97) for offset in range(0, len(expected) + 200, 97)]
     assert b"".join(pieces) == expected

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cdxmill.errors import StoppedError, UsageError
-from cdxmill.storage.choose import absolute, join, list_folder, read_bytes, remove_tree, write_atomic
+from cdxmill.storage.location import join, locate
 from tests.conftest import RunCdxmill
 from tests.storage.conftest import moto_url
 from tests.storage.name_node import name_node
@@ -60,7 +60,7 @@ def built(run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def write(path: str, data: bytes) -> None:
-    with write_atomic(path) as file:
+    with locate(path).write_atomic() as file:
         file.write(data)
 
 
@@ -70,8 +70,10 @@ def put(source: Path, url: str) -> None:
 
 
 def content(url: str) -> dict[str, bytes]:
-    found = list_folder(url)
-    return {name: read_bytes(join(url, name)) for name, entry in found.items() if not entry.is_folder}
+    found = locate(url).entries()
+    return {
+        name: locate(join(url, name)).read_bytes() for name, entry in found.items() if not entry.is_folder
+    }
 
 
 def local(folder: Path) -> dict[str, bytes]:
@@ -101,8 +103,8 @@ def test_the_new_cluster_is_built_beside_the_old_one_and_takes_its_place(
     assert building_place(url, replace=True) == place, "after a job that failed, too"
     finish_switch(place, url)
     assert content(url) == {**local(built["new"]), "notes.txt": b"mine"}
-    assert list_folder(parent).keys() == {"notes.txt", absolute(url).rpartition("/")[2]}
-    assert list_folder(place) == {}
+    assert locate(parent).entries().keys() == {"notes.txt", locate(url).absolute().rpartition("/")[2]}
+    assert locate(place).entries() == {}
     assert building_place(url, replace=False) == url
     assert building_place(f"{parent}/E", replace=True) == f"{parent}/E"
 
@@ -151,7 +153,7 @@ def test_a_switch_that_cannot_be_done_leaves_both_clusters(url: str, built: dict
     assert local(built["new"]).items() <= content(place).items()
     with pytest.raises(UsageError, match=r"cdx-00007\.gz is not of the cluster there"):
         building_place(url, replace=True)
-    remove_tree(join(url, "cdx-00007.gz"))
+    locate(join(url, "cdx-00007.gz")).remove_tree()
     finish_switch(place, url)
     assert content(url) == local(built["new"])
 

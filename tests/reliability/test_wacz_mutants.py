@@ -16,7 +16,7 @@ from cdxmill.options.archives import ArchiveInputs
 from cdxmill.running.failures import Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import ArchiveIndexer
-from cdxmill.storage.choose import open_ranges
+from cdxmill.storage.location import locate
 
 from ..material.wacz_files import make_wacz, stream_wacz
 from .sources import split_members
@@ -44,7 +44,7 @@ class Result:
         self.is_reported |= failures.count > 0
 
     def _read(self, path: str) -> None:
-        with open_ranges(path) as read_at:
+        with locate(path).open_ranges() as read_at:
             indexer = ArchiveIndexer(read_at, b"x", CaptureOptions())
             for line in (line for lines in indexer for line in lines):
                 fields = json.loads(line.split(b" ", 2)[2])

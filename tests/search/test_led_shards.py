@@ -12,6 +12,7 @@ from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
 from cdxmill.options.queries import Query
+from cdxmill.storage.location import Location
 from cdxmill.storage.places import Reach
 
 from .conftest import ALL, Remote
@@ -60,12 +61,15 @@ def test_a_public_cluster_does_not_lead_to_internal_addresses(
         remote.server.add(f"/there/{shard.name}", shard.read_bytes())
     relocate(remote, folder, remote.url.removesuffix("/c") + "/there")
     assert list(lookup(remote.url, "*.com")) == WANTED
-    monkeypatch.setattr(locations, "content_reach", lambda folder: Reach.PUBLIC)
+    monkeypatch.setattr(Location, "content_reach", lambda folder: Reach.PUBLIC)
     remote.reads()
     with pytest.raises(InputError):
         list(lookup(remote.url, "*.com"))
     assert not any("/there/" in path for _, path, _ in remote.server.seen)
-    assert locations.why_refused(remote.url, "hdfs://namenode/c") == "is in HDFS, and the cluster is public"
+    assert (
+        locations.why_refused(Location(remote.url), "hdfs://namenode/c")
+        == "is in HDFS, and the cluster is public"
+    )
 
 
 def test_verify_reports_local_paths_of_a_remote_cluster(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.spark.engine import Engine
-from cdxmill.storage.choose import open_ranges, pieces
+from cdxmill.storage.location import locate, pieces
 from cdxmill.storage.walk import files_below
 from tests.jobs.conftest import HardInputs, hard_inputs
 from tests.storage.conftest import moto_url
@@ -47,7 +47,7 @@ def hashes(place: str | Path) -> dict[str, str]:
     found = {}
     for path in files_below(str(place)).files:
         if not path.endswith(own):
-            with open_ranges(path) as read_at:
+            with locate(path).open_ranges() as read_at:
                 digest = hashlib.sha256(b"".join(pieces(read_at)))
             found[path.removeprefix(str(place)).lstrip("/")] = digest.hexdigest()
     return found

@@ -26,7 +26,7 @@ from cdxmill.spark import tasks as spark_tasks
 from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine, Shuffle
 from cdxmill.spark.tasks import ShardWork, SortWork, join_parts, sort_and_send
-from cdxmill.storage.choose import write_atomic
+from cdxmill.storage.location import locate
 from cdxmill.tasks import sorting
 from tests.material.cdx_files import many_lines, write_gzip
 from tests.spark import spark_steps as steps
@@ -279,7 +279,7 @@ def test_a_cluster_on_s3(
 
 
 def test_files_of_others_on_s3_stay(tmp_path: Path, engine: Engine, s3: str) -> None:
-    with write_atomic(f"{s3}/other/cdx-00000.gz") as file:
+    with locate(f"{s3}/other/cdx-00000.gz").write_atomic() as file:
         file.write(b"x")
     (tmp_path / "b.cdx").write_text("com,b)/ 2020 {}\n")
     with pytest.raises(UsageError, match=r"has cdx-00000\.gz, which is not of a cluster of this command"):

@@ -12,8 +12,8 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from cdxmill.storage import patience
-from cdxmill.storage.choose import remove
 from cdxmill.storage.hadoop import hdfs
+from cdxmill.storage.location import locate
 from cdxmill.storage.s3 import objects as s3
 from cdxmill.storage.walk import files_below
 from cdxmill.storage.web import connections
@@ -94,4 +94,4 @@ def elsewhere(
         place = "s3://elsewhere/out" if request.param == "s3" else "hdfs:///out"
         yield place
         for url in files_below(place).files:
-            remove(url)
+            locate(url).remove()

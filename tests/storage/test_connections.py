@@ -14,8 +14,7 @@ from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.commands.lookup import lookup_many
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failures
-from cdxmill.storage import choose
-from cdxmill.storage.choose import exists, file_size, open_ranges
+from cdxmill.storage.location import ask_all, locate
 
 from ..conftest import RunCdxmill
 from ..material.cdx_files import write_plain
@@ -28,7 +27,7 @@ SPARE = 2
 
 
 def read(url: str, offset: int = 0, size: int = 100) -> bytes:
-    with open_ranges(url) as read_at:
+    with locate(url).open_ranges() as read_at:
         return read_at(offset, size)
 
 
@@ -37,8 +36,8 @@ def test_files_of_one_server_are_read_over_one_connection(server: RangeServer) -
         server.add(f"/{number}", b"%d" % number * 10)
     for number in range(20):
         assert read(f"{server.url}/{number}", 0, 4) == (b"%d" % number * 10)[:4]
-        assert file_size(f"{server.url}/{number}") > 0
-        assert exists(f"{server.url}/{number}")
+        assert locate(f"{server.url}/{number}").size() > 0
+        assert locate(f"{server.url}/{number}").exists()
     assert server.connections == 1
 
 
@@ -64,7 +63,7 @@ def test_a_long_page_of_a_refusal_is_not_read_to_its_end(server: RangeServer, fi
 
 def test_reads_behind_the_end_keep_the_connection(server: RangeServer, file: Served) -> None:
     file.tells_total = False
-    with open_ranges(server.url + A) as read_at:
+    with locate(server.url + A).open_ranges() as read_at:
         for _ in range(5):
             assert read_at(len(BODY) + 1, 10) == b""
     assert server.connections == 2, "one more to ask for the size"
@@ -72,9 +71,9 @@ def test_reads_behind_the_end_keep_the_connection(server: RangeServer, file: Ser
 
 def test_closing_a_file_leaves_the_connections_of_others(server: RangeServer, file: Served) -> None:
     server.add("/other", b"0123456789")
-    with open_ranges(server.url + A) as read_at:
+    with locate(server.url + A).open_ranges() as read_at:
         read_at(0, 10)
-        with open_ranges(f"{server.url}/other") as other:
+        with locate(f"{server.url}/other").open_ranges() as other:
             assert other(1, 2) == b"12"
         assert read_at(10, 10) == BODY[10:20]
     assert server.connections == 1
@@ -103,7 +102,7 @@ def test_as_many_connections_as_reads_at_once(server: RangeServer) -> None:
     for file in files:
         file.stall = 0.002
     with ExitStack() as stack, ThreadPoolExecutor(THREADS) as threads:
-        reads = [stack.enter_context(open_ranges(f"{server.url}/{number}")) for number in range(4)]
+        reads = [stack.enter_context(locate(f"{server.url}/{number}").open_ranges()) for number in range(4)]
         tasks = [(number % 4, number * 500) for number in range(200)]
         got = list(threads.map(lambda task: reads[task[0]](task[1], 300), tasks))
     assert got == [BODY[number * 1000 + at :][:300] for number, at in tasks]
@@ -124,7 +123,7 @@ def test_a_forked_process_has_connections_of_its_own(server: RangeServer, file: 
 def test_requests_leave_no_thread_in_a_process_that_may_fork(server: RangeServer, file: Served) -> None:
     before = set(threading.enumerate())
     urls = [server.url + A] * 20
-    assert choose.ask_all(read, urls) == [BODY[:100]] * 20
+    assert ask_all(read, urls) == [BODY[:100]] * 20
     theirs = {thread for thread in threading.enumerate() if "process_request_thread" in thread.name}
     assert set(threading.enumerate()) - theirs == before
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from cdxmill.storage.choose import file_size, open_ranges
+from cdxmill.storage.location import locate
 
 from .contract import check_storage, check_writing
 from .range_server import RangeServer
@@ -19,7 +19,7 @@ def test_local_files_keep_the_contract(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(body)
         return str(tmp_path / name)
 
-    check_storage(open_ranges, file_size, put)
+    check_storage(put)
     check_writing(str(tmp_path / "written"))
 
 
@@ -29,7 +29,7 @@ def test_file_urls_keep_the_contract(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(body)
         return (tmp_path / name).as_uri()
 
-    check_storage(open_ranges, file_size, put)
+    check_storage(put)
     check_writing((tmp_path / "written").as_uri())
 
 
@@ -42,14 +42,14 @@ def test_web_servers_keep_the_contract(server: RangeServer, knows_ranges: bool, 
         return f"{server.url}/{name}"
 
     def size(url: str) -> int:
-        told = file_size(url)
+        told = locate(url).size()
         file = server.files.get(url.removeprefix(server.url))
         if tells_size or file is None:
             return told
         assert told == 0, "it cannot be told"
         return len(file.body)
 
-    check_storage(open_ranges, size, put)
+    check_storage(put, size)
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
@@ -64,5 +64,5 @@ def test_s3_keeps_the_contract(moto_url: str, monkeypatch: pytest.MonkeyPatch, s
         client.put_object(Bucket="archives", Key=f"crawl/{name}", Body=body)
         return f"{scheme}://archives/crawl/{name}"
 
-    check_storage(open_ranges, file_size, put)
+    check_storage(put)
     check_writing(f"{scheme}://archives/written-{scheme}", has_directories=False)

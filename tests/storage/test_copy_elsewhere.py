@@ -18,7 +18,7 @@ import pytest
 
 from cdxmill.commands.copying.lock import hold_remote
 from cdxmill.errors import StoppedError
-from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
+from cdxmill.storage.location import join, locate
 
 from ..conftest import RunCdxmill
 from ..material.crawls import CRAWLS, HOSTS, PAGES, make_crawls
@@ -59,11 +59,11 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
 
 def pages_of(folder: str) -> int:
     """The number of pages in the archives of a copy; its files are complete."""
-    names = sorted(list_folder(folder))
+    names = sorted(locate(folder).entries())
     assert [name.rpartition("-")[2] for name in names] == ["00000.cdxj", "00000.tsv", "00000.warc.gz"]
-    lines = read_bytes(join(folder, names[0])).splitlines()
-    assert len(lines) == len(read_bytes(join(folder, names[1])).splitlines()) - 1
-    pages = gzip.decompress(read_bytes(join(folder, names[2]))).count(b"<p>")
+    lines = locate(join(folder, names[0])).read_bytes().splitlines()
+    assert len(lines) == len(locate(join(folder, names[1])).read_bytes().splitlines()) - 1
+    pages = gzip.decompress(locate(join(folder, names[2])).read_bytes()).count(b"<p>")
     assert pages == len(lines)
     return pages
 
@@ -93,7 +93,7 @@ def test_a_second_run_beside_it_is_refused_on_s3(
         refused = run_cdxmill(*call)
         assert refused.returncode == 2
         assert b"another run writes to this directory (process " in refused.stderr
-        assert list(list_folder("s3://mine/held")) == [".lock"]
+        assert list(locate("s3://mine/held").entries()) == [".lock"]
     held(process=2**22 + 1)  # was killed, on this machine
     assert run_cdxmill(*call).returncode == 0
     held(host="elsewhere", renewed=time.time() - 7200)
@@ -107,7 +107,7 @@ def test_of_two_runs_in_one_moment_one_stops_on_s3(bucket: Any) -> None:
         check(60)
         with pytest.raises(StoppedError, match="another run has taken this directory"):
             check(0)
-    assert list(list_folder("s3://mine/twice")) == [".lock"]  # it is the other one's
+    assert list(locate("s3://mine/twice").entries()) == [".lock"]  # it is the other one's
 
 
 def test_captures_are_copied_to_hdfs(bucket: Any, node: NameNode, run_cdxmill: RunCdxmill) -> None:
@@ -121,7 +121,7 @@ def test_captures_are_copied_from_hdfs(
 ) -> None:
     for path, body in files.items():
         if CRAWL in path:
-            with write_atomic(f"hdfs://{path}") as file:
+            with locate(f"hdfs://{path}").write_atomic() as file:
                 file.write(body)
     index = f"hdfs:///cc-index/collections/{CRAWL}/indexes"
     done = run_cdxmill("copy", "-q", "-o", tmp_path / "out", "--archives", "hdfs:///", index, "*.example.com")

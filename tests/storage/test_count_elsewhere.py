@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
+from cdxmill.storage.location import join, locate
 
 from .range_server import RangeServer
 
@@ -26,30 +26,30 @@ def test_archives_and_output_are_elsewhere(
 ) -> None:
     expected = counted("tags", tmp_path / "tags", *(pywb_warcs / name for name in NAMES))
     for name in NAMES:
-        with write_atomic(join(elsewhere, "warcs", name)) as file:
+        with locate(join(elsewhere, "warcs", name)).write_atomic() as file:
             file.write((pywb_warcs / name).read_bytes())
     call = ["count", "tags", "-p", "2", "-o"]
     for name in ("tags.tsv", "tags.tsv.gz"):
         assert main([*call, join(elsewhere, name), join(elsewhere, "warcs")]) == 0
-    found = read_bytes(join(elsewhere, "tags.tsv.gz"))
-    assert read_bytes(join(elsewhere, "tags.tsv")) == gzip.decompress(found) == expected
+    found = locate(join(elsewhere, "tags.tsv.gz")).read_bytes()
+    assert locate(join(elsewhere, "tags.tsv")).read_bytes() == gzip.decompress(found) == expected
     capfd.readouterr()
     assert main([*call, join(elsewhere, "tags.tsv"), join(elsewhere, "warcs", "iana.warc.gz")]) == 2
     assert "--replace" in capfd.readouterr().err
-    assert read_bytes(join(elsewhere, "tags.tsv")) == expected
+    assert locate(join(elsewhere, "tags.tsv")).read_bytes() == expected
     one = [join(elsewhere, "warcs", "iana.warc.gz"), "--replace"]
     assert main([*call, join(elsewhere, "tags.tsv"), *one]) == 0
-    assert read_bytes(join(elsewhere, "tags.tsv")) == counted(
+    assert locate(join(elsewhere, "tags.tsv")).read_bytes() == counted(
         "tags", tmp_path / "tags", pywb_warcs / "iana.warc.gz"
     )
-    assert list_folder(elsewhere).keys() == {"warcs", "tags.tsv", "tags.tsv.gz"}
+    assert locate(elsewhere).entries().keys() == {"warcs", "tags.tsv", "tags.tsv.gz"}
 
 
 def test_damage_elsewhere_is_reported_and_nothing_is_written_if_all_fails(
     elsewhere: str, pywb_warcs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     whole = (pywb_warcs / "iana.warc.gz").read_bytes()
-    with write_atomic(join(elsewhere, "cut.warc.gz")) as file:
+    with locate(join(elsewhere, "cut.warc.gz")).write_atomic() as file:
         file.write(whole[:-20])
     (tmp_path / "cut.warc.gz").write_bytes(whole[:-20])
     for number, place in enumerate((str(tmp_path / "cut.warc.gz"), join(elsewhere, "cut.warc.gz"))):
@@ -63,7 +63,7 @@ def test_damage_elsewhere_is_reported_and_nothing_is_written_if_all_fails(
     said = capfd.readouterr().err
     assert f"{absent}: cannot be read (" in said
     assert "none: was not written, because nothing was counted" in said
-    assert list_folder(elsewhere).keys() == {"cut.warc.gz"}
+    assert locate(elsewhere).entries().keys() == {"cut.warc.gz"}
 
 
 def test_a_server_in_trouble_costs_no_count(

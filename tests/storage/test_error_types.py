@@ -14,8 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.storage.choose import exists, open_ranges
 from cdxmill.storage.local import files as local
+from cdxmill.storage.location import locate
 
 from .name_node import name_node
 from .range_server import RangeServer
@@ -79,7 +79,7 @@ def store(
 
 
 def error_of(url: str) -> InputError:
-    with pytest.raises(InputError) as caught, open_ranges(url) as read_at:
+    with pytest.raises(InputError) as caught, locate(url).open_ranges() as read_at:
         read_at(0, 1)
     assert caught.value.path == url
     return caught.value
@@ -87,8 +87,8 @@ def error_of(url: str) -> InputError:
 
 def test_a_missing_file_is_an_absent_error(store: Store) -> None:
     assert type(error_of(store.absent)) is AbsentError
-    assert not exists(store.absent)
-    assert exists(store.url)
+    assert not locate(store.absent).exists()
+    assert locate(store.url).exists()
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -134,7 +134,7 @@ def test_a_pickled_error_keeps_its_type_text_and_fields(error: CdxmillError) -> 
 
 
 def raise_absent(path: str) -> None:
-    with open_ranges(path):
+    with locate(path).open_ranges():
         pass
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.storage.choose import file_size, open_ranges, read_bytes, same_location
 from cdxmill.storage.hadoop import hdfs, pick
+from cdxmill.storage.location import locate
 
 from .contract import check_storage, check_writing
 
@@ -69,7 +69,7 @@ def test_it_keeps_the_contract_of_storages(
         (tmp_path / name).write_bytes(body)
         return f"hdfs://names:8020/{name}"
 
-    check_storage(open_ranges, file_size, put)
+    check_storage(put)
     check_writing("hdfs://names:8020/written")
 
 
@@ -79,7 +79,7 @@ def test_it_is_used_if_the_settings_rule_out_webhdfs_and_that_is_said_once(
 ) -> None:
     configure(settings, name, value)
     write(hadoop, 'case $2 in -stat) echo "7 1700000000000 regular file a" ;; -cat) printf content ;; esac')
-    assert read_bytes(URL) == read_bytes(URL) == b"content"
+    assert locate(URL).read_bytes() == locate(URL).read_bytes() == b"content"
     note = f"note: {reason}; hadoop fs is used instead of WebHDFS, which takes longer\n"
     assert capsys.readouterr().err == note
 
@@ -96,7 +96,7 @@ def test_without_a_hadoop_command_both_reasons_are_told(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="uses Kerberos, and there is no hadoop command; set HADOOP_HOME"):
-        read_bytes(URL)
+        locate(URL).read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_without_a_hadoop_command_both_reasons_are_told(
 )
 def test_what_hadoop_says_is_one_line(hadoop: Path, told: str, kind: type[InputError], text: str) -> None:
     write(hadoop, f"cat >&2 <<'END'\n{told}\nEND\nexit 1")
-    with pytest.raises(InputError) as caught, open_ranges(URL):
+    with pytest.raises(InputError) as caught, locate(URL).open_ranges():
         pass
     assert (type(caught.value), str(caught.value)) == (kind, f"{URL}: {text}")
 
@@ -130,9 +130,9 @@ def test_what_hadoop_says_is_one_line(hadoop: Path, told: str, kind: type[InputE
 def test_a_file_that_is_not_whole_is_an_error(hadoop: Path) -> None:
     write(hadoop, 'case $2 in -stat) echo "9 1700000000000 regular file a" ;; -cat) printf content ;; esac')
     with pytest.raises(InputError, match="has changed while it was read"):
-        read_bytes(URL)
+        locate(URL).read_bytes()
 
 
 def test_the_default_file_system_is_known() -> None:
-    assert same_location("hdfs:///a/b", "hdfs://names:8020/a/b/")
-    assert not same_location("hdfs:///a/b", "hdfs://others:8020/a/b/")
+    assert locate("hdfs:///a/b").is_same(locate("hdfs://names:8020/a/b/"))
+    assert not locate("hdfs:///a/b").is_same(locate("hdfs://others:8020/a/b/"))

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.storage.choose import file_size, open_ranges, read_bytes, status, write_atomic
 from cdxmill.storage.hadoop import hdfs
+from cdxmill.storage.location import locate
 
 from .contract import check_storage, check_writing
 from .name_node import NameNode, name_node
@@ -40,7 +40,7 @@ def other(node: NameNode, monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]
 
 
 def error_of(url: str) -> str:
-    with pytest.raises(InputError) as caught, open_ranges(url) as read_at:
+    with pytest.raises(InputError) as caught, locate(url).open_ranges() as read_at:
         read_at(0, 100)
     assert caught.value.path == url
     return str(caught.value).removeprefix(f"{url}: ")
@@ -51,7 +51,7 @@ def test_hdfs_keeps_the_contract(node: NameNode) -> None:
         node.put(f"/stored/{name}", body)
         return f"hdfs:///stored/{name}"
 
-    check_storage(open_ranges, file_size, put)
+    check_storage(put)
     check_writing("hdfs://host:9000/written")
 
 
@@ -59,7 +59,7 @@ def test_ranges_of_the_asked_size_are_read_as_the_user(
     node: NameNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HADOOP_USER_NAME", "archivist")
-    with open_ranges(URL) as read_at:
+    with locate(URL).open_ranges() as read_at:
         assert read_at(100, 1000) == BODY[100:1100]
     wanted = {"offset": "100", "length": "1000", "user.name": "archivist"}
     assert node.seen[1:3] == [("OPEN", PATH, wanted), ("data OPEN", PATH, wanted)]
@@ -71,21 +71,21 @@ def test_a_user_without_a_name_is_told(node: NameNode, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("getpass.getuser", no_name)
     with pytest.raises(UsageError, match="set HADOOP_USER_NAME"):
-        status(URL)
+        locate(URL).status()
 
 
 def test_names_are_taken_as_they_are(node: NameNode) -> None:
     name = "/a dir/b+c=ü%41#d?e.warc"
     node.put(name, b"content")
-    assert read_bytes(f"hdfs://host{name}") == b"content"
-    with write_atomic(f"hdfs://host{name}2") as file:
+    assert locate(f"hdfs://host{name}").read_bytes() == b"content"
+    with locate(f"hdfs://host{name}2").write_atomic() as file:
         file.write(b"written")
     assert node.files[f"{name}2"].body == b"written"
 
 
 @pytest.mark.parametrize("name", ["StandbyException", "RetriableException", "SafeModeException"])
 def test_a_name_node_that_is_not_ready_is_asked_again(node: NameNode, hurry: None, name: str) -> None:
-    with open_ranges(URL) as read_at:
+    with locate(URL).open_ranges() as read_at:
         node.refusals = [(403, name)] * 3
         assert read_at(0, 10) == BODY[:10]
     assert node.operations().count("OPEN") == 4
@@ -94,10 +94,10 @@ def test_a_name_node_that_is_not_ready_is_asked_again(node: NameNode, hurry: Non
 def test_the_other_name_node_is_asked_at_once_and_from_then_on(
     node: NameNode, other: NameNode, slept: list[float]
 ) -> None:
-    assert read_bytes(URL) == BODY
+    assert locate(URL).read_bytes() == BODY
     assert slept == []
     assert len(node.seen) == 1
-    with write_atomic("hdfs://namenode:9000/b") as file:
+    with locate("hdfs://namenode:9000/b").write_atomic() as file:
         file.write(b"written")
     assert node.files["/b"].body == b"written"
     assert len(node.seen) == 1
@@ -108,7 +108,7 @@ def test_a_name_node_that_is_gone_is_left_for_the_other(
 ) -> None:
     nowhere = "http://127.0.0.1:1,http://no-such-host.invalid:9870"
     monkeypatch.setenv("CDXMILL_WEBHDFS", f"{nowhere},{other.address}")
-    assert read_bytes(URL) == BODY
+    assert locate(URL).read_bytes() == BODY
     assert slept == []
 
 
@@ -127,7 +127,7 @@ def test_a_name_node_that_is_down_is_told_with_its_address(
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
     monkeypatch.setenv("CDXMILL_WEBHDFS", address)
     assert error_of(URL) == f"did not answer (no connection: {address}) after 8 tries; run it again"
-    with pytest.raises(StoppedError, match="did not answer"), write_atomic(URL) as file:
+    with pytest.raises(StoppedError, match="did not answer"), locate(URL).write_atomic() as file:
         file.write(b"1")
 
 
@@ -161,7 +161,7 @@ def test_absent_files_and_folders_are_told(node: NameNode) -> None:
 
 def test_a_body_that_is_cut_is_continued(node: NameNode, hurry: None) -> None:
     node.cuts = [100_000, 0, 0]
-    with open_ranges(URL) as read_at:
+    with locate(URL).open_ranges() as read_at:
         assert read_at(0, 500_000) == BODY[:500_000]
     offsets = [int(query["offset"]) for op, _, query in node.seen if op == "OPEN"]
     assert offsets[0] == 0
@@ -169,7 +169,7 @@ def test_a_body_that_is_cut_is_continued(node: NameNode, hurry: None) -> None:
 
 
 def test_a_data_node_in_trouble_is_asked_again(node: NameNode, hurry: None) -> None:
-    with open_ranges(URL) as read_at:
+    with locate(URL).open_ranges() as read_at:
         node.data_refusals = [(500, "RuntimeException"), (503, "IOException")]
         assert read_at(5, 10) == BODY[5:15]
 
@@ -180,14 +180,17 @@ def test_bodies_that_bring_nothing_are_given_up(node: NameNode, hurry: None) -> 
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(node: NameNode) -> None:
-    with pytest.raises(InputError, match="has changed while it was read"), open_ranges(URL) as read_at:
+    with (
+        pytest.raises(InputError, match="has changed while it was read"),
+        locate(URL).open_ranges() as read_at,
+    ):
         assert read_at(0, 10) == BODY[:10]
         node.put(PATH, BODY)
 
 
 def test_a_write_that_fails_on_its_way_is_sent_again_whole(node: NameNode, hurry: None) -> None:
     node.data_refusals = [(503, "IOException"), (500, "RuntimeException")]
-    with write_atomic("hdfs:///b") as file:
+    with locate("hdfs:///b").write_atomic() as file:
         file.write(BODY)
     assert node.files["/b"].body == BODY
     assert node.files.keys() == {PATH, "/b"}
@@ -195,7 +198,7 @@ def test_a_write_that_fails_on_its_way_is_sent_again_whole(node: NameNode, hurry
 
 def test_a_rename_whose_answer_is_lost_was_done(node: NameNode, hurry: None) -> None:
     node.lost = ["RENAME"]
-    with write_atomic("hdfs:///b") as file:
+    with locate("hdfs:///b").write_atomic() as file:
         file.write(BODY)
     assert node.files["/b"].body == BODY
     assert node.operations().count("RENAME") == 2
@@ -203,7 +206,7 @@ def test_a_rename_whose_answer_is_lost_was_done(node: NameNode, hurry: None) -> 
 
 @pytest.mark.parametrize("at_data_node", [True, False])
 def test_a_write_that_is_refused_leaves_nothing(node: NameNode, at_data_node: bool) -> None:
-    with pytest.raises(StoppedError) as caught, write_atomic(URL) as file:
+    with pytest.raises(StoppedError) as caught, locate(URL).write_atomic() as file:
         file.write(b"new")
         refusals = node.data_refusals if at_data_node else node.refusals
         refusals.append((403, "DSQuotaExceededException"))
@@ -215,17 +218,17 @@ def test_a_write_that_is_refused_leaves_nothing(node: NameNode, at_data_node: bo
 
 
 def test_two_that_write_one_file_do_not_meet(node: NameNode) -> None:
-    with write_atomic(URL) as one, write_atomic(URL) as other:
+    with locate(URL).write_atomic() as one, locate(URL).write_atomic() as other:
         one.write(b"1" * 100)
         other.write(b"2" * 50)
-    assert read_bytes(URL) == b"1" * 100
+    assert locate(URL).read_bytes() == b"1" * 100
     assert len({path for op, path, _ in node.seen if op == "CREATE"}) == 2
     assert node.files.keys() == {PATH}
 
 
 def test_clients_are_made_once_for_each_file_system(node: NameNode) -> None:
     for _ in range(3):
-        assert status(URL) is not None
+        assert locate(URL).status() is not None
     assert hdfs._client.cache_info().misses == 1
 
 

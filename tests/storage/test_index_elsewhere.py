@@ -12,8 +12,7 @@ from cdxmill.cli.main import main
 from cdxmill.commands.get import GetOptions, RecordRange, get_record
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.outputs import record
-from cdxmill.storage.choose import join, list_folder, read_bytes, write_atomic
-from cdxmill.storage.location import Location
+from cdxmill.storage.location import Location, join, locate
 from cdxmill.storage.walk import files_below
 
 from ..conftest import RunCdxmill
@@ -40,7 +39,7 @@ def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
 
 
 def content_of(place: str) -> dict[str, bytes]:
-    return {url.removeprefix(f"{place}/"): read_bytes(url) for url in files_below(place).files}
+    return {url.removeprefix(f"{place}/"): locate(url).read_bytes() for url in files_below(place).files}
 
 
 def test_outputs_are_the_same_bytes_as_on_disk(
@@ -99,7 +98,7 @@ def test_an_index_is_moved_to_offsets_elsewhere(
 def test_a_dictionary_is_trained_and_used_elsewhere(archives: Path, elsewhere: str, tmp_path: Path) -> None:
     store = join(elsewhere, "warcs")
     for path in archives.rglob("*.gz"):
-        with write_atomic(join(store, path.name)) as file:
+        with locate(join(store, path.name)).write_atomic() as file:
             file.write(path.read_bytes())
     trained = ["train-dictionary", "-q", "-p", "1", "--size", "16", "-o"]
     with serving() as server:
@@ -110,7 +109,11 @@ def test_a_dictionary_is_trained_and_used_elsewhere(archives: Path, elsewhere: s
         assert main([*trained, join(elsewhere, "http"), *urls]) == 0
     assert main([*trained, join(elsewhere, "d"), store]) == 0
     dictionary = (tmp_path / "d").read_bytes()
-    assert read_bytes(join(elsewhere, "d")) == dictionary == read_bytes(join(elsewhere, "http"))
+    assert (
+        locate(join(elsewhere, "d")).read_bytes()
+        == dictionary
+        == locate(join(elsewhere, "http")).read_bytes()
+    )
     call = ["recompress", "-q", "-p", "1", "--dictionary"]
     assert main([*call, join(elsewhere, "d"), "-o", join(elsewhere, "zst"), store]) == 0
     assert (
@@ -118,7 +121,7 @@ def test_a_dictionary_is_trained_and_used_elsewhere(archives: Path, elsewhere: s
         == 0
     )
     for path in (tmp_path / "zst").glob("*.zst"):
-        assert read_bytes(join(elsewhere, "zst", path.name)) == path.read_bytes()
+        assert locate(join(elsewhere, "zst", path.name)).read_bytes() == path.read_bytes()
     _check_random_access(join(elsewhere, "zst"), tmp_path / "zst", tmp_path)
 
 
@@ -223,7 +226,7 @@ def test_an_output_of_0_bytes_is_written_again(
     call = ["index", "-p", "1", "-o", elsewhere, str(archives / "example.warc.gz")]
     assert main(call) == 0
     before = content_of(elsewhere)
-    with write_atomic(join(elsewhere, next(iter(before)))):
+    with locate(join(elsewhere, next(iter(before)))).write_atomic():
         pass
     assert main([*call, "--update"]) == 0
     assert content_of(elsewhere) == before
@@ -265,18 +268,18 @@ def test_folders_and_globs_elsewhere_are_searched(
         assert published(built) == published(wanted)
     done = run_cdxmill("sample", "-q", "-s", "2", "-o", join(elsewhere, "splits.txt"), elsewhere)
     assert done.returncode == 0, done.stderr
-    assert list_folder(elsewhere).keys() == {"cdx", "splits.txt", "splits.seq"}
+    assert locate(elsewhere).entries().keys() == {"cdx", "splits.txt", "splits.seq"}
     splits = join(elsewhere, "splits.seq")
     done = run_cdxmill("zipnum", "-q", "--splits", splits, "--location", "/x", "-o", tmp_path / "last", local)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_manifests_elsewhere_are_read(elsewhere: str, archives: Path, run_cdxmill: RunCdxmill) -> None:
-    with write_atomic(join(elsewhere, "list.txt.gz")) as file:
+    with locate(join(elsewhere, "list.txt.gz")).write_atomic() as file:
         file.write(gzip.compress(b"example.warc.gz\n"))
     call = ("index", "-q", "--root", archives, "-o", elsewhere, "--manifest")
     assert run_cdxmill(*call, join(elsewhere, "list.txt.gz")).returncode == 0
-    assert list_folder(elsewhere).keys() == {"list.txt.gz", "example.cdx.gz"}
+    assert locate(elsewhere).entries().keys() == {"list.txt.gz", "example.cdx.gz"}
     done = run_cdxmill(*call, join(elsewhere, "none.txt"))
     assert done.returncode == 2
     assert done.stderr.startswith(f"cdxmill: the manifest {elsewhere}/none.txt cannot be read (".encode())

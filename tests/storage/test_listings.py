@@ -13,7 +13,7 @@ from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.options.archives import ArchiveInputs
 from cdxmill.running.failures import Failures
-from cdxmill.storage.choose import list_folder, read_bytes, status
+from cdxmill.storage.location import locate
 from cdxmill.storage.walk import files_below, files_like
 
 from .name_node import NameNode, name_node
@@ -114,7 +114,7 @@ def test_keys_with_empty_steps_and_objects_with_the_name_of_a_folder_are_found(b
         key for key in [*keys[1:], "crawl2/e.warc.gz", "crawl/2025/f.warc.gz"]
     )
     assert sorted(like("crawl/**/b.*")) == ["crawl/2024/x/b.warc.gz"]
-    assert list_folder(f"s3://{BUCKET}/crawl")["2024"].is_folder is False
+    assert locate(f"s3://{BUCKET}/crawl").entries()["2024"].is_folder is False
     found, failures = archives(f"s3://{BUCKET}/crawl")
     assert len(found) == 5
     assert failures == []
@@ -132,8 +132,8 @@ def test_keys_round_trip(bucket: Any) -> None:
         }
         assert {url.removeprefix(f"s3://{BUCKET}/") for url in found} == wanted
     for url in found:
-        assert read_bytes(url) == url.removeprefix(f"s3://{BUCKET}/").encode()
-        assert status(url) is not None
+        assert locate(url).read_bytes() == url.removeprefix(f"s3://{BUCKET}/").encode()
+        assert locate(url).status() is not None
 
 
 def test_a_listing_has_many_pages(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +200,7 @@ def test_names_of_hdfs_round_trip(node: NameNode) -> None:
         f"hdfs:///odd/{name}{end}" for name in names for end in (".warc.gz", "/below.warc.gz")
     }
     for url in found:
-        assert read_bytes(url).decode() in url
+        assert locate(url).read_bytes().decode() in url
     assert len(files_like("hdfs:///odd/*/*.warc.gz").files) == len(names)
     assert len(files_like("hdfs:///**/*.warc.gz").files) == 2 * len(names)
 

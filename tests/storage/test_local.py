@@ -12,8 +12,8 @@ import pytest
 
 from cdxmill.errors import InputError, RefusedError, StoppedError
 from cdxmill.running.resume import WorkFolder
-from cdxmill.storage.choose import exists, is_newer
 from cdxmill.storage.local import files as local
+from cdxmill.storage.location import locate
 
 
 @pytest.fixture
@@ -71,25 +71,25 @@ def test_any_error_but_absent_is_an_error(
     (tmp_path / "a").touch()
     monkeypatch.setattr(Path, "stat", fail)
     with pytest.raises(RefusedError if number == errno.EACCES else InputError, match=os.strerror(number)):
-        exists(tmp_path / "a")
+        locate(tmp_path / "a").exists()
 
 
 @pytest.mark.parametrize("name", ["absent", "file/below", "a\0b", "x" * 300, "loop"])
 def test_what_cannot_exist_is_absent(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
-    assert not exists(tmp_path / name)
+    assert not locate(tmp_path / name).exists()
 
 
 def test_an_empty_output_is_not_finished(tmp_path: Path) -> None:
     source, output = tmp_path / "a.warc.gz", tmp_path / "a.cdx.gz"
     source.write_bytes(b"x")
     output.touch()
-    assert not is_newer(output, str(source))
-    assert not is_newer(output, "http://example.com/a.warc.gz")
+    assert not locate(output).is_newer(locate(source))
+    assert not locate(output).is_newer(locate("http://example.com/a.warc.gz"))
     output.write_bytes(b"x")
-    assert is_newer(output, str(source))
-    assert is_newer(output, "http://example.com/a.warc.gz")
+    assert locate(output).is_newer(locate(source))
+    assert locate(output).is_newer(locate("http://example.com/a.warc.gz"))
 
 
 def test_half_a_row_is_an_error_and_does_not_stay(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cdxmill.errors import InputError
-from cdxmill.storage.choose import content_reach, exists, status
+from cdxmill.storage.location import locate
 from cdxmill.storage.places import LedUrl, Reach, is_internal, is_refused
 from cdxmill.storage.web import http_file
 from cdxmill.storage.web.connections import is_inside
@@ -110,10 +110,10 @@ def test_a_redirect_does_not_leave_tls() -> None:
 def test_a_url_keeps_its_reach_on_its_way(server: RangeServer, file: Served) -> None:
     url = LedUrl(server.url + A, Reach.PUBLIC)
     with pytest.raises(InputError, match="internal address"):
-        status(LedUrl(f"{server.url}/x.wacz/archive/a.warc.gz", Reach.PUBLIC))
+        locate(LedUrl(f"{server.url}/x.wacz/archive/a.warc.gz", Reach.PUBLIC)).status()
     assert pickle.loads(pickle.dumps(url)) == url == server.url + A
     for led in (url, str(url), pickle.loads(pickle.dumps(url))):
-        for ask in (read_all, status, exists):
+        for ask in (read_all, lambda place: locate(place).status(), lambda place: locate(place).exists()):
             with pytest.raises(InputError, match="to the internal address 127"):
                 ask(led)
     assert server.seen == []
@@ -131,11 +131,11 @@ def test_the_reach_of_content_depends_on_its_place(
         "http://127.0.0.1/C",
         "http://intranet.example/C",
     ):
-        assert content_reach(path) == Reach.NETWORK
+        assert locate(path).content_reach() == Reach.NETWORK
     for path in ("https://public.example/C", "http://8.8.8.8/C", "s3://bucket/C"):
-        assert content_reach(path) == Reach.PUBLIC
+        assert locate(path).content_reach() == Reach.PUBLIC
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://minio:9000")
-    assert content_reach("s3://bucket/C") == Reach.NETWORK
+    assert locate("s3://bucket/C").content_reach() == Reach.NETWORK
 
 
 def test_a_password_in_a_url_is_not_sent(server: RangeServer, file: Served) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from cdxmill.storage.choose import join, list_folder, read_bytes, remove, write_atomic
+from cdxmill.storage.location import join, locate
 
 from ..conftest import RunCdxmill
 from .name_node import NameNode, name_node
@@ -108,15 +108,15 @@ def test_a_cluster_of_a_job_is_finished_where_it_lies(
     place: str, cluster: Path, bucket: Any, node: NameNode, run_cdxmill: RunCdxmill
 ) -> None:
     for path in cluster.iterdir():
-        with write_atomic(join(place, path.name)) as file:
+        with locate(join(place, path.name)).write_atomic() as file:
             file.write(path.read_bytes())
     for name in ("cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"):
-        remove(join(place, name))
+        locate(join(place, name)).remove()
     assert run_cdxmill("publish", "-q", place, place).returncode == 2
     again = place.replace("s3:", "s3a:")
     assert run_cdxmill("publish", "-q", "--unfinished", place, f"{again}/").returncode == 0
-    assert read_bytes(join(place, "cluster.idx")) == (cluster / "cluster.idx").read_bytes()
-    assert list_folder(place).keys() == {path.name for path in cluster.iterdir()} - {"cluster.json"} | {
+    assert locate(join(place, "cluster.idx")).read_bytes() == (cluster / "cluster.idx").read_bytes()
+    assert locate(place).entries().keys() == {path.name for path in cluster.iterdir()} - {"cluster.json"} | {
         "metadata.yaml"
     }
     assert run_cdxmill("lookup", place, PAGES).stdout == run_cdxmill("lookup", cluster, PAGES).stdout
@@ -133,21 +133,21 @@ def test_a_cluster_is_replaced_when_the_new_one_is_complete(
     words = ("--numlines", "100", "--splits", cluster / "splits.txt")
     assert run_cdxmill("zipnum", "-q", *words, "-o", new, tmp_path / "b.cdxj").returncode == 0
     assert run_cdxmill("publish", "-q", cluster, place).returncode == 0
-    before = {name: read_bytes(join(place, name)) for name in list_folder(place)}
+    before = {name: locate(join(place, name)).read_bytes() for name in locate(place).entries()}
     shard = new / "cdx-00002.gz"
     kept = shard.read_bytes()
     shard.write_bytes(kept[:-1] + b"x")  # found while it is copied
     assert run_cdxmill("publish", "-q", cluster, place).returncode == 0
     assert run_cdxmill("publish", "-q", new, place).returncode == 2
     assert run_cdxmill("publish", "-q", "--replace", new, place).returncode == 1
-    assert {name: read_bytes(join(place, name)) for name in before} == before
+    assert {name: locate(join(place, name)).read_bytes() for name in before} == before
     shard.write_bytes(kept)
     assert run_cdxmill("publish", "-q", "--replace", new, place).returncode == 0
-    assert list_folder(join(place, ".new")) == {}
+    assert locate(join(place, ".new")).entries() == {}
     for path in new.iterdir():
         if path.name not in ("cluster.loc", ".finished.json"):
-            assert read_bytes(join(place, path.name)) == path.read_bytes()
-    assert list_folder(place).keys() == before.keys()
+            assert locate(join(place, path.name)).read_bytes() == path.read_bytes()
+    assert locate(place).entries().keys() == before.keys()
     assert run_cdxmill("verify", "-q", place).returncode == 0
 
 
@@ -165,10 +165,10 @@ def test_a_cluster_is_verified_where_it_lies(
     assert run_cdxmill(*split, cluster, "-o", tmp_path / "here.txt").returncode == 0
     assert (tmp_path / "there.txt").read_bytes() == (tmp_path / "here.txt").read_bytes() != b""
 
-    shard = read_bytes(join(place, "cdx-00001.gz"))
-    with write_atomic(join(place, "cdx-00001.gz")) as file:
+    shard = locate(join(place, "cdx-00001.gz")).read_bytes()
+    with locate(join(place, "cdx-00001.gz")).write_atomic() as file:
         file.write(shard[:30] + bytes((shard[30] ^ 1,)) + shard[31:])
-    remove(join(place, "cdx-00002.gz"))
+    locate(join(place, "cdx-00002.gz")).remove()
     done = run_cdxmill("verify", "-q", place)
     assert done.returncode == 1
     assert f"{place}/cdx-00001.gz@0: block 1: ".encode() in done.stderr

@@ -13,7 +13,7 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.errors import InputError, StoppedError
-from cdxmill.storage.choose import list_folder, remove, status, write_atomic
+from cdxmill.storage.location import locate
 from cdxmill.storage.s3 import objects as s3
 
 LARGE = random.Random(9).randbytes(20 << 20)
@@ -44,7 +44,7 @@ def body_of(client: Any, key: str) -> bytes:
 
 def test_large_files_are_uploaded_in_parts_and_small_ones_at_once(bucket: Any) -> None:
     for key, body in (("large", LARGE), ("small", b"small")):
-        with write_atomic(f"s3://written/{key}") as file:
+        with locate(f"s3://written/{key}").write_atomic() as file:
             file.write(body)
         assert body_of(bucket, key) == body
     assert bucket.head_object(Bucket="written", Key="large")["ETag"].endswith('-3"')
@@ -57,36 +57,39 @@ def test_folders_are_listed_whole(bucket: Any, monkeypatch: pytest.MonkeyPatch) 
         bucket.put_object(Bucket="written", Key=f"many/{number}", Body=b"")
     bucket.put_object(Bucket="written", Key="many/", Body=b"")
     assert bucket.list_objects_v2(Bucket="written")["IsTruncated"]
-    assert len(list_folder("s3a://written/many")) == 105
-    assert "many" in list_folder("s3://written")
+    assert len(locate("s3a://written/many").entries()) == 105
+    assert "many" in locate("s3://written").entries()
 
 
 def test_a_bucket_that_does_not_exist_stops_the_run(bucket: Any) -> None:
     told = r"^s3://absent/a: cannot be written \(404 NoSuchBucket\); check the bucket and the key$"
-    with pytest.raises(StoppedError, match=told), write_atomic("s3://absent/a") as file:
+    with pytest.raises(StoppedError, match=told), locate("s3://absent/a").write_atomic() as file:
         file.write(b"1")
     told = r"^s3://absent/a: cannot be deleted \(404 NoSuchBucket\); check the bucket and the key$"
     with pytest.raises(StoppedError, match=told):
-        remove("s3://absent/a")
+        locate("s3://absent/a").remove()
     with pytest.raises(InputError, match="404 NoSuchBucket"):
-        list_folder("s3://absent/folder")
+        locate("s3://absent/folder").entries()
 
 
 @pytest.mark.parametrize("url", ["s3://", "s3://bucket", "s3:///key"])
 def test_what_names_no_object_is_told_before_anything_is_written(url: str) -> None:
-    with pytest.raises(InputError, match="has no bucket or no key"), write_atomic(url):
+    with pytest.raises(InputError, match="has no bucket or no key"), locate(url).write_atomic():
         raise AssertionError("not reached")
     with pytest.raises(InputError, match="has no bucket or no key"):
-        status(url)
+        locate(url).status()
 
 
 def test_a_disk_that_is_full_stops_the_run(
     bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
-    with pytest.raises(StoppedError, match="cannot be written"), write_atomic("s3://written/a") as file:
+    with (
+        pytest.raises(StoppedError, match="cannot be written"),
+        locate("s3://written/a").write_atomic() as file,
+    ):
         file.write(b"1")
-    assert status("s3://written/a") is None
+    assert locate("s3://written/a").status() is None
 
 
 class _Failing(BaseHTTPRequestHandler):
@@ -146,7 +149,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def test_an_upload_that_fails_half_way_is_aborted(failing: list[str]) -> None:
     told = r"^s3://b/k: cannot be written \(403.*\); check the access rights$"
-    with pytest.raises(StoppedError, match=told), write_atomic("s3://b/k") as file:
+    with pytest.raises(StoppedError, match=told), locate("s3://b/k").write_atomic() as file:
         file.write(LARGE)
     assert [request for request in failing if request.startswith("DELETE")] == ["DELETE uploadId=7"]
     assert "POST uploadId=7" not in failing, "never completed"

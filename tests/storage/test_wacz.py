@@ -16,7 +16,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.errors import AbsentError, InputError
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.storage.choose import exists, file_size, open_ranges
+from cdxmill.storage.location import locate
 from cdxmill.storage.unchanged import open_unchanged
 from cdxmill.storage.wacz import inside, place_of
 
@@ -98,16 +98,16 @@ def test_records_are_fetched(url: str, capfdbinary: pytest.CaptureFixture[bytes]
 
 def test_what_is_not_in_the_wacz(url: str) -> None:
     absent = inside(url, "archive/absent.warc.gz")
-    assert not exists(absent)
-    assert file_size(absent) == 0
-    with pytest.raises(AbsentError, match="is not in the WACZ"), open_ranges(absent):
+    assert not locate(absent).exists()
+    assert locate(absent).size() == 0
+    with pytest.raises(AbsentError, match="is not in the WACZ"), locate(absent).open_ranges():
         pass
 
 
 def test_an_absent_wacz_is_absent(server: RangeServer, tmp_path: Path) -> None:
     for url in (f"{server.url}/absent.wacz", str(tmp_path / "absent.wacz")):
-        assert not exists(inside(url, DATA))
-        with pytest.raises(AbsentError), open_ranges(inside(url, DATA)):
+        assert not locate(inside(url, DATA)).exists()
+        with pytest.raises(AbsentError), locate(inside(url, DATA)).open_ranges():
             pass
         assert main(["index", "-q", "-o", "-", url]) == 1
 
@@ -115,7 +115,7 @@ def test_an_absent_wacz_is_absent(server: RangeServer, tmp_path: Path) -> None:
 def test_only_a_part_of_a_large_wacz_is_read(server: RangeServer, wacz: bytes) -> None:
     large = make_wacz({"raw/1": bytes(3 << 20), DATA: b"x" * 1000, "raw/2": bytes(3 << 20)})
     server.add("/large.wacz", large)
-    with open_ranges(inside(f"{server.url}/large.wacz", DATA)) as read_at:
+    with locate(inside(f"{server.url}/large.wacz", DATA)).open_ranges() as read_at:
         assert read_at(900, 500) == b"x" * 100
         assert read_at(2000, 5) == b""
     ranges = [re.fullmatch(r"bytes=(\d+)-(\d+)", wanted or "") for wanted in server.ranges("/large.wacz")]
@@ -149,5 +149,5 @@ def test_a_wacz_that_was_replaced_is_read_again(body: bytes, tmp_path: Path) -> 
     for content in (b"one", b"two", b"more"):
         path.write_bytes(make_wacz({DATA: content}))
         os.utime(path, ns=(len(content), ord(content[:1])))
-        with open_ranges(inside(str(path), DATA)) as read_at:
+        with locate(inside(str(path), DATA)).open_ranges() as read_at:
             assert read_at(0, 9) == content

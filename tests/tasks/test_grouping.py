@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from cdxmill.inputs.sources import Source
 from cdxmill.stages.lines.merge_runs import MOST_RUNS
+from cdxmill.storage.location import Location
 from cdxmill.tasks.grouping import group_sources
 from cdxmill.tasks.sorting import share_of_runs
 
@@ -15,7 +16,7 @@ GIB = 1 << 30
 
 
 def sources(sizes: list[int]) -> list[Source]:
-    return [Source(str(number), size, 0) for number, size in enumerate(sizes)]
+    return [Source(Location(str(number)), size, 0) for number, size in enumerate(sizes)]
 
 
 @given(st.lists(st.integers(0, 4 * GIB), max_size=40), st.integers(1, 60))

@@ -32,7 +32,7 @@ from cdxmill.outputs.record import link_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes, human_seconds
 from cdxmill.running.resume import fingerprint
-from cdxmill.storage.choose import PathOrUrl, check_writable, is_remote, join, list_folder
+from cdxmill.storage.location import PathOrUrl, join, locate
 
 CDX_FOLDER = "cdx"
 
@@ -71,7 +71,7 @@ def build(
     """
     start = time.monotonic()
     check_archives(archives)
-    check_writable(place)
+    locate(place).check_writable()
     names = unique_names(archives)
     run = _fingerprint_of(names, index_options, zipnum_options)
     with open_output(place, run, zipnum_options.replace, failures, zipnum_options.points) as output:
@@ -106,7 +106,7 @@ def _index(
     names: Mapping[Input, str], output: Output, options: IndexOptions, failures: Failures
 ) -> IndexSummary:
     """Index what is missing in the directory of indexes. Those of the cluster that is replaced get a second name there."""
-    if output.work != output.place and not is_remote(output.place):
+    if output.work != output.place and not locate(output.place).is_remote:
         cdx, old = Path(output.work, CDX_FOLDER), Path(output.place, CDX_FOLDER)
         kept = up_to_date(names, old, options.settings())
         link_outputs(old, cdx, [names[archive] for archive in kept if not (cdx / names[archive]).exists()])
@@ -115,7 +115,7 @@ def _index(
 
 def _indexes(output: Output) -> str:
     """Where the indexes are: with the cluster. At a URL, where no file has two names, they stay when it is replaced."""
-    return join(output.place if is_remote(output.place) else output.work, CDX_FOLDER)
+    return join(output.place if locate(output.place).is_remote else output.work, CDX_FOLDER)
 
 
 def _zipnum(
@@ -127,14 +127,14 @@ def _zipnum(
     failures: Failures,
 ) -> ClusterSummary:
     cdx = _indexes(output)
-    there = list_folder(cdx)
+    there = locate(cdx).entries()
     made = [name for name in names.values() if name in there]
     if not made:
         raise InputError(str(place), "no archive can be read, so no cluster was written")
     inventory = take_inventory([join(cdx, name) for name in made], flavours=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
-    files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES) if not is_remote(cdx)]
+    files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES) if not locate(cdx).is_remote]
     archives = _archives_file(names, failures)
     beside = Beside([*files, ARCHIVES] if archives else files, archives)
     summary = write_cluster(inventory, output, place, run, options, failures, beside)

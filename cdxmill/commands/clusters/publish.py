@@ -38,20 +38,7 @@ from cdxmill.running.counted_reads import counted
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
-from cdxmill.storage.choose import (
-    absolute,
-    check_writable,
-    exists,
-    has_directories,
-    is_remote,
-    join,
-    open_ranges,
-    pieces,
-    read_bytes,
-    remove,
-    same_location,
-    write_atomic,
-)
+from cdxmill.storage.location import join, locate, pieces
 
 METADATA = "metadata.yaml"
 
@@ -89,11 +76,11 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
     Raises UsageError if the cluster is unfinished and `options` do not allow that, or if the target has another cluster
     and `options` do not replace it; InputError if the cluster is corrupt. Nothing is written before these checks.
     """
-    check_writable(cluster)
-    check_writable(target)
+    locate(cluster).check_writable()
+    locate(target).check_writable()
     mend(place_of(target), say)
     folder = find_folder(cluster)[0].path
-    target = folder if same_location(cluster, target) else target
+    target = folder if locate(cluster).is_same(locate(target)) else target
     shards = find_shards(folder, options.unfinished and not is_switched(folder))
     blocks = check_parts(folder, shards)
     copied = _publish(folder, target, shards, options)
@@ -107,9 +94,10 @@ def _publish(folder: str, target: str, shards: Sequence[Shard], options: Publish
     """Write everything besides the title. Returns the number of shards copied."""
     shards_at = folder if options.index_only else target
     places = _Places(
-        absolute(options.location or shards_at), published_index(folder, target, options.archives, say)
+        locate(options.location or shards_at).absolute(),
+        published_index(folder, target, options.archives, say),
     )
-    place, is_same = place_of(target), same_location(folder, target)
+    place, is_same = place_of(target), locate(folder).is_same(locate(target))
     if not is_same:
         _way(folder, target, shards, options)
     with ExitStack() as locks:
@@ -133,10 +121,12 @@ def _way(folder: str, target: str, shards: Sequence[Shard], options: PublishOpti
 def _update_places(target: str, shards: Sequence[Shard], places: _Places) -> None:
     """Write cluster.loc and archives.tsv, unless they have this content already."""
     names, path = [shard.name for shard in shards], join(target, LOCATIONS)
-    if not exists(path) or read_bytes(path) != format_locations(names, places.shards):
+    if not locate(path).exists() or locate(path).read_bytes() != format_locations(names, places.shards):
         write_locations(target, names, places.shards)
     path = join(target, ARCHIVES)
-    if places.archives is not None and not (exists(path) and read_bytes(path) == places.archives):
+    if places.archives is not None and not (
+        locate(path).exists() and locate(path).read_bytes() == places.archives
+    ):
         write_archive_index(target, places.archives)
 
 
@@ -150,7 +140,7 @@ def _copy_and_switch(
         discard(place)
         there = PublishTarget(new)
     same = {} if options.index_only else PublishTarget(place).present(shards)
-    kept = () if has_directories(place) else tuple(same)
+    kept = () if locate(place).properties.has_directories else tuple(same)
     present = there.present(shards)
     _note(new, present)  # before other files get the names of shards that are noted
     for name in same.keys() - present.keys() - set(kept):
@@ -165,8 +155,8 @@ def _copy_and_switch(
 def _link(old: str, new: str, name: str) -> bool:
     """Give a shard of the old cluster a second name in the new one, if the storage can."""
     with suppress(OSError):  # a file system without hard links
-        if not is_remote(old):
-            remove(join(new, name))
+        if not locate(old).is_remote:
+            (locate(new) / name).remove()
             os.link(join(old, name), join(new, name))
             return True
     return False
@@ -198,11 +188,11 @@ def _copy_all(
             _note(target, listed)
             progress.advance()
     for name in surplus:
-        remove(join(target, name))
-        remove(join(target, part_of(name)))
+        (locate(target) / name).remove()
+        (locate(target) / part_of(name)).remove()
     write_index(target, _copied_parts(cluster, target, shards))
     for name in SPLITS:
-        if exists(join(cluster, name)):
+        if (locate(cluster) / name).exists():
             _copy_small(join(cluster, name), join(target, name))
     write_locations(target, [shard.name for shard in shards], places.shards)
     if places.archives is not None:
@@ -212,7 +202,7 @@ def _copy_all(
 
 
 def _note(target: str, present: dict[str, str]) -> None:
-    with write_atomic(join(target, COPIED)) as file:
+    with (locate(target) / COPIED).write_atomic() as file:
         file.write(json.dumps(present).encode())
 
 
@@ -220,7 +210,7 @@ def _copy(task: _Copy) -> str:
     """Copy a shard and return its SHA-256. Raises InputError if it is not the shard of the manifest."""
     digest = hashlib.sha256()
     size = 0
-    with write_atomic(task.target) as file, open_ranges(task.source) as read_at:
+    with locate(task.target).write_atomic() as file, locate(task.source).open_ranges() as read_at:
         for piece in pieces(counted(read_at)):
             digest.update(piece)
             file.write(piece)
@@ -232,14 +222,14 @@ def _copy(task: _Copy) -> str:
 
 
 def _copy_small(source: str, target: str) -> bytes:
-    data = read_bytes(source)
-    with write_atomic(target) as file:
+    data = locate(source).read_bytes()
+    with locate(target).write_atomic() as file:
         file.write(data)
     return data
 
 
 def _parts(cluster: str, shards: Sequence[Shard]) -> Iterator[bytes]:
-    return (read_bytes(join(cluster, shard.part)) for shard in shards)
+    return ((locate(cluster) / shard.part).read_bytes() for shard in shards)
 
 
 def _copied_parts(cluster: str, target: str, shards: Sequence[Shard]) -> Iterator[bytes]:
@@ -248,19 +238,19 @@ def _copied_parts(cluster: str, target: str, shards: Sequence[Shard]) -> Iterato
 
 def _write_metadata(target: str, title: str | None) -> None:
     """Write the collection's title, which pywb shows. Without a new title an existing one is kept."""
-    folder, name = posixpath.split(absolute(target))
-    collection = folder if name == COLLECTION_INDEXES else absolute(target)
+    folder, name = posixpath.split(locate(target).absolute())
+    collection = folder if name == COLLECTION_INDEXES else locate(target).absolute()
     metadata = join(collection, METADATA)
-    if title is None and exists(metadata):
+    if title is None and locate(metadata).exists():
         return
     title = posixpath.basename(collection) if title is None else title
-    with write_atomic(metadata) as file:
+    with locate(metadata).write_atomic() as file:
         text = json.dumps(title, ensure_ascii=False)  # a string of JSON is one of YAML
         file.write(f"title: {text}\n".encode("utf-8", "surrogateescape"))
 
 
 def _finish(cluster: str, target: str) -> None:
     """Copy the manifest. Without one the list of copied shards stays: it says that the target is of this cluster."""
-    if exists(join(cluster, MANIFEST)):
+    if (locate(cluster) / MANIFEST).exists():
         _copy_small(join(cluster, MANIFEST), join(target, MANIFEST))
-        remove(join(target, COPIED))
+        (locate(target) / COPIED).remove()

@@ -23,8 +23,8 @@ from cdxmill.formats.clusters.zipnum_index import (
     part_name,
     shard_name,
 )
-from cdxmill.storage.choose import PathOrUrl, join, list_folder, read_bytes
 from cdxmill.storage.entry import Entry
+from cdxmill.storage.location import PathOrUrl, join, locate
 
 _AGAIN = "build the cluster again"
 
@@ -45,7 +45,7 @@ def find_shards(cluster: PathOrUrl, unfinished: bool) -> list[Shard]:
     Raises UsageError without a manifest, InputError if files are missing or have another size than in the
     manifest.
     """
-    found = list_folder(cluster)
+    found = locate(cluster).entries()
     if MANIFEST in found:
         shards = _listed(read_manifest(join(cluster, MANIFEST)))
     elif unfinished:
@@ -88,7 +88,7 @@ def check_parts(cluster: PathOrUrl, shards: Sequence[Shard]) -> int:
     """
     last, blocks = b"", 0
     for shard in shards:
-        lines = read_bytes(join(cluster, shard.part)).split(b"\n")
+        lines = (locate(cluster) / shard.part).read_bytes().split(b"\n")
         reason = None if not lines.pop() else "the last line is truncated"
         end = 0
         for number, line in enumerate(lines, 1):
@@ -135,7 +135,7 @@ class PublishTarget:
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self.found = list_folder(target)
+        self.found = locate(target).entries()
         self.known = _known(target, self.found)
 
     def present(self, shards: Sequence[Shard]) -> dict[str, str]:
@@ -177,7 +177,7 @@ class PublishTarget:
         return Way.THERE
 
     def _way_to_finished(self, source: str, shards: Sequence[Shard], index_only: bool, replace: bool) -> Way:
-        if self._manifest_of(source) == read_bytes(join(self.target, MANIFEST)):
+        if self._manifest_of(source) == (locate(self.target) / MANIFEST).read_bytes():
             return Way.NOTHING if self._is_whole(source, shards, index_only) else Way.THERE
         if not replace:
             raise UsageError(f"{self.target}: already has another cluster; {REPLACE}")
@@ -185,10 +185,10 @@ class PublishTarget:
         return Way.BESIDE
 
     def _manifest_of(self, source: str) -> bytes | None:
-        return read_bytes(join(source, MANIFEST)) if MANIFEST in list_folder(source) else None
+        return (locate(source) / MANIFEST).read_bytes() if MANIFEST in locate(source).entries() else None
 
     def _is_whole(self, source: str, shards: Sequence[Shard], index_only: bool) -> bool:
-        parts = list_folder(source)
+        parts = locate(source).entries()
         return (
             all(name in self.found for name in BESIDE)
             and all(self._has(shard.part, parts[shard.part].size) for shard in shards)
@@ -215,6 +215,6 @@ def _known(target: str, found: Mapping[str, Entry]) -> dict[str, str]:
         if COPIED in found:
             return {
                 str(name): str(digest)
-                for name, digest in json.loads(read_bytes(join(target, COPIED))).items()
+                for name, digest in json.loads((locate(target) / COPIED).read_bytes()).items()
             }
     return {}

@@ -25,8 +25,8 @@ from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.messages import say
 from cdxmill.running.quantities import count
 from cdxmill.search.example_page import example_page
-from cdxmill.storage.choose import absolute, is_remote, join, read_bytes
 from cdxmill.storage.local.files import make_folder, write_atomic
+from cdxmill.storage.location import join, locate
 
 COLLECTION = "web"
 CONFIG = "config.yaml"
@@ -85,7 +85,7 @@ def write_config(cluster: str, folder: Path, options: ServeOptions, replace: boo
 
 def pywb_config(cluster: str, options: ServeOptions) -> str:
     """The content of pywb's config.yaml. Raises UsageError."""
-    if is_remote(cluster):
+    if locate(cluster).is_remote:
         raise UsageError(
             f"{cluster}: pywb reads the index of a local cluster only; download the cluster, or from s3 its"
             f" index alone: cdxmill publish --index-only {cluster} DIRECTORY"
@@ -111,9 +111,9 @@ def _yaml(settings: dict[str, object]) -> str:
 def _index(cluster: str) -> dict[str, object]:
     """The index of a cluster. Shards beside it are used there, as by cdxmill: cluster.loc may name their old place."""
     files = ClusterFiles(cluster)
-    index: dict[str, object] = {"type": "zipnum", "path": absolute(find_index(cluster))}
+    index: dict[str, object] = {"type": "zipnum", "path": locate(find_index(cluster)).absolute()}
     if files.shards:
-        folder = absolute(files.folder).replace("\\", "\\\\")
+        folder = locate(files.folder).absolute().replace("\\", "\\\\")
         index["shard_index_loc"] = {"match": "^.*", "replace": join(folder, "")}
     return index
 
@@ -130,9 +130,9 @@ def archive_path(cluster: str, archives: str | None) -> str:
                 f"{cluster}: has no {ARCHIVES}; use --archives LOCATION to say where the archives are"
             )
     ArchiveStore(archives).close()
-    if is_remote(archives):
+    if locate(archives).is_remote:
         return join(archives, "")
-    place = absolute(archives)
+    place = locate(archives).absolute()
     if not Path(place).is_file():
         return join(place, "")
     _note_unreadable(place)
@@ -141,7 +141,7 @@ def archive_path(cluster: str, archives: str | None) -> str:
 
 def _note_unreadable(path_index: str) -> None:
     """Say how many of the listed archives pywb cannot read."""
-    rows = parse_path_index(read_bytes(path_index))
+    rows = parse_path_index(locate(path_index).read_bytes())
     unreadable = sum(all(map(_is_unreadable, places)) for _, places in rows)
     if unreadable:
         say(
@@ -157,7 +157,7 @@ def _is_unreadable(place: str) -> bool:
 
 def _title(cluster: str) -> str:
     """The name of the cluster's folder."""
-    return Path(absolute(cluster_folder(cluster))).name
+    return Path(locate(cluster_folder(cluster)).absolute()).name
 
 
 def find_wayback() -> str:

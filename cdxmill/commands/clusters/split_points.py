@@ -16,7 +16,7 @@ from cdxmill.running.quantities import count
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.zipnum.block_sequence import BlockSequence
 from cdxmill.stages.zipnum.split_blocks import MARKS_PER_SHARD, mark_blocks, pick_marks
-from cdxmill.storage.choose import open_ranges, pieces
+from cdxmill.storage.location import locate, pieces
 
 _EVEN = 8
 """With this number of blocks per shard, the largest shard has at most about 1/8 more lines than the mean."""
@@ -46,7 +46,7 @@ def points_of_cluster(cluster: str, shards: int) -> SplitPoints:
     Raises UsageError if there is no cluster, InputError if its index is missing or corrupt.
     """
     path = find_index(cluster)
-    with open_ranges(path) as read_at:
+    with locate(path).open_ranges() as read_at:
         blocks = _blocks(path, pieces(read_at))
         found = mark_blocks(blocks, _last_blocks(_manifest(path)), 2 * shards * MARKS_PER_SHARD)
     return SplitPoints(pick_marks(found, shards), shards, found.blocks)

@@ -39,7 +39,7 @@ from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
-from cdxmill.storage.choose import PathOrUrl, check_writable, is_listed, join
+from cdxmill.storage.location import PathOrUrl, join, locate
 from cdxmill.tasks.grouping import group_sources
 from cdxmill.tasks.sampling import (
     SAMPLES_PER_SHARD,
@@ -114,7 +114,7 @@ def zipnum_options(asked: ClusterOptions, convert: bool = False) -> ZipnumOption
 def output_place(asked: ClusterOutput, *, is_local: bool) -> str:
     """The directory of a new cluster, or unless it `is_local` its URL. Raises UsageError."""
     place = os.fspath(asked.output)
-    return place if is_listed(place) and not is_local else str(local_directory(place))
+    return place if locate(place).is_listed and not is_local else str(local_directory(place))
 
 
 class Made(NamedTuple):
@@ -179,7 +179,7 @@ def build_cluster(
     """
     if not paths:
         raise UsageError("no CDX files found; check the paths")
-    check_writable(place)
+    locate(place).check_writable()
     inventory = take_inventory(paths, flavours=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)

@@ -46,7 +46,7 @@ from cdxmill.running.rate_limit import RateLimit
 from cdxmill.running.resume import WorkFolder, fingerprint
 from cdxmill.search.open import STDIN
 from cdxmill.search.sources import state_of
-from cdxmill.storage.choose import check_writable, exists, is_remote, join, local_path, remove, write_atomic
+from cdxmill.storage.location import join, locate
 from cdxmill.storage.scratch import temporary_folder
 
 WORK = ".work"
@@ -88,7 +88,7 @@ def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) ->
     Raises UsageError if another run writes to the folder, InputError if a source cannot be read, StoppedError.
     """
     _check(asked, options)
-    check_writable(target)
+    locate(target).check_writable()
     with _work_folder(target, failures) as (folder, check):
         finished = Finished(target)
         work = WorkFolder(folder, _job(asked, options))
@@ -122,11 +122,11 @@ def _work_folder(target: str, failures: Failures) -> Iterator[tuple[Path, Callab
 
     A remote copy cannot continue with the work of a killed run.
     """
-    if is_remote(target):
+    if locate(target).is_remote:
         with hold_remote(target) as check, temporary_folder() as folder:
             yield Path(folder), check
         return
-    path = Path(local_path(target))
+    path = Path(locate(target).local)
     with hold(path, failures.note):
         yield path / WORK, lambda seconds: None
 
@@ -327,7 +327,7 @@ def _is_valid(work: WorkFolder, number: int, finished: Finished) -> bool:
 def _about(asked: Asked) -> list[tuple[str, str]]:
     """Fields of the warcinfo records. Local paths stay private."""
     names = [
-        source.name if is_remote(source.name) else Path(source.name).name
+        source.name if locate(source.name).is_remote else Path(source.name).name
         for source in asked.sources
         if source.name != STDIN
     ]
@@ -345,7 +345,7 @@ def _list_failures(target: str, failures: Failures) -> None:
         ]
         if failures.count > len(rows):
             rows.append(["", "", f"{failures.count - len(rows)} more failures", ""])
-        with write_atomic(path) as file:
+        with locate(path).write_atomic() as file:
             file.writelines(map(format_row, rows))
-    elif exists(path):
-        remove(path)
+    elif locate(path).exists():
+        locate(path).remove()

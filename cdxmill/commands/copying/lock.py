@@ -17,7 +17,7 @@ from typing import Any
 
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.running.lock import LOCK
-from cdxmill.storage.choose import join, read_bytes, remove, write_atomic
+from cdxmill.storage.location import join, locate
 
 RENEWED = 300.0
 """Seconds after which a lock is checked and renewed during a run. It costs two requests."""
@@ -39,7 +39,7 @@ def hold_remote(folder: str) -> Iterator[Callable[[float], None]]:
     finally:
         with suppress(InputError, StoppedError):
             if _read(path).get("run") == lock.run:
-                remove(path)
+                locate(path).remove()
 
 
 class _Lock:
@@ -69,7 +69,7 @@ class _Lock:
 
     def _write(self) -> None:
         known = {"run": self.run, "process": os.getpid(), "host": socket.gethostname(), "since": self._since}
-        with write_atomic(self._path) as file:
+        with locate(self._path).write_atomic() as file:
             file.write(json.dumps({**known, "renewed": time.time()}).encode() + b"\n")
         self._renewed = time.monotonic()
 
@@ -77,7 +77,7 @@ class _Lock:
 def _read(path: str) -> dict[str, Any]:
     """The content of a lock; {} if there is none, or if it cannot be understood."""
     try:
-        found = json.loads(read_bytes(path))
+        found = json.loads(locate(path).read_bytes())
     except (AbsentError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -14,6 +14,7 @@ from cdxmill.search.originals import Reference, first_original, query_for, refer
 from cdxmill.search.query import PreparedQuery
 from cdxmill.search.sources import LineSource, Source, open_source
 from cdxmill.stages.records.fetch_record import NoRecord
+from cdxmill.storage.location import locate
 
 
 def copied_revisits(finished: Finished, wanted: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
@@ -24,7 +25,7 @@ def copied_revisits(finished: Finished, wanted: Iterable[Sequence[Any]]) -> Iter
     found = {(filename, offset, timestamp): rest for filename, offset, timestamp, *rest in wanted}
     archives = OpenRanges(lambda: None)
     for identity, place in finished.places(found) if found else ():
-        archive = archives.opened(place.path).archive
+        archive = archives.opened(locate(place.path)).archive
         try:
             record = archive.record(place.offset, place.length).record
         except NoRecord as error:

@@ -26,8 +26,8 @@ from cdxmill.formats.lines.cdxj import quote, with_place
 from cdxmill.formats.tsv_row import format_row, parse_row
 from cdxmill.stages.lines.line_lists import distinct, text_of
 from cdxmill.stages.records.as_member import packed
-from cdxmill.storage.choose import absolute, join, list_folder, read_bytes, write_atomic
 from cdxmill.storage.local.files import stopping
+from cdxmill.storage.location import join, locate
 
 ROW = ["filename", "offset", "length", "timestamp", "url", "related", "copied_offset", "copied_length"]
 """The first row of a list: the names of its columns. `related` is yes if the run also copied related records, else no."""
@@ -58,7 +58,7 @@ class Finished:
 
     def __init__(self, target: str) -> None:
         self._target = target
-        self.names = set(list_folder(target))
+        self.names = set(locate(target).entries())
         self.captures: set[Identity] = set()
         self.unrelated: set[Identity] = set()
         for identity, is_related, _ in self._rows():
@@ -88,7 +88,7 @@ def _list_of(name: str) -> str:
 
 
 def _list(path: str) -> Iterator[tuple[Identity, bool, int, int]]:
-    names, *rows = read_bytes(path).split(b"\n")[:-1] or [b""]
+    names, *rows = locate(path).read_bytes().split(b"\n")[:-1] or [b""]
     if parse_row(names) != ROW:
         return  # of another tool
     for row in rows:
@@ -108,7 +108,9 @@ class CopyOutput:
     ) -> None:
         self.check = check
         self._target, self._finished, self._most, self._head = target, finished, most, head
-        self._stem = re.sub(r"[^\w.+-]+", "_", absolute(target).rpartition("/")[2]).strip("_.") or "copy"
+        self._stem = (
+            re.sub(r"[^\w.+-]+", "_", locate(target).absolute().rpartition("/")[2]).strip("_.") or "copy"
+        )
         self._used = {int(found[2]) for name in finished.names if (found := _FILE.fullmatch(name))}
         self._used |= {int(found[1]) for name in finished.names if (found := self._foreign(name, finished))}
         self._open: dict[str, _OpenFile] = {}
@@ -191,7 +193,7 @@ class CopyOutput:
 
 def _is_own(path: str) -> bool:
     try:
-        return read_bytes(path).startswith(format_row(ROW))
+        return locate(path).read_bytes().startswith(format_row(ROW))
     except InputError:
         return False
 
@@ -207,7 +209,7 @@ class _OpenFile:
         self.units: list[Path] = []
         """The scratch files whose last record is here. Until the end, a killed run can continue with them."""
         self._stack = ExitStack()
-        self._file: IO[bytes] = self._stack.enter_context(write_atomic(join(target, name)))
+        self._file: IO[bytes] = self._stack.enter_context((locate(target) / name).write_atomic())
         self.size = 0
         timestamp = head.timestamp.encode()
         if name.endswith(f".{ARC}.gz"):
@@ -247,10 +249,10 @@ class _OpenFile:
     def finish(self) -> None:
         """Write the files beside it, then give it its name."""
         stem = _list_of(self._name).removesuffix(".tsv")
-        with write_atomic(join(self._target, f"{stem}.tsv")) as file:
+        with (locate(self._target) / f"{stem}.tsv").write_atomic() as file:
             file.writelines([format_row(ROW), *self._rows])
         self._lines.sort()
-        with write_atomic(join(self._target, f"{stem}.cdxj")) as file:
+        with (locate(self._target) / f"{stem}.cdxj").write_atomic() as file:
             file.write(text_of(distinct(self._lines)))
         self._stack.close()
         for unit in self.units:

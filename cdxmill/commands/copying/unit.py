@@ -28,6 +28,7 @@ from cdxmill.stages.captures.match_record import capture_of_record, difference
 from cdxmill.stages.records.as_member import stored_member, warc_member_of_arc
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.related_records import AROUND, Placed, records_after, records_before
+from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
 
 PLAN = "plan.rows"
@@ -99,9 +100,9 @@ class UnitCopier:
         """
         begin = partial(self._begin, following)
         reasons: dict[Planned, InputError] = {}
-        for path in self._locations(run, reasons):
+        for place in self._locations(run, reasons):
             left = [one for one in run if one in reasons] or run
-            found = self._copy_from(path, left, begin, files, result)
+            found = self._copy_from(place, left, begin, files, result)
             reasons = {one: reasons.get(one, error) for one, error in found.items()}
             if not reasons:
                 break
@@ -111,14 +112,14 @@ class UnitCopier:
         for one in run:
             count_bytes(one.location.length or 0)
 
-    def _locations(self, run: Run, reasons: dict[Planned, InputError]) -> list[str]:
+    def _locations(self, run: Run, reasons: dict[Planned, InputError]) -> list[Location]:
         try:
             return self._locate(run[0].source, run[0].location.filename)
         except InputError as error:
             reasons.update(dict.fromkeys(run, error))
             return []
 
-    def _locations_of(self, source: int, filename: str) -> list[str]:
+    def _locations_of(self, source: int, filename: str) -> list[Location]:
         if source not in self._stores:
             self._stores[source] = self._places[source].open()
         return self._stores[source].locations(filename)
@@ -126,8 +127,8 @@ class UnitCopier:
     def _begin(self, run: Run | None) -> None:
         """Begin to fetch the range of a run. If that fails, the run itself says why."""
         with suppress(InputError):
-            if run is not None and (paths := self._locations(run, {})):
-                self._open.begin(paths[0], *self._range_of(run))
+            if run is not None and (places := self._locations(run, {})):
+                self._open.begin(places[0], *self._range_of(run))
 
     def _range_of(self, run: Run) -> tuple[int, int]:
         """The first offset that is fetched for a run, and the number of bytes."""
@@ -136,11 +137,11 @@ class UnitCopier:
         return first, run[-1].end + around - first
 
     def _copy_from(
-        self, path: str, run: Run, begin: Callable[[], None], files: UnitFiles, result: UnitResult
+        self, place: Location, run: Run, begin: Callable[[], None], files: UnitFiles, result: UnitResult
     ) -> dict[Planned, InputError]:
-        """Copy captures from the archive at `path`, in one request. Returns those that cannot be copied, and why."""
+        """Copy captures from the archive at a place, in one request. Returns those that cannot be copied, and why."""
         try:
-            archive = self._open.opened(path)
+            archive = self._open.opened(place)
         except InputError as error:
             return dict.fromkeys(run, error)
         before = archive.requests, archive.bytes
@@ -155,7 +156,7 @@ class UnitCopier:
                 try:
                     self._copy_record(one, archive, files, result)
                 except NoRecord as error:
-                    failed[one] = InputError(path, str(error), _MISMATCH)
+                    failed[one] = InputError(place.text, str(error), _MISMATCH)
                 except InputError as error:
                     failed[one] = error
         result.requests += archive.requests - before[0]

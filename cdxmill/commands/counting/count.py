@@ -23,14 +23,7 @@ from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.merge_runs import merge_runs
 from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.stages.lines.write_lines import write_gzip_lines
-from cdxmill.storage.choose import (
-    check_absent,
-    check_libraries,
-    check_writable,
-    same_location,
-    total_size,
-    write_atomic,
-)
+from cdxmill.storage.location import locate, total_size
 from cdxmill.storage.scratch import Scratch, temporary_folder
 
 _GROUPS = 8
@@ -89,16 +82,16 @@ def count_to_file(
     Raises UsageError if there is nothing to count, or if the file exists and may not be replaced. Raises InputError
     if there are failures and nothing was counted: then no file is written.
     """
-    check_writable(path)
-    if any(same_location(archive.path, path) for archive in archives):
+    locate(path).check_writable()
+    if any(archive.location.is_same(locate(path)) for archive in archives):
         raise UsageError(f"{path}: is an input; choose another output")
     if not options.replace:
-        check_absent(path)
+        locate(path).check_absent()
     with _counted(archives, options, failures) as (counted, lists):
         if failures.count and not counted.counted:
             raise InputError(path, "was not written, because nothing was counted")
         sizes: list[int] = []
-        with write_atomic(path) as file:
+        with locate(path).write_atomic() as file:
             if path.lower().endswith(".gz"):
                 write_gzip_lines(_sizes(lists, sizes), file, Compressor())
             else:
@@ -119,7 +112,8 @@ def _counted(
 ) -> Iterator[tuple[Counted, Iterator[list[bytes]]]]:
     """Count all archives. Yields what was read, and the lines of the counts."""
     check_archives(archives)
-    check_libraries(archive.path for archive in archives)
+    for archive in archives:
+        archive.location.require()
     counter = COUNTERS[options.what]
     with temporary_folder() as folder:
         scratch = Scratch(Path(folder))
@@ -145,7 +139,7 @@ def _run(
     tasks: Sequence[CountTask], options: CountOptions, counter: Counter, failures: Failures
 ) -> tuple[Counted, list[Run]]:
     archives = sum(len(task.archives) for task in tasks)
-    total = total_size(archive.path for task in tasks for archive in task.archives)
+    total = total_size(archive.location for task in tasks for archive in task.archives)
     counted, runs, without = Counted(), list[Run](), list[str]()
     with Progress(f"counting {options.what}", archives, total, options.quiet) as progress:
         failures.show_on(progress)

@@ -16,7 +16,7 @@ from cdxmill.stages.counting.sum_lines import spill
 from cdxmill.stages.counting.tally import Tally, new_tally
 from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
-from cdxmill.storage.choose import is_remote
+from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
 from cdxmill.storage.unchanged import open_unchanged
 
@@ -49,7 +49,7 @@ def count_group(task: CountTask) -> GroupResult:
     group = _Group(Scratch(task.scratch), task.scratch.name)
     for archive in task.archives:
         try:
-            found = group.count(archive.path, task.counter)
+            found = group.count(archive.location, task.counter)
         except InputError as error:
             group.undo()
             result.failures.append(Failure(archive.label, None, error.reason, error.hint))
@@ -75,10 +75,10 @@ class _Group:
         self._runs: list[Run] = []
         self._number = 0
 
-    def count(self, path: str, counter: Counter) -> Counted:
+    def count(self, archive: Location, counter: Counter) -> Counted:
         """Count the records of an archive. Raises InputError."""
-        with open_unchanged(path) as read_at:
-            chunk = CHUNK if is_remote(path) else LOCAL_CHUNK
+        with open_unchanged(archive) as read_at:
+            chunk = CHUNK if archive.is_remote else LOCAL_CHUNK
             return count_records(counted(read_at), counter, self._own, self._limit, chunk)
 
     def _limit(self) -> None:

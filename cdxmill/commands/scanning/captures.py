@@ -12,7 +12,7 @@ from cdxmill.errors import UsageError
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.inputs.named import Input
 from cdxmill.running.failures import Failures
-from cdxmill.storage.choose import read_bytes
+from cdxmill.storage.location import locate
 
 Ranges = tuple[tuple[int, int], ...]
 """(offset, length) of records in an archive, in their order."""
@@ -20,7 +20,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 def read_captures(path: str) -> bytes:
     """The lines of a file, a URL, or, for -, standard input. They may be gzipped. Raises InputError, UsageError."""
-    data = sys.stdin.buffer.read() if path == "-" else read_bytes(path)
+    data = sys.stdin.buffer.read() if path == "-" else locate(path).read_bytes()
     if not data.startswith(b"\x1f\x8b"):
         return data
     try:

@@ -155,7 +155,7 @@ class _Scan:
             return
         from cdxmill.inputs.joined_ranges import JoinedRanges  # network code
 
-        joined = JoinedRanges(read_at, unmark, self._task.archive.path)
+        joined = JoinedRanges(read_at, unmark, self._task.archive.location)
         for start, size, inner in _requests(ranges):
             joined.fetch(start, size, self._scratch.folder)
             for offset, length in inner:

@@ -12,10 +12,10 @@ from cdxmill.errors import CdxmillError
 from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
 from cdxmill.jobs.launcher.mrjob_import import HadoopFilesystem
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
-from cdxmill.storage import choose
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
 from cdxmill.storage.hadoop.site import use_command
+from cdxmill.storage.location import pieces
 
 _VERSION = re.compile(r"hadoop-streaming-(\d+(?:\.\d+)+)")
 
@@ -67,7 +67,7 @@ class StorageFilesystem(HadoopFilesystem):  # type: ignore[misc]  # mrjob has no
                 yield from super()._cat_file(path)
                 return
             with storage.open_ranges(path) as read_at:
-                yield from choose.pieces(read_at)
+                yield from pieces(read_at)
 
 
 @contextmanager

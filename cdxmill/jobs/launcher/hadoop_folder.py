@@ -11,17 +11,27 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from cdxmill.errors import StoppedError
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
-from cdxmill.storage import choose
+from cdxmill.storage.entry import Writes
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
 from cdxmill.storage.listing import is_glob
 from cdxmill.storage.local.files import make_folder
+from cdxmill.storage.location import Location, ask_all, join, locate
 from cdxmill.storage.patience import stops
 from cdxmill.storage.walk import files_below, files_like
+
+
+class _ByHadoop(Location):
+    """A URL of any scheme, reached by the hadoop command."""
+
+    @property
+    def _writes(self) -> tuple[Writes, str]:
+        return hadoop_fs, self.text
+
+    reads = _writes
 
 
 class RemoteFolder:
@@ -32,12 +42,14 @@ class RemoteFolder:
         if url.startswith("hdfs:"):
             by_hadoop = by_hadoop or storage_of(url) is hadoop_fs
         self._by_hadoop = by_hadoop and not url.startswith("file:")
-        self._storage: Any = hadoop_fs if self._by_hadoop else choose
+
+    def _at(self, url: str) -> Location:
+        return _ByHadoop(url) if self._by_hadoop else Location(url)
 
     def names(self) -> list[str]:
         """The names in it, sorted; none if it is missing. Raises StoppedError."""
         with stops(self.url, "listed"):
-            return sorted(self._storage.list_folder(self.url))
+            return sorted(self._at(self.url).entries())
 
     def files(self) -> dict[str, int]:
         """The URLs of all files below it, with their sizes; of a pattern, below everything that matches. Raises StoppedError."""
@@ -52,7 +64,7 @@ class RemoteFolder:
                 return
             for name in self.names():
                 if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
-                    (directory / name).write_bytes(choose.read_bytes(choose.join(self.url, name)))
+                    (directory / name).write_bytes((locate(self.url) / name).read_bytes())
 
     def put(self, paths: Sequence[Path]) -> None:
         """Copy files of this machine into it, each atomically. Raises StoppedError."""
@@ -60,7 +72,7 @@ class RemoteFolder:
             hadoop_fs.upload(paths, self.url)
             return
         for path in paths:
-            with path.open("rb") as source, choose.write_atomic(choose.join(self.url, path.name)) as file:
+            with path.open("rb") as source, (locate(self.url) / path.name).write_atomic() as file:
                 shutil.copyfileobj(source, file)
 
     def make(self) -> None:
@@ -76,27 +88,29 @@ class RemoteFolder:
         self.make()
         place = self.url
         with stops(self.url, "written"):
-            while place.startswith("hdfs:") and self._storage.status(place) is None:
+            while place.startswith("hdfs:") and self._at(place).status() is None:
                 place = place.rstrip("/").rpartition("/")[0] + "/"
-        probe = choose.join(place, f".cdxmill-{os.getpid()}.probe")
+        probe = join(place, f".cdxmill-{os.getpid()}.probe")
         try:
-            with self._storage.write_atomic(probe) as file:
+            with self._at(probe).write_atomic() as file:
                 file.write(b"\n")
-            self._storage.remove_tree(probe)
+            self._at(probe).remove_tree()
         except StoppedError as error:
             raise StoppedError(f"{self.url}: no file can be written there: {error}") from None
 
     def remove(self, names: Sequence[str]) -> None:
         """Delete files and directories in it. Missing ones are ignored. Raises StoppedError."""
-        urls = [choose.join(self.url, name) for name in names]
-        for group in [urls] if self._by_hadoop and urls else [[url] for url in urls]:
-            self._storage.remove_tree(*group)
+        urls = [join(self.url, name) for name in names]
+        if self._by_hadoop and urls:
+            hadoop_fs.remove_tree(*urls)
+        for url in () if self._by_hadoop else urls:
+            locate(url).remove_tree()
 
     def empty(self, names: Sequence[str]) -> None:
         """Delete `names`, which is all that it holds. A shared directory exists afterwards. Raises StoppedError."""
         self.remove(names)
         if self.url.startswith("file:"):
-            make_folder(Path(choose.local_path(self.url)))
+            make_folder(Path(locate(self.url).local))
 
 
 def folder_of(url: str, runner: RunnerLike) -> RemoteFolder:
@@ -105,13 +119,15 @@ def folder_of(url: str, runner: RunnerLike) -> RemoteFolder:
 
 
 def _sized_files(url: str) -> dict[str, int]:
-    if not is_glob(url) and (found := choose.status(url)) is not None and not found.is_folder:
+    if not is_glob(url) and (found := locate(url).status()) is not None and not found.is_folder:
         return {url: found.size}
     listing = (files_like if is_glob(url) else files_below)(url)
     if listing.errors:
         raise listing.errors[0]
     directories = dict.fromkeys(file.rpartition("/")[0] for file in listing.files)
-    listed = dict(zip(directories, choose.ask_all(choose.list_folder, directories), strict=True))
+    listed = dict(
+        zip(directories, ask_all(lambda directory: locate(directory).entries(), directories), strict=True)
+    )
     names = (file.rpartition("/") for file in listing.files)
     return {
         f"{directory}/{name}": listed[directory][name].size

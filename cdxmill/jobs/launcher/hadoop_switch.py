@@ -13,7 +13,7 @@ from cdxmill.cluster.switch import entries, mark, new_place
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum_index import MANIFEST
 from cdxmill.messages import say
-from cdxmill.storage.choose import absolute, check_writable, is_remote, list_folder
+from cdxmill.storage.location import locate
 
 
 def building_place(url: str, replace: bool) -> str:
@@ -29,7 +29,7 @@ def building_place(url: str, replace: bool) -> str:
         return url
     check_replaceable(place)
     new = new_place(place)
-    return new if is_remote(new) else Path(new).as_uri()
+    return new if locate(new).is_remote else Path(new).as_uri()
 
 
 def mark_place(place: str, url: str) -> None:
@@ -53,8 +53,8 @@ def finish_switch(place: str, url: str) -> None:
 
 def _can_switch(url: str) -> bool:
     try:
-        check_writable(url)
-        list_folder(url)
+        locate(url).check_writable()
+        locate(url).entries()
     except (UsageError, InputError):
         return False
     return True
@@ -62,5 +62,5 @@ def _can_switch(url: str) -> bool:
 
 def _place_of(url: str) -> str:
     """The URL, or the path of a directory that all machines share; only if it is a link, where that leads."""
-    place = absolute(url)
-    return place if is_remote(place) or not Path(place).is_symlink() else str(Path(place).resolve())
+    place = locate(url).absolute()
+    return place if locate(place).is_remote or not Path(place).is_symlink() else str(Path(place).resolve())

@@ -11,8 +11,8 @@ from cdxmill.inputs.sources import Inventory
 from cdxmill.jobs.launcher.reports import read_reports
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.running.failures import Failures
-from cdxmill.storage.choose import PathOrUrl, local_path
 from cdxmill.storage.local.files import stopping
+from cdxmill.storage.location import PathOrUrl, locate
 from cdxmill.tasks.grouping import group_sources
 
 _RUN = ".run-"
@@ -28,7 +28,7 @@ class ShardsUnderMrjob:
         self, inventory: Inventory, folder: PathOrUrl, options: ZipnumOptions, failures: Failures
     ) -> Made:
         """Run the job. Its tasks write to a directory of their own: reducers of a killed run may still be alive."""
-        place = Path(local_path(folder)).absolute() / f"{_RUN}{os.getpid()}"
+        place = Path(locate(folder).local).absolute() / f"{_RUN}{os.getpid()}"
         with stopping(place):
             for left in place.parent.glob(f"{_RUN}*"):
                 shutil.rmtree(left)

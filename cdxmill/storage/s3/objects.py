@@ -72,7 +72,7 @@ def status(url: str) -> Entry | None:
     return _entry(head)
 
 
-def look_by_s3(url: str, size: int) -> tuple[Entry, bytes]:
+def look(url: str, size: int) -> tuple[Entry, bytes]:
     """The size and time of an object, and its first `size` bytes; b"" if they cannot be read. Raises InputError."""
     found = _Object(url)
     try:

@@ -65,13 +65,14 @@ def status(url: str) -> Entry | None:
     return Entry(file.size or 0, 0)
 
 
-def look_by_http(url: str, size: int) -> tuple[Entry, bytes]:
+def look(url: str, size: int) -> tuple[Entry, bytes]:
     """The size of the file at `url`, 0 if unknown, and its first `size` bytes.
 
     Fewer if the server answers with a shorter range, as HTTP allows (RFC 9110, 14.2).
     Raises InputError if the server refuses, or does not answer after all tries.
     """
     file = HttpFile(url)
+    size = max(size, 1)  # a file of unknown size is empty if it has no first byte
 
     def attempt() -> tuple[Entry, bytes]:
         with closing(file.ask(0, size - 1)) as answer:

@@ -1,4 +1,4 @@
-"""Which storage a path or URL belongs to."""
+"""A path or URL and its storage."""
 
 from __future__ import annotations
 
@@ -15,19 +15,7 @@ import pytest
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import location
-from cdxmill.storage.choose import (
-    ask_all,
-    check_libraries,
-    file_size,
-    is_newer,
-    list_folder,
-    open_ranges,
-    read_bytes,
-    remove,
-    same_location,
-    total_size,
-    write_atomic,
-)
+from cdxmill.storage.location import Location, ask_all, locate, total_size
 
 from .range_server import RangeServer
 
@@ -43,7 +31,7 @@ def bucket_of(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def read(path: str) -> bytes:
-    with open_ranges(path) as read_at:
+    with locate(path).open_ranges() as read_at:
         return read_at(0, 100)
 
 
@@ -68,27 +56,27 @@ def test_file_names_of_any_bytes_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["file://elsewhere/a.warc", "file://", "ftp://host/a.warc"])
 def test_what_cannot_be_read_is_an_input_error(url: str) -> None:
     with pytest.raises(InputError) as caught:
-        open_ranges(url)
+        locate(url).open_ranges()
     assert caught.value.path == url
     assert caught.value.hint
-    assert file_size(url) == 0
-    assert not is_newer(Path("/dev/null"), url) or not url.startswith("file:")
+    assert locate(url).size() == 0
+    assert not locate(Path("/dev/null")).is_newer(locate(url)) or not url.startswith("file:")
 
 
 def test_the_total_size_is_not_told_where_it_would_take_requests(server: RangeServer, tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"12345")
     local = [str(tmp_path / "a"), (tmp_path / "a").as_uri()]
-    assert total_size(local) == 10
-    assert total_size([*local, f"{server.url}/a"]) == 0
+    assert total_size(map(locate, local)) == 10
+    assert total_size(map(locate, [*local, f"{server.url}/a"])) == 0
     assert server.seen == []
 
 
 def test_an_output_of_a_url_is_finished_where_it_stands(server: RangeServer, tmp_path: Path) -> None:
     output = tmp_path / "a.cdx.gz"
-    assert not is_newer(output, f"{server.url}/a.warc.gz")
+    assert not locate(output).is_newer(locate(f"{server.url}/a.warc.gz"))
     output.write_bytes(b"x")
-    assert is_newer(output, f"{server.url}/a.warc.gz")
-    assert is_newer(output, "s3://bucket/a.warc.gz")
+    assert locate(output).is_newer(locate(f"{server.url}/a.warc.gz"))
+    assert locate(output).is_newer(locate("s3://bucket/a.warc.gz"))
     assert server.seen == []
 
 
@@ -97,9 +85,9 @@ def test_an_output_of_a_file_is_finished_where_it_is_newer(tmp_path: Path) -> No
     for path, second in ((output, 5), (archive, 6)):
         path.write_bytes(b"x")
         os.utime(path, (second, second))
-    assert not is_newer(output, archive.as_uri())
+    assert not locate(output).is_newer(locate(archive.as_uri()))
     os.utime(output, (7, 7))
-    assert is_newer(output, archive.as_uri())
+    assert locate(output).is_newer(locate(archive.as_uri()))
 
 
 def test_an_output_elsewhere_is_finished_where_it_is_newer(
@@ -110,23 +98,23 @@ def test_an_output_elsewhere_is_finished_where_it_is_newer(
     archive.write_bytes(b"")
     os.utime(archive, (5, 5))
     output = "s3://choose/a.cdx.gz"
-    assert not is_newer(output, str(archive))
+    assert not locate(output).is_newer(locate(archive))
     client.put_object(Bucket="choose", Key="a.cdx.gz", Body=b"x")
-    assert is_newer(output, str(archive))
-    assert is_newer(output, archive.as_uri())
-    assert is_newer(output, output)
-    assert not is_newer(output, "s3://choose/absent.warc.gz")
-    assert is_newer(output, f"{server.url}/a.warc.gz")
+    assert locate(output).is_newer(locate(archive))
+    assert locate(output).is_newer(locate(archive.as_uri()))
+    assert locate(output).is_newer(locate(output))
+    assert not locate(output).is_newer(locate("s3://choose/absent.warc.gz"))
+    assert locate(output).is_newer(locate(f"{server.url}/a.warc.gz"))
     assert server.seen == []
     os.utime(archive, (1 << 32, 1 << 32))
-    assert not is_newer(output, str(archive))
+    assert not locate(output).is_newer(locate(archive))
 
 
 @pytest.mark.parametrize("url", ["http://host/out", "HTTPS://host/out", "ftp://host/out"])
 def test_nothing_is_written_to_web_servers(url: str) -> None:
-    for call in (write_atomic, list_folder, remove):
+    for verb in (Location.write_atomic, Location.entries, Location.remove):
         with pytest.raises(UsageError) as caught:
-            call(url)
+            verb(locate(url))
         assert str(caught.value).startswith(
             f"{url}: {url.partition(':')[0].lower()}:// cannot be written or listed"
         )
@@ -137,21 +125,21 @@ def test_two_machines_at_one_file_of_a_shared_folder_do_not_meet(
 ) -> None:
     path = str(tmp_path / "a.cdx.gz")
     monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1_0001_m_000000_0")
-    with write_atomic(path) as one:
+    with locate(path).write_atomic() as one:
         monkeypatch.setenv("mapreduce_task_attempt_id", "attempt_1_0001_m_000000_1")
-        with write_atomic(path) as other:
+        with locate(path).write_atomic() as other:
             one.write(b"1" * 100)
             other.write(b"2" * 50)
-    assert read_bytes(path) == b"1" * 100
-    assert list(list_folder(tmp_path)) == ["a.cdx.gz"]
+    assert locate(path).read_bytes() == b"1" * 100
+    assert list(locate(tmp_path).entries()) == ["a.cdx.gz"]
 
 
 def test_a_folder_that_cannot_be_looked_into_is_an_input_error(tmp_path: Path) -> None:
-    assert list_folder(tmp_path / "absent") == {}
+    assert locate(tmp_path / "absent").entries() == {}
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     with pytest.raises(InputError, match="cannot be read"):
-        list_folder(loop)
+        locate(loop).entries()
 
 
 @pytest.mark.parametrize(
@@ -171,21 +159,22 @@ def test_locations_are_compared_in_any_spelling(
     one: str, other: str, same: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("fs_defaultFS", "hdfs://h:1")
-    assert same_location(one, other) is same_location(other, one) is same
+    assert locate(one).is_same(locate(other)) is locate(other).is_same(locate(one)) is same
 
 
 def test_missing_libraries_are_told_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    check_libraries(["a.warc", "https://host/a.warc"])
+    for place in ("a.warc", "https://host/a.warc"):
+        locate(place).require()
     with pytest.raises(UsageError, match=r"pip install 'cdxmill\[s3\]'"):
-        check_libraries(["a.warc", "s3a://bucket/a.warc"])
+        locate("s3a://bucket/a.warc").require()
 
 
 def test_reading_files_loads_no_library_for_servers(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"content")
     program = (
-        "import sys; from cdxmill.storage.choose import open_ranges\n"
-        "with open_ranges(sys.argv[1]) as read_at: read_at(0, 1)\n"
+        "import sys; from cdxmill.storage.location import locate\n"
+        "with locate(sys.argv[1]).open_ranges() as read_at: read_at(0, 1)\n"
         "print([name for name in ('urllib3', 'boto3', 'http.client') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program, tmp_path / "a"], capture_output=True, check=True)
@@ -218,7 +207,7 @@ def test_a_file_that_is_too_large_to_be_a_small_one_is_refused(
     monkeypatch.setattr(location, "SMALL", 5 << 20)
     server.add("/cluster.json", bytes(9 << 20)).surplus = bytes(1 << 20)
     with pytest.raises(InputError, match="has more than 5 MiB, where a small file is expected"):
-        read_bytes(server.url + "/cluster.json")
+        locate(server.url + "/cluster.json").read_bytes()
     assert len(server.seen) == 3, "the first byte, and two pieces of 4 MiB"
 
 
@@ -229,4 +218,4 @@ def test_an_output_that_cannot_be_asked_for_is_not_taken_as_absent(
     server.add("/bucket/a.cdx.gz", b"lines").statuses = [503] * 99
     (tmp_path / "a.warc.gz").touch()
     with pytest.raises(InputError, match=r"did not answer \(503\) after 8 tries"):
-        is_newer("s3://bucket/a.cdx.gz", str(tmp_path / "a.warc.gz"))
+        locate("s3://bucket/a.cdx.gz").is_newer(locate(tmp_path / "a.warc.gz"))
