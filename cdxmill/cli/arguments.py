@@ -32,7 +32,6 @@ class EngineOptions:
     engine: Annotated[
         str,
         Option(
-            "--engine",
             choices=("local", "spark"),
             help="local: processes of this machine. spark: Apache Spark; the output may then be an s3 or hdfs URL.",
         ),

@@ -20,11 +20,7 @@ class CatArguments(Printing):
     offset: Annotated[int | None, Option(min=0, metavar="N", help="Print the record at this offset.")] = None
     length: Annotated[
         int | None,
-        Option(
-            min=1,
-            metavar="N",
-            help="Length of the record in SOURCE. Default: to the end of the record.",
-        ),
+        Option(min=1, metavar="N", help="Length of the record in SOURCE. Default: to the end of the record."),
         Needs("offset"),
     ] = None
     table: Annotated[
@@ -35,14 +31,7 @@ class CatArguments(Printing):
             " separated by tabs.",
         ),
     ] = None
-    replace: Annotated[
-        bool,
-        Option(
-            "--replace",
-            help="Replace an existing output.",
-        ),
-        Needs("table"),
-    ] = False
+    replace: Annotated[bool, Option(help="Replace an existing output."), Needs("table")] = False
 
 
 @command

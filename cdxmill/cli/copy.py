@@ -34,19 +34,11 @@ class CopyArguments(Printing, Copying):
     dry_run: Annotated[
         bool,
         Option(
-            "--dry-run",
             help="Print the number of captures, archives, bytes and requests, without those for --related and"
-            " --originals. No archive is read.",
+            " --originals. No archive is read."
         ),
     ] = False
-    json: Annotated[
-        bool,
-        Option(
-            "--json",
-            help="With --dry-run: print JSON.",
-        ),
-        Needs("dry_run"),
-    ] = False
+    json: Annotated[bool, Option(help="With --dry-run: print JSON."), Needs("dry_run")] = False
 
     def asked(self) -> Asked:
         """What is to be copied. Raises UsageError, InputError."""

@@ -62,10 +62,7 @@ def count(arguments: CountArguments) -> int:
         raise UsageError(f"invalid WHAT {arguments.what!r}: expected {', '.join(COUNTERS)}")
     failures = Failures()
     options = CountOptions(
-        what=arguments.what,
-        processes=arguments.processes,
-        replace=arguments.replace,
-        quiet=arguments.quiet,
+        what=arguments.what, processes=arguments.processes, replace=arguments.replace, quiet=arguments.quiet
     )
     with open_pipes(failures, quiet=arguments.quiet) as pipes:
         archives = find_archives(arguments, failures, pipes)

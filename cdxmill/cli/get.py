@@ -25,10 +25,7 @@ class GetArguments(Getting):
     ] = "record"
     decode: Annotated[
         bool,
-        Option(
-            "--decode",
-            help="With --payload: decode chunked, gzip, deflate, br (needs brotli) and zstd.",
-        ),
+        Option(help="With --payload: decode chunked, gzip, deflate, br (needs brotli) and zstd."),
         Needs("form=payload"),
     ] = False
 

@@ -53,27 +53,13 @@ class LookupArguments(Query):
     ] = None
     show_num_pages: Annotated[
         bool,
-        Option(
-            "--show-num-pages",
-            "--showNumPages",
-            help="Print the number of pages, as pywb does.",
-        ),
+        Option("--show-num-pages", "--showNumPages", help="Print the number of pages, as pywb does."),
         Excludes("count", "estimate"),
     ] = False
-    count: Annotated[
-        bool,
-        Option(
-            "--count",
-            help="Print the number of lines.",
-        ),
-        Excludes("estimate"),
-    ] = False
+    count: Annotated[bool, Option(help="Print the number of lines."), Excludes("estimate")] = False
     estimate: Annotated[
         bool,
-        Option(
-            "--estimate",
-            help="Print an estimate of the number of lines, with bounds. No block of a cluster is read.",
-        ),
+        Option(help="Print an estimate of the number of lines, with bounds. No block of a cluster is read."),
     ] = False
     quiet: Annotated[
         bool,

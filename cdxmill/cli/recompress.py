@@ -24,17 +24,14 @@ class RecompressArguments(Printing, ArchiveInputs, Existing, Running):
     """The command line of `recompress`."""
 
     output: Annotated[
-        str,
-        Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the new archives."),
+        str, Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the new archives.")
     ]
     to: Annotated[
-        str,
-        Option("--to", metavar="FORMAT", choices=("zst", "gz"), help="Format to write: zst or gz."),
+        str, Option(metavar="FORMAT", choices=("zst", "gz"), help="Format to write: zst or gz.")
     ] = "zst"
     dictionary: Annotated[
         str | None,
         Option(
-            "--dictionary",
             metavar="FILE",
             help="zstd dictionary, path or URL, from cdxmill train-dictionary. It becomes a part of each new archive.",
         ),
@@ -44,7 +41,6 @@ class RecompressArguments(Printing, ArchiveInputs, Existing, Running):
     max_window: Annotated[
         int,
         Option(
-            "--max-window",
             min=8,
             max=2048,
             metavar="N",
@@ -54,20 +50,16 @@ class RecompressArguments(Printing, ArchiveInputs, Existing, Running):
     group: Annotated[
         bool,
         Option(
-            "--group",
             help="Compress the request, the response and the metadata of a capture together. The archive is smaller, but"
-            " breaks the specification: no reader can get a single one of these records, and cdxmill cannot index it.",
+            " breaks the specification: no reader can get a single one of these records, and cdxmill cannot index it."
         ),
         Excludes("index", "offsets"),
     ] = False
-    index: Annotated[
-        bool, Option("--index", help="Write the CDXJ index of each new archive, too, beside it.")
-    ] = False
+    index: Annotated[bool, Option(help="Write the CDXJ index of each new archive, too, beside it.")] = False
     offsets: Annotated[
         bool,
         Option(
-            "--offsets",
-            help="Write a table of the old and the new offsets beside each new archive, too, for cdxmill reindex.",
+            help="Write a table of the old and the new offsets beside each new archive, too, for cdxmill reindex."
         ),
     ] = False
 

@@ -25,7 +25,6 @@ class ReindexArguments(Printing, Running):
     offsets: Annotated[
         list[str],
         Option(
-            "--offsets",
             metavar="FILE",
             help="Table of offsets that cdxmill recompress --offsets wrote: path, directory, glob or URL. Give"
             " it several times if there are several.",

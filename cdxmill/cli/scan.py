@@ -27,13 +27,11 @@ class ScanArguments(Printing, ArchiveInputs, Existing, Running):
     """The command line of `scan`."""
 
     output: Annotated[
-        str,
-        Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the results."),
+        str, Option("--output", "-o", metavar="DIR", help="Directory, s3 or hdfs URL for the results.")
     ]
     where: Annotated[
         list[str] | None,
         Option(
-            "--where",
             metavar="EXPRESSION",
             help="Conditions such as status=200, url~REGEX, title:TEXT or host@FILE, with and, or, not and parentheses."
             " May be repeated: then all must hold. Default: all records.",
@@ -42,7 +40,6 @@ class ScanArguments(Printing, ArchiveInputs, Existing, Running):
     extract: Annotated[
         str | None,
         Option(
-            "--extract",
             metavar="NAMES",
             help="Fields to write, comma-separated. Default: url,time,type,status,mime,offset,length.",
         ),
@@ -51,7 +48,6 @@ class ScanArguments(Printing, ArchiveInputs, Existing, Running):
     find: Annotated[
         list[str] | None,
         Option(
-            "--find",
             metavar="FILTER",
             help="NAME=FIELD~REGEX: write all matches in a field, or of the groups in REGEX. May be repeated.",
         ),
@@ -60,7 +56,6 @@ class ScanArguments(Printing, ArchiveInputs, Existing, Running):
     call: Annotated[
         list[str] | None,
         Option(
-            "--call",
             metavar="FUNCTION",
             help="MODULE:FUNCTION of your own. It gets each matching record. If it returns a dict, its items are"
             " written; if False, the record is skipped. May be repeated.",
@@ -68,16 +63,11 @@ class ScanArguments(Printing, ArchiveInputs, Existing, Running):
     ] = None
     call_page: Annotated[
         list[str] | None,
-        Option(
-            "--call-page",
-            metavar="FUNCTION",
-            help="As --call, but it gets the parsed page, if there is one.",
-        ),
+        Option(metavar="FUNCTION", help="As --call, but it gets the parsed page, if there is one."),
     ] = None
     to: Annotated[
         str,
         Option(
-            "--to",
             metavar="FORMAT",
             choices=("jsonl", "jsonl.gz", "jsonl.zst", "parquet", *_WARC),
             help="jsonl, jsonl.gz, jsonl.zst, parquet, or, for the matching records as they are, warc.gz or warc.zst.",
@@ -86,24 +76,18 @@ class ScanArguments(Printing, ArchiveInputs, Existing, Running):
     captures: Annotated[
         str | None,
         Option(
-            "--captures",
             metavar="FILE",
             help="Scan only the records that these index lines name, as lookup prints them: path, URL, or - for"
             " standard input. INPUT has to contain their archives.",
         ),
     ] = None
     explain: Annotated[
-        bool, Option("--explain", help="Print the order of the conditions, and what was measured of each.")
+        bool, Option(help="Print the order of the conditions, and what was measured of each.")
     ] = False
     timeout: Annotated[
-        int,
-        Option(
-            "--timeout", min=1, metavar="N", help="Seconds for one record. Then it is skipped and reported."
-        ),
+        int, Option(min=1, metavar="N", help="Seconds for one record. Then it is skipped and reported.")
     ] = 60
-    memory: Annotated[
-        int, Option("--memory", min=64, metavar="N", help="MiB of memory that one process may use.")
-    ] = 2048
+    memory: Annotated[int, Option(min=64, metavar="N", help="MiB of memory that one process may use.")] = 2048
 
     def options(self) -> ScanOptions:
         """What is searched and written. Raises UsageError."""

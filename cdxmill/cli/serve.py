@@ -20,46 +20,25 @@ class ServeArguments:
     archives: Annotated[
         str | None,
         Option(
-            "--archives",
             metavar="LOCATION",
             help="Where the archives are: a directory, a URL prefix, or a path index (a text file; each line: file"
             " name, tab, path or URL). Default: the archives.tsv that build wrote to CLUSTER.",
         ),
     ] = None
-    port: Annotated[int, Option("--port", min=0, max=65535, help="Port to listen on. 0: any free port.")] = (
-        8080
-    )
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on. 0: any free port.")] = 8080
     bind: Annotated[
         str,
-        Option(
-            "--bind",
-            metavar="ADDRESS",
-            help="IP address to listen on. 0.0.0.0: all addresses of this machine.",
-        ),
+        Option(metavar="ADDRESS", help="IP address to listen on. 0.0.0.0: all addresses of this machine."),
     ] = "127.0.0.1"
     title: Annotated[
         str | None,
-        Option(
-            "--title", metavar="TEXT", help="Title of the collection. Default: the name of the directory."
-        ),
+        Option(metavar="TEXT", help="Title of the collection. Default: the name of the directory."),
     ] = None
     config_only: Annotated[
         Path | None,
-        Option(
-            "--config-only",
-            metavar="DIR",
-            help="Write config.yaml to this directory and do not start pywb.",
-            parser=Path,
-        ),
+        Option(metavar="DIR", help="Write config.yaml to this directory and do not start pywb.", parser=Path),
     ] = None
-    replace: Annotated[
-        bool,
-        Option(
-            "--replace",
-            help="Replace an existing output.",
-        ),
-        Needs("config_only"),
-    ] = False
+    replace: Annotated[bool, Option(help="Replace an existing output."), Needs("config_only")] = False
 
 
 @command
@@ -77,10 +56,7 @@ def serve(arguments: ServeArguments) -> int:
     from cdxmill.commands.clusters.serve import serve as serve_cluster
 
     options = ServeOptions(
-        archives=arguments.archives,
-        title=arguments.title,
-        bind=arguments.bind,
-        port=arguments.port,
+        archives=arguments.archives, title=arguments.title, bind=arguments.bind, port=arguments.port
     )
     if arguments.config_only is None:
         return serve_cluster(arguments.cluster, options)

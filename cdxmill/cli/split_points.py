@@ -20,11 +20,7 @@ class SplitPointsArguments(Printing):
 
     from_cluster: Annotated[
         str,
-        Option(
-            "--from-cluster",
-            metavar="CLUSTER",
-            help="ZipNum cluster: directory or URL. Only its secondary index is read.",
-        ),
+        Option(metavar="CLUSTER", help="ZipNum cluster: directory or URL. Only its secondary index is read."),
     ]
     output: Annotated[str, SplitsOutput]
     shards: ShardCount

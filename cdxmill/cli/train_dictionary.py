@@ -46,8 +46,7 @@ class TrainDictionaryArguments(Printing, ArchiveInputs, Running):
         ),
     ] = None
     level: Annotated[
-        int,
-        Option(min=1, max=22, metavar="N", help="Level of the frames that will be written with it."),
+        int, Option(min=1, max=22, metavar="N", help="Level of the frames that will be written with it.")
     ] = 6
     seed: Annotated[int, Option(metavar="N", help="Seed of the random sample.")] = 0
     replace: Replace = False

@@ -48,8 +48,7 @@ class ArchiveJobOptions:
     """The options of jobs that read archives. `archive_root` is "" if relative paths are used as they are."""
 
     archive_root: Annotated[
-        str,
-        Option("--warc_bucket", help="Directory or URL that relative paths of the manifest start from."),
+        str, Option("--warc_bucket", help="Directory or URL that relative paths of the manifest start from.")
     ] = ""
     scratch: Annotated[str | None, Option("--s3_local_temp_dir", help="Directory for scratch files.")] = None
     archives_per_mapper: Annotated[
@@ -68,10 +67,7 @@ class ArchiveJobOptions:
 class IndexJobOptions(ArchiveJobOptions, Existing):
     """The options of the index job."""
 
-    cdx_folder: Annotated[
-        str,
-        Option("--cdx_bucket", help="Directory or URL to write the CDX files to."),
-    ]
+    cdx_folder: Annotated[str, Option("--cdx_bucket", help="Directory or URL to write the CDX files to.")]
     update: Annotated[
         bool, Option("--skip-existing", help="Skip archives with a finished CDX file. Default.")
     ] = True

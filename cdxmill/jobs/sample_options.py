@@ -18,8 +18,7 @@ class SplitsOptions:
 
     shards: Annotated[int, Option(min=1, help="Number of shards.")] = 300
     splitfile: Annotated[
-        str | None,
-        Option(help="Write the split points to this SequenceFile, and to a .txt file beside it."),
+        str | None, Option(help="Write the split points to this SequenceFile, and to a .txt file beside it.")
     ] = None
     replace: Replace = False
 

@@ -23,8 +23,7 @@ class ZipnumJobArguments(ClusterOptions):
     ] = field()
     zipnum_dir: Annotated[str | None, Option(help="Directory of the cluster. Default: --output-dir.")] = None
     shards: Annotated[
-        int | None,
-        Option(help="Expected number of shards. An error if the split file gives another number."),
+        int | None, Option(help="Expected number of shards. An error if the split file gives another number.")
     ] = None
     convert: Convert = False
     seed: int = field(default=0, init=False)

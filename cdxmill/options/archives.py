@@ -27,10 +27,7 @@ class ArchiveInputs:
     ] = None
     root: Annotated[
         AnyPath | None,
-        Option(
-            metavar="DIR",
-            help="Directory or URL that relative paths in the manifest start from.",
-        ),
+        Option(metavar="DIR", help="Directory or URL that relative paths in the manifest start from."),
         Needs("manifest"),
     ] = None
     dir_root: AnyPath | None = field(default=None, init=False)
@@ -57,19 +54,8 @@ class LineFormat:
 
     line_format: Annotated[
         str,
-        Flag(
-            "cdx11",
-            "--cdx11",
-            "-11",
-            help="Write CDX lines with 11 fields instead of CDXJ.",
-        ),
-        Flag(
-            "cdx9",
-            "--cdx9",
-            "--cdx09",
-            "-9",
-            help="Write CDX lines with 9 fields instead of CDXJ.",
-        ),
+        Flag("cdx11", "--cdx11", "-11", help="Write CDX lines with 11 fields instead of CDXJ."),
+        Flag("cdx9", "--cdx9", "--cdx09", "-9", help="Write CDX lines with 9 fields instead of CDXJ."),
     ] = "cdxj"
 
 
@@ -87,28 +73,22 @@ class Recording:
         ),
     ] = None
     post_append: Annotated[
-        bool,
-        Option("--post-append", help="Append the method and body of non-GET requests to the URL's key."),
+        bool, Option(help="Append the method and body of non-GET requests to the URL's key.")
     ] = False
     minimal: Annotated[
         bool,
-        Option(
-            "--minimal",
-            help="Omit status, redirect and mime (but keep mime of revisits).",
-        ),
+        Option(help="Omit status, redirect and mime (but keep mime of revisits)."),
         Excludes("post_append"),
     ] = False
     unsurt: Annotated[
         bool,
         Option(
-            "--unsurt",
             help="Write keys as host/path, without reversing the host. For old tools only: lookup cannot search"
-            " such an index.",
+            " such an index."
         ),
     ] = False
     keep_www: Annotated[
-        bool,
-        Option("--keep-www", help="Keep www. in keys. pywb, OpenWayback and lookup expect keys without it."),
+        bool, Option(help="Keep www. in keys. pywb, OpenWayback and lookup expect keys without it.")
     ] = False
 
 

@@ -70,10 +70,10 @@ class ClusterOptions(Running):
         Option(metavar="FILE", help="Read the split points from this file or URL (text or SequenceFile)."),
     ] = None
     seed: Seed = 0
-    numlines: Annotated[int, Option("--numlines", min=1, help="Lines per block.")] = 3000
-    compressor: Annotated[
-        str, Option("--compressor", help="Library that compresses the blocks: libdeflate or zlib.")
-    ] = "libdeflate"
+    numlines: Annotated[int, Option(min=1, help="Lines per block.")] = 3000
+    compressor: Annotated[str, Option(help="Library that compresses the blocks: libdeflate or zlib.")] = (
+        "libdeflate"
+    )
     level: Annotated[int, Option(min=1, max=12, help="Compression level. zlib: 9 at most.")] = 6
     location: Annotated[
         str | None,

@@ -14,7 +14,6 @@ class PublishOptions(Running):
     location: Annotated[
         str | None,
         Option(
-            "--location",
             metavar="BASE",
             help="Directory or URL of the shards to write to cluster.loc. Default: DEST; with --index-only,"
             " CLUSTER.",
@@ -23,7 +22,6 @@ class PublishOptions(Running):
     archives: Annotated[
         str | None,
         Option(
-            "--archives",
             metavar="LOCATION",
             help="Write these places of the archives to archives.tsv: a directory, a URL prefix, or a path index."
             " Default: those in CLUSTER; if DEST is a URL, only those that are URLs.",
@@ -37,12 +35,11 @@ class PublishOptions(Running):
             " directory.",
         ),
     ] = None
-    index_only: Annotated[
-        bool, Option("--index-only", help="Copy everything except the shards, which stay in CLUSTER.")
-    ] = False
+    index_only: Annotated[bool, Option(help="Copy everything except the shards, which stay in CLUSTER.")] = (
+        False
+    )
     unfinished: Annotated[
-        bool,
-        Option("--unfinished", help="Accept a cluster without cluster.json; use every shard found."),
+        bool, Option(help="Accept a cluster without cluster.json; use every shard found.")
     ] = False
     replace: Replace = False
 
@@ -77,16 +74,12 @@ class VerifyOptions(Running):
     ] = None
     convert: Annotated[
         bool,
-        Option(
-            "--convert",
-            help="The files of --against have 6 fields, and CLUSTER was built with --convert.",
-        ),
+        Option(help="The files of --against have 6 fields, and CLUSTER was built with --convert."),
         Needs("against"),
     ] = False
     archives: Annotated[
         AnyPath | None,
         Option(
-            "--archives",
             metavar="LOCATION",
             help="Read the record of every line. The archives are in this directory or WACZ, at this URL prefix, or"
             " listed in this path index (a text file; each line: file name, tab, path or URL).",
@@ -95,7 +88,6 @@ class VerifyOptions(Running):
     sample: Annotated[
         int | None,
         Option(
-            "--sample",
             min=1,
             metavar="N",
             help="Read the records of N random lines only. Default of --archives: the archives.tsv of CLUSTER.",
@@ -104,7 +96,6 @@ class VerifyOptions(Running):
     location: Annotated[
         str | None,
         Option(
-            "--location",
             metavar="BASE",
             help="Check that cluster.loc has BASE/SHARD as the first location of each shard. Default: check that"
             " the files at all locations exist.",

@@ -36,26 +36,17 @@ class CaptureFilters:
     ] = None
     from_ts: Annotated[
         str | None,
-        Option(
-            "--from",
-            metavar="TIME",
-            help="First timestamp, 1 to 14 digits, such as 2014.",
-        ),
+        Option("--from", metavar="TIME", help="First timestamp, 1 to 14 digits, such as 2014."),
         Excludes(_PAGES),
     ] = None
     to: Annotated[
         str | None,
-        Option(
-            "--to",
-            metavar="TIME",
-            help="Last timestamp. 2014 includes all of that year.",
-        ),
+        Option(metavar="TIME", help="Last timestamp. 2014 includes all of that year."),
         Excludes(_PAGES),
     ] = None
     filter: Annotated[
         str | Iterable[str],
         Option(
-            "--filter",
             metavar="FILTER",
             help="FIELD:TEXT (the field contains the text), =FIELD:TEXT (equals it) or ~FIELD:REGEX (matches from"
             " its start). A ! in front negates the filter. May be repeated.",
@@ -88,14 +79,7 @@ class Selection(CaptureFilters):
         Excludes(*_NOT_READ),
     ] = None
     limit: Annotated[
-        int | None,
-        Option(
-            "--limit",
-            min=1,
-            metavar="N",
-            help="At most N captures of each query.",
-        ),
-        Excludes(*_NOT_READ),
+        int | None, Option(min=1, metavar="N", help="At most N captures of each query."), Excludes(*_NOT_READ)
     ] = None
 
 
@@ -106,7 +90,6 @@ class Question(Selection):
     sort: Annotated[
         str,
         Option(
-            "--sort",
             metavar="ORDER",
             choices=("default", "reverse", "newest", "closest"),
             help="Order of lines: default, reverse (or newest) or closest.",
@@ -115,11 +98,7 @@ class Question(Selection):
     ] = "default"
     closest: Annotated[
         str | None,
-        Option(
-            "--closest",
-            metavar="TIME",
-            help="Print the captures closest to TIME (4 to 14 digits) first.",
-        ),
+        Option(metavar="TIME", help="Print the captures closest to TIME (4 to 14 digits) first."),
         Excludes("sort=reverse", "sort=newest", *_NOT_READ),
     ] = None
     resolve_revisits: Annotated[
@@ -134,23 +113,12 @@ class Question(Selection):
     ] = False
     page: Annotated[
         int | None,
-        Option(
-            "--page",
-            min=0,
-            metavar="N",
-            help="Print page N only. The first page is 0.",
-        ),
+        Option(min=0, metavar="N", help="Print page N only. The first page is 0."),
         Excludes(*_NOT_READ),
     ] = None
     page_size: Annotated[
         int,
-        Option(
-            "--page-size",
-            "--pageSize",
-            min=1,
-            metavar="N",
-            help="Blocks per page.",
-        ),
+        Option("--page-size", "--pageSize", min=1, metavar="N", help="Blocks per page."),
         Needs("page", _PAGES),
     ] = PAGE_SIZE
 
@@ -180,7 +148,6 @@ class Query(Question):
     output: Annotated[
         str | None,
         Option(
-            "--output",
             metavar="FORMAT",
             choices=OUTPUTS,
             help="Output format: cdxj, json, text, cdx or csv. Default: the lines as they are in the cluster.",

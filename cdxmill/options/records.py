@@ -28,27 +28,18 @@ class CopyOptions(Running):
     """How captures are copied. `size` is in bytes."""
 
     keep_arc: Annotated[
-        bool, Option("--keep-arc", help="Write ARC records to .arc.gz files. Default: convert them to WARC.")
+        bool, Option(help="Write ARC records to .arc.gz files. Default: convert them to WARC.")
     ] = False
     related: Annotated[
-        bool,
-        Option("--related", help="Also copy the request and metadata records beside each response."),
+        bool, Option(help="Also copy the request and metadata records beside each response.")
     ] = False
-    originals: Annotated[
-        bool, Option("--originals", help="Also copy the record that a revisit refers to.")
-    ] = False
+    originals: Annotated[bool, Option(help="Also copy the record that a revisit refers to.")] = False
     size: Annotated[
         int,
-        Option(
-            "--size",
-            metavar="SIZE",
-            help="Size limit of a file, such as 500M or 1G. Default: 1G.",
-            parser=_size,
-        ),
+        Option(metavar="SIZE", help="Size limit of a file, such as 500M or 1G. Default: 1G.", parser=_size),
     ] = 1 << 30
     rate: Annotated[
-        float | None,
-        Option("--rate", metavar="N", help="At most N requests per second. Default: no limit."),
+        float | None, Option(metavar="N", help="At most N requests per second. Default: no limit.")
     ] = None
     processes: Annotated[
         int,
@@ -89,7 +80,6 @@ class CopyPlaces:
     archives: Annotated[
         AnyPath | None,
         Option(
-            "--archives",
             metavar="LOCATION",
             help="Where the archives are: a directory, a URL prefix, or a path index. Default: those of the crawl,"
             " archives.tsv of the cluster, or the current directory.",
@@ -125,16 +115,13 @@ class Getting:
     length: Annotated[
         int | None,
         Option(
-            min=1,
-            metavar="N",
-            help="Length of the record at --offset. Default: to the end of the record.",
+            min=1, metavar="N", help="Length of the record at --offset. Default: to the end of the record."
         ),
         Needs("offset"),
     ] = None
     archives: Annotated[
         AnyPath | None,
         Option(
-            "--archives",
             metavar="LOCATION",
             help="Where the archives are: a directory, a URL prefix, a WACZ, or a path index (a text file; each line:"
             " file name, tab, path or URL). Default: the archives.tsv that build wrote to the cluster, or else the"

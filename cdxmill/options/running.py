@@ -6,22 +6,12 @@ from typing import Annotated
 from cdxmill.options.option import Excludes, Option
 
 Quiet = Annotated[
-    bool,
-    Option("--quiet", "-q", help="Hide the progress and the summary. Failures are still reported."),
+    bool, Option("--quiet", "-q", help="Hide the progress and the summary. Failures are still reported.")
 ]
-Replace = Annotated[
-    bool,
-    Option(
-        "--replace",
-        help="Replace an existing output.",
-    ),
-    Excludes("output=-"),
-]
+Replace = Annotated[bool, Option("--replace", help="Replace an existing output."), Excludes("output=-")]
 Seed = Annotated[
     int,
-    Option(
-        help="Seed of the random sample. The same seed gives the same split points.",
-    ),
+    Option(help="Seed of the random sample. The same seed gives the same split points."),
     Excludes("splits"),
 ]
 ShardRule = Annotated[
@@ -52,9 +42,8 @@ class Existing:
     update: Annotated[
         bool,
         Option(
-            "--update",
             help="Write only what is missing, is older than its archive, or had failures. Keep all other outputs,"
-            " whatever options they were written with.",
+            " whatever options they were written with."
         ),
         Excludes("replace", "output=-"),
     ] = False

@@ -12,11 +12,10 @@ from cdxmill.options.running import Replace
 class TreeQuery(CaptureFilters):
     """What a prefix B-tree is asked besides the URL. `resume` is the key to start at."""
 
-    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Print at most N lines.")] = None
+    limit: Annotated[int | None, Option(min=1, metavar="N", help="Print at most N lines.")] = None
     resume: Annotated[
         str | None,
         Option(
-            "--resume",
             metavar="KEY",
             help="Start at this key, such as the first field of the last line that was printed.",
         ),
@@ -24,12 +23,7 @@ class TreeQuery(CaptureFilters):
     fields: Fields = None
     output: Annotated[
         str | None,
-        Option(
-            "--output",
-            metavar="FORMAT",
-            choices=OUTPUTS,
-            help="Output format: cdxj, json, text, cdx or csv.",
-        ),
+        Option(metavar="FORMAT", choices=OUTPUTS, help="Output format: cdxj, json, text, cdx or csv."),
     ] = None
     layout: Annotated[
         str | None,
@@ -41,7 +35,6 @@ class TreeQuery(CaptureFilters):
     keys: Annotated[
         str | None,
         Option(
-            "--keys",
             metavar="TYPE",
             choices=("surt", "reversed", "plain"),
             help="How keys are written: surt (com,example)/a), reversed (com.example/a:http) or plain. Default: that"
@@ -54,7 +47,7 @@ class TreeQuery(CaptureFilters):
 class TreeOptions:
     """How a prefix B-tree is built. Without a layout it is `capture` for CDX lines, `classic` for pointers."""
 
-    block_size: Annotated[int, Option("--block-size", min=1, metavar="N", help="Bytes of a block.")] = 65536
+    block_size: Annotated[int, Option(min=1, metavar="N", help="Bytes of a block.")] = 65536
     layout: Annotated[
         str | None,
         Option(

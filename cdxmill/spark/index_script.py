@@ -40,8 +40,7 @@ class SparkIndexOptions(ScriptOptions, Existing):
         int | None, Option("--num_output_partitions", help="Not used: no table is written.")
     ] = None
     update: Annotated[
-        bool,
-        Option("--skip-existing", "--update", help="Skip archives with a finished CDX file."),
+        bool, Option("--skip-existing", "--update", help="Skip archives with a finished CDX file.")
     ] = False
 
 

@@ -48,16 +48,13 @@ class SparkZipnumOptions(ScriptOptions, ClusterOptions):
         ),
     ]
     temporary_output_base_url: Annotated[
-        str | None,
-        Option("--temporary_output_base_url", help="Not used: temporary files are on the nodes."),
+        str | None, Option("--temporary_output_base_url", help="Not used: temporary files are on the nodes.")
     ] = None
     numlines: Annotated[int, Option("--num_lines", min=1, help="Lines per block.")] = 3000
     shards: Annotated[
         int | None,
         Option(
-            "--num_output_partitions",
-            min=1,
-            help=f"Number of shards. Default: {_SHARDS}, or as in the file.",
+            "--num_output_partitions", min=1, help=f"Number of shards. Default: {_SHARDS}, or as in the file."
         ),
     ] = None
     splits: AnyPath | None = field(default=None, init=False)
