@@ -67,6 +67,7 @@ class PreparedQuery:
         self.query = query
         self._skip = skip
         self._times = _checked(time_range, query.from_ts, query.to)
+        self.has_times = any(self._times)
         filters = [_checked(parse_filter, text) for text in query.filters]
         self._filters = [found.passes for found in filters]
         collapse = None if query.collapse is None else _checked(choose_lines.parse_collapse, query.collapse)

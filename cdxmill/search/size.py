@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
+from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES
 from cdxmill.formats.clusters.zipnum_index import number_of
 from cdxmill.formats.lines.lookup_query import KeyRange
@@ -63,8 +64,11 @@ def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> E
     """The number of lines in a key range. No block is read, but the lines of a CDX file are counted.
 
     The block before the range may reach into it, and the last block may reach beyond it. Each counts as half a
-    block. All blocks between count whole. The bounds hold if all blocks are full but the last one of each shard.
+    block. All blocks between count whole. The bounds hold if all blocks are full but the last one of each shard. Raises
+    UsageError for times in a range of URLs: the index does not tell which lines have them.
     """
+    if prepared.has_times and not keys.is_one_url and cluster.reader.block_lines():
+        raise UsageError("--estimate takes --from and --to for a single URL only; use --count")
     low, high, _ = prepared.narrowed(keys)
     blocks = list(wanted_blocks(cluster.reader.index, low, high))
     if not blocks:

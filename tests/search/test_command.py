@@ -217,6 +217,7 @@ def test_an_invalid_url_is_reported_and_the_others_are_answered(
         (["a.com", "--limit", "0"], "--limit"),
         (["a.com", "--limit", "many"], "--limit"),
         (["a.com", "--page", "7"], "page 7 does not exist"),
+        (["b.com/*", "--estimate", "--from", "2020"], "--from and --to for a single URL only"),
         (["a.com", "--count", "--estimate"], "cannot be used together"),
         (
             ["a.com", "--estimate", "--filter", "=status:200"],
