@@ -95,10 +95,10 @@ def cluster_files(shards: Sequence[str]) -> set[str]:
     return {*shards, *map(part_of, shards), *BESIDE, *SPLITS, MANIFEST, FINISHED, COPIED}
 
 
-def folders_of(files: Iterable[str]) -> set[str]:
+def directories_of(files: Iterable[str]) -> set[str]:
     """The directories above relative paths.
 
-    >>> sorted(folders_of(["cdx/a/b.cdx.gz", "c"]))
+    >>> sorted(directories_of(["cdx/a/b.cdx.gz", "c"]))
     ['cdx', 'cdx/a']
     """
-    return {str(folder) for name in files for folder in PurePosixPath(name).parents if folder.name}
+    return {str(above) for name in files for above in PurePosixPath(name).parents if above.name}

@@ -52,7 +52,7 @@ from cdxmill.cluster.own_files import (
     NUMBERED,
     WORK,
     cluster_files,
-    folders_of,
+    directories_of,
     read_record,
     shards_of,
 )
@@ -100,14 +100,14 @@ def check_switchable(place: str) -> None:
         raise UsageError(f"{place}: {reason} choose another directory")
 
 
-def _why_not_local(folder: Path) -> str | None:
+def _why_not_local(directory: Path) -> str | None:
     here = Path.cwd()
-    if os.path.ismount(folder):
+    if os.path.ismount(directory):
         return "is a mount point, so it cannot be replaced; mount the directory above it, or"
-    if folder == here or folder in here.parents:
+    if directory == here or directory in here.parents:
         return "is the current directory, so it cannot be replaced; run it in another directory, or"
-    if not os.access(folder.parent, os.W_OK | os.X_OK):
-        return f"cannot be replaced, because {folder.parent} is not writable; change its access rights, or"
+    if not os.access(directory.parent, os.W_OK | os.X_OK):
+        return f"cannot be replaced, because {directory.parent} is not writable; change its access rights, or"
     return None
 
 
@@ -205,10 +205,10 @@ def _rename_both(place: str) -> None:
         raise
 
 
-def _sync(folder: str) -> None:
-    if not locate(folder).is_remote:
-        with stopping(Path(folder)):
-            sync_folder(Path(folder))
+def _sync(place: str) -> None:
+    if not locate(place).is_remote:
+        with stopping(Path(place)):
+            sync_folder(Path(place))
 
 
 def _merge(old: str, place: str) -> list[str]:
@@ -216,14 +216,14 @@ def _merge(old: str, place: str) -> list[str]:
     own = _own(old)
     if (locate(place) / ARCHIVES).exists():  # it replaces that of the old cluster
         own.add(ARCHIVES)
-    left = _move_foreign(old, place, own, folders_of(own))
+    left = _move_foreign(old, place, own, directories_of(own))
     _sync(place)
     if locate(old).is_remote and not left:  # HDFS deletes all in one step
         locate(old).remove_tree()
         return left
     for name in sorted(own - {MANIFEST, FINISHED}):
         (locate(old) / name).remove_tree()
-    for below in sorted(folders_of(own), reverse=True):
+    for below in sorted(directories_of(own), reverse=True):
         with suppress(StoppedError):
             (locate(old) / below).remove()
     for name in (FINISHED, MANIFEST):  # last: they say which files are cdxmill's
@@ -246,7 +246,7 @@ def _own(place: str) -> set[str]:
     return own | {WORK, LOCK} | (files & {ARCHIVES} if locate(place).is_remote else files)
 
 
-def _move_foreign(old: str, place: str, own: set[str], folders: set[str], below: str = "") -> list[str]:
+def _move_foreign(old: str, place: str, own: set[str], directories: set[str], below: str = "") -> list[str]:
     left: list[str] = []
     there = entries(join(place, below))
     for found, is_folder in sorted(entries(join(old, below)).items()):
@@ -255,8 +255,8 @@ def _move_foreign(old: str, place: str, own: set[str], folders: set[str], below:
             continue
         if found not in there:
             (locate(old) / name).move(locate(place) / name)
-        elif name in folders and is_folder:
-            left += _move_foreign(old, place, own, folders, name)
+        elif name in directories and is_folder:
+            left += _move_foreign(old, place, own, directories, name)
         else:
             left.append(join(old, name))
     return left
