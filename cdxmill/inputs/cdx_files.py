@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cdxmill.errors import InputError
 from cdxmill.formats.archives.gzip_member import MAGIC
 from cdxmill.formats.lines.cdx import CDX_NAME
 from cdxmill.inputs.named import Input, Search, Wanted
@@ -12,8 +11,8 @@ from cdxmill.inputs.pipes import Pipes
 from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
 from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.lines.check_lines import REBUILD, LineCheck, LineError, Piece, checked
-from cdxmill.stages.lines.read_content import read_content, read_large_pieces
+from cdxmill.stages.lines.check_lines import LineCheck, LineError, Piece
+from cdxmill.stages.lines.read_content import read_cdx, read_content, read_large_pieces
 from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, Window
 from cdxmill.storage.location import PathOrUrl, locate
@@ -65,13 +64,7 @@ def read_text(path: PathOrUrl) -> Iterator[bytes | bytearray]:
 
 def _read(path: PathOrUrl, chunk: int, content: Callable[[Window], Iterator[Piece]]) -> Iterator[Piece]:
     with open_unchanged(path) as read_at:
-        window = Window(counted(read_at), chunk)
-        if not window.get(0, 1):
-            raise InputError(str(path), "the file is empty", REBUILD)
-        try:
-            yield from checked(content(window))
-        except (MemberError, LineError) as error:
-            raise InputError(str(path), str(error), REBUILD) from None
+        yield from read_cdx(str(path), Window(counted(read_at), chunk), content)
 
 
 def read_sorted(path: PathOrUrl, most: int, take: Callable[[bytes], object]) -> SeekPoints | None:

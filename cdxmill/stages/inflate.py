@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Generator, Iterator
+from typing import Any
 
 from cdxmill.formats.archives.gzip_member import MAX_HEADER, TRAILER_SIZE, header_size
 from cdxmill.stages.window import Window
 
 _MEMBER_PIECE = 1 << 16
+_ALWAYS = re.compile(r"^error -?\d+ (?:while decompressing data: )?")
 _FIRST = 1 << 9
 """Compressed bytes that are enough for the first bytes of content: deflate's longest tables are smaller."""
 
@@ -69,10 +72,9 @@ def inflate_start(window: Window, offset: int, size: int) -> bytes:
 
 
 def _inflate(window: Window, offset: int) -> Generator[bytes, None, int]:
-    from isal import isal_zlib  # slow to import, and most members are read another way
-
+    library, library_error = _library()
     pos = offset + _skip_header(window, offset)
-    inflater = isal_zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+    inflater = library.decompressobj(wbits=-zlib.MAX_WBITS)
     crc, size, data = 0, 0, b""
     while not inflater.eof:
         if not data:
@@ -82,18 +84,27 @@ def _inflate(window: Window, offset: int) -> Generator[bytes, None, int]:
                 raise MemberError("the file is truncated inside a gzip member", pos, truncated=True)
         try:
             piece = inflater.decompress(data, _MEMBER_PIECE * 4)
-        except isal_zlib.IsalError as error:  # type: ignore[misc]
+        except library_error as error:
             raise MemberError(f"corrupt gzip data ({_reason(error)})", pos) from None
         data = inflater.unconsumed_tail
-        crc, size = isal_zlib.crc32(piece, crc), size + len(piece)
+        crc, size = library.crc32(piece, crc), size + len(piece)
         if piece:
             yield piece
     return _check_trailer(window, pos - len(inflater.unused_data), crc, size)
 
 
+def _library() -> tuple[Any, Any]:
+    """isal takes half of zlib's time, but a node of Hadoop may not have it."""
+    try:
+        from isal import isal_zlib  # slow to import, and most members are read another way
+    except ImportError:
+        return zlib, zlib.error
+    return isal_zlib, isal_zlib.IsalError
+
+
 def _reason(error: Exception) -> str:
-    """The text of isal's message, `Error -1 Invalid deflate block found`, without the number."""
-    return str(error).lower().split(maxsplit=2)[-1]
+    """The text of a message without what is always the same: `Error -1 Invalid deflate block found` of isal, for example."""
+    return _ALWAYS.sub("", str(error).lower())
 
 
 def _skip_header(window: Window, offset: int) -> int:

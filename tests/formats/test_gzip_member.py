@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cdxmill.formats.archives.gzip_member import header_size, inflate_members, inflate_next
+from cdxmill.formats.archives.gzip_member import header_size
+from cdxmill.formats.archives.small_member import inflate_members, inflate_next
 
 names = st.binary(max_size=20).filter(lambda name: b"\0" not in name)
 contents = st.binary(max_size=60) | st.binary(min_size=1, max_size=3).map(lambda part: part * 400)

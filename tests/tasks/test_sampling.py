@@ -19,7 +19,8 @@ from cdxmill.formats.clusters.split_points import parse_sequence_file, parse_tex
 from cdxmill.inputs import cdx_files
 from cdxmill.inputs.split_files import read_splits
 from cdxmill.running.failures import Failures
-from cdxmill.stages.lines.sample_lines import Reservoir, pick_splits
+from cdxmill.stages.lines.line_lists import text_of
+from cdxmill.stages.lines.sample_lines import WINDOW, Reservoir, add_pieces, pick_splits
 from cdxmill.storage.local.files import open_ranges
 from cdxmill.tasks import grouping, sampling
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD
@@ -212,7 +213,7 @@ def skewed() -> list[bytes]:
     source = random.Random(11)
     hosts = [int(source.paretovariate(0.8)) for _ in range(200_000)]
     return sorted(
-        b"com,host%d)/%d 2020%010d {}" % (host, source.randrange(999), number)
+        b"com,host%d)/%d 2020%010d {}" % (host, source.randrange(999), number) + b" " * WINDOW
         for number, host in enumerate(hosts)
     )
 
@@ -224,7 +225,7 @@ def test_the_biggest_shard_has_at_most_a_quarter_more_lines_than_the_mean(
     worst = 0.0
     for seed in range(seeds):
         reservoir = Reservoir(shards * SAMPLES_PER_SHARD, random.Random(seed))
-        reservoir.add(skewed)
+        add_pieces([text_of(skewed)], reservoir)
         points = pick_splits([key for _, key in reservoir.sample()], shards)
         starts = [0, *(bisect_right(skewed, point) for point in points), len(skewed)]
         assert len(starts) == shards + 1

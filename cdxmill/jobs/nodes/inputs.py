@@ -10,34 +10,20 @@ file://             read where they are
 from __future__ import annotations
 
 import sys
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from urllib.parse import unquote
 
 from cdxmill.errors import InputError
-from cdxmill.stages.lines.check_lines import REBUILD, LineError, checked
+from cdxmill.stages.lines.read_content import read_cdx, read_content
+from cdxmill.stages.window import ReadAt, Window
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
 from cdxmill.storage.local import files as local
 
 _READ_SIZE = 1 << 18
-_PIECE = 1 << 17
-_MAGIC = b"\x1f\x8b\x08"
-_GZIP = 31
-"""zlib's code for a gzip member."""
-_ReadAt = Callable[[int, int], bytes]
-
-try:
-    from isal import isal_zlib
-
-    _new_inflater: Any = isal_zlib.decompressobj
-    _ERRORS: tuple[Any, ...] = (zlib.error, isal_zlib.error)
-except ImportError:  # a bare Python
-    _new_inflater, _ERRORS = zlib.decompressobj, (zlib.error,)
 
 
 def read_inputs(urls: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -52,52 +38,9 @@ def read_inputs(urls: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
 def _pieces(url: str, fetched: _Fetched) -> Iterator[bytes]:
     try:
         with fetched.open(url) as read_at:
-            yield from checked(_content(_stored(read_at)))
+            yield from read_cdx(url, Window(read_at, _READ_SIZE), read_content)
     except InputError as error:
         raise InputError(url, error.reason, error.hint) from None
-    except LineError as error:
-        raise InputError(url, str(error), REBUILD) from None
-    except ValueError as error:
-        raise InputError(url, str(error), REBUILD) from None
-
-
-def _stored(read_at: _ReadAt) -> Iterator[bytes]:
-    """The bytes of a file, in pieces."""
-    offset = 0
-    while data := read_at(offset, _READ_SIZE):
-        yield data
-        offset += len(data)
-
-
-def _content(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The text of a file, which may be gzip. Raises ValueError if it is empty, corrupt or truncated."""
-    first = next(pieces, b"")
-    while first and len(first) < len(_MAGIC) and (more := next(pieces, b"")):
-        first += more
-    if not first:
-        raise ValueError("the file is empty")
-    if first[: len(_MAGIC)] != _MAGIC[: len(first)]:
-        yield first
-        yield from pieces
-        return
-    inflater: Any = None
-    data = first
-    while data:
-        if inflater is None:
-            if data[: len(_MAGIC)] != _MAGIC[: len(data)]:
-                raise ValueError("corrupt gzip data (no gzip member where one should begin)")
-            inflater = _new_inflater(_GZIP)
-        try:
-            piece = inflater.decompress(data, _PIECE)
-        except _ERRORS as error:
-            raise ValueError(f"corrupt gzip data ({error})") from None
-        if piece:
-            yield piece
-        data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
-        inflater = None if inflater.eof else inflater
-        data = data or next(pieces, b"")
-    if inflater is not None:
-        raise ValueError("the file is truncated inside a gzip member")
 
 
 class _Fetched:
@@ -107,12 +50,12 @@ class _Fetched:
         self._urls, self._directory = urls, directory
         self._copies: dict[str, Path] = {}
 
-    def open(self, url: str) -> AbstractContextManager[_ReadAt]:
+    def open(self, url: str) -> AbstractContextManager[ReadAt]:
         """Open the file at `url`. Raises InputError, here or when it is read."""
         if url.startswith("file:"):
             return local.open_ranges(unquote(url.partition("://")[2]))
         if not _needs_command(url):
-            opened: AbstractContextManager[_ReadAt] = storage_of(url).open_ranges(url)
+            opened: AbstractContextManager[ReadAt] = storage_of(url).open_ranges(url)
             return opened
         if not self._copies:
             self._copy(list(filter(_needs_command, self._urls)))

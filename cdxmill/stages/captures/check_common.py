@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from cdxmill.capture import CommonLine
-from cdxmill.formats.archives.gzip_member import inflate_member
+from cdxmill.formats.archives.small_member import inflate_member
 from cdxmill.formats.lines.cdxj import is_of_revisit, up_to_digest
 from cdxmill.formats.lines.surt import origin_keys
 from cdxmill.stages import native

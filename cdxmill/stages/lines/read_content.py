@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import eq
 
-from cdxmill.formats.archives.gzip_member import MAGIC, inflate_members
-from cdxmill.stages.inflate import inflate
+from cdxmill.errors import InputError
+from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.stages.inflate import MemberError, inflate
+from cdxmill.stages.lines.check_lines import REBUILD, LineError, Piece, checked
 from cdxmill.stages.window import Window
 
 _PLAIN_PIECE = 1 << 18
 _QUICK_MEMBER = 1 << 20
 _QUICK_CONTENT = 4 << 20
+
+
+def read_cdx(path: str, window: Window, content: Callable[[Window], Iterator[Piece]]) -> Iterator[Piece]:
+    """The text of the CDX file in `window`, each piece checked before it is passed on; `content` reads its bytes.
+
+    Raises InputError if the file at `path` is empty or corrupt, or has a line that is no CDX line.
+    """
+    if not window.get(0, 1):
+        raise InputError(path, "the file is empty", REBUILD)
+    try:
+        yield from checked(content(window))
+    except (MemberError, LineError) as error:
+        raise InputError(path, str(error), REBUILD) from None
 
 
 def read_content(window: Window) -> Iterator[bytes]:
@@ -52,6 +67,10 @@ def _gzip(window: Window) -> Iterator[bytes]:
 
 
 def _gzip_quickly(window: Window) -> Iterator[bytes | bytearray]:
+    from cdxmill.formats.archives.small_member import (
+        inflate_members,
+    )  # its libraries are missing on nodes of Hadoop
+
     pos = 0
     while window.get(pos, 1):
         buffer, index = window.at(pos, _QUICK_MEMBER)

@@ -1,9 +1,8 @@
 """A uniform sample of all lines, in one pass, for any number of lines and any sizes of files.
 
 Each line has a random priority, and the `size` lines of least priority are the sample
-(bottom-k sampling). Once the reservoir is full, the distance to the next line that gets
-in is drawn instead of a priority for each line (Li's Algorithm L): the lines between are only
-counted. Reservoirs of different files are merged by priority, so the chance of a line depends
+(bottom-k sampling). Once the reservoir is full, the distance to the next window of the text with a line that gets
+in is drawn instead of a priority for each line (Li's Algorithm L): the windows between are skipped. Reservoirs of different files are merged by priority, so the chance of a line depends
 neither on its file nor on how the files were divided among processes.
 """
 
@@ -36,7 +35,7 @@ class Reservoir:
         self._heap: list[tuple[float, bytes]] = []
         self._bound = ceiling  # above the priorities of the lines that are looked at
         self._lower_ceiling(ceiling)
-        self._skip = self._draw_skip()
+        self._draw_skip()  # not used; without it, equal seeds would not give the samples that they gave before
         self._ahead = WINDOW * self._draw_skip()
         self.begin()
 
@@ -46,36 +45,23 @@ class Reservoir:
             self._heap.copy(),
             self._ceiling,
             self._bound,
-            self._skip,
             self._ahead,
             self._rng.getstate(),
         )
 
     def undo(self) -> None:
         """Forget all lines since `begin`. Later lines are chosen as if these had never passed."""
-        heap, ceiling, self._bound, self._skip, self._ahead, state = self._mark
+        heap, ceiling, self._bound, self._ahead, state = self._mark
         self._heap = heap.copy()
         self._lower_ceiling(ceiling)
         self._rng.setstate(state)
-
-    def add(self, lines: list[bytes]) -> None:
-        """Let `lines` pass. ` CDX` headers and empty lines are never kept."""
-        if not self._size:
-            return
-        pos = self._fill(lines) if self._ceiling == 1 else 0
-        while pos + self._skip < len(lines):
-            pos += self._skip
-            self._take(lines[pos])
-            self._skip = self._draw_skip()
-            pos += 1
-        self._skip -= len(lines) - pos
 
     def add_text(self, text: bytes | bytearray, start: int, end: int) -> None:
         """Let the lines pass that begin after a line end in `text[start:end]`.
 
         Instead of lines, windows of the text are skipped or searched. A line belongs to the window that has
         the line end before it, so each line has the same chance, and skipped lines need not be counted.
-        Requires: a line end in `text[end:]`. Use a reservoir either for lists of lines or for text.
+        Requires: a line end in `text[end:]`.
         """
         find, draw, low = text.find, self._draw_skip, start + self._ahead
         while low < end and self._size:
@@ -89,18 +75,6 @@ class Reservoir:
                 break
             low = high + WINDOW * draw()
         self._ahead = low - end
-
-    def _fill(self, lines: list[bytes]) -> int:
-        """Keep lines until the reservoir is full. Returns how many have passed."""
-        pos = 0
-        while pos < len(lines) and len(self._heap) < self._size:
-            wanted = lines[pos : pos + self._size - len(self._heap)]
-            pos += len(wanted)
-            self._heap += [(-self._random(), key_of(line)) for line in wanted if is_capture_line(line)]
-        if len(self._heap) == self._size:
-            self._close()
-            self._skip = self._draw_skip()
-        return pos
 
     def _take(self, line: bytes) -> None:
         """Draw the priority of a line, and keep it if that is low enough: the kept line of greatest priority then goes."""
@@ -125,7 +99,7 @@ class Reservoir:
         self._log_passed = math.log1p(-ceiling) if ceiling < 1 else -math.inf
 
     def _draw_skip(self) -> int:
-        """Draw the number of lines, or windows, to skip: those whose priority is not below the ceiling.
+        """Draw the number of windows to skip: those whose lines have no priority below the ceiling.
 
         All lines of the window that follows get a priority below this ceiling, even if the first of them lowers it.
         """

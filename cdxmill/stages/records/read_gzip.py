@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from typing import Final, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.archives.gzip_member import MAGIC, inflate_members
+from cdxmill.formats.archives.gzip_member import MAGIC
 from cdxmill.formats.archives.header_shape import HeaderShapes
+from cdxmill.formats.archives.small_member import inflate_members
 from cdxmill.stages.inflate import MemberError, inflate, inflate_start
 from cdxmill.stages.records.record_errors import (
     FETCH_AGAIN,

@@ -13,7 +13,7 @@ from itertools import islice
 from operator import lt
 from typing import NamedTuple
 
-from cdxmill.formats.archives.gzip_member import inflate_next
+from cdxmill.formats.archives.small_member import inflate_next
 from cdxmill.formats.clusters.zipnum_index import BlockRef, format_part_line, key_of
 from cdxmill.stages.inflate import MemberError, inflate
 from cdxmill.stages.window import ReadAt, Window

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.stages.lines.sample_lines import Reservoir, merge_samples, pick_splits
+from cdxmill.stages.lines.line_lists import text_of
+from cdxmill.stages.lines.sample_lines import WINDOW, Reservoir, add_pieces, merge_samples, pick_splits
 
 LARGE, SMALL, SIZE, SEEDS = 20_000, 200, 50, 400
 FILES = [
-    [b"%05d 2020 {}" % number for number in range(start, stop)]
+    [b"%05d 2020 {}" % number + b" " * WINDOW for number in range(start, stop)]
     for start, stop in ((0, LARGE), (LARGE, LARGE + SMALL))
 ]
 BUCKET = 2000
@@ -28,7 +29,7 @@ def one_reservoir(seed: int) -> list[bytes]:
     """Both files past one reservoir, the second in two lists."""
     reservoir = Reservoir(SIZE, random.Random(seed))
     for lines in (FILES[0], FILES[1][:7], FILES[1][7:]):
-        reservoir.add(lines)
+        add_pieces([text_of(lines)], reservoir)
     return [key for _, key in reservoir.sample()]
 
 
@@ -37,7 +38,7 @@ def merged_reservoirs(seed: int) -> list[bytes]:
     samples = []
     for number, lines in enumerate(reversed(FILES)):
         reservoir = Reservoir(SIZE, random.Random(f"{seed}:{number}"))
-        reservoir.add(lines)
+        add_pieces([text_of(lines)], reservoir)
         samples.append(reservoir.sample())
     return [key for _, key in merge_samples(samples, SIZE)]
 
@@ -72,7 +73,7 @@ def test_every_place_in_a_file_has_the_same_chance() -> None:
     counts: Counter[bytes] = Counter()
     for seed in range(11_000):
         reservoir = Reservoir(2, random.Random(seed))
-        reservoir.add(lines)
+        add_pieces([text_of(lines)], reservoir)
         counts.update(key for _, key in reservoir.sample())
     assert sum((counts[line] - 2000) ** 2 / 2000 for line in lines) < CRITICAL
 
@@ -87,8 +88,8 @@ def test_a_sample_is_of_capture_lines_alone_and_all_of_them_where_they_fit(
 ) -> None:
     reservoir = Reservoir(size, random.Random(1))
     cut = data.draw(st.integers(0, len(lines)))
-    reservoir.add(lines[:cut])
-    reservoir.add(lines[cut:])
+    add_pieces([text_of(lines[:cut])], reservoir)
+    add_pieces([text_of(lines[cut:])], reservoir)
     captures = [line[:3] for line in lines if line and not line.startswith(b" CDX")]
     keys = [key for _, key in reservoir.sample()]
     assert len(keys) == min(size, len(captures))
@@ -100,12 +101,12 @@ def test_an_input_that_is_undone_leaves_no_trace(before: int, undone: int, behin
     with_undone, without = (Reservoir(size, random.Random(7)) for _ in range(2))
     for reservoir in (with_undone, without):
         reservoir.begin()
-        reservoir.add([b"a%d 1 {}" % number for number in range(before)])
+        add_pieces([text_of([b"a%d 1 {}" % number for number in range(before)])], reservoir)
         reservoir.begin()
         if reservoir is with_undone:
-            reservoir.add([b"b%d 1 {}" % number for number in range(undone)])
+            add_pieces([text_of([b"b%d 1 {}" % number for number in range(undone)])], reservoir)
             reservoir.undo()
-        reservoir.add([b"c%d 1 {}" % number for number in range(behind)])
+        add_pieces([text_of([b"c%d 1 {}" % number for number in range(behind)])], reservoir)
     assert with_undone.sample() == without.sample()
 
 
@@ -113,7 +114,7 @@ def test_the_order_in_which_samples_come_does_not_matter() -> None:
     samples = []
     for seed in range(5):
         reservoir = Reservoir(30, random.Random(seed))
-        reservoir.add([b"%d-%d 1" % (seed, number) for number in range(100)])
+        add_pieces([text_of([b"%d-%d 1" % (seed, number) for number in range(100)])], reservoir)
         samples.append(reservoir.sample())
     merged = [
         sorted(merge_samples(order, 30)) for order in (samples, samples[::-1], samples[2:] + samples[:2])
@@ -126,7 +127,10 @@ def test_memory_is_that_of_the_sample_not_of_the_lines() -> None:
     reservoir = Reservoir(100, random.Random(1))
     tracemalloc.start()
     for start in range(0, 300_000, 1000):
-        reservoir.add([b"com,example)/%d 2020 {}" % number for number in range(start, start + 1000)])
+        add_pieces(
+            [text_of([b"com,example)/%d 2020 {}" % number for number in range(start, start + 1000)])],
+            reservoir,
+        )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1 << 20
