@@ -13,13 +13,13 @@ typedef struct {
     const cdx_state *state;
     PyObject *origins, *hash;
     cdx_text filename;
-} archive;
+} Archive;
 
 /* The content of a record that is read. */
 typedef struct {
     PyObject *object;
     cdx_text data;
-} content;
+} Content;
 
 /* `class(one, two, three)`. Steals the values; a NULL among them means that an exception is set. */
 static PyObject *make(PyObject *class, PyObject *one, PyObject *two, PyObject *three)
@@ -32,7 +32,7 @@ static PyObject *make(PyObject *class, PyObject *one, PyObject *two, PyObject *t
 }
 
 /* The key of the URL's origin (new reference); not_common for an unusual origin, NULL on errors. */
-static PyObject *origin_key(const archive *archive, cdx_text origin)
+static PyObject *origin_key(const Archive *archive, cdx_text origin)
 {
     PyObject *name = cdx_bytes(origin);
     PyObject *key = name ? PyObject_GetItem(archive->origins, name) : NULL;
@@ -46,7 +46,7 @@ static PyObject *origin_key(const archive *archive, cdx_text origin)
 }
 
 /* The payload's digest, which is computed from the content (new reference); NULL on errors. */
-static PyObject *own_digest(const archive *archive, const cdx_response *response, const content *content)
+static PyObject *own_digest(const Archive *archive, const cdx_response *response, const Content *content)
 {
     const cdx_byte *payload = response->head.payload, *end = content->data.end - 4;
     Py_ssize_t from = payload - content->data.at, to = end - content->data.at;
@@ -58,7 +58,7 @@ static PyObject *own_digest(const archive *archive, const cdx_response *response
 }
 
 /* The payload's digest as a line has it (new reference); not_common if it would need escapes, NULL on errors. */
-static PyObject *digest_of(const archive *archive, const cdx_response *response, const content *content)
+static PyObject *digest_of(const Archive *archive, const cdx_response *response, const Content *content)
 {
     cdx_text given = response->fields[CDX_DIGEST];
     if (!given.at)
@@ -84,8 +84,8 @@ static int is_common(const cdx_text *fields)
 }
 
 /* The line, which has the key. */
-static PyObject *with_digest(const archive *archive, cdx_line *line, const cdx_response *response,
-                             const content *content)
+static PyObject *with_digest(const Archive *archive, cdx_line *line, const cdx_response *response,
+                             const Content *content)
 {
     PyObject *digest = digest_of(archive, response, content);
     if (!digest || digest == archive->state->not_common)
@@ -96,7 +96,7 @@ static PyObject *with_digest(const archive *archive, cdx_line *line, const cdx_r
     return make(archive->state->common_line, id, start, cdx_end_of_line(response));
 }
 
-static PyObject *line_of(const archive *archive, const cdx_response *response, const content *content)
+static PyObject *line_of(const Archive *archive, const cdx_response *response, const Content *content)
 {
     cdx_text url = response->fields[CDX_URL];
     const cdx_byte *slash = cdx_size(url) > 8 ? memchr(url.at + 8, '/', cdx_size(url) - 8) : NULL;
@@ -154,7 +154,7 @@ static int read_response(cdx_text block, cdx_response *response)
     return 1;
 }
 
-static PyObject *read_content(const archive *archive, const content *content, Py_ssize_t offset, Py_ssize_t length)
+static PyObject *read_content(const Archive *archive, const Content *content, Py_ssize_t offset, Py_ssize_t length)
 {
     cdx_response response = {.head = {.payload = NULL}};
     cdx_text *fields = response.fields, data = content->data;
@@ -176,14 +176,14 @@ static PyObject *read_content(const archive *archive, const content *content, Py
 /* A CommonLine, CrawlNotes or an Outcome. */
 CDX_ENTRY(cdx_read)
 {
-    archive archive = {.state = PyModule_GetState(module)};
+    Archive archive = {.state = PyModule_GetState(module)};
     Py_buffer view = {0};
     PyObject *facts, *made = NULL;
     Py_ssize_t offset, length;
     if (cdx_take("read(archive, content, offset, length)", "Tvnn", args, count, &facts, &view, &offset, &length) == 0 &&
         cdx_take_items("read((origins, filename, hash), ...)", "ObO", facts, &archive.origins, &archive.filename,
                        &archive.hash) == 0) {
-        content content = {args[1], cdx_text_in(&view)};
+        Content content = {args[1], cdx_text_in(&view)};
         made = read_content(&archive, &content, offset, length);
     }
     PyBuffer_Release(&view);

@@ -10,9 +10,9 @@ typedef struct {
     cdx_text names[MOST_NAMES];
     int count, left, found[MOST_NAMES];
     unsigned start_of[256]; /* the names, as bits, by their first byte */
-} wanted;
+} Wanted;
 
-static int take_names(PyObject *names, wanted *wanted)
+static int take_names(PyObject *names, Wanted *wanted)
 {
     Py_ssize_t count = PyTuple_Size(names);
     if (count > MOST_NAMES) {
@@ -40,7 +40,7 @@ static int starts_named(cdx_text text, cdx_text name)
     return cdx_size(text) >= size && cdx_is_named((cdx_text){text.at, text.at + size}, (const char *)name.at, size);
 }
 
-static void find_names(cdx_text html, wanted *wanted)
+static void find_names(cdx_text html, Wanted *wanted)
 {
     while (wanted->left && html.at < html.end && (html.at = memchr(html.at, '<', cdx_size(html))) &&
            ++html.at < html.end) {
@@ -57,7 +57,7 @@ CDX_ENTRY(cdx_elements_in)
     (void)module;
     cdx_text html;
     PyObject *names;
-    wanted wanted = {.left = 0};
+    Wanted wanted = {.left = 0};
     if (cdx_take("elements_in(html, names)", "bT", args, count, &html, &names) < 0 || take_names(names, &wanted) < 0)
         return NULL;
     find_names(html, &wanted);

@@ -13,11 +13,11 @@ static size_t space_at(const cdx_byte *at, const cdx_byte *end)
     if (c < 0xe1 || c > 0xe3 || at + 2 >= end)
         return 0;
     cdx_byte b = at[1], last = at[2];
-    int cdx_is_space = c == 0xe1   ? b == 0x9a && last == 0x80
-                       : c == 0xe3 ? b == 0x80 && last == 0x80
-                       : b == 0x80 ? (last >= 0x80 && last <= 0x8a) || last == 0xa8 || last == 0xa9 || last == 0xaf
-                                   : b == 0x81 && last == 0x9f;
-    return cdx_is_space ? 3 : 0;
+    int is_space = c == 0xe1   ? b == 0x9a && last == 0x80
+                   : c == 0xe3 ? b == 0x80 && last == 0x80
+                   : b == 0x80 ? (last >= 0x80 && last <= 0x8a) || last == 0xa8 || last == 0xa9 || last == 0xaf
+                               : b == 0x81 && last == 0x9f;
+    return is_space ? 3 : 0;
 }
 
 /* The length of an item that is not longer than MAX_ITEM and does not end within a character. */
