@@ -9,20 +9,12 @@ from cdxmill.cli.arguments import Printing
 from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
-from cdxmill.options.archives import ArchiveInputs
-from cdxmill.options.option import Argument, Option
-from cdxmill.options.running import Replace, Running
+from cdxmill.options.archives import ArchiveInputs, CountOptions
+from cdxmill.options.option import Option
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class What:
-    """What is counted. Its fields come first, because WHAT precedes the inputs."""
-
-    what: Annotated[str, Argument("WHAT", "What is counted.")]
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class CountArguments(Printing, ArchiveInputs, Running, What):
+class CountArguments(Printing, ArchiveInputs, CountOptions):
     """The command line of `count`."""
 
     output: Annotated[
@@ -34,7 +26,6 @@ class CountArguments(Printing, ArchiveInputs, Running, What):
             help="File to write: path, s3 or hdfs URL. It is gzipped if its name ends in .gz. - writes to stdout.",
         ),
     ]
-    replace: Replace = False
 
 
 @command
@@ -52,7 +43,7 @@ def count(arguments: CountArguments) -> int:
         cdxmill count tags -o tags.tsv warcs/
         cdxmill count servers -o - warcs/ | sort -t "$(printf '\\t')" -k 2 -n -r | head
     """
-    from cdxmill.commands.counting.count import CountOptions, count_to_file, count_to_stream
+    from cdxmill.commands.counting.count import count_to_file, count_to_stream
     from cdxmill.inputs.archives import find_archives
     from cdxmill.inputs.pipes import open_pipes
     from cdxmill.running.failures import Failures
@@ -61,15 +52,12 @@ def count(arguments: CountArguments) -> int:
     if arguments.what not in COUNTERS:
         raise UsageError(f"invalid WHAT {arguments.what!r}: expected {', '.join(COUNTERS)}")
     failures = Failures()
-    options = CountOptions(
-        what=arguments.what, processes=arguments.processes, replace=arguments.replace, quiet=arguments.quiet
-    )
     with open_pipes(failures, quiet=arguments.quiet) as pipes:
         archives = find_archives(arguments, failures, pipes)
         if arguments.output == "-":
             with standard_output() as out:
-                summary = count_to_stream(archives, out, options, failures)
+                summary = count_to_stream(archives, out, arguments, failures)
         else:
-            summary = count_to_file(archives, arguments.output, options, failures)
+            summary = count_to_file(archives, arguments.output, arguments, failures)
     print_summary(summary, quiet=arguments.quiet)
     return FAILED if failures.count else OK

@@ -9,31 +9,15 @@ from typing import Annotated
 from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import OK
+from cdxmill.options.finished import ServeOptions
 from cdxmill.options.option import Argument, Needs, Option
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class ServeArguments:
+class ServeArguments(ServeOptions):
     """The command line of `serve`."""
 
     cluster: Annotated[str, Argument("CLUSTER", "ZipNum cluster: directory.")]
-    archives: Annotated[
-        str | None,
-        Option(
-            metavar="LOCATION",
-            help="Where the archives are: a directory, a URL prefix, or a path index (a text file; each line: file"
-            " name, tab, path or URL). Default: the archives.tsv that build wrote to CLUSTER.",
-        ),
-    ] = None
-    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on. 0: any free port.")] = 8080
-    bind: Annotated[
-        str,
-        Option(metavar="ADDRESS", help="IP address to listen on. 0.0.0.0: all addresses of this machine."),
-    ] = "127.0.0.1"
-    title: Annotated[
-        str | None,
-        Option(metavar="TEXT", help="Title of the collection. Default: the name of the directory."),
-    ] = None
     config_only: Annotated[
         Path | None,
         Option(metavar="DIR", help="Write config.yaml to this directory and do not start pywb.", parser=Path),
@@ -52,17 +36,14 @@ def serve(arguments: ServeArguments) -> int:
         cdxmill serve crawl
         cdxmill serve crawl --config-only pywb
     """
-    from cdxmill.commands.clusters.serve import ServeOptions, write_config
     from cdxmill.commands.clusters.serve import serve as serve_cluster
+    from cdxmill.commands.clusters.serve import write_config
 
-    options = ServeOptions(
-        archives=arguments.archives, title=arguments.title, bind=arguments.bind, port=arguments.port
-    )
     if arguments.config_only is None:
-        return serve_cluster(arguments.cluster, options)
-    path = write_config(arguments.cluster, arguments.config_only, options, arguments.replace)
+        return serve_cluster(arguments.cluster, arguments)
+    path = write_config(arguments.cluster, arguments.config_only, arguments, arguments.replace)
     print_summary(
-        f"{path}: written; start pywb: wayback -d {path.parent} -b {options.bind} -p {options.port}",
+        f"{path}: written; start pywb: wayback -d {path.parent} -b {arguments.bind} -p {arguments.port}",
         quiet=False,
     )
     return OK

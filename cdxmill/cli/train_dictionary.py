@@ -9,13 +9,12 @@ from cdxmill.cli.arguments import Printing
 from cdxmill.cli.command import command
 from cdxmill.cli.output import print_summary
 from cdxmill.errors import FAILED, OK
-from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.archives import ArchiveInputs, TrainOptions
 from cdxmill.options.option import Option
-from cdxmill.options.running import Replace, Running
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
-class TrainDictionaryArguments(Printing, ArchiveInputs, Running):
+class TrainDictionaryArguments(Printing, TrainOptions, ArchiveInputs):
     """The command line of `train-dictionary`."""
 
     output: Annotated[
@@ -27,29 +26,6 @@ class TrainDictionaryArguments(Printing, ArchiveInputs, Running):
             help="Dictionary to write: path, s3 or hdfs URL. FILE.json is written beside it.",
         ),
     ]
-    size: Annotated[
-        int,
-        Option(
-            min=1,
-            max=16384,
-            metavar="N",
-            help="Largest size of the dictionary, in KiB. It never gets larger than an eighth of the sample.",
-        ),
-    ] = 1024
-    id: Annotated[
-        int | None,
-        Option(
-            min=32768,
-            max=2**31 - 1,
-            metavar="N",
-            help="Id of the dictionary. Default: computed from its content.",
-        ),
-    ] = None
-    level: Annotated[
-        int, Option(min=1, max=22, metavar="N", help="Level of the frames that will be written with it.")
-    ] = 6
-    seed: Annotated[int, Option(metavar="N", help="Seed of the random sample.")] = 0
-    replace: Replace = False
 
 
 @command
@@ -66,22 +42,13 @@ def train_dictionary(arguments: TrainDictionaryArguments) -> int:
     Examples:
         cdxmill train-dictionary -o crawl.dict warcs/
     """
-    from cdxmill.commands.train_dictionary import TrainOptions
     from cdxmill.commands.train_dictionary import train_dictionary as train
     from cdxmill.inputs.archives import find_archives
     from cdxmill.running.failures import Failures
 
     failures = Failures()
-    options = TrainOptions(
-        size=arguments.size << 10,
-        number=arguments.id,
-        level=arguments.level,
-        seed=arguments.seed,
-        processes=arguments.processes,
-        replace=arguments.replace,
-        quiet=arguments.quiet,
-    )
     print_summary(
-        train(find_archives(arguments, failures), arguments.output, options, failures), quiet=arguments.quiet
+        train(find_archives(arguments, failures), arguments.output, arguments, failures),
+        quiet=arguments.quiet,
     )
     return FAILED if failures.count else OK

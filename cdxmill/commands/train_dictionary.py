@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
@@ -19,6 +18,7 @@ from cdxmill.formats.archives.zstd_dictionary import (
     with_own_id,
 )
 from cdxmill.inputs.named import Input
+from cdxmill.options.archives import TrainOptions
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.storage.location import locate
@@ -31,20 +31,6 @@ _LEAST_SAMPLES = 20
 _SHARE = 8
 """Bytes of samples that a byte of the dictionary needs at least. zstd advises 10 to 100."""
 _KINDS = 50
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainOptions:
-    """How a dictionary is trained. `size` and `sample` are in bytes; without `number`, the id depends on the content."""
-
-    size: int = 1 << 20
-    number: int | None = None
-    level: int = 6
-    seed: int = 0
-    sample: int = SAMPLE
-    processes: int = 1
-    replace: bool = False
-    quiet: bool = False
 
 
 class Trained(NamedTuple):
@@ -89,9 +75,7 @@ def train_dictionary(
         locate(output).check_absent()
         if not _is_statistics(statistics):  # a run that was killed leaves them without their dictionary
             locate(statistics).check_absent()
-    sample = choose_records(
-        archives, options.sample, options.seed, options.processes, options.quiet, failures
-    )
+    sample = choose_records(archives, SAMPLE, options.seed, options.processes, options.quiet, failures)
     training = read_chosen(archives, sample.training, failures)
     dictionary = _train(training, options)
     trained_on, total = len(training), sum(map(len, training))
@@ -124,7 +108,7 @@ def _is_statistics(path: str) -> bool:
 
 def _train(samples: list[bytes], options: TrainOptions) -> bytes:
     total = sum(map(len, samples))
-    size = min(options.size, total // _SHARE)
+    size = min(options.size << 10, total // _SHARE)
     found = f"{count(len(samples), 'record')} with {human_bytes(total)}"
     if len(samples) < _LEAST_SAMPLES or size < MIN_SIZE:
         raise UsageError(f"too few records to train on ({found}); give more archives")
@@ -132,7 +116,7 @@ def _train(samples: list[bytes], options: TrainOptions) -> bytes:
         dictionary = train(samples, size, options.level)
     except TooFewSamples as error:
         raise UsageError(f"no dictionary can be made of {found} ({error}); give more archives") from None
-    return with_own_id(dictionary, options.number)
+    return with_own_id(dictionary, options.id)
 
 
 def _statistics(

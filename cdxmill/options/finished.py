@@ -1,4 +1,4 @@
-"""Options of commands that copy and check finished clusters: `publish` and `verify`."""
+"""Options of commands that copy, check and serve finished clusters."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -112,3 +112,26 @@ class Verifying(VerifyOptions):
         AnyPath,
         Argument("CLUSTER", "ZipNum cluster: directory, URL (http, https, s3, hdfs), or its .idx file."),
     ] = field(kw_only=False)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class ServeOptions:
+    """Where the archives are, the title of the collection, and the address of the server."""
+
+    archives: Annotated[
+        str | None,
+        Option(
+            metavar="LOCATION",
+            help="Where the archives are: a directory, a URL prefix, or a path index (a text file; each line: file"
+            " name, tab, path or URL). Default: the archives.tsv that build wrote to CLUSTER.",
+        ),
+    ] = None
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on. 0: any free port.")] = 8080
+    bind: Annotated[
+        str,
+        Option(metavar="ADDRESS", help="IP address to listen on. 0.0.0.0: all addresses of this machine."),
+    ] = "127.0.0.1"
+    title: Annotated[
+        str | None,
+        Option(metavar="TEXT", help="Title of the collection. Default: the name of the directory."),
+    ] = None

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
 
@@ -23,6 +22,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.path_index import ARCHIVES, parse_path_index
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.messages import say
+from cdxmill.options.finished import ServeOptions
 from cdxmill.running.quantities import count
 from cdxmill.search.example_page import example_page
 from cdxmill.storage.local.files import make_folder, write_atomic
@@ -36,16 +36,6 @@ _SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 _START_SECONDS = 60
 _STOP_SECONDS = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServeOptions:
-    """Where the archives are, the title of the collection, and the address of the server. Port 0: a free one."""
-
-    archives: str | None = None
-    title: str | None = None
-    bind: str = "127.0.0.1"
-    port: int = 8080
 
 
 def serve(cluster: str, options: ServeOptions) -> int:

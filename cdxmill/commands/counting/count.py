@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -12,6 +11,7 @@ from cdxmill.commands.counting.count_group import CountTask, GroupResult, count_
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.named import Input, check_archives
+from cdxmill.options.archives import CountOptions
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import processes_by_default, run_tasks
 from cdxmill.running.progress import Progress
@@ -30,16 +30,6 @@ _GROUPS = 8
 """Groups of archives per process, at least. More share the work better, and write more runs."""
 _LARGEST_GROUP = 100
 _SHOWN = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountOptions:
-    """What is counted (a name in COUNTERS), and how. An existing output is replaced if `replace` is set."""
-
-    what: str
-    processes: int = 1
-    replace: bool = False
-    quiet: bool = False
 
 
 class CountSummary(NamedTuple):
