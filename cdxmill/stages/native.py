@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from pathlib import Path
 
 try:
+    if sys.version_info < (3, 11):  # noqa: UP036 - a node of a cluster; the module uses the stable ABI of 3.11
+        raise ImportError
     from cdxmill.stages import _native
 except (ImportError, AttributeError):  # it was not compiled: no compiler, or a node of a cluster
     _IS_USABLE = False

@@ -195,6 +195,13 @@ def test_pip_refuses_an_old_python(package_index: str, own_env: Path, tmp_path: 
         assert said.splitlines()[-1] == "ERROR: No matching distribution found for cdxmill"
 
 
+def test_an_old_python_of_a_node_does_not_load_the_compiled_module() -> None:
+    """Python 3.10 could: it has all functions that the module calls, but it is not made for it."""
+    for python in OLD_PYTHONS.values():
+        show = "from cdxmill.stages import native; print(native.Merger)"
+        assert run(python, "-B", "-c", show, cwd=ROOT) == "None\n"
+
+
 def test_a_checkout_refuses_an_old_python(sdist: Path, tmp_path: Path) -> None:
     for version, python in OLD_PYTHONS.items():
         said = refusal(python, tmp_path, "--no-deps", "--no-build-isolation", sdist)
