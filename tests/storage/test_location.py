@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ import pytest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import location
 from cdxmill.storage.location import Location, ask_all, locate, total_size
+from cdxmill.storage.places import LedUrl, Reach, reach_of
 
 from .range_server import RangeServer
 
@@ -219,3 +221,27 @@ def test_an_output_that_cannot_be_asked_for_is_not_taken_as_absent(
     (tmp_path / "a.warc.gz").touch()
     with pytest.raises(InputError, match=r"did not answer \(503\) after 8 tries"):
         locate("s3://bucket/a.cdx.gz").is_newer(locate(tmp_path / "a.warc.gz"))
+
+
+@pytest.mark.parametrize(
+    "text", ["a/b.warc", "file:///a%20b", "s3://bucket/a", "https://host/x.wacz/archive/a.warc"]
+)
+def test_a_location_is_a_value(text: str) -> None:
+    place = locate(text)
+    place.reads  # noqa: B018 - what it has found out is not sent
+    assert pickle.loads(pickle.dumps(place)) == place == locate(place) == Location(text)
+    assert hash(place) == hash(Location(text))
+    assert str(place) == text
+    assert place != locate(text + "x")
+
+
+def test_a_location_keeps_the_reach_of_its_url() -> None:
+    place = pickle.loads(pickle.dumps(locate(LedUrl("http://host/a", Reach.PUBLIC))))
+    assert reach_of(place.text) == Reach.PUBLIC
+
+
+@pytest.mark.parametrize("name", ["a.warc", "/a.warc", "/x/a.warc", "x/a.warc", "s3://bucket/x/a.warc"])
+def test_names_beside_a_file(name: str) -> None:
+    place = locate(name)
+    assert str(place.with_name("b")) == name.replace("a.warc", "b")
+    assert str(place.parent / place.name) in (name, f"./{name}")
