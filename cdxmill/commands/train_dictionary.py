@@ -18,7 +18,7 @@ from cdxmill.formats.archives.zstd_dictionary import (
     with_own_id,
 )
 from cdxmill.inputs.named import Input
-from cdxmill.options.archives import TrainOptions
+from cdxmill.options.summaries import TrainOptions
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.storage.location import locate

@@ -11,7 +11,7 @@ from cdxmill.commands.counting.count_group import CountTask, GroupResult, count_
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.options.archives import CountOptions
+from cdxmill.options.summaries import CountOptions
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import processes_by_default, run_tasks
 from cdxmill.running.progress import Progress
