@@ -42,6 +42,8 @@ _SLOW = 15
 """Levels from this one on are measured once."""
 _OF_ALL = "all"
 DICTIONARY = 1 << 20
+ON_PAGE = (1, 3, 6, 8, 9, 12, 15, 19)
+"""The levels that a page has, for WARC files. All levels are printed and drawn."""
 
 
 class Way(NamedTuple):
@@ -143,6 +145,13 @@ def make_rows(measured: dict[str, list[Run]]) -> list[list[str]]:
     return rows
 
 
+def for_page(passages: list[Passage]) -> list[Passage]:
+    """The comparison of dictionaries, and some levels for WARC files."""
+    comparison, warc = passages[:2]
+    rows = [row for row in warc.rows[1:] if int(row[0].split(" ")[1]) in ON_PAGE]
+    return [comparison, warc._replace(rows=[warc.rows[0], *rows])]
+
+
 def measure_kind(kind: str, ways: list[Way], records: list[bytes], runs: int) -> dict[str, list[Run]]:
     groups = in_groups(records)
     measured: dict[str, list[Run]] = {way.name: [] for way in ways}
@@ -236,7 +245,7 @@ def main() -> None:
     print(passages[0].as_text(), flush=True)
     if options.markdown:
         lines = [f"Measured on {date.today()}.", "\n".join(f"- {line}" for line in head)]
-        write_markdown(options.markdown, "\n\n".join([*lines, *(one.as_markdown() for one in passages)]))
+        write_markdown(options.markdown, "\n\n".join([*lines, *(one.as_markdown() for one in for_page(passages))]))
     if options.plot:
         options.plot.write_text(level_plot.draw(panels))
 

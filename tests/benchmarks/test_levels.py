@@ -8,7 +8,8 @@ import pytest
 
 from bench.extracted import wat_records, wet_records
 from bench.level_plot import draw
-from bench.levels import GZIP, all_ways, in_groups, make_rows, measure_kind, series_of
+from bench.levels import GZIP, all_ways, for_page, in_groups, make_rows, measure_kind, series_of
+from bench.report import Passage
 from bench.warc_corpus import WarcRecipe, make_records
 from cdxmill.capture import Record
 from cdxmill.formats.archives.zstd_dictionary import train
@@ -40,3 +41,11 @@ def test_every_way_is_measured_and_drawn(records: list[bytes]) -> None:
     sizes = {row[0]: float(row[1]) for row in rows[1:]}
     assert sizes["zstd 3 + dictionary, grouped"] < sizes["zstd 3 + dictionary"] < sizes["zstd 3"]
     assert draw({"WARC": series_of(measured)}).count("<circle") == len(ways) - 1
+
+
+def test_a_page_has_some_levels_of_warc_files() -> None:
+    names = ("gzip 6 (zlib)", "zstd 6 + dictionary", "zstd 7", "zstd 22 + dictionary, grouped")
+    warc = Passage("WARC", "", [["way"], *([name] for name in names)])
+    page = for_page([Passage("Dictionaries", "", []), warc, Passage("WAT", "", [])])
+    assert [one.title for one in page] == ["Dictionaries", "WARC"]
+    assert page[1].rows == [["way"], ["gzip 6 (zlib)"], ["zstd 6 + dictionary"]]

@@ -1,6 +1,6 @@
 """Random queries to clusters of all samples: the answers are those of pywb's reader, in this process.
 
-docs/lookup.md lists what pywb does otherwise: no query here has a time that is no date, or a field that no line has.
+docs/searching.md lists what pywb does otherwise: no query here has a time that is no date, or a field that no line has.
 CDXMILL_EXAMPLES sets the number of queries per cluster.
 """
 
