@@ -245,7 +245,9 @@ def main() -> None:
     print(passages[0].as_text(), flush=True)
     if options.markdown:
         lines = [f"Measured on {date.today()}.", "\n".join(f"- {line}" for line in head)]
-        write_markdown(options.markdown, "\n\n".join([*lines, *(one.as_markdown() for one in for_page(passages))]))
+        write_markdown(
+            options.markdown, "\n\n".join([*lines, *(one.as_markdown() for one in for_page(passages))])
+        )
     if options.plot:
         options.plot.write_text(level_plot.draw(panels))
 
