@@ -3,7 +3,7 @@
 #
 #   cp index_env.sample.sh index_env.sh
 #
-# docs/launchers.md explains each setting. Write full URLs: hdfs://, s3:// (on your own Hadoop s3a://), file://.
+# docs/engines.md explains each setting. Write full URLs: hdfs://, s3:// (on your own Hadoop s3a://), file://.
 # Settings that are commented out are optional.
 
 # Where the jobs run: hadoop (your own Hadoop), emr (Amazon EMR) or local (this machine).

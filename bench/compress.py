@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from zlib_ng import zlib_ng
 LINES, BLOCKS = 3000, 20
 GZIP = 31  # zlib's word for a gzip header and trailer
 # Each library's function that makes a gzip member, and its levels.
-LIBRARIES: dict[str, tuple[Callable[[bytes, int], bytes | bytearray], range]] = {
+LIBRARIES: dict[str, tuple[Callable[[bytes, int], bytes | bytearray], Sequence[int]]] = {
     "libdeflate": (deflate.gzip_compress, range(1, 13)),
     "isal": (lambda data, level: isal_zlib.compress(data, level, GZIP), range(4)),
     "zlib-ng": (lambda data, level: zlib_ng.compress(data, level, GZIP), (1, 6, 9)),

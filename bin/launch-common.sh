@@ -328,7 +328,7 @@ end() {
         0) say "done (exit status 0); next: $1" ;;
         1) say "done, but some inputs failed (exit status 1), see above; next: correct them and $again, or $1" ;;
         130 | 143) say "stopped by a signal (exit status $status); run it again to continue" ;;
-        *) say "stopped (exit status $status); see the message above and docs/launchers.md" ;;
+        *) say "stopped (exit status $status); see the message above and docs/engines.md" ;;
     esac
     exit "$status"
 }

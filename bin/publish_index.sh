@@ -11,7 +11,7 @@
 #   --background   run in the background with nohup; prints the path of the log
 #   --dry-run      print the command only
 #
-# Settings are read from index_env.sh; INDEX_ENV=FILE reads another file. See docs/launchers.md.
+# Settings are read from index_env.sh; INDEX_ENV=FILE reads another file. See docs/engines.md.
 # Exit status: 0 success, 1 the cluster is corrupt, 2 wrong usage or settings, 3 stopped.
 source "$(dirname -- "${BASH_SOURCE[0]}")/launch-common.sh"
 

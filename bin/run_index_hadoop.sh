@@ -17,7 +17,7 @@
 #
 # Other options go to all three jobs. INDEX_OPTIONS, SAMPLE_OPTIONS and ZIPNUM_OPTIONS in index_env.sh go to one job.
 # Step 1 skips archives that have a .cdx.gz. Step 2 is skipped if SPLIT_FILE exists.
-# Settings are read from index_env.sh; INDEX_ENV=FILE reads another file. See docs/launchers.md.
+# Settings are read from index_env.sh; INDEX_ENV=FILE reads another file. See docs/engines.md.
 # Exit status: 0 success, 1 some inputs failed (each is reported, the rest is done), 2 wrong usage or settings, 3 stopped.
 source "$(dirname -- "${BASH_SOURCE[0]}")/launch-common.sh"
 

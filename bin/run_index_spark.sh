@@ -14,7 +14,7 @@
 #
 # Other options go to both jobs. INDEX_OPTIONS and ZIPNUM_OPTIONS in index_env.sh go to one job, SPARK_OPTIONS to
 # spark-submit. NUM_EXECUTORS, EXECUTOR_CORES, EXECUTOR_MEM and NUM_WARC_INPUT_PARTITIONS are used if they are set.
-# Settings are read from index_env.sh; INDEX_ENV=FILE reads another file. See docs/spark.md.
+# Settings are read from index_env.sh; INDEX_ENV=FILE reads another file. See docs/engines.md.
 # Exit status: 0 success, 1 some inputs failed (each is reported, the rest is done), 2 wrong usage or settings, 3 stopped.
 source "$(dirname -- "${BASH_SOURCE[0]}")/launch-common.sh"
 

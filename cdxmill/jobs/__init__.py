@@ -1,4 +1,4 @@
-"""The mrjob jobs and the tasks that they run. docs/jobs.md describes them.
+"""The mrjob jobs and the tasks that they run. docs/engines.md describes them.
 
 - `index_job`: the index job (jobs/indexwarcsjob.py)
 - `sample_job`: the sample job (jobs/samplecdxjob.py)

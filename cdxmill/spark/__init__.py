@@ -1,4 +1,4 @@
-"""The engine on Apache Spark: the same tasks as in the processes of one machine. docs/spark.md describes it.
+"""The engine on Apache Spark: the same tasks as in the processes of one machine. docs/engines.md describes it.
 
 - `engine`: start Spark, and run tasks on it
 - `java`, `daemon`: start the processes of Spark faster, on this machine

@@ -22,9 +22,9 @@ def test_changed_inputs_change_the_results() -> None:
 
 
 def test_rates_and_prices_are_on_this_page_only() -> None:
-    emr = (ROOT / "docs/emr.md").read_text()
-    assert "](costs.md#amazon-emr)" in emr
-    assert not re.search(r"MB (a|per) second|GB (a|per) second|core-hours|million lines|an hour", emr)
+    engines = (ROOT / "docs/engines.md").read_text()
+    assert "](costs.md#amazon-emr)" in engines
+    assert not re.search(r"MB (a|per) second|GB (a|per) second|core-hours|million lines|an hour", engines)
 
 
 def test_the_rates_are_not_above_those_of_the_benchmarks() -> None:

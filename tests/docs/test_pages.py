@@ -96,7 +96,7 @@ def test_every_option_is_on_the_command_page() -> None:
 
 def test_the_differences_page_has_every_rule_of_the_comparison_and_no_other() -> None:
     rows = re.findall(
-        r"^\| ([a-z-]+) \|.*\| as (pywb|cdxj-indexer) \|", (DOCS / "differences.md").read_text(), re.M
+        r"^\| ([a-z-]+) \|.*\| as (pywb|cdxj-indexer) \|", (DOCS / "migrating.md").read_text(), re.M
     )
     right = {"pywb": "pywb", "cdxj": "cdxj-indexer"}
     assert dict(rows) == {rule.name: right[rule.right] for rule in RULES}

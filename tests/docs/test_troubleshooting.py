@@ -9,7 +9,7 @@ from errno import ENOSPC
 
 from .pages import DOCS, ROOT
 
-PAGE = DOCS / "troubleshooting.md"
+PAGE = DOCS / "help.md"
 
 # The first cell of a table row, if it is a message.
 _MESSAGE = re.compile(r"^\| `([^`]+)` \|", re.M)

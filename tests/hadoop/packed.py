@@ -1,4 +1,4 @@
-"""A packed environment as docs/launchers.md describes it, made of this Python, and nodes that have no Python of their own."""
+"""A packed environment as docs/engines.md describes it, made of this Python, and nodes that have no Python of their own."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.jobs.conftest import RunJob, packed_nodes
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = {"tags": "tagcountjob", "servers": "servercountjob", "words": "wordcountjob", "links": "linkcountjob"}
-EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "docs/counting.md").read_text(), re.S)
+EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "docs/analysing.md").read_text(), re.S)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from .emr_server import BUCKET, KEYS, Emr
 from .test_emr import RunStep, command, emr, run_step
 
 __all__ = ["emr", "run_step"]  # fixtures
-EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "docs/counting.md").read_text(), re.S)
+EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "docs/analysing.md").read_text(), re.S)
 NAMES = ("iana.warc.gz", "example.warc.gz", "absent.warc.gz")
 
 

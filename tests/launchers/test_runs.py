@@ -130,7 +130,7 @@ def pretender(tmp_path: Path) -> Path:
             "done, but some inputs failed (exit status 1), see above; next: correct them and run this again, or ",
         ),
         (2, "stopped (exit status 2); see the message above"),
-        (3, "stopped (exit status 3); see the message above and docs/launchers.md"),
+        (3, "stopped (exit status 3); see the message above and docs/engines.md"),
         (130, "stopped by a signal (exit status 130); run it again to continue"),
     ],
 )
