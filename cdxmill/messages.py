@@ -5,6 +5,7 @@ This module imports nothing of the package, so that every folder may use it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -16,6 +17,27 @@ _HIDDEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"  # bytes that are no UTF-8, and invisible copies of ASCII
 )
 _SHORT = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_WRONG_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
+_NO_RIGHT = (errno.EACCES, errno.EPERM)
+
+
+def write_advice(number: int | None) -> str:
+    """What to do if an output cannot be written, by the errno.
+
+    >>> write_advice(errno.ENOENT)
+    'choose another directory, then run it again'
+    """
+    if number in _FULL:
+        return "free space, then run it again"
+    if number in _WRONG_PLACE:
+        return "choose another directory, then run it again"
+    if number in _NO_RIGHT:
+        return "change the access rights or choose another directory, then run it again"
+    if number == errno.EFBIG:
+        return "raise the limit on the size of files, then run it again"
+    return "fix it, then run it again"
 
 
 def printable(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pty
 import subprocess
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.messages import printable
+from cdxmill.cli.main import main
+from cdxmill.messages import printable, write_advice
 
 from .material.processes import COMMAND
 
@@ -21,6 +23,31 @@ SHOWN = r"a\x1b]0;title\x07\x1b[2J\u202egnp.exe\x9b1m\x7f\rb\nc\td\xff"
 def test_characters_that_control_a_terminal_are_escaped() -> None:
     assert printable(NASTY) == SHOWN
     assert printable("\u2028\u2066\U000e0041\ud800") == r"\u2028\u2066\U000e0041\ud800"
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "free space"),
+        (errno.EDQUOT, "free space"),
+        (errno.EACCES, "change the access rights or choose another directory"),
+        (errno.EROFS, "choose another directory"),
+        (errno.ENOENT, "choose another directory"),
+        (errno.EFBIG, "raise the limit on the size of files"),
+        (errno.EIO, "fix it"),
+        (None, "fix it"),
+    ],
+)
+def test_the_advice_matches_why_an_output_cannot_be_written(number: int | None, advice: str) -> None:
+    assert write_advice(number) == f"{advice}, then run it again"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_an_output_where_no_directory_can_be_made_needs_another_directory(
+    pywb_warcs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["index", "-q", "-o", "/proc/x", str(pywb_warcs / "iana.warc.gz")]) == 3
+    assert "(No such file or directory); choose another directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["a b", "grün 中文 👩‍👩‍👧 é", "C:\\x1b", "%1B"])

@@ -18,7 +18,7 @@ from click.shell_completion import get_completion_class, shell_complete
 
 from cdxmill.cli.output import ClosedPipe, discard_output, print_error
 from cdxmill.errors import INTERRUPTED, OK, STOPPED, USAGE, CdxmillError
-from cdxmill.messages import say_lines
+from cdxmill.messages import say_lines, write_advice
 from cdxmill.version import __version__
 
 COMMANDS = (
@@ -210,7 +210,7 @@ def _system_error(error: OSError) -> int:
     except OSError:
         discard_output()
     where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-    return _fail(f"{where}{error.strerror or error}; free space or fix it, then run it again", STOPPED)
+    return _fail(f"{where}{error.strerror or error}; {write_advice(error.errno)}", STOPPED)
 
 
 def _internal_error(error: Exception) -> int:

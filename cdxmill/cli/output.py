@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from cdxmill.errors import StoppedError
-from cdxmill.messages import say, say_lines
+from cdxmill.messages import say, say_lines, write_advice
 
 
 class ClosedPipe(BaseException):
@@ -31,7 +31,7 @@ def standard_output() -> Iterator[BinaryIO]:
             raise
         discard_output()
         raise StoppedError(
-            f"stdout: cannot be written ({os.strerror(error.errno)}); free space, then run it again"
+            f"stdout: cannot be written ({os.strerror(error.errno)}); {write_advice(error.errno)}"
         ) from None
 
 

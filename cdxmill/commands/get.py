@@ -132,7 +132,7 @@ def _distance(found: str, wanted: str | None) -> float:
 def find_capture(cluster: str, url: str, timestamp: str | None) -> RecordLocation:
     """The index line of the capture nearest to `timestamp`, or of the newest one. Raises InputError if there is none.
 
-    A capture whose timestamp is no date is found only if there is no other.
+    A capture whose timestamp is not a date is found only if there is no other.
     """
     if timestamp is not None:
         query = Query(match_type="exact", sort="closest", closest=timestamp, limit=1)

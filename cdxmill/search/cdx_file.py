@@ -63,7 +63,7 @@ class CdxFile:
 def open_cdx_file(path: str, keys: KeyRange | None = None) -> Iterator[CdxFile]:
     """Open the CDX file at a path or URL. If it has to be copied, only the lines of `keys` are copied.
 
-    Raises InputError if it cannot be read, is corrupt or is no CDX file, also inside the `with`.
+    Raises InputError if it cannot be read, is corrupt or is not a CDX file, also inside the `with`.
     """
     with ExitStack() as files:
         try:
@@ -91,7 +91,7 @@ def _open(path: str, files: ExitStack) -> tuple[ReadAt, int]:
 
 
 def _is_searchable(path: str, read_at: ReadAt, size: int) -> bool:
-    """Whether the file can be searched in place. Raises InputError if it is no CDX file."""
+    """Whether the file can be searched in place. Raises InputError if it is not a CDX file."""
     head = read_at(0, _HEAD)
     if not size or head.startswith(MAGIC):
         return False

@@ -38,7 +38,7 @@ _LONG = 5.0
 
 
 def patience() -> float:
-    """Seconds in which a server must make progress. Raises UsageError if CDXMILL_PATIENCE is no number of seconds."""
+    """Seconds in which a server must make progress. Raises UsageError if CDXMILL_PATIENCE is not a number of seconds."""
     text = os.environ.get("CDXMILL_PATIENCE")
     if not text:
         return PATIENCE

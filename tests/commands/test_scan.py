@@ -256,7 +256,7 @@ def test_captures_of_an_index_are_scanned_and_no_others(
         (one["url"], int(one["offset"])) for one in expected
     )
     errors = capfd.readouterr().err
-    assert "line 6: is no index line" in errors
+    assert "line 6: is not an index line" in errors
     assert "but no INPUT" in errors
 
 

@@ -164,7 +164,7 @@ def test_one_corrupt_wacz_among_others(folder: Path, run_cdxmill: RunCdxmill) ->
     done = run_cdxmill("index", "-q", "-o", "out", "in", cwd=folder)
     assert done.returncode == 1
     assert done.stderr.decode() == (
-        "in/cut.wacz: is truncated or no zip file (File is not a zip file); fetch the file again\n"
+        "in/cut.wacz: is truncated or not a zip file (File is not a zip file); fetch the file again\n"
     )
     assert len(list((folder / "out").rglob("*.cdx.gz"))) == 5
 

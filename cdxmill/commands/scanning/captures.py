@@ -48,7 +48,7 @@ def ranges_of(lines: bytes, archives: Iterable[Input], failures: Failures) -> di
             name, place = str(fields["filename"]), (int(str(fields["offset"])), int(str(fields["length"])))
         except (ValueError, KeyError):
             failures.add(
-                f"--captures, line {number}", None, "is no index line with filename, offset and length"
+                f"--captures, line {number}", None, "is not an index line with filename, offset and length"
             )
             continue
         archive_of = known.get(name) or known.get(posixpath.basename(name))

@@ -65,7 +65,7 @@ def read_directory(read_at: ReadAt, size: int) -> dict[str, Member]:
     except ZipError:
         raise
     except zipfile.BadZipFile as error:
-        raise ZipError(f"is truncated or no zip file ({_first_line(error)})") from None
+        raise ZipError(f"is truncated or not a zip file ({_first_line(error)})") from None
     except (ValueError, struct.error, NotImplementedError, OverflowError) as error:
         raise ZipError(f"the directory of the zip is corrupt ({_first_line(error)})") from None
     if (len(entries) - _count(file.tail)) % _COUNTED:

@@ -118,7 +118,7 @@ def parse_numbered_line(line: bytes) -> NumberedBlock:
 
 
 def number_of(line: bytes) -> int | None:
-    """The number in the fifth column of an index line; None if it has no such column or is no index line.
+    """The number in the fifth column of an index line; None if it has no such column or is not an index line.
 
     >>> number_of(b"com,example)/ 2020\\tcdx-00000.gz\\t0\\t188\\t1"), number_of(b"k\\tcdx-00000.gz\\t0\\t188")
     (1, None)

@@ -169,7 +169,7 @@ def reverse_lines(lists: Lists, limit: int | None) -> Iterator[list[bytes]]:
 def sort_closest(lists: Lists, moment: str, limit: int | None) -> Iterator[list[bytes]]:
     """The `limit` lines nearest to the timestamp `moment`, or all lines, the nearest first. Ties keep their order.
 
-    A line whose timestamp is no date, such as `-`, is farther away than any other.
+    A line whose timestamp is not a date, such as `-`, is farther away than any other.
     """
     wanted = seconds(moment)
 
@@ -194,7 +194,7 @@ def seconds(timestamp: str) -> float:
 
 
 def _seconds(timestamp: bytes) -> float | None:
-    """As `seconds`; None if the timestamp is no date."""
+    """As `seconds`; None if the timestamp is not a date."""
     digits = timestamp_of(timestamp[:14])
     if digits is None:
         return None

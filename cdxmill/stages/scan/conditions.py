@@ -104,17 +104,17 @@ def _number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{name}: {text!r} is no number") from None
+        raise ValueError(f"{name}: {text!r} is not a number") from None
 
 
 def _ordered(name: str, operator: str, text: str) -> Test:
     compare = _ORDER[operator]
     if name == "time":
         if not (text.isdecimal() and len(text) <= 14):
-            raise ValueError(f"time: {text!r} is no timestamp; expected 1 to 14 digits, such as 2014")
+            raise ValueError(f"time: {text!r} is not a timestamp; expected 1 to 14 digits, such as 2014")
         return lambda found: found != "" and compare(found[: len(text)], text)
     if name not in _NUMBERS:
-        raise ValueError(f"{name} is no number; {operator} is for {', '.join(_NUMBERS)} and time")
+        raise ValueError(f"{name} is not a number; {operator} is for {', '.join(_NUMBERS)} and time")
     limit = _number(name, text)
     if name == "status":
         return lambda found: found.isdecimal() and compare(int(found), limit)

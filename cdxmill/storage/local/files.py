@@ -16,6 +16,7 @@ from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.formats.tsv_row import format_row
+from cdxmill.messages import write_advice
 from cdxmill.storage.entry import Entry
 
 TEMPORARY = ".tmp"
@@ -170,9 +171,7 @@ def stopping(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise StoppedError(
-            f"{path}: cannot be written ({reason}); free space or fix it, then run it again"
-        ) from None
+        raise StoppedError(f"{path}: cannot be written ({reason}); {write_advice(error.errno)}") from None
 
 
 def make_folder(path: Path) -> None:
