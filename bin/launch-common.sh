@@ -161,7 +161,7 @@ check_hadoop() {
 }
 
 check_emr() {
-    "$python" -c 'import boto3' 2>/dev/null || fail "boto3 is not installed; RUNNER=emr needs it: $python -m pip install 'cdxmill[s3]'"
+    "$python" -c 'import boto3' 2>/dev/null || fail "boto3 is not installed; RUNNER=emr needs it: $python -m pip install '.[s3]' in the checkout"
     ! grep -q '^[^#]*s3://my-bucket/' -- "$conf" ||
         fail "$conf still has s3://my-bucket; copy conf/mrjob-emr.conf to mrjob.conf, and set your own bucket there"
     grep -q '^ *aws_access_key_id:' -- "$conf" ||

@@ -41,7 +41,7 @@ find_spark() {
     elif [[ -x "${python%/*}/spark-submit" ]]; then
         submit_path=${python%/*}/spark-submit
     else
-        submit_path=$(command -v spark-submit) || fail "spark-submit not found; set SPARK_HOME, or $python -m pip install 'cdxmill[spark]'"
+        submit_path=$(command -v spark-submit) || fail "spark-submit not found; set SPARK_HOME, or $python -m pip install '.[spark]' in the checkout"
     fi
     [[ -x "$submit_path" ]] || fail "SPARK_HOME: $submit_path: no such file; set SPARK_HOME to the directory of Spark"
     export PYSPARK_DRIVER_PYTHON=${PYSPARK_DRIVER_PYTHON:-$python}

@@ -30,7 +30,7 @@ def serve(arguments: ServeArguments) -> int:
     """Show the archived pages of CLUSTER in a browser, with pywb.
 
     cdxmill writes the configuration of pywb to a temporary directory and starts pywb's command wayback. It prints
-    the address of a page to open. Ctrl-C stops the server. pywb must be installed: pip install 'cdxmill[serve]'.
+    the address of a page to open. Ctrl-C stops the server. pywb must be installed: pip install './cdxmill[serve]', with a checkout in ./cdxmill.
 
     Examples:
         cdxmill serve crawl

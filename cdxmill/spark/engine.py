@@ -25,6 +25,7 @@ from cdxmill.running.processes import processes_by_default
 from cdxmill.spark import java
 from cdxmill.spark.watch import watched
 from cdxmill.storage.scratch import temporary_folder
+from cdxmill.version import install_extra
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -59,7 +60,7 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = Spark: %m%n
 """
-_MISSING = "--engine spark needs PySpark: pip install 'cdxmill[spark]'"
+_MISSING = f"--engine spark needs PySpark: {install_extra('spark')}"
 _REASON = re.compile(r"^(?:: |Caused by: )?((?:\w+\.)*)(\w*(?:Error|Exception)): (.+)$", re.M)
 _DIED = "Python worker exited unexpectedly"
 _KILLED = "a Python process of a task was killed, perhaps because memory was short"

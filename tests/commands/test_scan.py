@@ -287,7 +287,9 @@ def test_headers_are_searched_without_the_libraries_for_pages(
     assert (
         scan("-o", tmp_path / "out", "--where", where, archive(tmp_path / "a.warc.gz", [b"<p>one"])) == status
     )
-    assert ("pip install 'cdxmill[scan]'" in capsys.readouterr().err) == (status == 2)
+    assert ("pip install './cdxmill[scan]', with a checkout in ./cdxmill" in capsys.readouterr().err) == (
+        status == 2
+    )
 
 
 def test_captures_that_are_neighbors_are_fetched_with_one_request(

@@ -159,4 +159,4 @@ def test_without_the_library_the_command_says_so(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "selectolax" in done.stderr
-    assert "pip install 'cdxmill[scan]'" in done.stderr
+    assert "pip install './cdxmill[scan]', with a checkout in ./cdxmill" in done.stderr

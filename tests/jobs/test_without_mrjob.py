@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-INSTALL = "mrjob is not installed; pip install 'cdxmill[jobs]'\n"
+INSTALL = "mrjob is not installed; pip install './cdxmill[jobs]', with a checkout in ./cdxmill\n"
 NEED_IT = ("indexwarcsjob", "samplecdxjob", "dosample", "zipnumclusterjob")
 HIDE = """import sys
 class Hide:
@@ -49,7 +49,7 @@ def test_a_module_that_mrjob_needs_is_named_too(run_without: Run) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("mrjob cannot be imported (")
     assert "pipes" in done.stderr
-    assert done.stderr.endswith("); pip install 'cdxmill[jobs]'\n")
+    assert done.stderr.endswith("); pip install './cdxmill[jobs]', with a checkout in ./cdxmill\n")
     assert done.stderr.count("\n") == 1
 
 

@@ -115,7 +115,7 @@ def test_a_mrjob_conf_of_2015(name: str, options: list[str], launch: Launch, tmp
 def test_a_python_without_mrjob(launch: Launch, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['mrjob.conf'] = None\n")
     said = refusal(launch("runsample.sh", env={"PYTHONPATH": str(tmp_path)}, **EVERY))
-    assert said.endswith("pip install 'cdxmill[jobs]'")
+    assert said.endswith("pip install './cdxmill[jobs]', with a checkout in ./cdxmill")
 
 
 def test_a_python_without_cdxmill(launch: Launch, tmp_path: Path) -> None:

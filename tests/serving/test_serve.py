@@ -163,7 +163,7 @@ def serve_with_path(served: Path, path: Path) -> subprocess.CompletedProcess[str
 
 def test_without_pywb_serve_says_what_to_install(served: Path, tmp_path: Path) -> None:
     done = serve_with_path(served, tmp_path)
-    message = "cdxmill: pywb is not installed (no command wayback); pip install 'cdxmill[serve]'\n"
+    message = "cdxmill: pywb is not installed (no command wayback); pip install './cdxmill[serve]', with a checkout in ./cdxmill\n"
     assert (done.returncode, done.stderr) == (2, message)
 
 

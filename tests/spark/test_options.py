@@ -54,7 +54,10 @@ def test_without_pyspark_the_message_says_what_to_install(tmp_path: Path, pywb_a
     (tmp_path / "sitecustomize.py").write_text(HIDE)
     done = run_with(tmp_path, pywb_archives[0], {"PYTHONPATH": str(tmp_path)})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "cdxmill: --engine spark needs PySpark: pip install 'cdxmill[spark]'\n"
+    assert (
+        done.stderr
+        == "cdxmill: --engine spark needs PySpark: pip install './cdxmill[spark]', with a checkout in ./cdxmill\n"
+    )
 
 
 def test_without_java_the_run_stops(tmp_path: Path, pywb_archives: list[Path]) -> None:

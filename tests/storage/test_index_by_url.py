@@ -144,4 +144,4 @@ def test_without_boto3_buckets_are_a_usage_error(
 ) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     assert main(["index", "-q", "-o", str(tmp_path / "out"), "s3://bucket/a.warc.gz"]) == 2
-    assert "pip install 'cdxmill[s3]'" in capfd.readouterr().err
+    assert "pip install './cdxmill[s3]', with a checkout in ./cdxmill" in capfd.readouterr().err

@@ -194,4 +194,4 @@ def test_without_boto3_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(UsageError) as caught, open_ranges(URL):
         pass
-    assert str(caught.value) == "s3:// needs boto3: pip install 'cdxmill[s3]'"
+    assert str(caught.value) == "s3:// needs boto3: pip install './cdxmill[s3]', with a checkout in ./cdxmill"

@@ -27,10 +27,11 @@ from cdxmill.running.quantities import count
 from cdxmill.search.example_page import example_page
 from cdxmill.storage.local.files import make_folder, write_atomic
 from cdxmill.storage.location import join, locate
+from cdxmill.version import install_extra
 
 COLLECTION = "web"
 CONFIG = "config.yaml"
-_INSTALL = "pywb is not installed (no command wayback); pip install 'cdxmill[serve]'"
+_INSTALL = f"pywb is not installed (no command wayback); {install_extra('serve')}"
 _SPECIAL = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 """What JSON does not escape, and YAML must."""
 _NO_TEXT = re.compile("[\ud800-\udfff]")

@@ -25,6 +25,7 @@ from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.stages.lines.write_lines import write_gzip_lines
 from cdxmill.storage.location import locate, total_size
 from cdxmill.storage.scratch import Scratch, temporary_folder
+from cdxmill.version import install_extra
 
 _GROUPS = 8
 """Groups of archives per process, at least. More share the work better, and write more runs."""
@@ -114,7 +115,7 @@ def _counted(
         try:
             counted, runs = _run(tasks, options, counter, failures)
         except ImportError as error:
-            raise UsageError(f"{error.name} is not installed; pip install 'cdxmill[scan]'") from None
+            raise UsageError(f"{error.name} is not installed; {install_extra('scan')}") from None
         yield counted, sum_lines(merge_runs(runs, scratch.create, scratch.reader))
 
 

@@ -18,7 +18,7 @@ from cdxmill.stages.scan.extract import DEFAULT, Extractor, UserStep
 from cdxmill.stages.scan.fields import Level
 from cdxmill.stages.scan.plan import Plan
 from cdxmill.storage.location import Location, locate
-from cdxmill.version import __version__
+from cdxmill.version import __version__, install_extra
 
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc.gz", "warc.zst")
 
@@ -100,7 +100,7 @@ def compiled(options: ScanOptions) -> Program:
         raise UsageError(str(error)) from None
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
-        raise UsageError(f"{name} is not installed; run pip install 'cdxmill[scan]'") from None
+        raise UsageError(f"{name} is not installed; {install_extra('scan')}") from None
 
 
 def _user_step(name: str, of_page: bool, files: list[bytes]) -> UserStep:

@@ -16,6 +16,7 @@ from cdxmill.stages.records.pack_contents import GzipPacker, ZstPacker, write_co
 from cdxmill.stages.records.payload_digest import base32
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.stages.scan.extract import CallError, Row, json_line
+from cdxmill.version import install_extra
 
 _LEVEL = 6
 _ZST_LEVEL = 3
@@ -191,4 +192,4 @@ def check_format(to: str) -> None:
         try:
             import_module("pyarrow")
         except ImportError:
-            raise UsageError("pyarrow is not installed; run pip install 'cdxmill[parquet]'") from None
+            raise UsageError(f"pyarrow is not installed; {install_extra('parquet')}") from None

@@ -17,6 +17,7 @@ from cdxmill.errors import UsageError
 from cdxmill.jobs.launcher.hadoop_urls import is_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.launcher.node_archive import DEFLATE, NAME, URLLIB3
+from cdxmill.version import install_extra
 
 RUNNERS = ("hadoop", "emr")
 
@@ -87,7 +88,7 @@ def _check_credentials() -> None:
     try:
         import boto3  # type: ignore[import-untyped]
     except ImportError:
-        raise UsageError("boto3 is not installed; -r emr needs it: pip install 'cdxmill[s3]'") from None
+        raise UsageError(f"boto3 is not installed; -r emr needs it: {install_extra('s3')}") from None
     if boto3.Session().get_credentials() is None:
         raise UsageError(
             "no AWS credentials found; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"

@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 
 from cdxmill.messages import say
+from cdxmill.version import install_extra
 
 __all__ = [
     "HadoopFilesystem",
@@ -36,6 +37,6 @@ try:
 except ImportError as error:
     say(
         f"mrjob {'is not installed' if error.name == 'mrjob' else f'cannot be imported ({error})'};"
-        " pip install 'cdxmill[jobs]'"
+        f" {install_extra('jobs')}"
     )
     sys.exit(2)

@@ -54,7 +54,7 @@ def is_binary(data: bytes) -> bool:
 class Page:
     """An HTML page. `url` is its address, for its links. Properties are computed when they are first asked for.
 
-    Needs selectolax, and resiliparse for the language and for charsets other than UTF-8: `pip install cdxmill[scan]`.
+    Needs selectolax, and resiliparse for the language and for charsets other than UTF-8: the extra `scan`.
     """
 
     def __init__(self, url: str, data: bytes, content_type: bytes | None = None) -> None:

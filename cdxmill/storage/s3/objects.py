@@ -22,8 +22,9 @@ from cdxmill.storage.patience import (
     refusal,
     timeouts,
 )
+from cdxmill.version import install_extra
 
-INSTALL = "s3:// needs boto3: pip install 'cdxmill[s3]'"
+INSTALL = f"s3:// needs boto3: {install_extra('s3')}"
 _PIECE = 1 << 16
 _COPIED_PART = 256 << 20
 """S3 copies parts at the same time, and each in one request; a part of a copy may have up to 5 GiB."""
