@@ -186,7 +186,8 @@ ask() {
     "$python" -c "
 import sys
 from cdxmill.errors import CdxmillError
-from cdxmill.storage import choose, walk
+from cdxmill.storage import walk
+from cdxmill.storage.location import locate
 path = sys.argv[1]
 def has_files():
     found = walk.files_like(path) if walk.is_glob(path) else walk.files_below(path)
@@ -206,11 +207,11 @@ except Exception as error:  # a traceback would end with status 1, which means n
 }
 
 exists() {
-    ask 'choose.exists(path)' "$1"
+    ask 'locate(path).exists()' "$1"
 }
 
 has_files() {
-    ask 'choose.exists(path) or has_files()' "$1"
+    ask 'locate(path).exists() or has_files()' "$1"
 }
 
 # Checks that CDX files exist in S3, before a cluster is started. Elsewhere Hadoop reports within seconds that there are none.
