@@ -47,7 +47,7 @@ class Flavour(NamedTuple):
     fields: int
 
 
-class Source(NamedTuple):
+class CdxSource(NamedTuple):
     """A CDX file as it was when the run started. Size and time are 0 if unknown; flavour is None if there is no line."""
 
     location: Location
@@ -71,7 +71,7 @@ class Source(NamedTuple):
 class Inventory:
     """The sources of a run, in their order, and the heads of the largest of them if they were read."""
 
-    sources: Sequence[Source]
+    sources: Sequence[CdxSource]
     known_heads: Sequence[bytes] = ()
 
     @property
@@ -100,7 +100,7 @@ def take_inventory(paths: Sequence[PathOrUrl], flavours: bool = False) -> Invent
     places = list(map(locate, paths))
     if not flavours:
         return Inventory(ask_all(_size_of, places))
-    sources: list[Source] = []
+    sources: list[CdxSource] = []
     heads: list[tuple[int, str, bytes]] = []
     for start in range(0, len(places), _BATCH):
         looks = ask_all(_look, places[start : start + _BATCH])
@@ -110,25 +110,25 @@ def take_inventory(paths: Sequence[PathOrUrl], flavours: bool = False) -> Invent
     return Inventory(sources, [head for _, _, head in heads])
 
 
-def _size_of(place: Location) -> Source:
+def _size_of(place: Location) -> CdxSource:
     return _source(place, *look(place, 0))
 
 
-def _look(place: Location) -> tuple[Source, bytes]:
+def _look(place: Location) -> tuple[CdxSource, bytes]:
     """The source with its flavour, and its head."""
     entry, head = look(place, HEAD)
     source = _source(place, entry, head)
     return source._replace(flavour=_flavour(source, head) if head else None), head
 
 
-def _source(place: Location, entry: Entry | None, head: bytes) -> Source:
+def _source(place: Location, entry: Entry | None, head: bytes) -> CdxSource:
     if entry is None:
-        return Source(place, 0, 0)
+        return CdxSource(place, 0, 0)
     is_empty = not entry.size and not entry.is_folder and not head
-    return Source(place, entry.size, entry.modified, None, is_empty)
+    return CdxSource(place, entry.size, entry.modified, None, is_empty)
 
 
-def have_changed(sources: Sequence[Source]) -> bool:
+def have_changed(sources: Sequence[CdxSource]) -> bool:
     """Whether the size or time of a file has changed: the storage is asked again for each."""
     states = ask_all(_size_and_time, [source.location for source in sources])
     return states != [(source.size, source.modified) for source in sources]
@@ -142,9 +142,9 @@ def _size_and_time(place: Location) -> tuple[int, float]:
     return (entry.size, entry.modified) if entry is not None else (0, 0)
 
 
-def check_flavours(sources: Iterable[Source]) -> Source | None:
+def check_flavours(sources: Iterable[CdxSource]) -> CdxSource | None:
     """The first source whose flavour is known. Raises UsageError if another source has another flavour."""
-    first: Source | None = None
+    first: CdxSource | None = None
     for source in sources:
         if source.flavour is None:
             continue
@@ -157,7 +157,7 @@ def check_flavours(sources: Iterable[Source]) -> Source | None:
     return first
 
 
-def _flavour(source: Source, head: bytes) -> Flavour | None:
+def _flavour(source: CdxSource, head: bytes) -> Flavour | None:
     """The flavour of the first capture line. If the head has none, the file is read further.
 
     A head can be short because the server limits its answers, so only the size shows that it is the whole file.

@@ -23,7 +23,7 @@ from cdxmill.commands.per_archive.index_one import IndexedArchive, IndexTask, in
 from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.inputs.sources import Source
+from cdxmill.inputs.sources import CdxSource
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.merge_blocks import merge_blocks
 from cdxmill.stages.lines.sort_lines import LineSorter
@@ -48,7 +48,7 @@ class SortWork(NamedTuple):
     """
 
     number: int
-    sources: list[Source]
+    sources: list[CdxSource]
     points: list[bytes]
     wanted: frozenset[int]
     convert: bool

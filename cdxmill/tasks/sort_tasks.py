@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill.inputs.sources import Source
+from cdxmill.inputs.sources import CdxSource
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.sample_lines import Reservoir, Sample
 from cdxmill.stages.lines.sort_lines import LineSorter
@@ -29,7 +29,7 @@ class SortTask(NamedTuple):
     """
 
     number: int
-    sources: list[Source]
+    sources: list[CdxSource]
     scratch: Path
     seed: str
     sample_size: int

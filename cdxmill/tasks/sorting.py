@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cdxmill.formats.lines.convert import convert_line
 from cdxmill.inputs.cdx_files import read_pieces, read_sorted
-from cdxmill.inputs.sources import Source
+from cdxmill.inputs.sources import CdxSource
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.lines.merge_runs import MOST_RUNS, fewer_runs
@@ -45,7 +45,9 @@ def sort_files(paths: Sequence[str], sorter: LineSorter, convert: bool) -> list[
     return failures
 
 
-def sort_sources(sources: Sequence[Source], sorter: LineSorter, convert: bool, shards: int) -> list[Failure]:
+def sort_sources(
+    sources: Sequence[CdxSource], sorter: LineSorter, convert: bool, shards: int
+) -> list[Failure]:
     """Sort the lines of CDX files, as `sort_and_sample` does, without a sample."""
     failures: list[Failure] = []
     for source in sources:
@@ -59,7 +61,7 @@ def sort_sources(sources: Sequence[Source], sorter: LineSorter, convert: bool, s
 
 
 def sort_and_sample(
-    sources: Sequence[Source], sorter: LineSorter, reservoir: Reservoir, convert: bool, shards: int
+    sources: Sequence[CdxSource], sorter: LineSorter, reservoir: Reservoir, convert: bool, shards: int
 ) -> list[Failure]:
     """Sort the lines of CDX files, as `sort_files` does, and sample them.
 
@@ -77,7 +79,7 @@ def sort_and_sample(
     return failures
 
 
-def _adopt_and_sample(source: Source, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
+def _adopt_and_sample(source: CdxSource, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:
     sampler = TextSampler(reservoir)
     if not _adopt(source, sorter, sampler.add, shards):
         reservoir.undo()
@@ -86,7 +88,7 @@ def _adopt_and_sample(source: Source, sorter: LineSorter, reservoir: Reservoir, 
     return True
 
 
-def _adopt(source: Source, sorter: LineSorter, take: Callable[[bytes], object], shards: int) -> bool:
+def _adopt(source: CdxSource, sorter: LineSorter, take: Callable[[bytes], object], shards: int) -> bool:
     """Use the file itself as a run, and pass its text to `take`. False if it is not suitable.
 
     Each of `shards` shards inflates one member from its start; if members are large, a spill costs less.

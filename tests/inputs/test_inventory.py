@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cdxmill.inputs.sources import Inventory, Source
+from cdxmill.inputs.sources import CdxSource, Inventory
 from cdxmill.storage.location import Location
 
 KNOWN, EMPTY, UNKNOWN = (
-    Source(Location("a"), 10, 0),
-    Source(Location("b"), 0, 0, None, is_empty=True),
-    Source(Location("c"), 0, 0),
+    CdxSource(Location("a"), 10, 0),
+    CdxSource(Location("b"), 0, 0, None, is_empty=True),
+    CdxSource(Location("c"), 0, 0),
 )
 
 

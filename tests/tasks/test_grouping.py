@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.inputs.sources import Source
+from cdxmill.inputs.sources import CdxSource
 from cdxmill.stages.lines.merge_runs import MOST_RUNS
 from cdxmill.storage.location import Location
 from cdxmill.tasks.grouping import group_sources
@@ -15,8 +15,8 @@ from cdxmill.tasks.sorting import share_of_runs
 GIB = 1 << 30
 
 
-def sources(sizes: list[int]) -> list[Source]:
-    return [Source(Location(str(number)), size, 0) for number, size in enumerate(sizes)]
+def sources(sizes: list[int]) -> list[CdxSource]:
+    return [CdxSource(Location(str(number)), size, 0) for number, size in enumerate(sizes)]
 
 
 @given(st.lists(st.integers(0, 4 * GIB), max_size=40), st.integers(1, 60))

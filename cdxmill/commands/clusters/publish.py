@@ -57,7 +57,7 @@ class PublishSummary(NamedTuple):
         return f"{count(self.shards, 'shard')} ({size}), {self.copied} copied"
 
 
-class _Copy(NamedTuple):
+class _ClusterCopy(NamedTuple):
     shard: Shard
     source: str
     target: str
@@ -180,7 +180,7 @@ def _copy_all(
     _note(target, listed)
     unpublish(target)
     missing = () if options.index_only else [shard for shard in shards if shard.name not in (*present, *kept)]
-    copies = [_Copy(shard, join(cluster, shard.name), join(target, shard.name)) for shard in missing]
+    copies = [_ClusterCopy(shard, join(cluster, shard.name), join(target, shard.name)) for shard in missing]
     total = sum(shard.bytes for shard in missing)
     with Progress("copying shards", len(copies), total, options.quiet) as progress:
         for index, digest in run_tasks(_copy, copies, options.processes, progress.tick):
@@ -206,7 +206,7 @@ def _note(target: str, present: dict[str, str]) -> None:
         file.write(json.dumps(present).encode())
 
 
-def _copy(task: _Copy) -> str:
+def _copy(task: _ClusterCopy) -> str:
     """Copy a shard and return its SHA-256. Raises InputError if it is not the shard of the manifest."""
     digest = hashlib.sha256()
     size = 0

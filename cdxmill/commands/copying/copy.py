@@ -100,7 +100,7 @@ def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) ->
             raise
         for path, reason in plan["invalid"]:
             failures.report(Failure(path, None, reason))
-        run = _Run(asked, target, options, failures)
+        run = _CopyRun(asked, target, options, failures)
         summary = run.copy(work, finished, plan, check)
         failures.close_listed()
         _list_failures(target, failures)
@@ -211,7 +211,7 @@ class _Phase(NamedTuple):
     size: PlanSize
 
 
-class _Run:
+class _CopyRun:
     """One run of `copy`."""
 
     def __init__(self, asked: Asked, target: str, options: CopyOptions, failures: Failures) -> None:

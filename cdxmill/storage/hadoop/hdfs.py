@@ -126,7 +126,7 @@ def check(url: str) -> None:
         raise InputError(url, failure.reason) from None
 
 
-class _Answer(NamedTuple):
+class _FileBody(NamedTuple):
     """A body whose next byte is the file's byte `pos`, and which ends before byte `end`."""
 
     body: BaseHTTPResponse
@@ -144,7 +144,7 @@ class _File:
             raise InputError(url, "is a directory", "name a file, or a directory with archives")
         self._size: int = self._status["length"]
         self._last = -1
-        self._unread: list[_Answer] = []
+        self._unread: list[_FileBody] = []
 
     def close(self) -> None:
         """Close all answers that are still open."""
@@ -188,7 +188,7 @@ class _File:
         if missing:
             raise TryAgain("connection lost")
 
-    def _answer_at(self, offset: int, size: int) -> _Answer:
+    def _answer_at(self, offset: int, size: int) -> _FileBody:
         with suppress(IndexError):
             while True:  # threads may share a file: each answer is taken by one of them
                 answer = self._unread.pop()
@@ -196,7 +196,7 @@ class _File:
                     return answer
                 answer.body.close()
         end = self._size if offset == self._last else offset + size
-        return _Answer(_client_of(self._url).open(self._url, offset, end - offset), offset, end)
+        return _FileBody(_client_of(self._url).open(self._url, offset, end - offset), offset, end)
 
 
 def _create(url: str, file: IO[bytes], **permission: str) -> None:
