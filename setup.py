@@ -29,10 +29,10 @@ def readme() -> str:
     return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\1{HOME}/blob/{tag}/", text)
 
 
-def share(folder: str, *patterns: str) -> "tuple[str, list[str]]":
+def share(directory: str, *patterns: str) -> "tuple[str, list[str]]":
     """Files of the checkout that are installed in share/cdxmill of the environment."""
-    found = [path for pattern in patterns for path in (HERE / folder).glob(pattern)]
-    return f"share/cdxmill/{folder}".rstrip("/."), sorted(str(path.relative_to(HERE)) for path in found)
+    found = [path for pattern in patterns for path in (HERE / directory).glob(pattern)]
+    return f"share/cdxmill/{directory}".rstrip("/."), sorted(str(path.relative_to(HERE)) for path in found)
 
 
 S3 = ["boto3>=1.34"]

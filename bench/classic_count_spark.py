@@ -1,6 +1,6 @@
 """The counts of classic_count_job.py in a PySpark job with the steps of cc-pyspark, on local Spark.
 
-    python bench/classic_count_spark.py WHAT OUT LIST      OUT: a folder for Parquet files
+    python bench/classic_count_spark.py WHAT OUT LIST      OUT: a directory for Parquet files
 
 As there: `textFile` reads the list, each partition iterates over the records of its archives, and accumulators count
 them; the pairs of each record go to `reduceByKey`, and the result becomes a data frame, which is written as Parquet.

@@ -22,7 +22,7 @@ class ClassicIndexJob(MRJob):  # type: ignore[misc]  # mrjob has no types
 
     def configure_args(self) -> None:
         super().configure_args()
-        self.add_passthru_arg("--cdx", help="folder for the CDX files")
+        self.add_passthru_arg("--cdx", help="directory for the CDX files")
 
     def mapper(self, _: None, line: str) -> Iterator[tuple[None, str]]:
         from pywb.indexer.cdxindexer import write_cdx_index
@@ -30,8 +30,8 @@ class ClassicIndexJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         path = line.split("\t")[-1]
         name = path.rsplit("/", 1)[1]
         hadoop = f"{os.environ['HADOOP_HOME']}/bin/hadoop"
-        with tempfile.TemporaryDirectory(dir=".") as folder:
-            local, cdx = Path(folder) / name, Path(folder) / name.replace(".warc.gz", ".cdx.gz")
+        with tempfile.TemporaryDirectory(dir=".") as directory:
+            local, cdx = Path(directory) / name, Path(directory) / name.replace(".warc.gz", ".cdx.gz")
             subprocess.run([hadoop, "fs", "-get", path, str(local)], check=True)
             with local.open("rb") as archive, gzip.open(cdx, "wb", 6) as out:
                 write_cdx_index(out, archive, name, sort=True, cdxj=True)

@@ -25,7 +25,7 @@ class ClassicZipNumJob(MRJob):  # type: ignore[misc]  # mrjob has no types
 
     def configure_args(self) -> None:
         super().configure_args()
-        self.add_passthru_arg("--cluster", help="folder for the shards")
+        self.add_passthru_arg("--cluster", help="directory for the shards")
 
     def mapper(self, _: None, line: str) -> Iterator[tuple[str, str]]:
         line = line.split("\t")[-1]

@@ -26,9 +26,9 @@ SHARDS = 6
 
 
 class Tool(NamedTuple):
-    """A tool of a section. `command` gets an empty output folder and returns the words of the command.
+    """A tool of a section. `command` gets an empty output directory and returns the words of the command.
 
-    The lines of the files that match `outputs` in that folder are counted. `units` is the amount of work,
+    The lines of the files that match `outputs` in that directory are counted. `units` is the amount of work,
     if the tools of a section do not all do the same. `absent` is the reason why the tool is skipped. `whole_machine`:
     its CPU is that of the machine, on which nothing else may run.
     """

@@ -54,10 +54,12 @@ class _Connection(asyncio.Protocol):
         self._out.write(body)
 
 
-def serve(folder: Path, lines: bytes, port_file: Path, delay: float = 0.0) -> None:
-    """Serve the files below a folder, and `lines` at /cdx, until the process is killed. Each answer comes after `delay` seconds."""
+def serve(directory: Path, lines: bytes, port_file: Path, delay: float = 0.0) -> None:
+    """Serve the files below a directory, and `lines` at /cdx, until the process is killed. Each answer comes after `delay` seconds."""
     files = {
-        f"/{path.relative_to(folder)}": path.read_bytes() for path in folder.rglob("*") if path.is_file()
+        f"/{path.relative_to(directory)}": path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
     }
 
     async def run() -> None:

@@ -79,7 +79,7 @@ class Measured(NamedTuple):
 
 
 class Contender(NamedTuple):
-    """A program that gets the first `captures` captures when it is called with an output folder."""
+    """A program that gets the first `captures` captures when it is called with an output directory."""
 
     run: Callable[[Path], None]
     captures: int
@@ -94,13 +94,13 @@ def record(url: str, block: bytes) -> bytes:
     return gzip.compress(head.encode() + block + b"\r\n\r\n", 6, mtime=0)
 
 
-def make_archives(folder: Path, captures: int) -> None:
+def make_archives(directory: Path, captures: int) -> None:
     """Archives with `captures` pages of 10 to 60 KB that compress to a third."""
     rng = Random(16)
     words = [bytes(rng.choices(b"abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 9))) for _ in range(3000)]
-    (folder / "warcs").mkdir(parents=True)
+    (directory / "warcs").mkdir(parents=True)
     for number in range(ARCHIVES):
-        with (folder / f"warcs/{number:02d}.warc.gz").open("wb") as file:
+        with (directory / f"warcs/{number:02d}.warc.gz").open("wb") as file:
             for page in range(captures // ARCHIVES):
                 text = b" ".join(rng.choices(words, k=rng.randint(1500, 9000)))
                 block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + text
@@ -116,7 +116,7 @@ def cdxmill(*arguments: str | Path) -> bytes:
 
 
 def measured(run: Callable[[Path], None], out: Path) -> Measured:
-    """Run a contender with a fresh output folder."""
+    """Run a contender with a fresh output directory."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -288,8 +288,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--delay", type=float, default=20.0)
     options = parser.parse_args(arguments)
     print("\n".join(machine.describe()))
-    with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder)
+    with tempfile.TemporaryDirectory() as directory:
+        work = Path(directory)
         make_archives(work, options.captures)
         archives = sorted((work / "warcs").iterdir())
         cdxmill("build", "-q", "-s", "2", "-o", work / "C", *archives)

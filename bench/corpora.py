@@ -17,7 +17,7 @@ from bench import cdx_corpus, warc_corpus
 from bench.cdx_corpus import CdxRecipe
 from bench.warc_corpus import WarcRecipe
 
-FOLDER = Path(__file__).parent / "corpora"
+DIRECTORY = Path(__file__).parent / "corpora"
 RECIPE_VERSION = 1  # raised when a recipe changes; files of another version are made again
 PAGES = 16_143  # 48,430 records
 LINES_A_FILE = 250_000
@@ -60,8 +60,8 @@ def corpora(quick: bool) -> dict[str, Corpus]:
     return {corpus.name: corpus for corpus in sets}
 
 
-def folder(quick: bool) -> Path:
-    return FOLDER / ("quick" if quick else "full")
+def directory(quick: bool) -> Path:
+    return DIRECTORY / ("quick" if quick else "full")
 
 
 def make_members(recipe: Recipe, name: str) -> Iterable[bytes]:
@@ -95,7 +95,7 @@ def make(path: Path, recipe: Recipe) -> Path:
 def ensure(name: str, quick: bool = False) -> list[Path]:
     """The files of the set `name`; missing files are made."""
     files = corpora(quick)[name].files
-    paths = [folder(quick) / file for file in files]
+    paths = [directory(quick) / file for file in files]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(make, paths, files.values()))
 

@@ -91,12 +91,12 @@ QUICK = [
 """The option that cdxmill's jobs give to Java."""
 
 
-def classic_zipnum(inputs: str, splits: str, folder: Path, flags: Sequence[str] = ()) -> list[str]:
+def classic_zipnum(inputs: str, splits: str, directory: Path, flags: Sequence[str] = ()) -> list[str]:
     """The classic job, with the same partitioner and one map for 64 MB of `.cdx.gz`."""
     options = [
         "--no-bootstrap-mrjob",
         "--cluster",
-        str(folder),
+        str(directory),
         "--hadoop-args=-inputformat",
         f"--hadoop-args={COMBINE}",
     ]
@@ -122,13 +122,13 @@ def classic_index(manifest: Path) -> list[str]:
     return job("bench/classic_index_job.py", *options, *per_map, str(manifest))
 
 
-def put(files: Sequence[Path], folder: str) -> None:
-    dev("run", "hadoop", "fs", "-mkdir", "-p", folder)
-    dev("run", "hadoop", "fs", "-put", "-f", *map(str, files), folder)
+def put(files: Sequence[Path], directory: str) -> None:
+    dev("run", "hadoop", "fs", "-mkdir", "-p", directory)
+    dev("run", "hadoop", "fs", "-put", "-f", *map(str, files), directory)
 
 
-def remove(*folders: str) -> None:
-    dev("run", "hadoop", "fs", "-rm", "-r", "-f", "-skipTrash", *folders)
+def remove(*directories: str) -> None:
+    dev("run", "hadoop", "fs", "-rm", "-r", "-f", "-skipTrash", *directories)
 
 
 def table(title: str, costs: dict[str, list[Cost]], floor: Cost) -> str:
@@ -142,9 +142,9 @@ def table(title: str, costs: dict[str, list[Cost]], floor: Cost) -> str:
     return "\n".join(rows)
 
 
-def bench_zipnum(millions: int, runs: int, folder: Path, flags: Sequence[str]) -> str:
+def bench_zipnum(millions: int, runs: int, directory: Path, flags: Sequence[str]) -> str:
     files = ensure(f"cdxj-{millions}")
-    splits, tiny = folder / "splits.seq", folder / "tiny.cdx.gz"
+    splits, tiny = directory / "splits.seq", directory / "tiny.cdx.gz"
     sample = ["sample", "-q", "--replace", "-s", str(SHARDS), "-o", str(splits), *map(str, files)]
     subprocess.run([sys.executable, "-m", "cdxmill", *sample], check=True)
     with gzip.open(files[0]) as lines:
@@ -156,15 +156,15 @@ def bench_zipnum(millions: int, runs: int, folder: Path, flags: Sequence[str]) -
     for _ in range(runs):
         remove("hdfs:///bench/ours")
         costs["cdxmill"].append(cost_of(zipnum("hdfs:///bench/lines", splits)))
-        classic = classic_zipnum("hdfs:///bench/lines", "hdfs:///bench/small/splits.seq", folder, flags)
+        classic = classic_zipnum("hdfs:///bench/lines", "hdfs:///bench/small/splits.seq", directory, flags)
         costs["classic"].append(cost_of(classic))
     return table(f"ZipNum job, {millions} million lines, {SHARDS} reducers", costs, floor)
 
 
-def bench_index(runs: int, folder: Path) -> str:
+def bench_index(runs: int, directory: Path) -> str:
     files = copies(ensure("web"), WARCS)
     put(files, "hdfs:///bench/warcs")
-    manifest, nothing = folder / "manifest.txt", folder / "empty.txt"
+    manifest, nothing = directory / "manifest.txt", directory / "empty.txt"
     manifest.write_text("".join(f"hdfs://127.0.0.1:9000/bench/warcs/{file.name}\n" for file in files))
     nothing.write_text(f"{ROOT}/.venv/sample_archive/warcs/example.warc.gz\n")
     floor = cost_of(index(nothing))
@@ -190,10 +190,10 @@ def classic_count(what: str, manifest: Path, warcs_per_map: int) -> list[str]:
     return job("bench/classic_count_job.py", *options, str(manifest))
 
 
-def bench_counting(what: str, runs: int, folder: Path) -> str:
+def bench_counting(what: str, runs: int, directory: Path) -> str:
     """The archives are in a directory that all nodes share, for both jobs: that of cc-mrjob cannot read HDFS."""
     files = copies([counting.corpus(counting.KINDS[what], quick=False)], COUNTED)
-    manifest, nothing = folder / "manifest.txt", folder / "empty.txt"
+    manifest, nothing = directory / "manifest.txt", directory / "empty.txt"
     manifest.write_text("".join(f"{file}\n" for file in files))
     nothing.write_text(f"{ROOT}/.venv/sample_archive/warcs/example.warc.gz\n")
     floor = cost_of(count(what, nothing, 1))
@@ -216,18 +216,18 @@ def main() -> None:
     )
     parser.add_argument("--only", choices=["index", "zipnum", *counting.KINDS])
     options = parser.parse_args()
-    folder = ROOT / "build/bench-work"
-    folder.mkdir(parents=True, exist_ok=True)
+    directory = ROOT / "build/bench-work"
+    directory.mkdir(parents=True, exist_ok=True)
     dev("up")
     try:
         print("\n".join(machine.describe()), flush=True)
         for what in [what for what in counting.KINDS if options.only in (None, what)]:
-            print("\n" + bench_counting(what, options.runs, folder), flush=True)
+            print("\n" + bench_counting(what, options.runs, directory), flush=True)
         if options.only in (None, "index"):
-            print("\n" + bench_index(options.runs, folder), flush=True)
+            print("\n" + bench_index(options.runs, directory), flush=True)
         if options.only in (None, "zipnum"):
             flags = QUICK if options.same_flags else ()
-            print("\n" + bench_zipnum(options.lines, options.runs, folder, flags), flush=True)
+            print("\n" + bench_zipnum(options.lines, options.runs, directory, flags), flush=True)
     finally:
         dev("down")
 

@@ -1,13 +1,13 @@
 """How well languages are detected, and how much of a page's text is kept: the tables of docs/scan-quality.md.
 
-    python -m bench.languages FOLDER [ARCHIVE...]      writes them into the page
+    python -m bench.languages DIRECTORY [ARCHIVE...]      writes them into the page
 
-FOLDER has the content of packages whose pages have a known language, for example
+DIRECTORY has the content of packages whose pages have a known language, for example
 
     for l in de en es fr it ja pt zh-cn; do apt-get download debian-reference-$l; done
-    for f in *.deb; do dpkg-deb -x $f FOLDER; done
+    for f in *.deb; do dpkg-deb -x $f DIRECTORY; done
 
-The pages are FOLDER/**/*.LANGUAGE.html. Archives are compared with what their pages declare (`<html lang>`).
+The pages are DIRECTORY/**/*.LANGUAGE.html. Archives are compared with what their pages declare (`<html lang>`).
 Other detectors are optional: pip install py3langid lingua-language-detector langdetect beautifulsoup4.
 """
 
@@ -98,9 +98,9 @@ SLOW = {"langdetect": 4, "lingua, low accuracy": 2}
 """Detectors that are tried with every n-th excerpt only."""
 
 
-def pages_in(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """The pages of known language in a folder."""
-    for path in sorted(folder.rglob("*.html")):
+def pages_in(directory: Path) -> Iterator[tuple[str, bytes]]:
+    """The pages of known language in a directory."""
+    for path in sorted(directory.rglob("*.html")):
         if found := _NAME.search(path.name):
             yield found[1], path.read_bytes()
 
@@ -228,11 +228,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("directory", type=Path, metavar="DIRECTORY")
     parser.add_argument("archives", type=Path, nargs="*", metavar="ARCHIVE")
     parser.add_argument("--markdown", type=Path, default="docs/scan-quality.md", metavar="PAGE")
     options = parser.parse_args()
-    known = list(pages_in(options.folder))
+    known = list(pages_in(options.directory))
     texts = [(language, Page("", html).text) for language, html in known]
     pages = {"of known language": known}
     passages = [

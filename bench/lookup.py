@@ -168,7 +168,7 @@ def main() -> None:
         "--quick", action="store_true", help="a tiny cluster: tests the benchmark itself, measures nothing"
     )
     options = parser.parse_args()
-    corpora.FOLDER.mkdir(exist_ok=True)
+    corpora.DIRECTORY.mkdir(exist_ok=True)
     cluster = build(options.lines, options.quick)
     warm(cluster)
     facts: dict[str, Any] = json.loads((cluster / "cluster.json").read_bytes())

@@ -14,22 +14,22 @@ JOB = Path(__file__).with_name("classic_zipnum_job.py")
 SHARDS, PROCESSES = 6, 2
 
 
-def contenders(folder: Path, files: list[Path]) -> list[tuple[str, list[str]]]:
-    """Name and command of each tool, cdxmill first. Each writes a cluster of `files` to the empty `folder`."""
+def contenders(directory: Path, files: list[Path]) -> list[tuple[str, list[str]]]:
+    """Name and command of each tool, cdxmill first. Each writes a cluster of `files` to the empty `directory`."""
     return [
-        ("cdxmill build", cdxmill_build(folder, files)),
-        ("cdxj-indexer, sort -m, classic job", shell_pipeline(folder, files)),
+        ("cdxmill build", cdxmill_build(directory, files)),
+        ("cdxj-indexer, sort -m, classic job", shell_pipeline(directory, files)),
     ]
 
 
-def cdxmill_build(folder: Path, files: list[Path]) -> list[str]:
-    options = ["-s", str(SHARDS), "-p", str(PROCESSES), "-o", str(folder / "c")]
+def cdxmill_build(directory: Path, files: list[Path]) -> list[str]:
+    options = ["-s", str(SHARDS), "-p", str(PROCESSES), "-o", str(directory / "c")]
     return [str(BIN / "cdxmill"), "build", *options, *map(str, files)]
 
 
-def shell_pipeline(folder: Path, files: list[Path]) -> list[str]:
+def shell_pipeline(directory: Path, files: list[Path]) -> list[str]:
     """One index per file, then `sort -m` into one file, which mrjob divides between its two mappers."""
-    out = shlex.quote(str(folder))
+    out = shlex.quote(str(directory))
     indexer = f'{shlex.quote(str(BIN / "cdxj-indexer"))} -s -o {out}/"${{1##*/}}".cdxj "$1"'
     job = [str(JOB), "-r", "local", "--num-cores", str(PROCESSES), "--no-conf", "--no-bootstrap-mrjob", "-q"]
     steps = [

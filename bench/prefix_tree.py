@@ -65,9 +65,9 @@ def child_seconds(words: list[str]) -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def write_captures(cluster: Path, folder: Path) -> list[Path]:
+def write_captures(cluster: Path, directory: Path) -> list[Path]:
     """The lines of a cluster as sorted CDXJ, and as CDX with 11 fields."""
-    files = [folder / "captures.cdxj", folder / "captures.cdx"]
+    files = [directory / "captures.cdxj", directory / "captures.cdx"]
     fields = "url", "mime", "status", "digest", "redirect", "robotflags", "length", "offset", "filename"
     with files[0].open("wb") as cdxj, files[1].open("wb") as cdx:
         for shard in sorted(cluster.glob("cdx-*.gz")):
@@ -144,13 +144,13 @@ def print_shape(tree: Path, keys: list[bytes]) -> None:
 
 
 class Server(ThreadingHTTPServer):
-    """Serves ranges of the files in a folder, each after `latency` seconds. `seen` has (path, bytes) per answer."""
+    """Serves ranges of the files in a directory, each after `latency` seconds. `seen` has (path, bytes) per answer."""
 
     daemon_threads = True
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.folder, self.latency = folder, 0.0
+        self.directory, self.latency = directory, 0.0
         self.seen: list[tuple[str, int]] = []
 
     @property
@@ -168,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         time.sleep(self.server.latency)
-        path = self.server.folder / self.path.lstrip("/")
+        path = self.server.directory / self.path.lstrip("/")
         if not path.is_file():
             self.send_response(404)
             self.send_header("Content-Length", "0")
@@ -189,8 +189,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Server]:
-    server = Server(folder)
+def serving(directory: Path) -> Iterator[Server]:
+    server = Server(directory)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server
@@ -296,8 +296,10 @@ def main() -> None:
     options = parser.parse_args()
     print(*machine.describe(), f"load: {os.getloadavg()[0]:.1f}", sep="\n")
     count = 20_000 if options.quick else round(options.lines * 10**6)
-    with tempfile.TemporaryDirectory(dir=corpora.FOLDER if corpora.FOLDER.is_dir() else None) as folder:
-        work = Path(folder)
+    with tempfile.TemporaryDirectory(
+        dir=corpora.DIRECTORY if corpora.DIRECTORY.is_dir() else None
+    ) as directory:
+        work = Path(directory)
         lines, tree = work / "lines.tsv", work / "lines.tree"
         write_lines(lines, count)
         print(f"build from {count} sorted lines of {lines.stat().st_size / count:.0f} bytes")

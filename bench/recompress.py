@@ -36,17 +36,17 @@ def cut_blocks(path: Path) -> Iterator[bytes]:
         yield rest
 
 
-def recompress(path: Path, folder: Path) -> None:
-    with (folder / path.name).open("wb") as file:
+def recompress(path: Path, directory: Path) -> None:
+    with (directory / path.name).open("wb") as file:
         for block in cut_blocks(path):
             file.write(deflate.gzip_compress(block, LEVEL))
 
 
 def main() -> None:
-    folder, processes, files = Path(sys.argv[1]), int(sys.argv[2]), [Path(name) for name in sys.argv[3:]]
-    folder.mkdir(parents=True, exist_ok=True)
+    directory, processes, files = Path(sys.argv[1]), int(sys.argv[2]), [Path(name) for name in sys.argv[3:]]
+    directory.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(processes) as pool:
-        list(pool.map(recompress, files, [folder] * len(files)))
+        list(pool.map(recompress, files, [directory] * len(files)))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def as_numbers(results: list[Result]) -> dict[str, dict[str, list[float]]]:
 
 
 def path(quick: bool) -> Path:
-    return corpora.folder(quick) / "results.json"
+    return corpora.directory(quick) / "results.json"
 
 
 def load(quick: bool) -> dict[str, Any]:

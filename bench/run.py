@@ -40,7 +40,7 @@ SECTIONS = (
 )
 
 
-def sections(options: argparse.Namespace, folder: Path) -> Iterator[Callable[[], Section]]:
+def sections(options: argparse.Namespace, directory: Path) -> Iterator[Callable[[], Section]]:
     """The sections whose tools run in turn. Calling one makes its corpora."""
     quick, millions = options.quick, options.lines
     if "index" in options.only:
@@ -58,24 +58,24 @@ def sections(options: argparse.Namespace, folder: Path) -> Iterator[Callable[[],
     if "counting" in options.only:
         yield from counting.sections(quick)
     if "spark" in options.only:
-        yield from spark_sections(millions, quick, folder)
+        yield from spark_sections(millions, quick, directory)
     if "scan" in options.only:
         yield from scan_sections(quick)
 
 
-def passages(options: argparse.Namespace, folder: Path) -> Iterator[Passage]:
+def passages(options: argparse.Namespace, directory: Path) -> Iterator[Passage]:
     """Each table as soon as it is measured; with --summary only the last one."""
     measured: results.Measured = {}
-    for make in sections(options, folder):
+    for make in sections(options, directory):
         section = demands.without_others(make()) if options.summary else make()
         if not section.tools:
             continue
-        found: list[Result] = run_section(section, options.runs, folder)
+        found: list[Result] = run_section(section, options.runs, directory)
         measured[section.name] = results.as_numbers(found)
         results.keep(section, found, options.quick)
         yield as_passage(section, found)
     if "sampling" in options.only and not options.summary:
-        yield sampling.fractions(options.lines, options.quick, options.runs, folder)
+        yield sampling.fractions(options.lines, options.quick, options.runs, directory)
     if "compression" in options.only and not options.summary:
         yield compression.passage(options.runs, options.quick)
     if measured:
@@ -122,12 +122,12 @@ def write_markdown(page: Path, tables: str) -> None:
 def main() -> None:
     options = parse_options()
     compileall.compile_dir(ROOT / "cdxmill", quiet=1)  # as for an installed copy and the peers
-    corpora.folder(options.quick).mkdir(parents=True, exist_ok=True)
+    corpora.directory(options.quick).mkdir(parents=True, exist_ok=True)
     head = [*machine.describe(), f"Medians of {options.runs} alternating runs."]
     print("\n".join(head), flush=True)
     markdown = [f"Measured on {date.today()}.", "\n".join(f"- {line}" for line in head)]
-    with tempfile.TemporaryDirectory(dir=corpora.FOLDER, prefix="work-") as folder:
-        for passage in passages(options, Path(folder)):
+    with tempfile.TemporaryDirectory(dir=corpora.DIRECTORY, prefix="work-") as directory:
+        for passage in passages(options, Path(directory)):
             if not options.summary or passage.title == demands.TITLE:
                 print(passage.as_text(), flush=True)
                 markdown.insert(2 if passage.title == demands.TITLE else len(markdown), passage.as_markdown())

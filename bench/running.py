@@ -15,14 +15,14 @@ from bench.measure import Cost, measure
 from bench.report import Result
 
 
-def clean(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
+def clean(directory: Path) -> Path:
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    return directory
 
 
-def count_lines(folder: Path, patterns: tuple[str, ...]) -> int | None:
-    files = [file for pattern in patterns for file in folder.glob(pattern) if file.is_file()]
+def count_lines(directory: Path, patterns: tuple[str, ...]) -> int | None:
+    files = [file for pattern in patterns for file in directory.glob(pattern) if file.is_file()]
     return sum(map(count_file, files)) if files else None
 
 
@@ -34,19 +34,19 @@ def count_file(file: Path) -> int:
         return sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b""))
 
 
-def run_tool(tool: Tool, folder: Path, cpus: set[int]) -> Cost:
-    """Run a tool once. It writes to `folder`/out."""
-    out = clean(folder / "out")
+def run_tool(tool: Tool, directory: Path, cpus: set[int]) -> Cost:
+    """Run a tool once. It writes to `directory`/out."""
+    out = clean(directory / "out")
     if tool.absent:
         return Cost(0, 0, 0, f"skipped: {tool.absent}")
     command = tool.command(out)
     if shutil.which(command[0]) is None:
         return Cost(0, 0, 0, f"skipped: {Path(command[0]).name} is not installed")
-    scratch = clean(folder / "tmp")
+    scratch = clean(directory / "tmp")
     os.sync()  # or the kernel writes the output of the previous tool meanwhile
     env = {**os.environ, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
     before = busy()
-    cost = measure(command, folder / "log", cpus, env)
+    cost = measure(command, directory / "log", cpus, env)
     return cost._replace(cpu=busy() - before) if tool.whole_machine else cost
 
 
@@ -67,7 +67,7 @@ def processors(count: int) -> set[int]:
     return set(sorted(os.sched_getaffinity(0))[-count:])
 
 
-def run_section(section: Section, runs: int, folder: Path) -> list[Result]:
+def run_section(section: Section, runs: int, directory: Path) -> list[Result]:
     """Run all tools `runs` times. The lines that a tool wrote are counted after its last run."""
     cpus = processors(section.cores)
     costs: dict[str, list[Cost]] = {tool.name: [] for tool in section.tools}
@@ -76,9 +76,9 @@ def run_section(section: Section, runs: int, folder: Path) -> list[Result]:
     for number in range(runs):
         for tool in section.tools:
             show(f"{number + 1}/{runs} {tool.name}")
-            costs[tool.name].append(run_tool(tool, folder, cpus))
+            costs[tool.name].append(run_tool(tool, directory, cpus))
             if number == runs - 1:
-                lines[tool.name] = count_lines(folder / "out", tool.outputs)
+                lines[tool.name] = count_lines(directory / "out", tool.outputs)
     show("")
     return [
         Result(tool.name, tool.is_limit, costs[tool.name], lines[tool.name], tool.units)

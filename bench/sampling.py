@@ -49,12 +49,12 @@ class Sampled(NamedTuple):
     points: list[bytes]
 
 
-def sample_once(files: list[Path], shards: int, fraction: float, seed: int, folder: Path) -> Sampled:
+def sample_once(files: list[Path], shards: int, fraction: float, seed: int, directory: Path) -> Sampled:
     options = ["-q", "-p", "2", "-s", str(shards), "--fraction", str(fraction), "--seed", str(seed)]
-    cost = run_tool(sampler("", files, *options), folder, processors(2))
+    cost = run_tool(sampler("", files, *options), directory, processors(2))
     if cost.failure:
         raise SystemExit(f"cdxmill sample: {cost.failure}")
-    return Sampled(cost.cpu, cost.wall, parse_text((folder / "out/splits.txt").read_bytes()))
+    return Sampled(cost.cpu, cost.wall, parse_text((directory / "out/splits.txt").read_bytes()))
 
 
 def count_shards(file: Path, all_points: list[list[bytes]]) -> list[list[int]]:
@@ -73,7 +73,7 @@ def worst_shards(files: list[Path], all_points: list[list[bytes]]) -> list[float
     return [max(lines) * len(lines) / sum(lines) for lines in totals]
 
 
-def fractions(millions: int, quick: bool, runs: int, folder: Path) -> Passage:
+def fractions(millions: int, quick: bool, runs: int, directory: Path) -> Passage:
     """Sample with fractions of the files. Each run has another seed, so it reads other files and lines."""
     files = ensure(f"cdxj-{millions}", quick)
     warm(files)
@@ -82,7 +82,7 @@ def fractions(millions: int, quick: bool, runs: int, folder: Path) -> Passage:
     for seed in range(runs):
         for shards, fraction in kinds:
             show(f"{seed + 1}/{runs} {shards} shards, {fraction:.0%}")
-            found[shards, fraction].append(sample_once(files, shards, fraction, seed, folder))
+            found[shards, fraction].append(sample_once(files, shards, fraction, seed, directory))
     show("")
     worst = worst_shards(files, [run.points for kind in kinds for run in found[kind]])
     rows = [HEADER]

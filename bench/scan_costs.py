@@ -27,7 +27,7 @@ STEPS = (
 
 def cpu_seconds(archive: str, options: list[str]) -> float:
     """User and system time of a run."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command = [
             program("cdxmill"),
@@ -38,7 +38,7 @@ def cpu_seconds(archive: str, options: list[str]) -> float:
             "--to",
             "jsonl",
             "-o",
-            f"{folder}/out",
+            f"{directory}/out",
             *options,
         ]
         subprocess.run([*command, archive], check=True)

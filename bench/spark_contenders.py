@@ -38,14 +38,14 @@ def ours(verb: str, files: Sequence[Path], output: str, *options: str) -> Tool:
     return tool(OURS, lambda out: [*command, "-o", str(out / "c"), *names], output)
 
 
-def spark_sections(millions: int, quick: bool, folder: Path) -> list[Callable[[], Section]]:
+def spark_sections(millions: int, quick: bool, directory: Path) -> list[Callable[[], Section]]:
     """The ZipNum job and the index job."""
-    return [lambda: zipnum_section(millions, quick, folder), lambda: index_section(quick)]
+    return [lambda: zipnum_section(millions, quick, directory), lambda: index_section(quick)]
 
 
-def zipnum_section(millions: int, quick: bool, folder: Path) -> Section:
+def zipnum_section(millions: int, quick: bool, directory: Path) -> Section:
     files = ensure(f"cdxj-{millions}", quick)
-    splits, boundaries = folder / "spark-splits.txt", folder / "spark-boundaries.json"
+    splits, boundaries = directory / "spark-splits.txt", directory / "spark-boundaries.json"
     sample = [program("cdxmill"), "sample", "-q", "--replace", "-s", str(SHARDS), "-o", str(splits)]
     subprocess.run([*sample, *map(str, files)], check=True)
     boundaries.write_bytes(format_boundaries(read_splits(splits)))

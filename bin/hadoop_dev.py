@@ -137,8 +137,8 @@ HISTORY = "/tmp/hadoop-yarn/staging/history"
 """In HDFS; the history server would make it unreadable for others than the user who starts it."""
 
 
-def make_shared_folders() -> None:
-    """Create the folders in HDFS that each user of MapReduce writes to. Who starts the cluster may do everything."""
+def make_shared_directories() -> None:
+    """Create the directories in HDFS that each user of MapReduce writes to. Who starts the cluster may do everything."""
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     for path in ("/tmp", "/tmp/hadoop-yarn", "/tmp/hadoop-yarn/staging", HISTORY):
         query = f"op=MKDIRS&permission=1777&user.name={getpass.getuser()}"
@@ -208,7 +208,7 @@ def start(verb: str) -> None:
                 raise Failure(f"HDFS could not be formatted; see {LOGS}/format.log")
         starting.hadoop("namenode")
         starting.wait(hdfs_is_ready)
-        make_shared_folders()
+        make_shared_directories()
         # the history server would try again only after 10 s
         starting.hadoop("historyserver")
     starting.wait(lambda: not unready())

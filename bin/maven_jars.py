@@ -122,10 +122,10 @@ def download(project: Path, jars: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(directory: Path) -> Iterator[None]:
     """Lock a directory, which is created if it is missing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
@@ -140,8 +140,8 @@ def checked_jars(project: Path) -> Path:
         if jars.is_dir():
             verify(jars, sums, f"delete {jars} and try again")
             return jars
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            fresh = Path(folder) / "jars"
+        with tempfile.TemporaryDirectory(dir=cache) as directory:
+            fresh = Path(directory) / "jars"
             fresh.mkdir()
             download(project, fresh)
             verify(fresh, sums, "delete it from Maven's repository, ~/.m2, and try again")

@@ -35,10 +35,10 @@ class _Seen(NamedTuple):
 
 
 def _look(pid: int, mark: str) -> _Seen:
-    folder = Path(f"/proc/{pid}")
-    is_marked = mark.encode() in (folder / "environ").read_bytes().split(b"\0")
+    directory = Path(f"/proc/{pid}")
+    is_marked = mark.encode() in (directory / "environ").read_bytes().split(b"\0")
     return _Seen(
-        Process(pid, (folder / "cmdline").read_bytes()), str((folder / "ns/net").readlink()), is_marked
+        Process(pid, (directory / "cmdline").read_bytes()), str((directory / "ns/net").readlink()), is_marked
     )
 
 

@@ -33,14 +33,14 @@ def shared_classes(project: Path, jars: Path, java: Path) -> SharedClasses:
     classes = (project / "classes.txt.gz").read_bytes()
     version = hashlib.sha256((java / "release").read_bytes() + classes).hexdigest()[:12]
     found = SharedClasses(jars.with_name(f"{jars.name}.jar"), jars.with_name(f"{jars.name}-{version}.jsa"))
-    with locked(jars.parent), tempfile.TemporaryDirectory(dir=jars.parent) as folder:
+    with locked(jars.parent), tempfile.TemporaryDirectory(dir=jars.parent) as directory:
         if not found.all_jars.exists():
-            name_jars(Path(folder) / "all.jar", jars)
-            (Path(folder) / "all.jar").rename(found.all_jars)
+            name_jars(Path(directory) / "all.jar", jars)
+            (Path(directory) / "all.jar").rename(found.all_jars)
         if not found.archive.exists():
             say("preparing Hadoop's classes (once; takes about half a minute)")
-            (Path(folder) / "classes.txt").write_bytes(gzip.decompress(classes))
-            made = dump(java, found.all_jars, Path(folder))
+            (Path(directory) / "classes.txt").write_bytes(gzip.decompress(classes))
+            made = dump(java, found.all_jars, Path(directory))
             if made.exists():
                 made.rename(found.archive)
     return found
@@ -55,12 +55,12 @@ def name_jars(path: Path, jars: Path) -> None:
         archive.writestr("META-INF/MANIFEST.MF", text)
 
 
-def dump(java: Path, all_jars: Path, folder: Path) -> Path:
-    """The path of an archive of the classes in `folder`/classes.txt; nothing is there if Java failed."""
-    made = folder / "classes.jsa"
+def dump(java: Path, all_jars: Path, directory: Path) -> Path:
+    """The path of an archive of the classes in `directory`/classes.txt; nothing is there if Java failed."""
+    made = directory / "classes.jsa"
     options = [
         "-Xshare:dump",
-        f"-XX:SharedClassListFile={folder}/classes.txt",
+        f"-XX:SharedClassListFile={directory}/classes.txt",
         f"-XX:SharedArchiveFile={made}",
     ]
     command = [str(java / "bin/java"), "-Xlog:disable", "-XX:+UseSerialGC", *options, "-cp", str(all_jars)]

@@ -1,6 +1,6 @@
 """Messages on stderr. Names of files and answers of servers come from others: nothing in them reaches the terminal as a command.
 
-This module imports nothing of the package, so that every folder may use it.
+This module imports nothing of the package, so that every directory may use it.
 """
 
 from __future__ import annotations

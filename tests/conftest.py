@@ -40,18 +40,18 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 class Cluster(NamedTuple):
     """The folder of a ZipNum cluster, with the exit status and messages of its build."""
 
-    folder: Path
+    directory: Path
     status: int
     stderr: str
 
     def lines(self) -> list[bytes]:
         """All decompressed lines, in the order of the shards, without line ends."""
-        shards = sorted(self.folder.glob("cdx-*.gz"))
+        shards = sorted(self.directory.glob("cdx-*.gz"))
         return [line for shard in shards for line in gzip.decompress(shard.read_bytes()).splitlines()]
 
     def index_rows(self) -> list[list[bytes]]:
         """The columns of cluster.idx, one row per block: key, shard, offset, length, number."""
-        return [line.split(b"\t") for line in (self.folder / "cluster.idx").read_bytes().splitlines()]
+        return [line.split(b"\t") for line in (self.directory / "cluster.idx").read_bytes().splitlines()]
 
 
 RunCdxmill = Callable[..., "subprocess.CompletedProcess[bytes]"]
@@ -86,21 +86,21 @@ def root() -> Path:
 def samples() -> Path:
     """The folder of sample archives. Without it, its tests are skipped, which the build server does not allow."""
     named = os.environ.get("CDXMILL_SAMPLES")
-    folder = Path(named or ROOT / "../shared/samples").resolve()
-    if named and not folder.is_dir():
-        raise FileNotFoundError(f"no sample archives in {folder}: set CDXMILL_SAMPLES to their folder")
-    if not folder.is_dir():
+    directory = Path(named or ROOT / "../shared/samples").resolve()
+    if named and not directory.is_dir():
+        raise FileNotFoundError(f"no sample archives in {directory}: set CDXMILL_SAMPLES to their folder")
+    if not directory.is_dir():
         pytest.skip("needs the sample archives, see CONTRIBUTING.md")
-    return folder
+    return directory
 
 
 @pytest.fixture(scope="session")
 def pywb_warcs() -> Path:
     """The folder of archives that pywb's wheel installs."""
-    folder = Path(sys.prefix) / "sample_archive/warcs"
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is absent: install cdxmill[test]")
-    return folder
+    directory = Path(sys.prefix) / "sample_archive/warcs"
+    if not directory.is_dir():
+        raise FileNotFoundError(f"{directory} is absent: install cdxmill[test]")
+    return directory
 
 
 @pytest.fixture(scope="session")
@@ -129,11 +129,11 @@ def run_cdxmill() -> Iterator[RunCdxmill]:
 def build_cluster(run_cdxmill: RunCdxmill) -> BuildCluster:
     """A function that builds a cluster with `cdxmill build`: folder, inputs, number of shards, options."""
 
-    def build(folder: Path, inputs: Iterable[Path], shards: int = 3, *options: str) -> Cluster:
-        done = run_cdxmill("build", "-o", folder, "-s", str(shards), *options, *inputs)
+    def build(directory: Path, inputs: Iterable[Path], shards: int = 3, *options: str) -> Cluster:
+        done = run_cdxmill("build", "-o", directory, "-s", str(shards), *options, *inputs)
         stderr = done.stderr.decode()
         if done.returncode not in (0, 1):
             raise RuntimeError(f"cdxmill build ended with {done.returncode}: {stderr}")
-        return Cluster(folder, done.returncode, stderr)
+        return Cluster(directory, done.returncode, stderr)
 
     return build

@@ -14,9 +14,12 @@ import pytest
 import cdxmill
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("cdxmill", "jobs", "bin", "bench", "tests")
+DIRECTORIES = ("cdxmill", "jobs", "bin", "bench", "tests")
 SOURCES = sorted(
-    path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if "corpora" not in path.parts
+    path
+    for directory in DIRECTORIES
+    for path in (ROOT / directory).rglob("*.py")
+    if "corpora" not in path.parts
 )
 LIBRARY = [
     path for path in SOURCES if path.is_relative_to(ROOT / "cdxmill") or path.is_relative_to(ROOT / "jobs")
@@ -99,6 +102,19 @@ def test_public_modules_classes_and_functions_have_a_docstring(path: Path) -> No
     assert [function.name for function in public if not ast.get_docstring(function.node)] == []
 
 
+def test_no_class_name_stands_for_two_things() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in LIBRARY:
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(label(path))
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+def test_code_says_directory() -> None:
+    assert [label(path) for path in LIBRARY if re.search("folder", path.read_text(), re.I)] == []
+
+
 def test_there_are_no_todo_marks() -> None:
     marks = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     assert [label(path) for path in LIBRARY if marks.search(path.read_text())] == []
@@ -110,7 +126,7 @@ def test_the_changelog_begins_with_the_version_of_the_package() -> None:
     assert newest[1] == cdxmill.__version__
 
 
-def test_mypy_checks_all_folders() -> None:
+def test_mypy_checks_all_directories() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
     skipped = [name for override in settings["mypy"]["overrides"] for name in override["module"]]
     assert [name for name in skipped if name.startswith("cdxmill")] == []

@@ -36,8 +36,12 @@ def too_old(version: str) -> str:
 class Checkout:
     """A copy of the files that bin/setup-env and .ci/run read, and a PATH with a fake Python."""
 
-    def __init__(self, root: Path, folder: Path) -> None:
-        self.folder, self.path, self.notes = folder / "a checkout", folder / "path", folder / "notes"
+    def __init__(self, root: Path, directory: Path) -> None:
+        self.directory, self.path, self.notes = (
+            directory / "a checkout",
+            directory / "path",
+            directory / "notes",
+        )
         for name in (
             "bin/setup-env",
             ".ci/run",
@@ -47,9 +51,9 @@ class Checkout:
             "cdxmill/version.py",
             "cdxmill/native/text.h",
         ):
-            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(root / name, self.folder / name)
-        self.compiled = self.folder / "cdxmill/stages/_native.so"
+            (self.directory / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / name, self.directory / name)
+        self.compiled = self.directory / "cdxmill/stages/_native.so"
         self.compiled.parent.mkdir()
         self.compiled.touch()
         self.path.mkdir()
@@ -76,7 +80,7 @@ class Checkout:
         )
 
     def set_up(self, *extras: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return self.run(str(self.folder / "bin/setup-env"), *extras, **variables)
+        return self.run(str(self.directory / "bin/setup-env"), *extras, **variables)
 
     def installs(self) -> int:
         return self.notes.read_text().count("pip install")
@@ -128,7 +132,7 @@ def test_the_second_set_up_installs_and_prints_nothing(checkout: Checkout) -> No
 
 
 def test_one_more_extra_is_installed_without_a_message_about_pipes(checkout: Checkout) -> None:
-    (checkout.folder / "cdxmill/native/text.h").write_text("line\n" * 100_000)  # more than a pipe holds
+    (checkout.directory / "cdxmill/native/text.h").write_text("line\n" * 100_000)  # more than a pipe holds
     checkout.add_python()
     checkout.set_up("serve")
     more = checkout.set_up("serve", "test")
@@ -140,7 +144,7 @@ def test_one_more_extra_is_installed_without_a_message_about_pipes(checkout: Che
 def test_a_changed_dependency_is_installed(checkout: Checkout, changed: str) -> None:
     checkout.add_python()
     checkout.set_up("serve")
-    with (checkout.folder / changed).open("a") as file:
+    with (checkout.directory / changed).open("a") as file:
         file.write("# changed\n")
     assert checkout.set_up("serve").returncode == 0
     assert checkout.installs() == 2
@@ -180,7 +184,7 @@ def test_a_missing_extra_is_installed(checkout: Checkout) -> None:
 def test_a_moved_checkout_gets_a_new_environment(checkout: Checkout) -> None:
     checkout.add_python()
     checkout.set_up("serve")
-    checkout.folder = checkout.folder.rename(checkout.folder.with_name("moved"))
+    checkout.directory = checkout.directory.rename(checkout.directory.with_name("moved"))
     assert checkout.set_up("serve").returncode == 0
     assert checkout.notes.read_text().count("-m venv") == 2
 
@@ -202,15 +206,15 @@ REPORT = """<testsuites><testsuite>
 
 def run_ci(checkout: Checkout, report: str, allowed: str) -> subprocess.CompletedProcess[str]:
     """Run .ci/run with a bin/test that writes this report."""
-    (checkout.folder / "bin/test").write_text(
+    (checkout.directory / "bin/test").write_text(
         f"mkdir -p build; echo {shlex.quote(report)} >build/test-report.xml\n"
     )
-    (checkout.folder / "bin/test").write_text(
-        "#!/usr/bin/env bash\n" + (checkout.folder / "bin/test").read_text()
+    (checkout.directory / "bin/test").write_text(
+        "#!/usr/bin/env bash\n" + (checkout.directory / "bin/test").read_text()
     )
-    (checkout.folder / "bin/test").chmod(0o755)
-    (checkout.folder / ".ci/allowed-skips.txt").write_text(allowed)
-    return checkout.run(str(checkout.folder / ".ci/run"), PATH=os.environ["PATH"], CDXMILL_VENV=sys.prefix)
+    (checkout.directory / "bin/test").chmod(0o755)
+    (checkout.directory / ".ci/allowed-skips.txt").write_text(allowed)
+    return checkout.run(str(checkout.directory / ".ci/run"), PATH=os.environ["PATH"], CDXMILL_VENV=sys.prefix)
 
 
 def test_ci_fails_on_a_skip_that_is_not_allowed_and_names_it(checkout: Checkout) -> None:
@@ -261,9 +265,9 @@ def test_quickstart_without_files_builds_a_cluster_of_pywb_s_archives_for_pywb(
 def test_quickstart_accepts_files_with_any_name_and_can_be_run_again(
     root: Path, pywb_warcs: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / 'it\'s a "folder" & more'
-    folder.mkdir()
-    archive = shutil.copy(pywb_warcs / "example2.warc.gz", folder / "my archive.warc.gz")
+    directory = tmp_path / 'it\'s a "folder" & more'
+    directory.mkdir()
+    archive = shutil.copy(pywb_warcs / "example2.warc.gz", directory / "my archive.warc.gz")
     first = quickstart(root, tmp_path, "-o", "my cluster/", archive)
     assert first.returncode == 0, first.stderr
     again = quickstart(root, tmp_path, "-o", "my cluster", archive)

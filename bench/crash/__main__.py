@@ -154,13 +154,13 @@ def _wrong_files(
         if not name.endswith(".tsv") and data not in (new.get(name), old.get(name)):
             yield f"PARTIAL {name} ({len(data)} bytes)"
     for name in left:
-        folder, _, last = name.rpartition("/")
+        directory, _, last = name.rpartition("/")
         if last == "cluster.json" and new.get(name) != old.get(name):
             which = new if left[name] == new.get(name) else old
             missing = [
                 file
                 for file, data in which.items()
-                if file.startswith(f"{folder}/") and "/cdx/" not in file and left.get(file) != data
+                if file.startswith(f"{directory}/") and "/cdx/" not in file and left.get(file) != data
             ]
             if missing:
                 yield f"PARTIAL {name} beside another {missing[0]}"

@@ -30,21 +30,21 @@ class Done(NamedTuple):
     operation: str = ""
 
 
-def build_shim(folder: Path) -> Path:
+def build_shim(directory: Path) -> Path:
     """Compile the library that makes system calls fail."""
-    library = folder / "faultshim.so"
+    library = directory / "faultshim.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, SHIM, "-ldl"], check=True)
     return library
 
 
 class CrashBench:
-    """The folders of all runs: `base` has inputs, `out` has outputs, `tmp` is TMPDIR."""
+    """The directories of all runs: `base` has inputs, `out` has outputs, `tmp` is TMPDIR."""
 
     def __init__(self, cdxmill: Path, archives: Path, work: Path) -> None:
         self._cdxmill, self._work = str(cdxmill), work
         self.base, self.out, self._tmp = work / "base", work / "out", work / "tmp"
-        for folder in (self.base, self._tmp):
-            folder.mkdir(parents=True)
+        for directory in (self.base, self._tmp):
+            directory.mkdir(parents=True)
         self._shim = build_shim(work)
         self._counter, self._log = work / "counter", work / "log"
         self._make_inputs(archives)
@@ -82,20 +82,20 @@ class CrashBench:
         subprocess.run([self._cdxmill, *arguments], check=False, stderr=subprocess.DEVNULL, cwd=self._work)
 
     def reset(self, prepare: Callable[[], None]) -> dict[str, bytes]:
-        """Empty the folders, and prepare what exists before a command."""
-        for folder in (self.out, self._tmp):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir()
+        """Empty the directories, and prepare what exists before a command."""
+        for directory in (self.out, self._tmp):
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir()
         prepare()
         return self.tree()
 
     def tree(self) -> dict[str, bytes]:
-        """The files of the output folder."""
+        """The files of the output directory."""
         paths = sorted(path for path in self.out.rglob("*") if path.is_file())
         return {str(path.relative_to(self.out)): path.read_bytes() for path in paths}
 
     def temporary(self) -> list[str]:
-        """The hidden folders and files of the output folder."""
+        """The hidden directories and files of the output directory."""
         return sorted(str(path.relative_to(self.out)) for path in self.out.rglob(".*"))
 
     def run(self, command: list[str], **fault: str) -> Done:

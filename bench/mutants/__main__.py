@@ -1,8 +1,8 @@
 """Damage real archives in every way, index the mutants, and have other readers check every line.
 
-usage: python -m bench.mutants [-p N] [--count N] [--seed N] [--only KIND,...] [--keep DIR] FOLDER...
+usage: python -m bench.mutants [-p N] [--count N] [--seed N] [--only KIND,...] [--keep DIR] DIRECTORY...
 
-FOLDERs have WARC and ARC files; small ones are used. Each is split into records without cdxmill and repacked in every
+DIRECTORYs have WARC and ARC files; small ones are used. Each is split into records without cdxmill and repacked in every
 container: gz, plain, zst, zst-nosum (no checksums), zst-dict (with a dictionary), arc, arc.gz. A mutant is one of them
 after one to three operations, such as cut, splice, zero or break_off. It knows which records are untouched. Faults:
 
@@ -84,14 +84,14 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("directories", nargs="+", type=Path)
     parser.add_argument("-p", "--processes", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--start", type=int, default=0, help="number of the first mutant")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most-bytes", type=int, default=60_000, help="of a source")
     parser.add_argument("--only", default="", help="containers, such as gz,plain")
-    parser.add_argument("--keep", type=Path, help="folder for mutants with faults")
+    parser.add_argument("--keep", type=Path, help="directory for mutants with faults")
     return parser.parse_args()
 
 
@@ -99,7 +99,7 @@ def main() -> int:
     """Run the command. The exit status is 1 if there are faults."""
     global _truth, _keep
     options = _options()
-    sources = load(options.folders, options.most_bytes)
+    sources = load(options.directories, options.most_bytes)
     only = options.only.split(",") if options.only else {source.kind for source in sources}
     _truth = truth_of([source for source in sources if source.kind in only])
     _keep = options.keep

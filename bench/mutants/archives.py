@@ -47,11 +47,11 @@ class Source(NamedTuple):
         return content
 
 
-def load(folders: Iterable[Path], most_bytes: int) -> list[Source]:
-    """All archives of the folders whose records warcio reads, in every container that they can have."""
+def load(directories: Iterable[Path], most_bytes: int) -> list[Source]:
+    """All archives of the directories whose records warcio reads, in every container that they can have."""
     found: list[Source] = []
     seen = set()
-    for path in sorted(path for folder in folders for path in folder.rglob("*")):
+    for path in sorted(path for directory in directories for path in directory.rglob("*")):
         if not path.is_file() or not _LEAST < path.stat().st_size <= most_bytes:
             continue
         data = path.read_bytes()

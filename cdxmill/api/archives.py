@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from cdxmill.api.calls import takes
 from cdxmill.api.results import IndexResult
-from cdxmill.commands.per_archive.index import index_to_folder
+from cdxmill.commands.per_archive.index import index_to_directory
 from cdxmill.commands.per_archive.index_options import capture_options, index_options
 from cdxmill.errors import InputError
 from cdxmill.formats.lines.capture_fields import parse_fields
@@ -39,7 +39,7 @@ def index(asked: Indexing) -> IndexResult:
     failures = Failures(printed=False)
     options = index_options(asked, rule_of(asked))
     names = output_names(find_archives(asked, failures))
-    done = index_to_folder(names, os.fspath(asked.output), options, failures)
+    done = index_to_directory(names, os.fspath(asked.output), options, failures)
     return IndexResult(
         archives=done.files,
         skipped=done.kept,

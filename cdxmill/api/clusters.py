@@ -52,9 +52,9 @@ def zipnum(asked: Zipnum) -> ClusterResult:
     StoppedError if the cluster cannot be written. If `output` has another cluster, `replace` is needed.
     """
     failures = Failures(printed=False)
-    folder = local_directory(output_place(asked, is_local=True))
+    directory = local_directory(output_place(asked, is_local=True))
     options = zipnum_options(asked, asked.convert)
-    done = build_cluster(find_cdx_files(required_paths(asked.cdx), failures), folder, options, failures)
+    done = build_cluster(find_cdx_files(required_paths(asked.cdx), failures), directory, options, failures)
     return _cluster_result(done, failures)
 
 
@@ -66,10 +66,10 @@ def build(asked: Building) -> ClusterResult:
     indexes only what is missing there. Raises as `zipnum` does.
     """
     failures = Failures(printed=False)
-    folder = local_directory(output_place(asked, is_local=True))
+    directory = local_directory(output_place(asked, is_local=True))
     archives = find_archives(asked, failures)
     options = index_options(asked, Rule.RENEW), zipnum_options(asked)
-    done = build_command.build(archives, folder, *options, failures)
+    done = build_command.build(archives, directory, *options, failures)
     return _cluster_result(done.cluster, failures)
 
 

@@ -21,7 +21,7 @@ from cdxmill.stages.lines.merge_lines import merge_slices
 from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
 from cdxmill.storage.location import locate, total_size
-from cdxmill.storage.scratch import Scratch, temporary_folder
+from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.tasks.grouping import group_sources
 from cdxmill.tasks.sorting import finish_runs, share_of_runs, sort_files
 
@@ -58,14 +58,15 @@ def check_against(
     Memory is bounded; sorted lines are spilled to TMPDIR. Requires: the shards have no faults and are in order.
     """
     shards = [shard for shard in shards if shard.report.lines]
-    with temporary_folder() as folder:
-        scratch = Scratch(Path(folder))
+    with temporary_directory() as directory:
+        scratch = Scratch(Path(directory))
         slices = cut_runs(
             _sort(paths, scratch, convert, run), [shard.report.first for shard in shards[1:]], scratch.reader
         )
         shard_paths: list[str | None] = [shard.task.path for shard in shards] or [None]
         tasks = [
-            _CompareTask(path, part, scratch.folder) for path, part in zip(shard_paths, slices, strict=True)
+            _CompareTask(path, part, scratch.directory)
+            for path, part in zip(shard_paths, slices, strict=True)
         ]
         size = total_size(map(locate, (shard.task.path for shard in shards)))
         compared = run.results("comparing lines", _compare, tasks, size)
@@ -88,7 +89,9 @@ def _sort(paths: Sequence[str], scratch: Scratch, convert: bool, run: VerifyRun)
     inventory = take_inventory(paths)
     groups = [[source.path for source in group] for group in group_sources(inventory.sources)]
     most = share_of_runs(len(groups))
-    tasks = [_SortTask(number, group, scratch.folder, convert, most) for number, group in enumerate(groups)]
+    tasks = [
+        _SortTask(number, group, scratch.directory, convert, most) for number, group in enumerate(groups)
+    ]
     results = run.results("sorting inputs", _sort_group, tasks, inventory.total)
     return sorted(found for result in results for found in result.runs)
 

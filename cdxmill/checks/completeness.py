@@ -14,7 +14,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.storage.location import locate
 
 _UNFINISHED = re.compile(r"_temporary|_report-\d+|\.work|\.run-\d+|\.(?:cdx|part|cluster)[-.].*\.tmp")
-"""Names that a run leaves in the folder of a cluster until it ends."""
+"""Names that a run leaves in the directory of a cluster until it ends."""
 
 
 def check_completeness(files: ClusterFiles, claims: Claims) -> Iterator[Failure]:

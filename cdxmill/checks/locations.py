@@ -64,15 +64,15 @@ def _wrong_files(
 ) -> Iterator[_Wrong]:
     """Look up the file at each location. Those that readers do not use are findings."""
     listed = [(name, location) for name, locations in rows if name in reports for location in locations]
-    folder = locate(files.folder)
-    refused = [why_refused(folder, location) for _, location in listed]
+    directory = locate(files.directory)
+    refused = [why_refused(directory, location) for _, location in listed]
     for (name, location), why in zip(listed, refused, strict=True):
         if why:
             yield _Wrong(
                 f"{name} is not used at {location}, which {why}", "publish the cluster with --location"
             )
     named = [
-        (name, resolved(folder, location))
+        (name, resolved(directory, location))
         for (name, location), why in zip(listed, refused, strict=True)
         if not why
     ]
@@ -97,7 +97,7 @@ def _size(place: Location) -> int | None:
         found = place.status()
     except InputError:
         return None
-    return None if found is None or found.is_folder else found.size
+    return None if found is None or found.is_directory else found.size
 
 
 def _sha256(place: Location) -> str:

@@ -66,7 +66,7 @@ def index(arguments: IndexArguments) -> int:
         cdxmill index -o all.cdxj warcs/
         cdxmill index -o - warcs/ | head -n 3
     """
-    from cdxmill.commands.per_archive.index import index_to_file, index_to_folder, index_to_stream
+    from cdxmill.commands.per_archive.index import index_to_directory, index_to_file, index_to_stream
     from cdxmill.commands.per_archive.index_options import index_options
     from cdxmill.inputs.archives import find_archives
     from cdxmill.inputs.pipes import open_pipes
@@ -92,7 +92,7 @@ def index(arguments: IndexArguments) -> int:
             with standard_output() as out:
                 summary = index_to_stream(archives, out, options, failures)
         else:
-            summary = index_to_folder(output_names(archives), output, options, failures)
+            summary = index_to_directory(output_names(archives), output, options, failures)
     listed = "" if is_file or output == "-" else output
     if not arguments.quiet:
         step = next_step(output, is_file=is_file) if summary.captures else ""

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class ArchivePlaces(NamedTuple):
-    """Where the archives of index lines are: what the user `named`, else archives.tsv in the `folder` of a cluster."""
+    """Where the archives of index lines are: what the user `named`, else archives.tsv in the `directory` of a cluster."""
 
     named: str | None
-    folder: str | None = None
+    directory: str | None = None
 
     def open(self) -> ArchiveStore:
         """Open the archives. Raises UsageError if the user named no such place, or archives.tsv cannot be read."""
@@ -31,10 +31,10 @@ class ArchivePlaces(NamedTuple):
             ArchiveStore,
         )  # slow to import, and `lookup` reads no archives
 
-        folder = self.folder
-        if self.named is not None or folder is None:
+        directory = self.directory
+        if self.named is not None or directory is None:
             return ArchiveStore(self.named)
-        return ArchiveStore(join(folder, ARCHIVES), lambda place: allowed_place(locate(folder), place))
+        return ArchiveStore(join(directory, ARCHIVES), lambda place: allowed_place(locate(directory), place))
 
 
 def archives_of(cluster: str, named: str | None) -> ArchivePlaces:
@@ -42,40 +42,40 @@ def archives_of(cluster: str, named: str | None) -> ArchivePlaces:
     if named is not None:
         return ArchivePlaces(named)
     try:
-        folder = cluster_folder(cluster)
-    except UsageError:  # a file with lines, which has no folder of its own
+        directory = cluster_directory(cluster)
+    except UsageError:  # a file with lines, which has no directory of its own
         return ArchivePlaces(None)
-    return ArchivePlaces(None, folder if has_archive_index(folder) else None)
+    return ArchivePlaces(None, directory if has_archive_index(directory) else None)
 
 
-def cluster_folder(cluster: str) -> str:
-    """The path or URL of the folder with the index of a cluster. Raises UsageError or InputError if it has none."""
+def cluster_directory(cluster: str) -> str:
+    """The path or URL of the directory with the index of a cluster. Raises UsageError or InputError if it has none."""
     return locate(find_index(cluster)).parent.text
 
 
-def has_archive_index(folder: str) -> bool:
-    """Whether the folder of a cluster has an archives.tsv."""
+def has_archive_index(directory: str) -> bool:
+    """Whether the directory of a cluster has an archives.tsv."""
     with suppress(RefusedError):  # S3 without the right to list answers so for a missing file, too
-        return (locate(folder) / ARCHIVES).exists()
+        return (locate(directory) / ARCHIVES).exists()
     return False
 
 
-def allowed_place(folder: Location, place: str) -> Location:
+def allowed_place(directory: Location, place: str) -> Location:
     """A place in the archives.tsv of a cluster. Raises InputError if this file may not lead there (SECURITY.md).
 
     >>> str(allowed_place(Location("/data/C"), "../warcs/a.warc.gz"))
     '/data/C/../warcs/a.warc.gz'
     """
-    if why := why_refused(folder, place):
+    if why := why_refused(directory, place):
         hint = "if you trust it, use --archives LOCATION"
-        raise InputError(place, f"{folder / ARCHIVES} leads there, and it {why}", hint)
-    return resolved(folder, place)
+        raise InputError(place, f"{directory / ARCHIVES} leads there, and it {why}", hint)
+    return resolved(directory, place)
 
 
 def published_index(
     cluster: str, target: str, archives: str | None, note: Callable[[str], None]
 ) -> bytes | None:
-    """The archives.tsv of a cluster for its copy in the folder `target`; None if it has none.
+    """The archives.tsv of a cluster for its copy in the directory `target`; None if it has none.
 
     With `archives`, each file name is looked up there. Else a remote copy has only the URLs: local paths lead nowhere
     from there, and show names of this machine. Raises UsageError, and InputError if a file name is not in `archives`.

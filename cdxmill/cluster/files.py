@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from cdxmill.cluster.find import find_folder, has_cluster, location_names, not_a_cluster
+from cdxmill.cluster.find import find_directory, has_cluster, location_names, not_a_cluster
 from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations
 from cdxmill.formats.clusters.zipnum_index import (
     INDEX,
@@ -24,36 +24,36 @@ class ClusterFiles:
     """The files of the cluster at a path or URL, by name.
 
     `index` is the name of its index, None if it has none. `shards` and `parts` are the names of the listed ones.
-    With a `rule`, as lookups take it, shards are in another folder.
+    With a `rule`, as lookups take it, shards are in another directory.
     """
 
     def __init__(self, cluster: PathOrUrl, rule: Rule | None = None) -> None:
-        """Raises UsageError if there is no cluster, InputError if its folder cannot be read."""
+        """Raises UsageError if there is no cluster, InputError if its directory cannot be read."""
         if rule is not None:
             check_rule(rule)
         self._rule = rule
-        self._folder, self.index = find_folder(str(cluster))
-        if self.index is None and not has_cluster(self._folder):
+        self._directory, self.index = find_directory(str(cluster))
+        if self.index is None and not has_cluster(self._directory):
             raise not_a_cluster(str(cluster), f"{INDEX}, {SUMMARY} or {MANIFEST}")
-        self.folder = self._folder.path
-        self.shards = in_order(self._folder.names(SHARD))
-        self.parts = in_order(self._folder.names(PART))
+        self.directory = self._directory.path
+        self.shards = in_order(self._directory.names(SHARD))
+        self.parts = in_order(self._directory.names(PART))
 
     def has(self, name: str) -> bool:
         """Whether there is such a file beside the index."""
-        return self._folder.has(name)
+        return self._directory.has(name)
 
     def names(self, pattern: re.Pattern[str]) -> list[str]:
         """The listed files whose names match; none where the server has no listings."""
-        return self._folder.names(pattern)
+        return self._directory.names(pattern)
 
     def path(self, name: str) -> str:
         """The path or URL of a file beside the index."""
-        return self._folder.file(name)
+        return self._directory.file(name)
 
     def shard_path(self, shard: str) -> str:
         """The path or URL of a shard at which readers look first."""
-        return next(shard_locations(locate(self.folder), shard, self._rule, self._by_shard, self.has)).text
+        return next(shard_locations(locate(self.directory), shard, self._rule, self._by_shard, self.has)).text
 
     @cached_property
     def locations_name(self) -> str | None:

@@ -1,4 +1,4 @@
-"""A path or URL that a user gave -> the folder of a cluster and its index. All commands look here."""
+"""A path or URL that a user gave -> the directory of a cluster and its index. All commands look here."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from cdxmill.storage.location import Location, PathOrUrl, join, locate
 INDEXES = (INDEX, SUMMARY, "all.idx")
 """File names of an index, in the order in which commands look for them."""
 COLLECTION_INDEXES = "indexes"
-"""The folder of the index in a collection, as pywb and Common Crawl lay it out."""
+"""The directory of the index in a collection, as pywb and Common Crawl lay it out."""
 SWITCHED = ".new/.replaces.json"
 """What the directory of a cluster on S3 has while it is replaced: see cluster/switch."""
 _INDEX_ENDINGS = (".idx", ".summary")
 
 
-class Folder:
-    """The files of a folder at a path or URL. A server without listings is asked for each name."""
+class Directory:
+    """The files of a directory at a path or URL. A server without listings is asked for each name."""
 
     def __init__(self, path: str) -> None:
         self.path = path.rstrip("/") or "/"
@@ -73,14 +73,14 @@ def find_index(cluster: str) -> str:
 
 
 def no_index(cluster: str) -> CdxmillError:
-    """The error for a cluster without an index. A folder without shards is no cluster."""
+    """The error for a cluster without an index. A directory without shards is no cluster."""
     if is_switched(cluster):
         reason = "is being replaced, so there is no index"
         return InputError(cluster, reason, "run it again when the run that replaces it has ended")
-    folder = Folder(cluster)
-    if folder.has(part_name(0)):
+    directory = Directory(cluster)
+    if directory.has(part_name(0)):
         return InputError(cluster, f"has no {INDEX}", "create it with cdxmill publish --unfinished")
-    if folder.names(SHARD) or folder.has(shard_name(0)) or folder.has(MANIFEST):
+    if directory.names(SHARD) or directory.has(shard_name(0)) or directory.has(MANIFEST):
         return InputError(cluster, f"has no {INDEX}", "build the cluster again")
     return not_a_cluster(cluster, f"{INDEX} or {SUMMARY}")
 
@@ -95,31 +95,31 @@ def is_switched(cluster: str) -> bool:
 
 def not_a_cluster(cluster: str, files: str) -> UsageError:
     """The error for a path or URL without any of these `files`, or for a path at which there is nothing."""
-    folder = locate(cluster).folder
-    if folder is not None and not folder.exists():
+    directory = locate(cluster).directory
+    if directory is not None and not directory.exists():
         return UsageError(f"{cluster}: not a ZipNum cluster (no such file or directory); check the path")
     return no_crawl(cluster) or UsageError(f"{cluster}: not a ZipNum cluster (no {files})")
 
 
-def find_folder(cluster: str) -> tuple[Folder, str | None]:
-    """The folder of a cluster's files and the name of its index, None if it has no index.
+def find_directory(cluster: str) -> tuple[Directory, str | None]:
+    """The directory of a cluster's files and the name of its index, None if it has no index.
 
-    A folder without cluster files may be a collection, which has them in `indexes`.
+    A directory without cluster files may be a collection, which has them in `indexes`.
     """
     place = locate(cluster)
     if is_index_file(place):
-        folder = Folder(place.parent.text)
-        return folder, place.name if folder.has(place.name) else None
-    folder = Folder(cluster)
-    if not has_cluster(folder):
-        below = Folder(join(cluster, COLLECTION_INDEXES))
-        folder = below if below.has(INDEX) else folder
-    return folder, next(filter(folder.has, INDEXES), None)
+        directory = Directory(place.parent.text)
+        return directory, place.name if directory.has(place.name) else None
+    directory = Directory(cluster)
+    if not has_cluster(directory):
+        below = Directory(join(cluster, COLLECTION_INDEXES))
+        directory = below if below.has(INDEX) else directory
+    return directory, next(filter(directory.has, INDEXES), None)
 
 
-def has_cluster(folder: Folder) -> bool:
-    """Whether a folder has an index, a manifest or shards."""
-    return any(map(folder.has, (*INDEXES, MANIFEST))) or bool(folder.names(SHARD))
+def has_cluster(directory: Directory) -> bool:
+    """Whether a directory has an index, a manifest or shards."""
+    return any(map(directory.has, (*INDEXES, MANIFEST))) or bool(directory.names(SHARD))
 
 
 def location_names(index: str | None) -> list[str]:
@@ -138,4 +138,4 @@ def is_index_file(path: PathOrUrl) -> bool:
     if not place.text.endswith(_INDEX_ENDINGS):
         return False
     found = None if place.is_remote else place.status()
-    return found is None or not found.is_folder
+    return found is None or not found.is_directory

@@ -11,7 +11,7 @@ from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.places import LedUrl, Reach
 
 Rule = tuple[str, str]
-"""pywb's `match` and `replace`: a regular expression and its replacement turn the index's folder into that of the shards."""
+"""pywb's `match` and `replace`: a regular expression and its replacement turn the index's directory into that of the shards."""
 Locations = Mapping[str, list[str]]
 """The locations of each shard by cluster.loc, best first."""
 
@@ -38,7 +38,7 @@ def local_directory(path: PathOrUrl) -> Path:
 def check_rule(rule: Rule) -> None:
     """Raise UsageError if a rule is invalid."""
     try:
-        re.sub(rule[0], rule[1], "folder/")
+        re.sub(rule[0], rule[1], "directory/")
     except (re.error, IndexError) as error:
         raise UsageError(
             f"invalid --shard-index-loc {rule[0]!r} {rule[1]!r}: not a regular expression and its replacement ({error})"
@@ -46,7 +46,7 @@ def check_rule(rule: Rule) -> None:
 
 
 def shard_locations(
-    folder: Location,
+    directory: Location,
     shard: str,
     rule: Rule | None,
     locations: Callable[[], Locations],
@@ -54,21 +54,21 @@ def shard_locations(
 ) -> Iterator[Location]:
     """Where a shard may be, best first; at least one place.
 
-    `folder` is the directory of the index. `has` says whether it has, or may have, a file of a name.
+    `directory` is the directory of the index. `has` says whether it has, or may have, a file of a name.
     """
     if rule is not None:
-        yield locate(re.sub(rule[0], rule[1], f"{folder}/") + shard)
+        yield locate(re.sub(rule[0], rule[1], f"{directory}/") + shard)
         return
     if has(shard):
-        yield folder / shard
+        yield directory / shard
     listed = locations().get(shard, [])
-    yield from (resolved(folder, location) for location in listed if not why_refused(folder, location))
+    yield from (resolved(directory, location) for location in listed if not why_refused(directory, location))
     if not listed and not shard.endswith(".gz"):
-        yield from (folder / (shard + ending) for ending in _ENDINGS if has(shard + ending))
-    yield folder / shard
+        yield from (directory / (shard + ending) for ending in _ENDINGS if has(shard + ending))
+    yield directory / shard
 
 
-def resolved(folder: Location, location: str) -> Location:
+def resolved(directory: Location, location: str) -> Location:
     """A location in cluster.loc. A relative one starts at the cluster's directory.
 
     A URL elsewhere may not lead to every address (SECURITY.md).
@@ -77,20 +77,20 @@ def resolved(folder: Location, location: str) -> Location:
     ('/data/C/cdx-00000.gz', 's3://bucket/cdx-00000.gz')
     """
     place = locate(location)
-    if place.is_remote and not location.startswith(f"{folder}/"):
-        return locate(LedUrl(location, folder.content_reach()))
-    return place if place.is_remote or _is_local(location) else folder / location
+    if place.is_remote and not location.startswith(f"{directory}/"):
+        return locate(LedUrl(location, directory.content_reach()))
+    return place if place.is_remote or _is_local(location) else directory / location
 
 
-def why_refused(folder: Location, location: str) -> str:
+def why_refused(directory: Location, location: str) -> str:
     """Why a location in the cluster.loc of a cluster is not used; "" if it is. What a local cluster names is used.
 
     >>> why_refused(locate("https://host/C"), "/etc/passwd"), why_refused(locate("/data/C"), "/data/D/cdx-00000.gz")
     ('is a local path, and the cluster is remote', '')
     """
-    if folder.is_remote and _is_local(location):
+    if directory.is_remote and _is_local(location):
         return "is a local path, and the cluster is remote"
-    if locate(location).scheme == "hdfs" != folder.scheme and folder.content_reach() == Reach.PUBLIC:
+    if locate(location).scheme == "hdfs" != directory.scheme and directory.content_reach() == Reach.PUBLIC:
         return "is in HDFS, and the cluster is public"
     return ""
 

@@ -18,13 +18,13 @@ def read_manifest(path: str) -> Manifest:
         raise InputError(path, f"is corrupt ({error})", "build or publish the cluster again") from None
 
 
-def manifest_beside(folder: str) -> Manifest | None:
-    """The cluster.json of the folder at a path or URL; None if it has none, or none that cdxmill can read.
+def manifest_beside(directory: str) -> Manifest | None:
+    """The cluster.json of the directory at a path or URL; None if it has none, or none that cdxmill can read.
 
     Raises InputError if the storage does not answer: without this file, answers would be others. Buckets behind
     HTTP answer 403 for a missing file.
     """
-    path = join(folder, MANIFEST)
+    path = join(directory, MANIFEST)
     try:
         data = locate(path).read_bytes()
     except AbsentError:

@@ -49,7 +49,7 @@ class ClusterReader:
     ) -> None:
         self.cluster, self.index = cluster, index
         self._index_file, self._state = index_file, state
-        self.is_remote, self._folder = index_file.is_remote, index_file.parent
+        self.is_remote, self._directory = index_file.is_remote, index_file.parent
         self._rule = rule
         self._open = OpenShards(_MOST_OPEN)
         self._checked = time.monotonic()
@@ -87,7 +87,7 @@ class ClusterReader:
     def _with_refused(self, shard: str, error: InputError) -> InputError:
         """The error, and the first location in cluster.loc that was not tried because others' content named it."""
         for location in self._locations.get(shard, []) if self._rule is None else []:
-            if why := why_refused(self._folder, location):
+            if why := why_refused(self._directory, location):
                 hint = f"{LOCATIONS} names {location}, which {why}; if you trust it, use --shard-index-loc"
                 return type(error)(error.path, error.reason, hint)
         return error
@@ -164,27 +164,27 @@ class ClusterReader:
     @cached_property
     def _manifest(self) -> Manifest | None:
         """A missing or corrupt one is not an error: lookups do not need it."""
-        if not self.is_remote and not (self._folder / MANIFEST).exists():
+        if not self.is_remote and not (self._directory / MANIFEST).exists():
             return None
         from cdxmill.cluster.manifest import manifest_beside  # imported only if there is one
 
-        return manifest_beside(self._folder.text)
+        return manifest_beside(self._directory.text)
 
     def _places(self, shard: bytes) -> Iterator[Location]:
         """The locations of a shard. Remote files are not checked before they are read: that would cost requests."""
         return shard_locations(
-            self._folder,
+            self._directory,
             os.fsdecode(shard),
             self._rule,
             lambda: self._locations,
-            lambda name: self.is_remote or (self._folder / name).exists(),
+            lambda name: self.is_remote or (self._directory / name).exists(),
         )
 
     @cached_property
     def _locations(self) -> Locations:
         """The rows of cluster.loc. Raises InputError if a local one cannot be read."""
         for name in location_names(self._index_file.name):
-            place = self._folder / name
+            place = self._directory / name
             if not self.is_remote and not place.exists():
                 continue
             try:
@@ -199,9 +199,9 @@ class ClusterReader:
 
 @contextmanager
 def open_cluster(cluster: PathOrUrl, rule: Rule | None = None) -> Iterator[ClusterReader]:
-    """Open the cluster at a path or URL: its folder, the collection above, or its index file.
+    """Open the cluster at a path or URL: its directory, the collection above, or its index file.
 
-    With a `rule` its shards are in another folder. Raises UsageError if there is no cluster, InputError if it
+    With a `rule` its shards are in another directory. Raises UsageError if there is no cluster, InputError if it
     cannot be read or is corrupt, also inside the `with`.
     """
     place = locate(cluster)

@@ -60,7 +60,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.path_index import ARCHIVES
 from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST, SHARD, SUMMARY
 from cdxmill.running.lock import LOCK
-from cdxmill.storage.local.files import stopping, sync_folder
+from cdxmill.storage.local.files import stopping, sync_directory
 from cdxmill.storage.location import Location, ask_all, join, locate
 
 MARK = ".replaces"
@@ -113,14 +113,14 @@ def _why_not_local(directory: Path) -> str | None:
 
 def _is_foreign(new: str) -> bool:
     found = locate(new).status()
-    is_own = found is not None and found.is_folder and (not entries(new) or (locate(new) / MARK).exists())
+    is_own = found is not None and found.is_directory and (not entries(new) or (locate(new) / MARK).exists())
     return found is not None and not is_own
 
 
 def entries(place: str) -> dict[str, bool]:
     """The names in a directory, and whether each is a directory. Links that lead nowhere have names, too."""
     if locate(place).is_remote:
-        return {name: entry.is_folder for name, entry in locate(place).entries().items()}
+        return {name: entry.is_directory for name, entry in locate(place).entries().items()}
     with (
         stopping(Path(place)),
         suppress(FileNotFoundError, NotADirectoryError),
@@ -208,7 +208,7 @@ def _rename_both(place: str) -> None:
 def _sync(place: str) -> None:
     if not locate(place).is_remote:
         with stopping(Path(place)):
-            sync_folder(Path(place))
+            sync_directory(Path(place))
 
 
 def _merge(old: str, place: str) -> list[str]:
@@ -249,13 +249,13 @@ def _own(place: str) -> set[str]:
 def _move_foreign(old: str, place: str, own: set[str], directories: set[str], below: str = "") -> list[str]:
     left: list[str] = []
     there = entries(join(place, below))
-    for found, is_folder in sorted(entries(join(old, below)).items()):
+    for found, is_directory in sorted(entries(join(old, below)).items()):
         name = posixpath.join(below, found)
         if name in own:
             continue
         if found not in there:
             (locate(old) / name).move(locate(place) / name)
-        elif name in directories and is_folder:
+        elif name in directories and is_directory:
             left += _move_foreign(old, place, own, directories, name)
         else:
             left.append(join(old, name))

@@ -30,11 +30,11 @@ from cdxmill.storage.scratch import Scratch
 
 
 class ShardTask(NamedTuple):
-    """A shard: its slices of the runs in `scratch`, and how it is written to `folder`."""
+    """A shard: its slices of the runs in `scratch`, and how it is written to `directory`."""
 
     number: int
     slices: list[Slice]
-    folder: Path
+    directory: Path
     scratch: Path
     compressor: Compressor
     block_lines: int
@@ -48,29 +48,29 @@ def write_shard_of(task: ShardTask) -> ShardEntry:
     """Merge the slices of a shard, and write its files."""
     scratch = Scratch(task.scratch)
     blocks = merge_blocks(task.slices, lambda name: counted(scratch.reader(name)), task.block_lines)
-    return write_shard_files(blocks, task.number, task.folder, task.compressor)
+    return write_shard_files(blocks, task.number, task.directory, task.compressor)
 
 
 def write_shard_files(
-    blocks: Iterable[TextBlock], number: int, folder: PathOrUrl, compressor: Compressor
+    blocks: Iterable[TextBlock], number: int, directory: PathOrUrl, compressor: Compressor
 ) -> ShardEntry:
-    """Write the blocks of a shard, and its part of the index, to `folder`, each whole or not at all."""
+    """Write the blocks of a shard, and its part of the index, to `directory`, each whole or not at all."""
     name = shard_name(number)
     with (
-        (locate(folder) / name).write_atomic() as shard,
-        (locate(folder) / part_name(number)).write_atomic() as part,
+        (locate(directory) / name).write_atomic() as shard,
+        (locate(directory) / part_name(number)).write_atomic() as part,
     ):
         report = write_shard(blocks, name, shard, part, compressor)
     return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)
 
 
-def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
+def is_shard_whole(directory: Path, shard: ShardEntry) -> bool:
     """Whether the files of a shard that an earlier run wrote still exist. Raises TypeError if `shard` has wrong types."""
     if list(map(type, shard)) != [str, int, int, int, str]:
         raise TypeError(f"not a shard: {shard}")
     found, part = (
-        (locate(folder) / shard.name).status(),
-        (locate(folder) / part_of(shard.name)).status(),
+        (locate(directory) / shard.name).status(),
+        (locate(directory) / part_of(shard.name)).status(),
     )
     return (
         found is not None
@@ -80,37 +80,39 @@ def is_shard_whole(folder: Path, shard: ShardEntry) -> bool:
     )
 
 
-def unpublish(folder: PathOrUrl) -> None:
-    """Remove what makes the folder at a path or URL a finished cluster."""
+def unpublish(directory: PathOrUrl) -> None:
+    """Remove what makes the directory at a path or URL a finished cluster."""
     for name in (MANIFEST, INDEX, SUMMARY, LOCATIONS):
-        (locate(folder) / name).remove()
+        (locate(directory) / name).remove()
 
 
 def write_cluster_files(
-    folder: PathOrUrl,
+    directory: PathOrUrl,
     shards: Sequence[ShardEntry],
     points: Sequence[bytes],
     compressor: Compressor,
     block_lines: int,
     location: str | None,
 ) -> None:
-    """Finish the cluster in `folder`, a path or URL, after its parts and shards are written.
+    """Finish the cluster in `directory`, a path or URL, after its parts and shards are written.
 
-    `location` is the folder or URL of the shards in cluster.loc. The default is `folder`.
+    `location` is the directory or URL of the shards in cluster.loc. The default is `directory`.
     """
-    write_splits(points, join(folder, "splits.txt"))
-    write_index(folder, ((locate(folder) / part_name(number)).read_bytes() for number in range(len(shards))))
-    write_locations(folder, [shard.name for shard in shards], location or folder)
-    with (locate(folder) / MANIFEST).write_atomic() as file:
+    write_splits(points, join(directory, "splits.txt"))
+    write_index(
+        directory, ((locate(directory) / part_name(number)).read_bytes() for number in range(len(shards)))
+    )
+    write_locations(directory, [shard.name for shard in shards], location or directory)
+    with (locate(directory) / MANIFEST).write_atomic() as file:
         file.write(format_manifest(make_manifest(shards, points, compressor, block_lines)))
 
 
-def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
+def write_index(directory: PathOrUrl, parts: Iterable[bytes]) -> None:
     """Write all parts with line numbers to cluster.idx and cluster.summary. Some readers look for the second name."""
     number = 0
     with (
-        (locate(folder) / INDEX).write_atomic() as index,
-        (locate(folder) / SUMMARY).write_atomic() as summary,
+        (locate(directory) / INDEX).write_atomic() as index,
+        (locate(directory) / SUMMARY).write_atomic() as summary,
     ):
         for part in parts:
             for line in part.removesuffix(b"\n").split(b"\n") if part else ():
@@ -120,15 +122,15 @@ def write_index(folder: PathOrUrl, parts: Iterable[bytes]) -> None:
                 summary.write(numbered)
 
 
-def write_locations(folder: PathOrUrl, shards: Iterable[str], base: PathOrUrl) -> None:
+def write_locations(directory: PathOrUrl, shards: Iterable[str], base: PathOrUrl) -> None:
     """Write cluster.loc. All shards are in `base`, a path or URL."""
-    with (locate(folder) / LOCATIONS).write_atomic() as file:
+    with (locate(directory) / LOCATIONS).write_atomic() as file:
         file.write(format_locations(shards, base))
 
 
-def write_archive_index(folder: PathOrUrl, content: bytes) -> None:
+def write_archive_index(directory: PathOrUrl, content: bytes) -> None:
     """Write archives.tsv: where the archives of the cluster are."""
-    with (locate(folder) / ARCHIVES).write_atomic() as file:
+    with (locate(directory) / ARCHIVES).write_atomic() as file:
         file.write(content)
 
 

@@ -191,7 +191,7 @@ def _open_all(named: Sequence[str], failures: Failures) -> tuple[list[_SortedSou
 
 
 def _is_cluster(name: str) -> bool:
-    """Whether an input is a ZipNum cluster, and not a file or a folder of CDX files."""
+    """Whether an input is a ZipNum cluster, and not a file or a directory of CDX files."""
     if _FILE.search(name):
         return False
     try:

@@ -165,12 +165,12 @@ def _locator(path: str | None) -> Callable[[str], list[Location]]:
     if path is None:
         return lambda filename: [_below(None, filename)]
     place = locate(path)
-    if is_wacz(path) and (place.folder is None or place.folder.is_file()):
+    if is_wacz(path) and (place.directory is None or place.directory.is_file()):
         return locator_in_wacz(place)
-    is_list = _LIST.search(path) if place.folder is None else place.folder.is_file()
+    is_list = _LIST.search(path) if place.directory is None else place.directory.is_file()
     if is_list:
         return _PathIndex(place).locations
-    if place.folder is not None and not place.folder.is_dir() and place.stored_in == place:
+    if place.directory is not None and not place.directory.is_dir() and place.stored_in == place:
         raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
     return lambda filename: [_below(place, filename)]
 

@@ -1,4 +1,4 @@
-"""The inputs that the user named (files, folders, globs, a manifest) -> the list of archives."""
+"""The inputs that the user named (files, directories, globs, a manifest) -> the list of archives."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _START = 1 << 12
 def find_archives(asked: ArchiveInputs, failures: Failures, pipes: Pipes | None = None) -> list[Input]:
     """The archives that the user named, in order.
 
-    A folder stands for all files below it that have the name of an archive. File names in index lines
-    are relative to `dir_root`. Without it, a file that was named has its base name, a file of a folder
-    its path below the folder, and an entry of the manifest is used as written. A WACZ stands for the archives in it
+    A directory stands for all files below it that have the name of an archive. File names in index lines
+    are relative to `dir_root`. Without it, a file that was named has its base name, a file of a directory
+    its path below the directory, and an entry of the manifest is used as written. A WACZ stands for the archives in it
     (see `open_wacz_files`). With `pipes`, a pipe may be named, too.
-    Inputs that cannot be listed are reported to `failures`, and what was skipped in folders. Raises UsageError
+    Inputs that cannot be listed are reported to `failures`, and what was skipped in directories. Raises UsageError
     if there is no archive or the manifest cannot be read, InputError if nothing could be listed.
     """
     named, manifest = path_list(asked.inputs), optional_path(asked.manifest)

@@ -32,10 +32,10 @@ _CDX = Wanted(
 
 
 def find_cdx_files(named: list[str], failures: Failures, pipes: Pipes | None = None) -> list[str]:
-    """The CDX files that the user named: files, globs, and folders with `*.cdx`, `*.cdxj`, also `.gz`.
+    """The CDX files that the user named: files, globs, and directories with `*.cdx`, `*.cdxj`, also `.gz`.
 
     Also as s3 and hdfs URLs; an http URL is one file. With `pipes`, also pipes and - for standard input. Inputs that cannot be listed are reported to `failures`, and
-    what was skipped in folders. Raises UsageError if there is no file, InputError if nothing could be listed.
+    what was skipped in directories. Raises UsageError if there is no file, InputError if nothing could be listed.
     """
     return [entry.path for entry in find_cdx_inputs(named, failures, pipes)]
 

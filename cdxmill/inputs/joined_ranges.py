@@ -81,17 +81,17 @@ class JoinedRanges:
 
             self._begun = start, size, _Begun(read)
 
-    def fetch(self, start: int, size: int, folder: Path) -> None:
-        """Fetch a range; one that is too large for memory goes to a temporary file in `folder`. Raises InputError."""
+    def fetch(self, start: int, size: int, directory: Path) -> None:
+        """Fetch a range; one that is too large for memory goes to a temporary file in `directory`. Raises InputError."""
         self._size = 0
         if size <= _HELD:
             data = self._taken(start, size)
             self._fetched = lambda offset, size: data[offset : offset + size]
             self._start, self._size = start, len(data)
             return
-        with stopping(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the last reference to it
+        with stopping(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+            file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - closed with the last reference to it
             done = 0
             while piece := self._ask(start + done, min(_PIECE, size - done)):
                 file.write(piece)

@@ -1,4 +1,4 @@
-"""The inputs that the user named (files, folders, globs, URLs) -> files. What is skipped or cannot be listed is reported."""
+"""The inputs that the user named (files, directories, globs, URLs) -> files. What is skipped or cannot be listed is reported."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class Input(NamedTuple):
 
 
 def named_input(path: PathOrUrl, filename: str) -> Input:
-    """An input that the user named, or that is in a folder. Its output is named as the file is named in index lines."""
+    """An input that the user named, or that is in a directory. Its output is named as the file is named in index lines."""
     return Input(locate(path), filename, str(path), filename)
 
 
 class Wanted(NamedTuple):
-    """What is searched in folders: its name in messages, the names that its files have, and advice if there is none.
+    """What is searched in directories: its name in messages, the names that its files have, and advice if there is none.
 
-    `is_alone` says that other files in these folders are reported as skipped.
+    `is_alone` says that other files in these directories are reported as skipped.
     """
 
     what: str
@@ -82,7 +82,7 @@ class Search:
         self.inputs: list[Input] = []
 
     def add(self, named: str) -> None:
-        """Add the files that an input stands for: itself, or the files below a folder or of a glob."""
+        """Add the files that an input stands for: itself, or the files below a directory or of a glob."""
         before = len(self.inputs) + len(self._errors)
         try:
             check_name(named)
@@ -102,9 +102,9 @@ class Search:
         """Note an input that cannot be read or listed, to be reported."""
         self._errors.append(error)
 
-    def skip(self, folder: str, path: str) -> None:
-        """Count a file of a folder that is skipped."""
-        self._skipped.add_file(folder, path)
+    def skip(self, directory: str, path: str) -> None:
+        """Count a file of a directory that is skipped."""
+        self._skipped.add_file(directory, path)
 
     def finish(self, named: Sequence[str]) -> list[Input]:
         """The files of all inputs, which are `named`. Reports what was skipped, and inputs that have no file.
@@ -120,7 +120,7 @@ class Search:
             skipped = f" ({self._skipped})" if self._skipped else ""
             raise UsageError(f"no {self._wanted.what} found in {_some(named)}{skipped}; {self._wanted.hint}")
         if self._skipped and self._wanted.is_alone:
-            self._failures.note(f"{_some(self._skipped.folders)}: note: {self._skipped}")
+            self._failures.note(f"{_some(self._skipped.directories)}: note: {self._skipped}")
         for path in self._empty:
             if is_glob(path):
                 self._failures.add(path, None, "no file matches", "check the pattern")
@@ -138,7 +138,7 @@ class Search:
             self.inputs.append(named_input(named, posixpath.basename(without_host(named))))
 
     def _add_listed(self, url: str) -> None:
-        """A URL whose folders can be listed. If its name is that of a wanted file, it is taken for a file."""
+        """A URL whose directories can be listed. If its name is that of a wanted file, it is taken for a file."""
         if is_glob(url) and not locate(url).exists():
             self._take(files_like(url), None, url)
         elif self._wanted.pattern.search(url):
@@ -149,35 +149,35 @@ class Search:
                 self.inputs.append(named_input(url, posixpath.basename(url)))
             self._take(listing, url)
 
-    def _take(self, found: Listing, folder: str | None, pattern: str = "") -> None:
-        """Take the wanted files of a folder, or all files of a glob without a folder."""
+    def _take(self, found: Listing, directory: str | None, pattern: str = "") -> None:
+        """Take the wanted files of a directory, or all files of a glob without a directory."""
         for error in found.errors:
             self.fail(error)
         for path, kind in found.others:
-            if kind == SPECIAL and (folder is None or self._wanted.pattern.search(path)):
+            if kind == SPECIAL and (directory is None or self._wanted.pattern.search(path)):
                 self.fail(InputError(path, f"is a {kind}", "name a file"))
             else:
-                self._skipped.add(folder or pattern, kind)
+                self._skipped.add(directory or pattern, kind)
         names = [*found.files, *found.links]
-        if folder is not None:
-            names = self._wanted_of(names, folder)
+        if directory is not None:
+            names = self._wanted_of(names, directory)
         names, twice = _without_twins(names, set(found.links))
         for _ in range(twice):
-            self._skipped.add(folder or pattern, "link to a file that is taken already")
-        start = 0 if folder is None else len(join(folder, ""))
+            self._skipped.add(directory or pattern, "link to a file that is taken already")
+        start = 0 if directory is None else len(join(directory, ""))
         for path in sorted(names):
             self.inputs.append(named_input(path, path[start:] if start else posixpath.basename(path)))
 
-    def _wanted_of(self, paths: Iterable[str], folder: str) -> list[str]:
+    def _wanted_of(self, paths: Iterable[str], directory: str) -> list[str]:
         taken = []
-        start = len(join(folder, ""))
+        start = len(join(directory, ""))
         for path in paths:
             if UNFINISHED in path[start:].split("/")[:-1]:
-                self._skipped.add(folder, f"in {UNFINISHED}")
+                self._skipped.add(directory, f"in {UNFINISHED}")
             elif self._wanted.pattern.search(path):
                 taken.append(path)
             else:
-                self._skipped.add_file(folder, path)
+                self._skipped.add_file(directory, path)
         return taken
 
 
@@ -215,21 +215,21 @@ def without_host(path: str) -> str:
 def _without_twins(paths: list[str], links: set[str]) -> tuple[list[str], int]:
     """`paths` with one name for each file, and the number of the names that were dropped.
 
-    A name without hidden folders wins, then one that is no link: the stores of git-annex are hidden.
+    A name without hidden directories wins, then one that is no link: the stores of git-annex are hidden.
     """
     if not links:
         return paths, 0
-    folders: dict[str, str] = {}
+    directories: dict[str, str] = {}
     best: dict[str, tuple[bool, bool, str]] = {}
     for path in paths:
         rank = "/." in path, path in links, path
         if path in links:
             real = os.path.realpath(path)
         else:
-            folder, name = posixpath.split(path)
-            if folder not in folders:
-                folders[folder] = os.path.realpath(folder)
-            real = join(folders[folder], name)
+            directory, name = posixpath.split(path)
+            if directory not in directories:
+                directories[directory] = os.path.realpath(directory)
+            real = join(directories[directory], name)
         best[real] = min(best.get(real, rank), rank)
     return [path for _, _, path in best.values()], len(paths) - len(best)
 

@@ -19,7 +19,7 @@ from cdxmill.formats.archives.gzip_member import MAGIC
 from cdxmill.running.failures import Failures
 from cdxmill.running.quantities import human_bytes
 from cdxmill.storage.local.files import stopping
-from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.scratch import temporary_directory
 
 STDIN = "-"
 NO_NAME = "-"
@@ -30,11 +30,11 @@ _OPEN_FILES = ("/dev/", "/proc/")
 
 
 class Pipes:
-    """Copies pipes to a temporary folder, and reports it. Made by `open_pipes`."""
+    """Copies pipes to a temporary directory, and reports it. Made by `open_pipes`."""
 
     def __init__(self, failures: Failures, files: ExitStack, quiet: bool) -> None:
         self._failures, self._files, self._quiet = failures, files, quiet
-        self._folder: Path | None = None
+        self._directory: Path | None = None
         self._taken: set[str] = set()
 
     def copy_of(self, named: str) -> str | None:
@@ -44,9 +44,9 @@ class Pipes:
         if named in self._taken:
             raise UsageError(f"{named}: was given twice, but it can be read only once")
         self._taken.add(named)
-        if self._folder is None:
-            self._folder = Path(self._files.enter_context(temporary_folder()))
-        path = _copy(named, self._folder / f"{len(self._taken)}-{_file_name(named)}")
+        if self._directory is None:
+            self._directory = Path(self._files.enter_context(temporary_directory()))
+        path = _copy(named, self._directory / f"{len(self._taken)}-{_file_name(named)}")
         if not self._quiet:
             size = human_bytes(path.stat().st_size)
             self._failures.note(
@@ -56,7 +56,7 @@ class Pipes:
 
     def has(self, path: str) -> bool:
         """Whether `path` is a copy."""
-        return self._folder is not None and Path(path).parent == self._folder
+        return self._directory is not None and Path(path).parent == self._directory
 
 
 @contextmanager

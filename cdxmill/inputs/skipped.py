@@ -1,4 +1,4 @@
-"""What was skipped in folders, by kind."""
+"""What was skipped in directories, by kind."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _SHOWN = 12
 
 
 class Skipped:
-    """The number of skipped files of each kind, and the folders that have them."""
+    """The number of skipped files of each kind, and the directories that have them."""
 
     def __init__(self) -> None:
         self._kinds: Counter[str] = Counter()
-        self._folders: dict[str, None] = {}
+        self._directories: dict[str, None] = {}
 
     @property
-    def folders(self) -> list[str]:
-        """The folders that were named, in order."""
-        return list(self._folders)
+    def directories(self) -> list[str]:
+        """The directories that were named, in order."""
+        return list(self._directories)
 
-    def add(self, folder: str, kind: str) -> None:
+    def add(self, directory: str, kind: str) -> None:
         """Count an entry of a kind."""
         self._kinds[kind] += 1
-        self._folders[folder] = None
+        self._directories[directory] = None
 
-    def add_file(self, folder: str, path: str) -> None:
+    def add_file(self, directory: str, path: str) -> None:
         """Count a file by the ending of its name. The records that `index` keeps beside its outputs are no inputs."""
         if not is_own_record(path):
-            self.add(folder, kind_of(path))
+            self.add(directory, kind_of(path))
 
     def __bool__(self) -> bool:
         """Whether anything was skipped."""

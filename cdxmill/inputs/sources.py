@@ -124,7 +124,7 @@ def _look(place: Location) -> tuple[CdxSource, bytes]:
 def _source(place: Location, entry: Entry | None, head: bytes) -> CdxSource:
     if entry is None:
         return CdxSource(place, 0, 0)
-    is_empty = not entry.size and not entry.is_folder and not head
+    is_empty = not entry.size and not entry.is_directory and not head
     return CdxSource(place, entry.size, entry.modified, None, is_empty)
 
 

@@ -10,7 +10,7 @@ from cdxmill.formats.clusters.split_points import format_sequence_file, format_t
 from cdxmill.storage.location import PathOrUrl, locate
 
 SPLITS = ("splits.txt", "splits.seq")
-"""Their names in the folder of a cluster."""
+"""Their names in the directory of a cluster."""
 
 
 def write_splits(points: Sequence[bytes], path: PathOrUrl, kind: str = ".txt") -> None:

@@ -28,9 +28,9 @@ from cdxmill.capture import Record
 from cdxmill.errors import UsageError
 from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.jobs.index_options import ArchiveJobOptions
-from cdxmill.jobs.launcher.hadoop_folder import folder_of
+from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
-from cdxmill.jobs.launcher.index_on_hadoop import folder_url
+from cdxmill.jobs.launcher.index_on_hadoop import directory_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.count import FAILURES, JOB_FILE, add_counts, count_archives
@@ -85,11 +85,11 @@ class CountJob(StreamJob):
         output = Path(os.environ["mapreduce_task_output_dir"])  # noqa: SIM112 - mrjob has Hadoop's spelling
         add_counts(output.as_uri(), self.reducer_run())
 
-    def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
+    def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Each mapper gets some lines of the work list."""
         options = self.archive_options
         if options.archive_root and runner.alias == "emr":
-            root = folder_url(options.archive_root, runner)
+            root = directory_url(options.archive_root, runner)
             options = self.archive_options = replace(options, archive_root=root)
         scratch = ["--scratch", options.scratch] if options.scratch else []
         what = ["--what", self.what] if self.what else ["--job", type(self).__name__]
@@ -119,13 +119,13 @@ class CountJob(StreamJob):
 
     def _report_failures(self, runner: RunnerLike) -> int:
         """Print what the mappers could not count. Returns the number of archives."""
-        output = folder_of(runner.get_output_dir(), runner)
+        output = directory_of(runner.get_output_dir(), runner)
         names = [name for name in output.names() if name.startswith(FAILURES)]
         failures = Failures()
-        with tempfile.TemporaryDirectory(prefix="cdxmill-") as folder:
+        with tempfile.TemporaryDirectory(prefix="cdxmill-") as directory:
             if names:
-                output.get(names, Path(folder))
-            rows = [row for name in names for row in Path(folder, name).read_bytes().splitlines()]
+                output.get(names, Path(directory))
+            rows = [row for name in names for row in Path(directory, name).read_bytes().splitlines()]
         for row in sorted(rows):
             failures.report(parse_failure(row))
         return len(failures.inputs)

@@ -18,9 +18,9 @@ from cdxmill.commands.per_archive.task import outputs_in
 from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.jobs.index_options import IndexJobOptions, parse_options
-from cdxmill.jobs.launcher.hadoop_folder import folder_of
+from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
-from cdxmill.jobs.launcher.index_on_hadoop import folder_url, make_step
+from cdxmill.jobs.launcher.index_on_hadoop import directory_url, make_step
 from cdxmill.jobs.launcher.mrjob_import import MRStep
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
@@ -40,7 +40,7 @@ from cdxmill.storage.location import locate
 class IndexWARCJob(StreamJob):
     """Input: manifests. Output: `<path> TAB <reason>` for each failure."""
 
-    arguments = "--cdx_bucket FOLDER MANIFEST..."
+    arguments = "--cdx_bucket DIRECTORY MANIFEST..."
     description = "Index the WARC and ARC files that the manifests list: one CDX file per archive."
 
     def configure_args(self) -> None:
@@ -62,13 +62,13 @@ class IndexWARCJob(StreamJob):
 
     def list_work(self) -> WorkList:
         """The archives to index, each with the path or URL of its CDX file."""
-        folder = self._local_folder
+        directory = self._local_directory
         names = _names(self.index_options)
         with ExitStack() as stack:
-            if folder is not None:
-                stack.enter_context(hold(folder))
-            work = _list_work(self.index_options, names, folder)
-            stack.enter_context(forgetting(folder, {identity(item.archive.location) for item in work}))
+            if directory is not None:
+                stack.enter_context(hold(directory))
+            work = _list_work(self.index_options, names, directory)
+            stack.enter_context(forgetting(directory, {identity(item.archive.location) for item in work}))
             self._context = stack.pop_all()
         return self._counted(work)
 
@@ -77,17 +77,17 @@ class IndexWARCJob(StreamJob):
         return [item.item() for item in work]
 
     @property
-    def _local_folder(self) -> Path | None:
-        return locate(self.index_options.cdx_folder).folder
+    def _local_directory(self) -> Path | None:
+        return locate(self.index_options.cdx_directory).directory
 
-    def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
+    def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Each mapper gets some lines of the work list."""
         options = self.index_options
-        options = replace(options, cdx_folder=folder_url(options.cdx_folder, runner))
+        options = replace(options, cdx_directory=directory_url(options.cdx_directory, runner))
         # on other clusters it may be a path that exists on all nodes
         if options.archive_root and runner.alias == "emr":
-            options = replace(options, archive_root=folder_url(options.archive_root, runner))
-        folder_of(options.cdx_folder, runner).check_writable()
+            options = replace(options, archive_root=directory_url(options.archive_root, runner))
+        directory_of(options.cdx_directory, runner).check_writable()
         return make_step(options, self._counted(_list_work(options, _names(options), None)))
 
     def finish(self, runner: RunnerLike) -> int:
@@ -122,15 +122,17 @@ def _names(options: IndexJobOptions) -> dict[Input, str]:
     """The archives, and the names of their outputs. Raises UsageError."""
     names = cdx_names(archives_of(options.manifests, options.archive_root), options.cc_index_paths)
     check_archives(names)
-    locate(options.cdx_folder).check_writable()
+    locate(options.cdx_directory).check_writable()
     return names
 
 
-def _list_work(options: IndexJobOptions, names: dict[Input, str], folder: Path | None) -> list[ArchiveWork]:
-    """The archives that have to be indexed. `folder` is a local output directory that only this machine writes to."""
-    outputs = outputs_in(locate(folder or options.cdx_folder), names)
-    plan = plan_outputs(outputs, IndexOptions().settings(), options.existing, folder)
-    record = None if folder is None else str(folder)
+def _list_work(
+    options: IndexJobOptions, names: dict[Input, str], directory: Path | None
+) -> list[ArchiveWork]:
+    """The archives that have to be indexed. `directory` is a local output directory that only this machine writes to."""
+    outputs = outputs_in(locate(directory or options.cdx_directory), names)
+    plan = plan_outputs(outputs, IndexOptions().settings(), options.existing, directory)
+    record = None if directory is None else str(directory)
     return [ArchiveWork(archive, output.text, record) for archive, output in plan.to_write.items()]
 
 

@@ -67,7 +67,7 @@ class ArchiveJobOptions:
 class IndexJobOptions(ArchiveJobOptions, Existing):
     """The options of the index job."""
 
-    cdx_folder: Annotated[str, Option("--cdx_bucket", help="Directory or URL to write the CDX files to.")]
+    cdx_directory: Annotated[str, Option("--cdx_bucket", help="Directory or URL to write the CDX files to.")]
     update: Annotated[
         bool, Option("--skip-existing", help="Skip archives with a finished CDX file. Default.")
     ] = True

@@ -16,7 +16,7 @@ from cdxmill.formats.clusters.split_points import format_text
 from cdxmill.inputs.found_inputs import cdx_files_of
 from cdxmill.inputs.sources import take_inventory
 from cdxmill.inputs.split_files import check_splits_absent, write_splits
-from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
@@ -73,12 +73,12 @@ class SampleCDXJob(StreamJob):
         tasks = sample_tasks(self._inventory, options.seed, options.size, self._ceiling)
         return [task._asdict() for task in tasks]
 
-    def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
+    def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Each mapper sends a sample of its lines, one reducer picks the split points."""
         options = self.sample_options
         size = ["--size", str(options.size)]
         if options.splitfile:
-            RemoteFolder(posixpath.dirname(options.splitfile) or ".").check_writable()
+            RemoteDirectory(posixpath.dirname(options.splitfile) or ".").check_writable()
         groups = group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner))
         share = share_of_sample(options.size, len(groups))
         tasks = [SampleTask(paths, f"{options.seed}:{number}", share) for number, paths in enumerate(groups)]

@@ -17,7 +17,7 @@ from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.cdx_files import read_pieces
 from cdxmill.inputs.found_inputs import cdx_files_of
-from cdxmill.jobs.launcher.hadoop_folder import folder_of
+from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
 from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch, mark_place
@@ -37,7 +37,7 @@ from cdxmill.storage.location import locate
 class ZipNumClusterJob(StreamJob):
     """Input: CDX files, directories, patterns. Output: the cluster."""
 
-    arguments = "--splitfile FILE --zipnum-dir FOLDER CDX..."
+    arguments = "--splitfile FILE --zipnum-dir DIRECTORY CDX..."
     description = "Build a ZipNum cluster from CDX files. The split points give the shards."
 
     def configure_args(self) -> None:
@@ -54,26 +54,26 @@ class ZipNumClusterJob(StreamJob):
         """Build the cluster as `cdxmill zipnum` does, with shards that the tasks write. Raises UsageError."""
         self.check()
         options, failures = self.zipnum_options, Failures()
-        if locate(options.folder).is_remote:
+        if locate(options.directory).is_remote:
             raise UsageError(
-                f"{options.folder}: not a directory of this machine; use -r hadoop, or cdxmill publish afterwards"
+                f"{options.directory}: not a directory of this machine; use -r hadoop, or cdxmill publish afterwards"
             )
         build = replace(options.build, make=ShardsUnderMrjob(self))
-        summary = build_cluster(cdx_files_of(options.inputs), options.folder, build, failures)
+        summary = build_cluster(cdx_files_of(options.inputs), options.directory, build, failures)
         if not (summary.new and options.quiet):
-            say(f"{options.folder}: {summary}")
+            say(f"{options.directory}: {summary}")
         return failures.count
 
-    def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
+    def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Check everything first: what the job needs is missed only after hours."""
         options = self.zipnum_options
         url = cluster_url(options, runner)
         self._place = building_place(url, options.build.replace)
         check_outputs(options, self._place, runner)
         inputs = group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner))
-        clear(folder_of(self._place, runner), options.build.replace)
+        clear(directory_of(self._place, runner), options.build.replace)
         mark_place(self._place, url)
-        return make_step(options, self._place, folder, [{"paths": paths} for paths in inputs])
+        return make_step(options, self._place, directory, [{"paths": paths} for paths in inputs])
 
     def finish(self, runner: RunnerLike) -> int:
         """Write the files beside the shards."""

@@ -34,13 +34,13 @@ class ZipnumJobArguments(ClusterOptions):
 class ZipnumJobOptions:
     """The options of the ZipNum job.
 
-    `folder` is the path or URL of the cluster's directory. `parts_folder` gets a copy of the
+    `directory` is the path or URL of the cluster's directory. `parts_directory` gets a copy of the
     parts, on Hadoop. `points` are the split points, and `build` is how the shards are written.
     """
 
     inputs: tuple[str, ...]
-    folder: str
-    parts_folder: str | None
+    directory: str
+    parts_directory: str | None
     points: tuple[bytes, ...]
     build: ZipnumOptions
     quiet: bool
@@ -49,14 +49,14 @@ class ZipnumJobOptions:
 def parse_options(options: Namespace) -> ZipnumJobOptions:
     """The options as one typed value. Reads the split file. Raises UsageError."""
     asked = read_options(ZipnumJobArguments, options)
-    folder = asked.zipnum_dir or options.output_dir
-    if not folder:
+    directory = asked.zipnum_dir or options.output_dir
+    if not directory:
         raise UsageError("--zipnum-dir is missing; give the directory of the cluster")
     build = zipnum_options(asked, asked.convert)
     return ZipnumJobOptions(
         inputs=tuple(options.args),
-        folder=folder,
-        parts_folder=options.output_dir if asked.zipnum_dir else None,
+        directory=directory,
+        parts_directory=options.output_dir if asked.zipnum_dir else None,
         points=build.points or (),
         build=build,
         quiet=options.quiet,

@@ -96,17 +96,17 @@ def _real(place: Location) -> str:
 
 
 def plan_outputs(
-    outputs: Mapping[Input, Location], settings: OutputSettings, rule: Rule, folder: Path | None = None
+    outputs: Mapping[Input, Location], settings: OutputSettings, rule: Rule, directory: Path | None = None
 ) -> PlannedOutputs:
     """Decide which archives have to be read again to write `outputs`.
 
-    Local outputs are in `folder`, which has a record of them and a list of failures. Without it, the start of each
+    Local outputs are in `directory`, which has a record of them and a list of failures. Without it, the start of each
     output is compared, and failures are listed beside it. Raises UsageError if `rule` neither keeps nor replaces an output
     that exists, InputError if a storage does not answer.
     """
     if rule is Rule.REPLACE:
         return PlannedOutputs(dict(outputs), [])
-    states = _states(outputs, settings, folder)
+    states = _states(outputs, settings, directory)
     refused = {archive: state for archive, state in states.items() if state in _REFUSED[rule]}
     for archive, state in refused.items():
         raise UsageError(_refusal(outputs[archive], archive, state, len(refused), rule))
@@ -115,10 +115,10 @@ def plan_outputs(
     return PlannedOutputs(to_write, kept)
 
 
-def up_to_date(names: Mapping[Input, str], folder: Path, settings: OutputSettings) -> list[Input]:
+def up_to_date(names: Mapping[Input, str], directory: Path, settings: OutputSettings) -> list[Input]:
     """The archives whose outputs in a local directory are complete, and made from them as they are, with these settings."""
-    outputs = {archive: Location(str(folder / name)) for archive, name in names.items()}
-    return plan_outputs(outputs, settings, Rule.RENEW, folder).kept
+    outputs = {archive: Location(str(directory / name)) for archive, name in names.items()}
+    return plan_outputs(outputs, settings, Rule.RENEW, directory).kept
 
 
 def _refusal(output: Location, archive: Input, state: _State, number: int, rule: Rule) -> str:
@@ -133,13 +133,13 @@ def _refusal(output: Location, archive: Input, state: _State, number: int, rule:
 
 
 def _states(
-    outputs: Mapping[Input, Location], settings: OutputSettings, folder: Path | None
+    outputs: Mapping[Input, Location], settings: OutputSettings, directory: Path | None
 ) -> dict[Input, _State]:
-    if folder is None:
+    if directory is None:
         archives = {output: archive for archive, output in outputs.items()}
         found = ask_all(lambda output: _by_start(output, archives[output], settings), archives)
         return dict(zip(archives.values(), found, strict=True))
-    record, failed = OutputRecord(folder), failed_in(folder)
+    record, failed = OutputRecord(directory), failed_in(directory)
     return {
         archive: _by_record(output, archive, record.made_from(Path(output.local)), settings, failed)
         for archive, output in outputs.items()

@@ -45,7 +45,7 @@ def is_one_file(output: str) -> bool:
         return False
     place = locate(output)
     found = None if place.is_remote else place.status()
-    return found is None or not found.is_folder
+    return found is None or not found.is_directory
 
 
 def below(path: str) -> str:

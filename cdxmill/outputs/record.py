@@ -25,7 +25,7 @@ from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS
 from cdxmill.formats.tsv_row import format_row, parse_row
 from cdxmill.outputs.names import identity
 from cdxmill.running.failures import Failure
-from cdxmill.storage.local.files import append_rows, make_folder, stopping, write_atomic
+from cdxmill.storage.local.files import append_rows, make_directory, stopping, write_atomic
 from cdxmill.storage.location import Location
 
 _TAIL = 8
@@ -82,20 +82,20 @@ def _fingerprint(size: int, tail: bytes) -> str:
     return f"{size}-{tail.hex()}"
 
 
-def append_made(folder: Path, made: OutputRow) -> None:
+def append_made(directory: Path, made: OutputRow) -> None:
     """Append a row. Raises StoppedError."""
-    append_rows(folder / OUTPUTS, [made.row()])
+    append_rows(directory / OUTPUTS, [made.row()])
 
 
 class OutputRecord:
     """The rows of a directory. Raises StoppedError if they cannot be read."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._rows: dict[str, list[OutputRow]] = defaultdict(list)
         data = b""
-        with stopping(folder / OUTPUTS), suppress(FileNotFoundError):
-            data = (folder / OUTPUTS).read_bytes()
+        with stopping(directory / OUTPUTS), suppress(FileNotFoundError):
+            data = (directory / OUTPUTS).read_bytes()
         for line in data.split(b"\n"):
             fields = parse_row(line)
             if (
@@ -106,7 +106,7 @@ class OutputRecord:
 
     def made_from(self, output: Path) -> OutputRow | None:
         """The row of an output; None if it is absent or empty, or if another program wrote it."""
-        rows = self._rows.get(output.relative_to(self._folder).as_posix())
+        rows = self._rows.get(output.relative_to(self._directory).as_posix())
         found = fingerprint(output) if rows else None
         return next((made for made in reversed(rows or ()) if made.fingerprint == found), None)
 
@@ -117,7 +117,7 @@ def link_outputs(old: Path, new: Path, outputs: list[str]) -> None:
     Where the file system has no hard links, nothing is done.
     """
     record = OutputRecord(old)
-    make_folder(new)
+    make_directory(new)
     rows: list[OutputRow] = []
     for output in outputs:
         source, target = old / output, new / output
@@ -149,9 +149,9 @@ def list_beside(output: Location, failures: Sequence[Failure]) -> None:
         file.writelines(format_row(_row(one)) for one in failures)
 
 
-def list_in(folder: Path, failures: Sequence[Failure]) -> None:
+def list_in(directory: Path, failures: Sequence[Failure]) -> None:
     """Append the failures of an archive to the list of a local directory. Raises StoppedError."""
-    append_rows(folder / FAILURES, map(_row, failures))
+    append_rows(directory / FAILURES, map(_row, failures))
 
 
 def _row(failure: Failure) -> list[str]:
@@ -159,26 +159,26 @@ def _row(failure: Failure) -> list[str]:
     return [identity(failure.path), offset, failure.reason, failure.hint]
 
 
-def failed_in(folder: Path) -> set[str]:
+def failed_in(directory: Path) -> set[str]:
     """The identities of the archives in the list of a directory. Raises StoppedError."""
-    return {identity(parse_row(row)[0]) for row in _rows(folder / FAILURES)}
+    return {identity(parse_row(row)[0]) for row in _rows(directory / FAILURES)}
 
 
 @contextmanager
-def forgetting(folder: Path | None, handled: Set[str]) -> Iterator[None]:
+def forgetting(directory: Path | None, handled: Set[str]) -> Iterator[None]:
     """Write outputs to a local directory. Afterwards, failures of earlier runs are no longer listed.
 
     `handled` are the identities of the archives that are read. Without a directory, nothing is done. Raises StoppedError.
     """
-    if folder is None:
+    if directory is None:
         yield
         return
-    listed = folder / FAILURES
-    for path in (listed, folder / OUTPUTS):
+    listed = directory / FAILURES
+    for path in (listed, directory / OUTPUTS):
         _end_last_row(path)
     size = listed.stat().st_size if listed.exists() else 0
     yield
-    _forget(folder, size, handled)
+    _forget(directory, size, handled)
 
 
 def _end_last_row(path: Path) -> None:
@@ -191,13 +191,13 @@ def _end_last_row(path: Path) -> None:
                 file.write(b"\n")
 
 
-def _forget(folder: Path, size: int, handled: Set[str]) -> None:
+def _forget(directory: Path, size: int, handled: Set[str]) -> None:
     """Remove the rows of the archives `handled` from the first `size` bytes of the list: rows of earlier runs.
 
     `handled` are identities of archives that this run has indexed, or has listed again. Raises StoppedError.
     """
-    path = folder / FAILURES
-    if handled.isdisjoint(failed_in(folder)):
+    path = directory / FAILURES
+    if handled.isdisjoint(failed_in(directory)):
         return
     offset = 0
     with write_atomic(path) as file:

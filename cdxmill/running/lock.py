@@ -1,6 +1,6 @@
-"""A lock on a local output folder: one run writes to it at a time.
+"""A lock on a local output directory: one run writes to it at a time.
 
-The lock is `flock` on FOLDER/.lock. The file has one line, which says who holds the folder. It is deleted at the end
+The lock is `flock` on DIRECTORY/.lock. The file has one line, which says who holds the directory. It is deleted at the end
 of the run. If the file exists and nobody holds it, the earlier run was killed. Then its temporary files are deleted,
 as they are when a run ends with an error.
 """
@@ -23,7 +23,7 @@ from threading import get_ident
 
 from cdxmill.errors import UsageError
 from cdxmill.messages import say
-from cdxmill.storage.local.files import OWN_TEMPORARY, make_folder, stopping
+from cdxmill.storage.local.files import OWN_TEMPORARY, make_directory, stopping
 
 LOCK = ".lock"
 _SCRATCH = re.compile(r"\.scratch-[a-z0-9_]{8}")
@@ -33,39 +33,39 @@ _COMMAND_SHOWN = 300
 """Characters. A command line may have thousands of files."""
 
 _held: dict[tuple[int, str], bool] = {}
-"""The folders that a thread of this process holds, and whether a killed run left them: `build` runs `zipnum`."""
+"""The directories that a thread of this process holds, and whether a killed run left them: `build` runs `zipnum`."""
 
 
 @contextmanager
-def hold(folder: Path, note: Callable[[str], None] = say) -> Iterator[bool]:
-    """Hold a folder, which is created if needed. Yields whether an earlier run was killed in it.
+def hold(directory: Path, note: Callable[[str], None] = say) -> Iterator[bool]:
+    """Hold a directory, which is created if needed. Yields whether an earlier run was killed in it.
 
-    Temporary files of a killed run are deleted first. The thread that holds a folder may hold it again.
+    Temporary files of a killed run are deleted first. The thread that holds a directory may hold it again.
     Raises UsageError if another run holds it, StoppedError if the lock cannot be written.
     """
-    make_folder(folder)
-    key = get_ident(), os.path.realpath(folder)
+    make_directory(directory)
+    key = get_ident(), os.path.realpath(directory)
     if key in _held:
         yield _held[key]
         return
-    with _lock(folder, note) as was_killed:
+    with _lock(directory, note) as was_killed:
         if was_killed:
-            sweep(folder)
+            sweep(directory)
         _held[key] = was_killed
         try:
             yield was_killed
         except BaseException:
-            sweep(folder)  # of workers, which are killed at the end
+            sweep(directory)  # of workers, which are killed at the end
             raise
         finally:
             del _held[key]
 
 
 @contextmanager
-def _lock(folder: Path, note: Callable[[str], None]) -> Iterator[bool]:
-    path = folder / LOCK
+def _lock(directory: Path, note: Callable[[str], None]) -> Iterator[bool]:
+    path = directory / LOCK
     with stopping(path):
-        handle, was_killed = _locked(path, folder, note)
+        handle, was_killed = _locked(path, directory, note)
     try:
         with stopping(path):
             os.ftruncate(handle, 0)
@@ -73,18 +73,18 @@ def _lock(folder: Path, note: Callable[[str], None]) -> Iterator[bool]:
         yield was_killed
     finally:
         with suppress(OSError):
-            if _is_at(path, handle):  # the folder may have been replaced
+            if _is_at(path, handle):  # the directory may have been replaced
                 path.unlink()
         os.close(handle)
 
 
-def _locked(path: Path, folder: Path, note: Callable[[str], None]) -> tuple[int, bool]:
+def _locked(path: Path, directory: Path, note: Callable[[str], None]) -> tuple[int, bool]:
     """The open and locked file, and whether it existed. Its holder may delete it between opening and locking."""
     while True:
         was_there = path.exists()
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            _flock(handle, folder, note)
+            _flock(handle, directory, note)
             if _is_at(path, handle):
                 return handle, was_there
         except BaseException:
@@ -93,20 +93,20 @@ def _locked(path: Path, folder: Path, note: Callable[[str], None]) -> tuple[int,
         os.close(handle)
 
 
-def _flock(handle: int, folder: Path, note: Callable[[str], None]) -> None:
+def _flock(handle: int, directory: Path, note: Callable[[str], None]) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         who = os.pread(handle, 4096, 0).decode("utf-8", "backslashreplace").strip()
         raise UsageError(
-            f"{folder}: another run writes to this directory{who and ' ('}{who}{who and ')'};"
+            f"{directory}: another run writes to this directory{who and ' ('}{who}{who and ')'};"
             " wait until it ends, or choose another directory"
         ) from None
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
         note(
-            f"{folder}: note: the file system has no locks; make sure that no other run writes to this directory"
+            f"{directory}: note: the file system has no locks; make sure that no other run writes to this directory"
         )
 
 
@@ -127,19 +127,19 @@ def _who() -> bytes:
     return text.replace("\n", "\\n").encode("utf-8", "surrogateescape") + b"\n"
 
 
-def sweep(folder: Path) -> None:
-    """Delete temporary files and folders that a killed run left below `folder`.
+def sweep(directory: Path) -> None:
+    """Delete temporary files and directories that a killed run left below `directory`.
 
-    Only names that cdxmill gives are deleted. Subfolders with a lock of their own are skipped. Symbolic links to
-    folders are not followed.
+    Only names that cdxmill gives are deleted. Subdirectories with a lock of their own are skipped. Symbolic links to
+    directories are not followed.
     """
-    for parent, folders, files in os.walk(folder):
+    for parent, directories, files in os.walk(directory):
         here = Path(parent)
-        if here != folder and LOCK in files:
-            folders.clear()
+        if here != directory and LOCK in files:
+            directories.clear()
             continue
-        for name in [name for name in folders if _SCRATCH.fullmatch(name)]:
-            folders.remove(name)
+        for name in [name for name in directories if _SCRATCH.fullmatch(name)]:
+            directories.remove(name)
             shutil.rmtree(here / name, ignore_errors=True)
         for name in files:
             if OWN_TEMPORARY.fullmatch(name):

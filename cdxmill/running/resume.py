@@ -1,4 +1,4 @@
-"""The work folder: what a killed run leaves behind, and where the same run, started again, continues."""
+"""The work directory: what a killed run leaves behind, and where the same run, started again, continues."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def _boot() -> str:
         return ""
 
 
-class WorkFolder:
+class WorkDirectory:
     """Results of tasks, by name, as JSON.
 
     If another job has left it, it is emptied first. `clear` is called before that: it deletes the job's outputs.
     The files of a local one need not survive a power cut: after a restart of the machine it counts as another job's.
     """
 
-    def __init__(self, folder: PathOrUrl, job: str, clear: Callable[[], object] = lambda: None) -> None:
-        self._folder, self._is_local = folder, not locate(folder).is_remote
+    def __init__(self, directory: PathOrUrl, job: str, clear: Callable[[], object] = lambda: None) -> None:
+        self._directory, self._is_local = directory, not locate(directory).is_remote
         job = f"{job} {_boot()}" if self._is_local else job
         if self.load("job") != job:
             clear()
@@ -59,22 +59,22 @@ class WorkFolder:
     @property
     def scratch(self) -> Scratch:
         """Its files; not of a URL."""
-        return Scratch(Path(str(self._folder)))
+        return Scratch(Path(str(self._directory)))
 
     def remove(self) -> None:
         """Delete it."""
-        self.scratch.remove() if self._is_local else locate(self._folder).remove_tree()
+        self.scratch.remove() if self._is_local else locate(self._directory).remove_tree()
 
     def load(self, name: str) -> Any:
         """The saved result of that name, or None."""
         try:
-            return json.loads((locate(self._folder) / f"{name}.json").read_bytes())
+            return json.loads((locate(self._directory) / f"{name}.json").read_bytes())
         except (InputError, ValueError, RecursionError):
             return None
 
     def save(self, name: str, result: object) -> None:
         """Save a result."""
-        path = join(self._folder, f"{name}.json")
+        path = join(self._directory, f"{name}.json")
         with (
             local.write_atomic(path, sync_file=False)
             if self._is_local

@@ -26,7 +26,7 @@ from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
 from cdxmill.stages.zipnum.sorted_text import TextIndex, text_reader
 from cdxmill.storage.location import locate, pieces
-from cdxmill.storage.scratch import Scratch, temporary_folder
+from cdxmill.storage.scratch import Scratch, temporary_directory
 
 _CHECKED = 64 << 20
 """Bytes of a file that is checked whole: 0.1 seconds."""
@@ -69,8 +69,8 @@ def open_cdx_file(path: str, keys: KeyRange | None = None) -> Iterator[CdxFile]:
         try:
             read_at, size = _open(path, files)
             if not _is_searchable(path, read_at, size):
-                folder = files.enter_context(temporary_folder())
-                copy = _sorted_copy(path, Scratch(Path(folder)), keys)
+                directory = files.enter_context(temporary_directory())
+                copy = _sorted_copy(path, Scratch(Path(directory)), keys)
                 read_at, size = files.enter_context(locate(copy).open_ranges()), copy.stat().st_size
             yield CdxFile(path, read_at, size)
         except DamagedCluster as error:
@@ -127,7 +127,7 @@ def _sorted_copy(path: str, scratch: Scratch, keys: KeyRange | None) -> Path:
     lists = sort_lists(_wanted(path, keys), "lines", scratch.create, scratch.reader)
     with scratch.create(name) as file:
         _write(lists, file)
-    return scratch.folder / name
+    return scratch.directory / name
 
 
 def _write(lists: Iterator[list[bytes]], file: IO[bytes]) -> None:

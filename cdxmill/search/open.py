@@ -33,7 +33,7 @@ def is_cdx_file(path: str) -> bool:
     found = locate(path).status()
     if found is None:
         return CDX_NAME.search(path) is not None
-    return not found.is_folder and not is_index_file(path)
+    return not found.is_directory and not is_index_file(path)
 
 
 def is_prefix_index(path: str) -> bool:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_folder
+from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_directory
 from cdxmill.cluster.crawls import archives_of_crawls, crawls_like, index_of_crawl
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
@@ -97,7 +97,7 @@ def _source(name: str, archives: str | None) -> Source:
         if not locate(name).exists():
             raise UsageError(f"{name}: does not exist; name a cluster, a .cdxj file or -")
         return Source(name, ArchivePlaces(archives))
-    cluster_folder(name)
+    cluster_directory(name)
     return Source(name, archives_of(name, archives))
 
 

@@ -25,7 +25,7 @@ def build_on_spark(
     zipnum_options: ZipnumOptions,
     failures: Failures,
 ) -> BuildSummary:
-    """Build the cluster of archives in a folder or at a URL: see `commands.build.build`."""
+    """Build the cluster of archives in a directory or at a URL: see `commands.build.build`."""
     index_options = replace(index_options, run=IndexRunner(engine))
     zipnum_options = replace(zipnum_options, make=Maker(engine))
     return build(archives, _directory(place), index_options, zipnum_options, failures)
@@ -39,9 +39,9 @@ def zipnum_on_spark(
     failures: Failures,
     scratch: str = "",
 ) -> ClusterSummary:
-    """Build the cluster of CDX files in a folder or at a URL: see `commands.zipnum.build_cluster`.
+    """Build the cluster of CDX files in a directory or at a URL: see `commands.zipnum.build_cluster`.
 
-    `scratch` is a folder of the nodes for temporary files.
+    `scratch` is a directory of the nodes for temporary files.
     """
     options = replace(options, make=Maker(engine, scratch))
     return build_cluster(paths, _directory(place), options, failures)

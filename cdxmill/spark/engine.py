@@ -24,7 +24,7 @@ from cdxmill.errors import StoppedError, UsageError
 from cdxmill.running.processes import processes_by_default
 from cdxmill.spark import java
 from cdxmill.spark.watch import watched
-from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.scratch import temporary_directory
 from cdxmill.version import install_extra
 
 Task = TypeVar("Task")
@@ -196,7 +196,7 @@ class Engine:
             return _DEFAULTS
         from pyspark.find_spark_home import _find_spark_home
 
-        logging = self._folder() / "log4j2.properties"
+        logging = self._directory() / "log4j2.properties"
         logging.write_text(_LOGGING)
         options = f"-Dlog4j2.configurationFile={logging.as_uri()}"
         if not self._is_local:
@@ -207,7 +207,7 @@ class Engine:
     def _open(self, pyspark: Any, conf: Any) -> Any:
         logging.getLogger().addHandler(logging.NullHandler())  # else py4j prints tracebacks
         if _SUBMITTED not in os.environ and "CDXMILL_TRACEBACK" not in os.environ:
-            self._said = self._folder() / "java.log"
+            self._said = self._directory() / "java.log"
         try:
             with _errors_to(self._said):
                 context = _aside(lambda: pyspark.SparkContext(conf=conf))
@@ -224,13 +224,13 @@ class Engine:
             return
         java.end(self._context, self._classes)
 
-    def _folder(self) -> Path:
-        """A folder for files of the driver."""
-        return Path(self._closing.enter_context(temporary_folder()))
+    def _directory(self) -> Path:
+        """A directory for files of the driver."""
+        return Path(self._closing.enter_context(temporary_directory()))
 
     def _send(self) -> None:
         """Send this cdxmill to the nodes: another version there would write other bytes."""
-        archive = self._folder() / f"{_ARCHIVE}.zip"
+        archive = self._directory() / f"{_ARCHIVE}.zip"
         package = Path(__file__).parents[1]
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
             for path in sorted((*package.rglob("*.py"), *package.rglob("*.so"))):
@@ -374,8 +374,8 @@ def _finding(archive: str) -> Callable[[], None]:
         if archive:
             from pyspark import SparkFiles
 
-            folder = SparkFiles.get(archive)
-            if folder not in sys.path:
-                sys.path.insert(0, folder)
+            directory = SparkFiles.get(archive)
+            if directory not in sys.path:
+                sys.path.insert(0, directory)
 
     return find

@@ -14,7 +14,7 @@ from cdxmill.storage.location import Location, locate
 
 
 class IndexRunner:
-    """Runs the tasks of `index` on `engine`; `scratch` is a folder of the nodes for temporary files, or ""."""
+    """Runs the tasks of `index` on `engine`; `scratch` is a directory of the nodes for temporary files, or ""."""
 
     def __init__(self, engine: Engine, scratch: str = "") -> None:
         self._engine, self._scratch = engine, scratch
@@ -37,5 +37,5 @@ class IndexRunner:
             task,
             archive=task.archive._replace(location=Location(task.archive.location.absolute())),
             output=Location(task.output.absolute()),
-            folder=None if task.folder is None else Path(locate(task.folder).absolute()),
+            directory=None if task.directory is None else Path(locate(task.directory).absolute()),
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.commands.per_archive.index import index_to_folder
+from cdxmill.commands.per_archive.index import index_to_directory
 from cdxmill.commands.per_archive.index_one import IndexOptions
 from cdxmill.errors import FAILED, OK
 from cdxmill.inputs.found_inputs import archives_of
@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     output = plain_url(options.output_base_url)
     with make_engine(options) as engine:
         run = IndexRunner(engine, options.local_temp_dir)
-        summary = index_to_folder(
+        summary = index_to_directory(
             names, output, IndexOptions(existing=existing, quiet=options.quiet, run=run), failures
         )
     if not options.quiet:

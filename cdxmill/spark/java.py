@@ -60,18 +60,18 @@ def end(context: Any, part: Path | None) -> None:
 
 def _archive(home: str) -> Path | None:
     """The path of the archive for these jars and this Java. None if there is no place for it."""
-    from cdxmill.storage.cache import cache_folder  # slow to import
+    from cdxmill.storage.cache import cache_directory  # slow to import
 
-    folder = cache_folder()
+    directory = cache_directory()
     home_of_java = os.environ.get("JAVA_HOME")
     java = shutil.which(f"{home_of_java}/bin/java" if home_of_java else "java")
-    if folder is None or java is None or set(str(folder)) & set('"\\%\n'):
+    if directory is None or java is None or set(str(directory)) & set('"\\%\n'):
         return None
     with suppress(OSError):
-        folder = (folder / "spark").absolute()
-        folder.mkdir(parents=True, exist_ok=True)
+        directory = (directory / "spark").absolute()
+        directory.mkdir(parents=True, exist_ok=True)
         files = [Path(java).resolve(), *sorted(Path(home, "jars").iterdir())]
         facts = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
         name = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
-        return folder / f"{name}.jsa" if os.access(folder, os.W_OK) else None
+        return directory / f"{name}.jsa" if os.access(directory, os.W_OK) else None
     return None

@@ -30,7 +30,7 @@ from cdxmill.stages.lines.sort_lines import LineSorter
 from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_run
 from cdxmill.storage.local.files import stopping
 from cdxmill.storage.location import join, locate
-from cdxmill.storage.scratch import Scratch, temporary_folder
+from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.tasks.sorting import finish_runs, sort_sources
 
 PIECE = 128 << 10
@@ -44,7 +44,7 @@ start, the end in digits, and the path of the input. Of a report: the number of 
 class SortWork(NamedTuple):
     """A group of CDX files to sort. Only the parts of the shards in `wanted` are sent.
 
-    The report goes to the partition after the last shard. `scratch` is a folder for temporary files, or "".
+    The report goes to the partition after the last shard. `scratch` is a directory for temporary files, or "".
     """
 
     number: int
@@ -74,9 +74,9 @@ class SortReport(NamedTuple):
 
 
 class ShardWork(NamedTuple):
-    """How every shard is written to `folder`, a path or URL. `version` is that of the compressor on the driver."""
+    """How every shard is written to `directory`, a path or URL. `version` is that of the compressor on the driver."""
 
-    folder: str
+    directory: str
     points: list[bytes]
     wanted: frozenset[int]
     compressor: Compressor
@@ -86,7 +86,7 @@ class ShardWork(NamedTuple):
 
 
 class IndexWork(NamedTuple):
-    """An archive to index. `scratch` is a folder for temporary files, or ""."""
+    """An archive to index. `scratch` is a directory for temporary files, or ""."""
 
     task: IndexTask
     scratch: str
@@ -94,14 +94,14 @@ class IndexWork(NamedTuple):
 
 def index_archive(work: IndexWork) -> IndexedArchive:
     """Index an archive. Temporary files are on the node's own disk."""
-    with _scratch(work.scratch) as folder:
-        return index_one(replace(work.task, scratch=Path(folder) / "lines"))
+    with _scratch(work.scratch) as directory:
+        return index_one(replace(work.task, scratch=Path(directory) / "lines"))
 
 
 def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:
     """Sort the lines of a group, and send each shard its parts of the runs."""
-    with _scratch(work.scratch) as folder:
-        scratch = Scratch(Path(folder))
+    with _scratch(work.scratch) as directory:
+        scratch = Scratch(Path(directory))
         sorter = LineSorter(scratch.create, f"{work.number:05d}")
         failures = sort_sources(work.sources, sorter, work.convert, len(work.points) + 1)
         runs = finish_runs(sorter, scratch, work.most_runs)
@@ -126,7 +126,7 @@ def _cut(run: Run, scratch: Scratch, work: SortWork) -> Iterator[tuple[int, Part
 
 
 def join_parts(work: ShardWork, number: int, parts: Iterator[Part]) -> ShardEntry | list[SortReport] | None:
-    """Write a shard from its parts, or return the reports; what is done is noted in the work folder."""
+    """Write a shard from its parts, or return the reports; what is done is noted in the work directory."""
     if number == len(work.points) + 1:
         reports = {name: data for name, _, data, _ in parts}  # a part that came twice counts once
         return [
@@ -138,17 +138,17 @@ def join_parts(work: ShardWork, number: int, parts: Iterator[Part]) -> ShardEntr
         raise StoppedError(
             f"a node has {work.compressor.version()}, the driver {work.version}: install the same version"
         )
-    with _scratch(work.scratch) as folder:
-        slices = _receive(Path(folder), number, work.points, parts)
-        blocks = merge_blocks(slices, Scratch(Path(folder)).reader, work.block_lines)
-        entry = write_shard_files(blocks, number, work.folder, work.compressor)
-    with locate(join(work.folder, WORK, f"{report_name(number)}.json")).write_atomic() as file:
+    with _scratch(work.scratch) as directory:
+        slices = _receive(Path(directory), number, work.points, parts)
+        blocks = merge_blocks(slices, Scratch(Path(directory)).reader, work.block_lines)
+        entry = write_shard_files(blocks, number, work.directory, work.compressor)
+    with locate(join(work.directory, WORK, f"{report_name(number)}.json")).write_atomic() as file:
         file.write(json.dumps(entry._asdict()).encode())
     return entry
 
 
 def report_name(number: int) -> str:
-    """The name of the result of a shard in the work folder: that of the local engine.
+    """The name of the result of a shard in the work directory: that of the local engine.
 
     >>> report_name(7)
     'shard-00007'
@@ -156,18 +156,18 @@ def report_name(number: int) -> str:
     return f"shard-{number:05d}"
 
 
-def _receive(folder: Path, number: int, points: list[bytes], parts: Iterator[Part]) -> list[Slice]:
+def _receive(directory: Path, number: int, points: list[bytes], parts: Iterator[Part]) -> list[Slice]:
     """Write the parts of runs to scratch space, but those of sorted inputs."""
     bounds = [None, *points, None][number : number + 2]
     sizes: dict[str, int] = {}
     slices: dict[str, Slice] = {}
-    with stopping(folder):
+    with stopping(directory):
         for name, position, data, source in parts:
             if source:
                 end = int(data)
                 slices[name] = Slice(Run(name, 0, 0, 0, 0, end, source), position, end, *bounds)
                 continue
-            with (folder / name).open("r+b" if name in sizes else "wb") as file:
+            with (directory / name).open("r+b" if name in sizes else "wb") as file:
                 file.seek(position)
                 file.write(data)
             sizes[name] = max(sizes.get(name, 0), position + len(data))
@@ -176,8 +176,8 @@ def _receive(folder: Path, number: int, points: list[bytes], parts: Iterator[Par
     return [slices[name] for name in sorted(slices)]
 
 
-def _scratch(folder: str) -> AbstractContextManager[str]:
-    """A folder for temporary files: in `folder`, or on the disks that Spark uses."""
+def _scratch(directory: str) -> AbstractContextManager[str]:
+    """A directory for temporary files: in `directory`, or on the disks that Spark uses."""
     local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    place = folder or (local if Path(local).is_dir() else None)
-    return temporary_folder(place)
+    place = directory or (local if Path(local).is_dir() else None)
+    return temporary_directory(place)

@@ -1,6 +1,6 @@
 """Make the shards of a cluster on Spark: sample, sort and send, write.
 
-A shard that an earlier run has finished is not written again. Its result is in the folder's .work.
+A shard that an earlier run has finished is not written again. Its result is in the directory's .work.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from cdxmill.tasks.sorting import share_of_runs
 
 
 class Maker:
-    """Makes shards on `engine`; `scratch` is a folder of the nodes for temporary files, or "" for Spark's."""
+    """Makes shards on `engine`; `scratch` is a directory of the nodes for temporary files, or "" for Spark's."""
 
     def __init__(self, engine: Engine, scratch: str = "") -> None:
         self._engine, self._scratch = engine, scratch
 
     def __call__(
-        self, inventory: Inventory, folder: PathOrUrl, options: ZipnumOptions, failures: Failures
+        self, inventory: Inventory, directory: PathOrUrl, options: ZipnumOptions, failures: Failures
     ) -> Made:
-        """Write the shards to the folder at a path or URL, as `commands.zipnum.Make` says."""
-        place = locate(folder).absolute()
+        """Write the shards to the directory at a path or URL, as `commands.zipnum.Make` says."""
+        place = locate(directory).absolute()
         points = self.split_points(inventory, options, failures)
         shards = _finished_shards(place, len(points) + 1)
         wanted = frozenset(range(len(points) + 1)) - shards.keys()
@@ -55,7 +55,7 @@ class Maker:
             for number, group in enumerate(groups)
         ]
         shared = ShardWork(
-            folder=place,
+            directory=place,
             points=points,
             wanted=wanted,
             compressor=options.compressor,
@@ -118,5 +118,5 @@ def _finished_shards(place: str, shards: int) -> dict[int, ShardEntry]:
 
 
 def _is_there(entry: ShardEntry, found: Mapping[str, Entry]) -> bool:
-    """Whether the files of a shard are in the folder: one listing is faster than a request for each."""
+    """Whether the files of a shard are in the directory: one listing is faster than a request for each."""
     return entry.name in found and found[entry.name].size == entry.bytes and part_of(entry.name) in found

@@ -2,7 +2,7 @@
 
     $CDXMILL_CACHE, $XDG_CACHE_HOME/cdxmill, ~/.cache/cdxmill
       <SHA-256 of the URL>/
-        <SHA-256 of ETag, time and size>/     one version of the file; the folders of others are deleted
+        <SHA-256 of ETag, time and size>/     one version of the file; the directories of others are deleted
           17                                  the 64 KiB from byte 17 * 64 KiB on
 
 Opening a file costs one request, which shows whether the file has changed. A page is renamed to its name when it
@@ -59,7 +59,7 @@ def open_cached(url: PathOrUrl) -> Iterator[Ranges]:
         if ranges.size is None:
             yield ranges
         else:
-            pages = _Pages(ranges.read_at, ranges.size, _folder(place.text, version))
+            pages = _Pages(ranges.read_at, ranges.size, _directory(place.text, version))
             yield ranges._replace(read_at=pages.read_at)
 
 
@@ -75,7 +75,7 @@ def read_recent(url: str, seconds: float) -> bytes:
 
     If it cannot be read, an older copy is used. Raises InputError if there is none.
     """
-    top = cache_folder()
+    top = cache_directory()
     path = None if top is None else top / _name(url) / "whole"
     known: bytes | None = None
     with suppress(OSError):
@@ -159,26 +159,26 @@ def _open(place: Location) -> Iterator[tuple[Ranges, str]]:
         yield Ranges(read_at, file.size), ""
 
 
-def _folder(url: str, version: str) -> Path | None:
-    """The folder for the pages of this version of a file. The folders of other versions are deleted."""
-    top = cache_folder()
+def _directory(url: str, version: str) -> Path | None:
+    """The directory for the pages of this version of a file. The directories of other versions are deleted."""
+    top = cache_directory()
     if top is None or not version:
         return None
-    folder = top / _name(url) / _name(version)
+    directory = top / _name(url) / _name(version)
     with suppress(OSError):
-        for other in folder.parent.iterdir():
-            if other != folder:
+        for other in directory.parent.iterdir():
+            if other != directory:
                 shutil.rmtree(other, ignore_errors=True)
-    return folder
+    return directory
 
 
-def cache_folder() -> Path | None:
-    """The folder for what can be made again. None if the user wants none, or has no home."""
+def cache_directory() -> Path | None:
+    """The directory for what can be made again. None if the user wants none, or has no home."""
     setting = os.environ.get("CDXMILL_CACHE")
     if setting is not None:
         return None if setting in ("", "off") else Path(setting)
     home = os.environ.get("XDG_CACHE_HOME")
-    with suppress(RuntimeError):  # the user has no home folder
+    with suppress(RuntimeError):  # the user has no home directory
         return (Path(home) if home else Path.home() / ".cache") / "cdxmill"
     return None
 
@@ -188,10 +188,10 @@ def _name(text: str) -> str:
 
 
 class _Pages:
-    """The pages of a file of `size` bytes: from memory, from `folder`, or by `read_at`. Threads may share it."""
+    """The pages of a file of `size` bytes: from memory, from `directory`, or by `read_at`. Threads may share it."""
 
-    def __init__(self, read_at: ReadAt, size: int, folder: Path | None) -> None:
-        self._read_at, self._size, self._folder = read_at, size, folder
+    def __init__(self, read_at: ReadAt, size: int, directory: Path | None) -> None:
+        self._read_at, self._size, self._directory = read_at, size, directory
         self._recent: LRUCache[int, bytes] = LRUCache(_IN_MEMORY)
         self._lock = Lock()
 
@@ -218,11 +218,11 @@ class _Pages:
 
     def _stored(self, number: int) -> bytes | None:
         """A page on disk; None if it is missing or truncated."""
-        folder = self._folder  # another thread may give it up
-        if folder is None:
+        directory = self._directory  # another thread may give it up
+        if directory is None:
             return None
         try:
-            page = (folder / str(number)).read_bytes()
+            page = (directory / str(number)).read_bytes()
         except OSError:
             return None
         return page if len(page) == self._length(number) else None
@@ -241,14 +241,14 @@ class _Pages:
         return pages
 
     def _store(self, number: int, page: bytes) -> None:
-        folder = self._folder
-        if folder is None or len(page) != self._length(number):
+        directory = self._directory
+        if directory is None or len(page) != self._length(number):
             return
         try:
-            with write_atomic(folder / str(number), sync_file=False) as file:
+            with write_atomic(directory / str(number), sync_file=False) as file:
                 file.write(page)
         except (CdxmillError, OSError):  # full or read-only: read on without a cache on disk
-            self._folder = None
+            self._directory = None
 
     def _length(self, number: int) -> int:
         """Bytes of a page: less than PAGE for the last one."""

@@ -12,7 +12,7 @@ class Entry(NamedTuple):
 
     size: int
     modified: float
-    is_folder: bool = False
+    is_directory: bool = False
 
 
 class Properties(NamedTuple):
@@ -58,7 +58,7 @@ class Writes(Reads, Protocol):
     def write_atomic(self, path: str, /) -> AbstractContextManager[IO[bytes]]:
         """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError."""
 
-    def list_folder(self, path: str, /) -> dict[str, Entry]:
+    def list_directory(self, path: str, /) -> dict[str, Entry]:
         """The entries of a directory by name; none if it does not exist. Raises InputError."""
 
     def remove(self, path: str, /) -> None:

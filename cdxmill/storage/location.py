@@ -106,7 +106,7 @@ class Location:
         return os.fsdecode(b"/" + unquote_to_bytes(os.fsencode(rest)))
 
     @property
-    def folder(self) -> Path | None:
+    def directory(self) -> Path | None:
         """The local path, None if it is remote. Raises InputError for a file URL of another machine."""
         return None if self.is_remote else Path(self.local)
 
@@ -193,7 +193,7 @@ class Location:
     def check_absent(self) -> None:
         """Raise UsageError if it is a file with content, which would be overwritten, or a directory. Raises as `status` does."""
         found = self.status()
-        if found is not None and found.is_folder:
+        if found is not None and found.is_directory:
             raise UsageError(f"{self.text}: is a directory; choose another output file")
         if found is not None and found.size:
             raise UsageError(
@@ -203,7 +203,7 @@ class Location:
     def write_atomic(self, *, sync_name: bool = True) -> AbstractContextManager[IO[bytes]]:
         """Write a file that gets its name only when it is complete. Its directory is created.
 
-        Without `sync_name`, call `local.sync_folders` later if the file is local. Raises StoppedError if it cannot be
+        Without `sync_name`, call `local.sync_directories` later if the file is local. Raises StoppedError if it cannot be
         written.
         """
         storage, name = self._writes
@@ -214,7 +214,7 @@ class Location:
     def entries(self) -> dict[str, Entry]:
         """The entries of a directory by name; none if it does not exist. Raises InputError."""
         storage, name = self._writes
-        return storage.list_folder(name)
+        return storage.list_directory(name)
 
     def remove(self) -> None:
         """Delete the file, or the empty directory, if it exists. Raises StoppedError."""

@@ -1,4 +1,4 @@
-"""Folders for temporary files of a run: created when needed, deleted at the end, or by a later run."""
+"""Directories for temporary files of a run: created when needed, deleted at the end, or by a later run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from cdxmill.errors import StoppedError
-from cdxmill.storage.local.files import create_folder, stopping
+from cdxmill.storage.local.files import create_directory, stopping
 from cdxmill.storage.location import locate
 
 _PREFIX = "cdxmill-run-"
@@ -22,34 +22,34 @@ _OWN = re.compile(r"cdxmill-run-[a-z0-9_]{8}")
 
 
 @contextmanager
-def temporary_folder(place: str | None = None) -> Iterator[str]:
-    """A folder for temporary files, in the folder `place` or where the system has such files. It is deleted at the end.
+def temporary_directory(place: str | None = None) -> Iterator[str]:
+    """A directory for temporary files, in the directory `place` or where the system has such files. It is deleted at the end.
 
-    A file in it is locked as long as a process of the run lives: a lock of the folder would not be seen by other machines.
-    First, the folders of this user's killed runs are deleted.
+    A file in it is locked as long as a process of the run lives: a lock of the directory would not be seen by other machines.
+    First, the directories of this user's killed runs are deleted.
     """
     base = place or tempfile.gettempdir()
     _sweep(base)
-    folder, handle = _locked_folder(base)
+    directory, handle = _locked_directory(base)
     try:
-        yield folder
+        yield directory
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
         os.close(handle)
 
 
-def _locked_folder(base: str) -> tuple[str, int]:
+def _locked_directory(base: str) -> tuple[str, int]:
     while True:
-        folder = tempfile.mkdtemp(prefix=_PREFIX, dir=base)
-        path = f"{folder}/{_LOCK}"
+        directory = tempfile.mkdtemp(prefix=_PREFIX, dir=base)
+        path = f"{directory}/{_LOCK}"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with suppress(
             OSError
-        ):  # a file system without locks: nobody else can lock the file, and delete the folder
+        ):  # a file system without locks: nobody else can lock the file, and delete the directory
             fcntl.flock(handle, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):  # another run has deleted it before it was locked
             if os.path.samestat(os.stat(path), os.fstat(handle)):  # noqa: PTH116
-                return folder, handle
+                return directory, handle
         os.close(handle)
 
 
@@ -64,7 +64,7 @@ def _delete_if_dead(entry: os.DirEntry[str]) -> None:
     with suppress(OSError):
         if entry.stat(follow_symlinks=False).st_uid != os.getuid():
             return
-        # without this file, the folder was made a moment ago
+        # without this file, the directory was made a moment ago
         handle = os.open(f"{entry.path}/{_LOCK}", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -74,23 +74,23 @@ def _delete_if_dead(entry: os.DirEntry[str]) -> None:
 
 
 class Scratch:
-    """Files below `folder`. Each read opens and closes its file, because there may be thousands."""
+    """Files below `directory`. Each read opens and closes its file, because there may be thousands."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
 
     @contextmanager
     def create(self, name: str) -> Iterator[IO[bytes]]:
         """Create a file to write. Raises StoppedError if it cannot be written."""
-        path = self.folder / name
+        path = self.directory / name
         with stopping(path):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.directory.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
                 yield file
 
     def reader(self, name: str) -> Callable[[int, int], bytes]:
-        """`read_at(offset, size)` of a file in the folder, or at an absolute path. Raises StoppedError."""
-        path = self.folder / name
+        """`read_at(offset, size)` of a file in the directory, or at an absolute path. Raises StoppedError."""
+        path = self.directory / name
 
         def read_at(offset: int, size: int) -> bytes:
             try:
@@ -108,11 +108,11 @@ class Scratch:
     def delete(self, names: Iterable[str]) -> None:
         """Delete some of the files."""
         for name in names:
-            (self.folder / name).unlink(missing_ok=True)
+            (self.directory / name).unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Delete the folder and its content."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Delete the directory and its content."""
+        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 @contextmanager
@@ -121,8 +121,8 @@ def scratch_files(output: str) -> Iterator[Callable[[], IO[bytes]]]:
 
     Raises StoppedError if one cannot be written.
     """
-    folder = None if locate(output).is_remote else Path(locate(output).local).parent
-    with stopping(folder or Path(tempfile.gettempdir())), ExitStack() as files:
-        if folder is not None:
-            create_folder(folder)
-        yield lambda: files.enter_context(tempfile.TemporaryFile(dir=folder))
+    directory = None if locate(output).is_remote else Path(locate(output).local).parent
+    with stopping(directory or Path(tempfile.gettempdir())), ExitStack() as files:
+        if directory is not None:
+            create_directory(directory)
+        yield lambda: files.enter_context(tempfile.TemporaryFile(dir=directory))

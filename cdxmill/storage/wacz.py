@@ -1,7 +1,7 @@
 """Files in a WACZ, which is a zip. They are read where they are in the zip; nothing is unpacked.
 
 The path of such a file is the path of the WACZ and the file's name in the zip: `x.wacz/archive/data.warc.gz`. So it is
-the same as if the WACZ were unpacked to a folder of its name. In an http URL the query stays at the end.
+the same as if the WACZ were unpacked to a directory of its name. In an http URL the query stays at the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cdxmill.formats.archives.zip_directory import Member
 
 ARCHIVE = "archive/"
-"""The folder in a WACZ that has its archives. File names in its own index are relative to it."""
+"""The directory in a WACZ that has its archives. File names in its own index are relative to it."""
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.I)
 _HTTP = re.compile(r"https?://", re.I)
 _ENCODED = re.compile(r"(?:https?|file)://", re.I)
@@ -75,7 +75,7 @@ def inside(path: str, name: str) -> str:
 def place_of(path: str) -> FileInWacz | None:
     """The WACZ that a path or URL leads into, and the name there. None if it is an ordinary file.
 
-    A local path leads into a WACZ only if that exists and is a file: a folder may have such a name, too.
+    A local path leads into a WACZ only if that exists and is a file: a directory may have such a name, too.
 
     >>> place_of("https://example.com/x.wacz/archive/a%20b.warc.gz?token=y")
     FileInWacz(wacz='https://example.com/x.wacz?token=y', name='archive/a b.warc.gz')

@@ -85,12 +85,12 @@ class RemoteDirectories:
         self._has_listed = True
         for name, entry in sorted(found.items()):
             if is_wanted(name):
-                yield Item(name, DIRECTORY if entry.is_folder else FILE)
+                yield Item(name, DIRECTORY if entry.is_directory else FILE)
 
     def item(self, path: str) -> Item | None:
         """What is at a path; None if nothing is. Raises InputError."""
         entry = locate(path).status()
-        return None if entry is None else Item("", DIRECTORY if entry.is_folder else FILE)
+        return None if entry is None else Item("", DIRECTORY if entry.is_directory else FILE)
 
     def identity(self, directory: str) -> Hashable:
         """What tells whether a directory was searched already: it has one path only."""

@@ -68,11 +68,11 @@ class SortResult(NamedTuple):
         _check_types(self.runs, _RUN)
         _check_types(self.sample, _SAMPLED)
         _check_types(self.failures, _FAILURE)
-        return all(file_size(str(scratch.folder / run.name)) == run.end for run in self.runs)
+        return all(file_size(str(scratch.directory / run.name)) == run.end for run in self.runs)
 
 
 def _check_types(rows: Sequence[tuple[Any, ...]], wanted: tuple[Any, ...]) -> None:
-    """Raise TypeError if a value of a row is not of the wanted type. A work folder can hold any JSON."""
+    """Raise TypeError if a value of a row is not of the wanted type. A work directory can hold any JSON."""
     for row in rows:
         if not all(map(isinstance, row, wanted)):
             raise TypeError(f"not the result of a sort: {row}")

@@ -237,12 +237,12 @@ def test_the_garbage_collector_is_left_as_it_was(pywb_warcs: Path, tmp_path: Pat
 @pytest.mark.parametrize("broken", [b"{", b'{"url": %b}' % (b"[" * 5000), b"x y"])
 def test_a_line_that_cannot_be_parsed_is_an_input_error(broken: bytes, tmp_path: Path) -> None:
     sound = b'com,a)/ 2020 {"url": "u"}'
-    folder = write_raw_cluster(tmp_path / "C", [sound, b"com,a)/ 2021 " + broken])
-    found = cdxmill.lookup(folder, "a.com")
+    directory = write_raw_cluster(tmp_path / "C", [sound, b"com,a)/ 2021 " + broken])
+    found = cdxmill.lookup(directory, "a.com")
     assert next(found)["url"] == "u"
     with pytest.raises(InputError):
         next(found)
     with pytest.raises(InputError):
-        list(cdxmill.lookup_many(folder, ["a.com"]))
-    with cdxmill.Cluster(folder) as cluster, pytest.raises(InputError):
+        list(cdxmill.lookup_many(directory, ["a.com"]))
+    with cdxmill.Cluster(directory) as cluster, pytest.raises(InputError):
         list(cluster.lookup("a.com"))

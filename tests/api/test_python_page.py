@@ -20,7 +20,7 @@ PAGE = DOCS / "python.md"
 
 
 @pytest.fixture
-def folder(pywb_warcs: Path, tmp_path: Path) -> Path:
+def directory(pywb_warcs: Path, tmp_path: Path) -> Path:
     """The directory that the page's examples run in."""
     (tmp_path / "warcs").mkdir()
     for name in ("example.warc.gz", "iana.warc.gz"):
@@ -28,11 +28,11 @@ def folder(pywb_warcs: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_examples_give_the_results_that_the_page_shows(folder: Path) -> None:
+def test_the_examples_give_the_results_that_the_page_shows(directory: Path) -> None:
     text = "\n".join(fences(PAGE, "python"))
     test = doctest.DocTestParser().get_doctest(text, {}, "python.md", str(PAGE), 0)
     assert len(test.examples) > 20
-    with chdir(folder):
+    with chdir(directory):
         assert doctest.DocTestRunner().run(test).failed == 0
 
 

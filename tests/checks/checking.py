@@ -47,20 +47,20 @@ def swap(one: Path, other: Path) -> None:
     other.write_bytes(first)
 
 
-def make(folder: Path) -> Path:
+def make(directory: Path) -> Path:
     """Make inputs/ and the cluster C of their lines. Its cluster.loc has relative paths, so that it can be copied."""
-    (folder / "inputs").mkdir()
+    (directory / "inputs").mkdir()
     lines = many_lines(900)
-    paths = [write_gzip(folder / f"inputs/{number}.cdxj.gz", lines[number::3], 2) for number in range(3)]
+    paths = [write_gzip(directory / f"inputs/{number}.cdxj.gz", lines[number::3], 2) for number in range(3)]
     build_cluster(
         list(map(str, paths)),
-        folder / "C",
+        directory / "C",
         ZipnumOptions(shards=SHARDS, block_lines=NUMLINES, quiet=True),
         Failures(),
     )
     located = b"".join(
-        b"%b\t%b\n" % (path.name.encode(), path.name.encode()) for path in shard_files(folder / "C")
+        b"%b\t%b\n" % (path.name.encode(), path.name.encode()) for path in shard_files(directory / "C")
     )
-    (folder / "C/cluster.loc").write_bytes(located)
-    (folder / "C/.finished.json").unlink()  # not a file of the cluster
-    return folder
+    (directory / "C/cluster.loc").write_bytes(located)
+    (directory / "C/.finished.json").unlink()  # not a file of the cluster
+    return directory

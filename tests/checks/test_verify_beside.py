@@ -115,14 +115,14 @@ def test_of_a_moved_cluster_the_first_20_locations_are_reported(tmp_path: Path) 
     assert told[-1].endswith("cluster.loc: 11 more errors")
 
 
-def as_folder(path: Path) -> None:
+def as_directory(path: Path) -> None:
     """Put a directory where a file was, so that it cannot be read."""
     path.unlink()
     path.mkdir()
 
 
 def test_a_file_that_cannot_be_read_ends_no_other_check(cluster: Path) -> None:
-    as_folder(cluster / "cluster.summary")
+    as_directory(cluster / "cluster.summary")
     (cluster / "cluster.loc").write_bytes(b"")
     (cluster / "splits.txt").write_bytes(b"com,a)/ 2020\n")
     told = "\n".join(found(cluster))
@@ -135,7 +135,7 @@ def test_a_corrupt_manifest_is_reported_even_if_the_index_cannot_be_read(
     cluster: Path, run_cdxmill: RunCdxmill
 ) -> None:
     (cluster / "cluster.json").write_bytes(b"{}")
-    as_folder(cluster / "cluster.idx")
+    as_directory(cluster / "cluster.idx")
     done = run_cdxmill("verify", "-q", cluster)
     assert done.returncode == 1
     assert b"cluster.json: " in done.stderr

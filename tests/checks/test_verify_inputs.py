@@ -48,13 +48,13 @@ hostile = st.builds(lambda key: key + b" 2020 {}", strange_key) | st.sampled_fro
 def test_clusters_of_hostile_lines_pass(lines: list[bytes], shards: int, numlines: int) -> None:
     with TemporaryDirectory() as scratch:
         path = write_plain(Path(scratch, "a.cdxj"), [b"com,example)/ 2020 {}", *lines])
-        folder = Path(scratch, "C")
+        directory = Path(scratch, "C")
         build_cluster(
-            [str(path)], folder, ZipnumOptions(shards=shards, block_lines=numlines, quiet=True), Told()
+            [str(path)], directory, ZipnumOptions(shards=shards, block_lines=numlines, quiet=True), Told()
         )
-        assert found(folder, against=[str(path)]) == []
-        (folder / "cluster.json").unlink()
-        assert found(folder, against=[str(path)]) == []
+        assert found(directory, against=[str(path)]) == []
+        (directory / "cluster.json").unlink()
+        assert found(directory, against=[str(path)]) == []
 
 
 def test_a_corrupt_input_is_reported(made: Path, cluster: Path) -> None:
@@ -80,7 +80,7 @@ def of_archives(build_cluster: BuildCluster, pywb_warcs: Path, tmp_path: Path) -
     (tmp_path / "warcs").mkdir()
     for name in ("iana.warc.gz", "example.warc.gz", "example.arc.gz", "example.arc", "post-test.warc.gz"):
         shutil.copy(pywb_warcs / name, tmp_path / "warcs" / name)
-    return build_cluster(tmp_path / "C", [tmp_path / "warcs"], 3, "-q", "--numlines", "20").folder
+    return build_cluster(tmp_path / "C", [tmp_path / "warcs"], 3, "-q", "--numlines", "20").directory
 
 
 def test_every_line_matches_its_record(of_archives: Path, run_cdxmill: RunCdxmill) -> None:

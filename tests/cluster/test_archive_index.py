@@ -21,19 +21,19 @@ NAME = "archives.tsv"
 @pytest.fixture
 def warcs(pywb_warcs: Path, tmp_path: Path) -> Path:
     """A folder with two different archives of one name, and a third one."""
-    folder = tmp_path / "warcs"
+    directory = tmp_path / "warcs"
     for place, archive in (
         ("one/w.warc.gz", "iana"),
         ("two/w.warc.gz", "example2"),
         ("b.warc.gz", "post-test"),
     ):
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(pywb_warcs / f"{archive}.warc.gz", folder / place)
-    return folder
+        (directory / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(pywb_warcs / f"{archive}.warc.gz", directory / place)
+    return directory
 
 
-def archives_in(folder: Path) -> list[Path]:
-    return [folder / "two/w.warc.gz", folder / "one/w.warc.gz", folder / "b.warc.gz"]
+def archives_in(directory: Path) -> list[Path]:
+    return [directory / "two/w.warc.gz", directory / "one/w.warc.gz", directory / "b.warc.gz"]
 
 
 @pytest.fixture
@@ -154,16 +154,18 @@ def test_a_name_that_a_list_cannot_have_is_reported(
 
 
 @pytest.mark.parametrize(
-    ("folder", "place", "why"),
+    ("directory", "place", "why"),
     [
         ("https://host/C", "/etc/passwd", "is a local path, and the cluster is remote"),
         ("s3://bucket/C", "file:///etc/passwd", "is a local path, and the cluster is remote"),
         ("https://8.8.8.8/C", "hdfs://host/a", "is in HDFS, and the cluster is public"),
     ],
 )
-def test_the_list_of_a_remote_cluster_does_not_lead_to_local_files(folder: str, place: str, why: str) -> None:
+def test_the_list_of_a_remote_cluster_does_not_lead_to_local_files(
+    directory: str, place: str, why: str
+) -> None:
     with pytest.raises(InputError, match=why):
-        allowed_place(Location(folder), place)
+        allowed_place(Location(directory), place)
 
 
 def test_the_list_of_a_public_cluster_leads_to_public_addresses_only() -> None:
@@ -222,7 +224,9 @@ def test_publish_replaces_the_list_with_the_cluster(
         assert not cluster.with_name(".P.old").exists()
 
 
-def test_publish_does_not_overwrite_a_list_of_another_folder(cluster: Path, run_cdxmill: RunCdxmill) -> None:
+def test_publish_does_not_overwrite_a_list_of_another_directory(
+    cluster: Path, run_cdxmill: RunCdxmill
+) -> None:
     copy = cluster.with_name("P")
     copy.mkdir()
     (copy / NAME).write_text("mine")
@@ -243,4 +247,4 @@ def test_a_remote_copy_has_no_names_of_this_machine(cluster: Path, tmp_path: Pat
 
 def test_a_file_of_lines_has_no_list(tmp_path: Path) -> None:
     (tmp_path / "a.cdxj").write_text("")
-    assert archives_of(str(tmp_path / "a.cdxj"), None).folder is None
+    assert archives_of(str(tmp_path / "a.cdxj"), None).directory is None

@@ -53,14 +53,14 @@ def url(request: pytest.FixtureRequest, node: NameNode) -> str:
 @pytest.fixture(scope="module")
 def clusters(run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """An old cluster of three shards, and a new one of two. Their lines differ in one field only."""
-    folder = tmp_path_factory.mktemp("clusters")
+    directory = tmp_path_factory.mktemp("clusters")
     made = []
     for name, shards in (("old", 3), ("new", 2)):
         lines = [f'com,example)/{number:03d} 2020 {{"n": "{name}"}}\n' for number in range(LINES)]
-        (folder / f"{name}.cdxj").write_text("".join(lines))
-        words = ["--numlines", "9", "--location", "gone", "-o", folder / name, folder / f"{name}.cdxj"]
+        (directory / f"{name}.cdxj").write_text("".join(lines))
+        words = ["--numlines", "9", "--location", "gone", "-o", directory / name, directory / f"{name}.cdxj"]
         assert run_cdxmill("zipnum", "-q", "-s", str(shards), *words).returncode == 0
-        made.append(folder / name)
+        made.append(directory / name)
     return made[0], made[1]
 
 
@@ -77,12 +77,12 @@ def write(path: str, data: bytes) -> None:
 def content(url: str) -> dict[str, bytes]:
     found = locate(url).entries()
     return {
-        name: locate(join(url, name)).read_bytes() for name, entry in found.items() if not entry.is_folder
+        name: locate(join(url, name)).read_bytes() for name, entry in found.items() if not entry.is_directory
     }
 
 
-def local(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+def local(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
 def answer(url: str) -> set[str]:
@@ -227,8 +227,8 @@ def test_files_of_the_same_name_stay_in_hdfs(node: NameNode, clusters: tuple[Pat
     place = "hdfs://namenode:9000/both/C"
     put(clusters[0], place)
     put(clusters[1], switch.mark(place))
-    for folder in (place, switch.new_place(place)):
-        write(join(folder, "notes.txt"), folder.encode())
+    for directory in (place, switch.new_place(place)):
+        write(join(directory, "notes.txt"), directory.encode())
     left = join(switch.old_place(place), "notes.txt")
     assert switch.switch(place) == [left]
     assert content(switch.old_place(place)) == {"notes.txt": place.encode()}
@@ -341,5 +341,5 @@ def test_what_a_killed_command_has_left_does_not_get_into_the_cluster_of_another
     assert not beside.exists()
 
 
-def local_names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+def local_names(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}

@@ -58,12 +58,12 @@ build_cluster([cdx], Path(folder), ZipnumOptions(shards=int(shards), replace=Tru
 """
 
 
-def new_folder(folder: Path) -> Path:
-    return Path(switch.new_place(str(folder)))
+def new_directory(directory: Path) -> Path:
+    return Path(switch.new_place(str(directory)))
 
 
-def old_folder(folder: Path) -> Path:
-    return Path(switch.old_place(str(folder)))
+def old_directory(directory: Path) -> Path:
+    return Path(switch.old_place(str(directory)))
 
 
 @pytest.fixture
@@ -76,35 +76,35 @@ def new_cdx(tmp_path: Path) -> Path:
     return write_plain(tmp_path / "new.cdx", [cdxj(f"org,example)/{number:04d}") for number in range(90)])
 
 
-def build(folder: Path, cdx: Path, shards: int, replace: bool = False) -> None:
+def build(directory: Path, cdx: Path, shards: int, replace: bool = False) -> None:
     options = ZipnumOptions(shards=shards, replace=replace, block_lines=3000, quiet=True)
-    build_cluster([str(cdx)], folder, options, Failures())
+    build_cluster([str(cdx)], directory, options, Failures())
 
 
-def make_old(folder: Path, cdx: Path) -> None:
+def make_old(directory: Path, cdx: Path) -> None:
     """A cluster with files that somebody added."""
-    build(folder, cdx, 3)
-    (folder / "notes.txt").write_bytes(b"mine")
-    (folder / "cdx/deep").mkdir(parents=True)
-    (folder / "cdx/deep/mine.txt").write_bytes(b"mine")
+    build(directory, cdx, 3)
+    (directory / "notes.txt").write_bytes(b"mine")
+    (directory / "cdx/deep").mkdir(parents=True)
+    (directory / "cdx/deep/mine.txt").write_bytes(b"mine")
 
 
-def foreign_files(*folders: Path) -> set[str]:
+def foreign_files(*directories: Path) -> set[str]:
     """The added files that exist in one of the folders."""
     names = ("notes.txt", "cdx/deep/mine.txt")
-    return {name for name in names for folder in folders if (folder / name).exists()}
+    return {name for name in names for directory in directories if (directory / name).exists()}
 
 
-def is_whole(folder: Path, cdx: Path) -> bool:
+def is_whole(directory: Path, cdx: Path) -> bool:
     """Whether the folder has the cluster of this file, besides other files."""
-    hidden = folder.parent / f"only-{cdx.stem}"
+    hidden = directory.parent / f"only-{cdx.stem}"
     subprocess.run(["rm", "-rf", hidden], check=True)
     hidden.mkdir()
-    for path in folder.iterdir():
+    for path in directory.iterdir():
         if path.is_file() and path.name not in ("notes.txt", ".replaces", ".lock"):
             (hidden / path.name).hardlink_to(path)
     try:
-        check_cluster(hidden, sort_unique([cdx]), location=str(folder))
+        check_cluster(hidden, sort_unique([cdx]), location=str(directory))
     except AssertionError:
         return False
     return True
@@ -114,29 +114,31 @@ def is_whole(folder: Path, cdx: Path) -> bool:
 def test_a_kill_at_any_step_leaves_a_whole_cluster_and_the_next_run_tidies_up(
     has_exchange: bool, old_cdx: Path, new_cdx: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "C"
+    directory = tmp_path / "C"
     step, seen = 0, set()
     while True:
-        subprocess.run(["rm", "-rf", folder, new_folder(folder), old_folder(folder)], check=True)
-        make_old(folder, old_cdx)
-        arguments = [str(step), str(int(has_exchange)), str(folder), str(new_cdx), "2"]
+        subprocess.run(
+            ["rm", "-rf", directory, new_directory(directory), old_directory(directory)], check=True
+        )
+        make_old(directory, old_cdx)
+        arguments = [str(step), str(int(has_exchange)), str(directory), str(new_cdx), "2"]
         done = subprocess.run(
             [sys.executable, "-c", CHILD, *arguments], capture_output=True, check=False, text=True
         )
         assert done.returncode in (0, KILLED), done.stderr
-        if not has_exchange and not folder.exists():
-            assert is_whole_elsewhere(folder, old_cdx)
+        if not has_exchange and not directory.exists():
+            assert is_whole_elsewhere(directory, old_cdx)
             seen.add("between")
         else:
-            assert is_whole(folder, old_cdx) or is_whole(folder, new_cdx), step
-            seen.add("new" if is_whole(folder, new_cdx) else "old")
-        assert len(foreign_files(folder, new_folder(folder), old_folder(folder))) == 2
-        again = run_cdxmill("zipnum", "-q", "--replace", "-s", "2", "-o", folder, new_cdx)
+            assert is_whole(directory, old_cdx) or is_whole(directory, new_cdx), step
+            seen.add("new" if is_whole(directory, new_cdx) else "old")
+        assert len(foreign_files(directory, new_directory(directory), old_directory(directory))) == 2
+        again = run_cdxmill("zipnum", "-q", "--replace", "-s", "2", "-o", directory, new_cdx)
         assert again.returncode == 0, again.stderr
-        assert is_whole(folder, new_cdx)
-        assert foreign_files(folder) == {"notes.txt", "cdx/deep/mine.txt"}
+        assert is_whole(directory, new_cdx)
+        assert foreign_files(directory) == {"notes.txt", "cdx/deep/mine.txt"}
         assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
-        assert not (folder / ".replaces").exists()
+        assert not (directory / ".replaces").exists()
         if done.returncode == 0:
             break
         step += 1
@@ -144,9 +146,9 @@ def test_a_kill_at_any_step_leaves_a_whole_cluster_and_the_next_run_tidies_up(
     assert step > 10
 
 
-def is_whole_elsewhere(folder: Path, cdx: Path) -> bool:
+def is_whole_elsewhere(directory: Path, cdx: Path) -> bool:
     """Between two renames the old cluster has another name."""
-    names = {path.name for path in old_folder(folder).iterdir()}
+    names = {path.name for path in old_directory(directory).iterdir()}
     return {"cluster.json", "cluster.idx", "cdx-00002.gz"} <= names
 
 
@@ -154,16 +156,16 @@ def is_whole_elsewhere(folder: Path, cdx: Path) -> bool:
 def test_a_cluster_between_two_renames_comes_back(
     has_new: bool, old_cdx: Path, new_cdx: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "C"
-    make_old(folder, old_cdx)
-    folder.rename(old_folder(folder))
+    directory = tmp_path / "C"
+    make_old(directory, old_cdx)
+    directory.rename(old_directory(directory))
     if has_new:
         build(tmp_path / "new", new_cdx, 2)
         (tmp_path / "new/.replaces").touch()
-        (tmp_path / "new").rename(new_folder(folder))
-    mend(str(folder), print)
-    assert (folder / "cdx-00002.gz").exists() is not has_new
-    assert foreign_files(folder) == {"notes.txt", "cdx/deep/mine.txt"}
+        (tmp_path / "new").rename(new_directory(directory))
+    mend(str(directory), print)
+    assert (directory / "cdx-00002.gz").exists() is not has_new
+    assert foreign_files(directory) == {"notes.txt", "cdx/deep/mine.txt"}
     assert [path.name for path in tmp_path.iterdir() if path.name[0] == "."] == []
 
 
@@ -171,20 +173,20 @@ def test_a_reader_in_a_loop_sees_whole_answers_only(
     tmp_path: Path,
 ) -> None:
     """Both clusters have lines of one host, and blocks at the same offsets."""
-    folder = tmp_path / "C"
+    directory = tmp_path / "C"
     files = [
         write_plain(tmp_path / f"{name}.cdx", [cdxj(f"com,example)/{number:04d}", rest=f'{{"n":"{name}"}}') for number in range(400)])
         for name in ("one", "two")
     ]  # fmt: skip
     answers = [[name] * 400 for name in ("one", "two")]
-    build(folder, files[0], 4)
+    build(directory, files[0], 4)
     stop, counts = threading.Event(), {"whole": 0, "error": 0}
     wrong: list[list[str]] = []
 
     def read() -> None:
         while not stop.is_set():
             try:
-                found = [line["n"] for line in lookup(folder, "http://example.com/*")]
+                found = [line["n"] for line in lookup(directory, "http://example.com/*")]
             except InputError as error:
                 counts["error"] += 1
                 if "run it again" not in str(error):
@@ -198,7 +200,7 @@ def test_a_reader_in_a_loop_sees_whole_answers_only(
     reader.start()
     try:
         for number in range(1, 12):
-            build(folder, files[number % 2], 4, replace=True)
+            build(directory, files[number % 2], 4, replace=True)
     finally:
         stop.set()
         reader.join()
@@ -232,50 +234,50 @@ def test_a_symbolic_link_is_kept_and_its_target_replaced(
 def test_what_cannot_be_switched_is_refused_before_any_work(
     case: str, reason: str, old_cdx: Path, new_cdx: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "C"
-    build(folder, old_cdx, 3)
+    directory = tmp_path / "C"
+    build(directory, old_cdx, 3)
     if case == "mount":
-        monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == folder)
+        monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == directory)
     elif case == "current":
-        (folder / "below").mkdir()
-        monkeypatch.chdir(folder / "below")
+        (directory / "below").mkdir()
+        monkeypatch.chdir(directory / "below")
     elif case == "parent":
         monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     elif case in ("old", "new"):
         (tmp_path / f".C.{case}").mkdir()
         (tmp_path / f".C.{case}/mine").write_bytes(b"mine")
     else:
-        (folder / "cluster.json").write_bytes(b"{}")
+        (directory / "cluster.json").write_bytes(b"{}")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(UsageError, match=reason):
-        build(folder, new_cdx, 2, replace=True)
+        build(directory, new_cdx, 2, replace=True)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_an_unfinished_new_cluster_of_other_inputs_is_started_anew(
     old_cdx: Path, new_cdx: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "C"
-    make_old(folder, old_cdx)
+    directory = tmp_path / "C"
+    make_old(directory, old_cdx)
     build(tmp_path / "x", old_cdx, 5)
     (tmp_path / "x/.replaces").touch()
-    (tmp_path / "x").rename(new_folder(folder))
-    build(folder, new_cdx, 2, replace=True)
-    assert is_whole(folder, new_cdx)
-    assert foreign_files(folder) == {"notes.txt", "cdx/deep/mine.txt"}
+    (tmp_path / "x").rename(new_directory(directory))
+    build(directory, new_cdx, 2, replace=True)
+    assert is_whole(directory, new_cdx)
+    assert foreign_files(directory) == {"notes.txt", "cdx/deep/mine.txt"}
 
 
 def test_a_finished_new_cluster_takes_its_place_without_the_work_directory_of_its_run(
     old_cdx: Path, new_cdx: Path, tmp_path: Path
 ) -> None:
     """The run was killed between cluster.json and the switch."""
-    folder = tmp_path / "C"
-    build(folder, new_cdx, 2)
-    (folder / ".work").mkdir()
-    (folder / ".work/job.json").write_text('"job"')
-    (folder / ".replaces").touch()
-    folder.rename(new_folder(folder))
-    build(folder, old_cdx, 3)
-    build(folder, new_cdx, 2, replace=True)
-    assert is_whole(folder, new_cdx)
-    assert not (folder / ".work").exists()
+    directory = tmp_path / "C"
+    build(directory, new_cdx, 2)
+    (directory / ".work").mkdir()
+    (directory / ".work/job.json").write_text('"job"')
+    (directory / ".replaces").touch()
+    directory.rename(new_directory(directory))
+    build(directory, old_cdx, 3)
+    build(directory, new_cdx, 2, replace=True)
+    assert is_whole(directory, new_cdx)
+    assert not (directory / ".work").exists()

@@ -25,10 +25,12 @@ KEPT = ("cdx-", "part-", "cluster.json", "splits.")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cluster that no test changes."""
-    folder = tmp_path_factory.mktemp("paths")
-    path = write_gzip(folder / "a.cdxj.gz", many_lines(900))
-    build_cluster([str(path)], folder / "C", ZipnumOptions(shards=2, block_lines=40, quiet=True), Failures())
-    return folder / "C"
+    directory = tmp_path_factory.mktemp("paths")
+    path = write_gzip(directory / "a.cdxj.gz", many_lines(900))
+    build_cluster(
+        [str(path)], directory / "C", ZipnumOptions(shards=2, block_lines=40, quiet=True), Failures()
+    )
+    return directory / "C"
 
 
 @pytest.fixture(params=LAYOUTS)
@@ -43,7 +45,7 @@ def index(request: pytest.FixtureRequest, built: Path, tmp_path: Path) -> Path:
     return found
 
 
-@pytest.fixture(params=["folder", "file"])
+@pytest.fixture(params=["directory", "file"])
 def cluster(request: pytest.FixtureRequest, index: Path, tmp_path: Path) -> Path:
     """The cluster as a user names it: by the folder COLL, or by its index file."""
     return index if request.param == "file" else tmp_path / "COLL"
@@ -123,15 +125,15 @@ def test_an_index_of_any_name_has_its_locations_beside_it(
     assert (done.returncode, b"index/crawl.loc: " in done.stderr) == (1, True)
 
 
-def test_a_cluster_in_the_folder_comes_before_a_published_one_below_it(
+def test_a_cluster_in_the_directory_comes_before_a_published_one_below_it(
     built: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    folder = Path(shutil.copytree(built, tmp_path / "C"))
+    directory = Path(shutil.copytree(built, tmp_path / "C"))
     for name in ("cluster.idx", "cluster.summary", "cluster.loc"):
-        (folder / name).unlink()
+        (directory / name).unlink()
     for copied in (b", 2 copied\n", b", 0 copied\n"):
-        assert run_cdxmill("publish", folder, folder / "indexes").stderr.endswith(copied)
-    assert not (folder / "cluster.idx").exists(), "the source stays as it is"
+        assert run_cdxmill("publish", directory, directory / "indexes").stderr.endswith(copied)
+    assert not (directory / "cluster.idx").exists(), "the source stays as it is"
 
 
 @pytest.mark.parametrize("name", ["absent", "absent.idx", "empty", "empty/cluster.idx"])
@@ -148,7 +150,7 @@ def test_a_path_without_a_cluster_is_wrong_usage(name: str, tmp_path: Path, run_
         assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), done.stderr
 
 
-def test_a_folder_may_be_named_like_an_index(built: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
-    folder = Path(shutil.copytree(built, tmp_path / "crawl.idx"))
-    assert run_cdxmill("lookup", folder, "http://host003.com/*").stdout
-    assert run_cdxmill("verify", "-q", folder).returncode == 0
+def test_a_directory_may_be_named_like_an_index(built: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+    directory = Path(shutil.copytree(built, tmp_path / "crawl.idx"))
+    assert run_cdxmill("lookup", directory, "http://host003.com/*").stdout
+    assert run_cdxmill("verify", "-q", directory).returncode == 0

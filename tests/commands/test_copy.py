@@ -41,16 +41,16 @@ class Copied(NamedTuple):
 @pytest.fixture(scope="module")
 def source(build_cluster: BuildCluster, pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """warcs/ with archives of all kinds, and the cluster C of them."""
-    folder = tmp_path_factory.mktemp("source")
-    (folder / "warcs").mkdir()
+    directory = tmp_path_factory.mktemp("source")
+    (directory / "warcs").mkdir()
     for name in SAMPLES:
-        (folder / "warcs" / name).write_bytes((pywb_warcs / name).read_bytes())
-    (folder / "warcs/made.warc").write_bytes(b"".join(RECORDS))
+        (directory / "warcs" / name).write_bytes((pywb_warcs / name).read_bytes())
+    (directory / "warcs/made.warc").write_bytes(b"".join(RECORDS))
     pack = zstandard.ZstdCompressor(write_checksum=True).compress
-    (folder / "warcs/made.warc.zst").write_bytes(b"".join(map(pack, RECORDS)))
-    built = build_cluster(folder / "C", [folder / "warcs"], 2, "-q")
+    (directory / "warcs/made.warc.zst").write_bytes(b"".join(map(pack, RECORDS)))
+    built = build_cluster(directory / "C", [directory / "warcs"], 2, "-q")
     assert (built.status, built.stderr) == (0, "")
-    return folder
+    return directory
 
 
 def lines_of(run_cdxmill: RunCdxmill, cluster: Path, *queries: str) -> list[bytes]:
@@ -58,10 +58,10 @@ def lines_of(run_cdxmill: RunCdxmill, cluster: Path, *queries: str) -> list[byte
     return sorted({line for lines in found for line in lines})
 
 
-def copied(folder: Path) -> list[Copied]:
+def copied(directory: Path) -> list[Copied]:
     """All records of the archives of a copy, read by warcio, without the first record of each."""
     found = []
-    for path in sorted(folder.glob("*arc.gz")):
+    for path in sorted(directory.glob("*arc.gz")):
         with path.open("rb") as file:
             first, *rest = (
                 Copied(
@@ -77,9 +77,9 @@ def copied(folder: Path) -> list[Copied]:
     return found
 
 
-def check_files(folder: Path, run_cdxmill: RunCdxmill) -> None:
+def check_files(directory: Path, run_cdxmill: RunCdxmill) -> None:
     """Each archive has one valid record per member, and its index is that of `cdxmill index`."""
-    archives = sorted(folder.glob("*arc.gz"))
+    archives = sorted(directory.glob("*arc.gz"))
     for path in archives:
         data, records = path.read_bytes(), 0
         while data:
@@ -91,19 +91,19 @@ def check_files(folder: Path, run_cdxmill: RunCdxmill) -> None:
         if path.name.endswith(".warc.gz"):
             assert sum(1 for _ in FastIterator(io.BytesIO(path.read_bytes()), parse_http=False)) == records
         stem = path.name.rsplit(".", 2)[0]
-        rows = (folder / f"{stem}.tsv").read_bytes().splitlines()
+        rows = (directory / f"{stem}.tsv").read_bytes().splitlines()
         assert len(rows) == records  # the names of the columns, and no warcinfo
         index = run_cdxmill("index", "-q", "-o", "-", path)
-        assert (index.returncode, index.stdout) == (0, (folder / f"{stem}.cdxj").read_bytes())
-    names = {path.name for path in folder.iterdir()} - {"copy-failures.tsv"}
+        assert (index.returncode, index.stdout) == (0, (directory / f"{stem}.cdxj").read_bytes())
+    names = {path.name for path in directory.iterdir()} - {"copy-failures.tsv"}
     stems = {path.name.rsplit(".", 2)[0] for path in archives}
     assert names == {path.name for path in archives} | {
         f"{stem}.{end}" for stem in stems for end in ("tsv", "cdxj")
     }
 
 
-def tree(folder: Path) -> dict[str, tuple[bytes, int]]:
-    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+def tree(directory: Path) -> dict[str, tuple[bytes, int]]:
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in directory.iterdir()}
 
 
 @pytest.fixture(scope="module")
@@ -164,10 +164,10 @@ def test_the_number_of_processes_does_not_matter(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     found = []
     for number in ("1", "3"):
-        folder = tmp_path / number / "copy"
-        run_cdxmill("copy", "-q", "-p", number, "--size", "100K", "-o", folder, source / "C", *ALL)
-        found.append({path.name: path.read_bytes() for path in folder.iterdir()})
-        check_files(folder, run_cdxmill)
+        directory = tmp_path / number / "copy"
+        run_cdxmill("copy", "-q", "-p", number, "--size", "100K", "-o", directory, source / "C", *ALL)
+        found.append({path.name: path.read_bytes() for path in directory.iterdir()})
+        check_files(directory, run_cdxmill)
     assert found[0] == found[1]
     sizes = [len(data) for name, data in found[0].items() if name.endswith(".gz")]
     assert len(sizes) > 5
@@ -338,7 +338,7 @@ def test_a_payload_without_the_digest_of_its_header_is_refused(
     assert len(copied(tmp_path / "out")) == 1
 
 
-def test_other_files_of_the_folder_stay(source: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
+def test_other_files_of_the_directory_stay(source: Path, tmp_path: Path, run_cdxmill: RunCdxmill) -> None:
     out = tmp_path / "out"
     out.mkdir()
     others = {"out-00000.warc.gz": b"mine", "out-00001.cdxj": b"mine", "notes.txt": b"mine"}
@@ -361,8 +361,8 @@ def epoch(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_killed_copy_is_completed_by_the_same_command(
     pattern: str, source: Path, tmp_path: Path, run_cdxmill: RunCdxmill, epoch: None
 ) -> None:
-    def call(folder: Path) -> list[str | Path]:
-        return ["copy", "-q", "-p", "2", "--size", "100K", "-o", folder, source / "C", *ALL]
+    def call(directory: Path) -> list[str | Path]:
+        return ["copy", "-q", "-p", "2", "--size", "100K", "-o", directory, source / "C", *ALL]
 
     run_cdxmill(*call(tmp_path / "alone/out"))
     stopped_at(tmp_path / "killed/out", pattern, call(tmp_path / "killed/out"))

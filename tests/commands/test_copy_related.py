@@ -37,8 +37,8 @@ ARCHIVES = {
 }
 
 
-def kinds(folder: Path) -> list[tuple[str, str]]:
-    return [(one.kind, one.url) for one in copied(folder)]
+def kinds(directory: Path) -> list[tuple[str, str]]:
+    return [(one.kind, one.url) for one in copied(directory)]
 
 
 @pytest.mark.parametrize("name", ARCHIVES)

@@ -57,14 +57,14 @@ INFO = record("warcinfo", b"software: x\r\n", "application/warc-fields")
 @pytest.fixture
 def crawl(tmp_path: Path) -> Path:
     """A folder with two WET files and a WARC."""
-    folder = tmp_path / "crawl"
-    (folder / "sub").mkdir(parents=True)
-    (folder / "a.warc.wet.gz").write_bytes(INFO + text("to be or not to be\n") + text("be"))
-    (folder / "sub/b.warc.wet.gz").write_bytes(INFO + text("or else"))
-    (folder / "c.warc.gz").write_bytes(
+    directory = tmp_path / "crawl"
+    (directory / "sub").mkdir(parents=True)
+    (directory / "a.warc.wet.gz").write_bytes(INFO + text("to be or not to be\n") + text("be"))
+    (directory / "sub/b.warc.wet.gz").write_bytes(INFO + text("or else"))
+    (directory / "c.warc.gz").write_bytes(
         INFO + page("<p><a href='http://b.org/'>b</a>") + page("<p>", "Apache")
     )
-    return folder
+    return directory
 
 
 def rows(path: Path) -> dict[str, int]:
@@ -72,7 +72,7 @@ def rows(path: Path) -> dict[str, int]:
     return {item: int(count) for item, count in found}
 
 
-def test_counts_of_folders_and_manifests(crawl: Path, tmp_path: Path) -> None:
+def test_counts_of_directories_and_manifests(crawl: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert main(["count", "words", "-o", str(out / "words.tsv"), str(crawl)]) == 0
     assert (out / "words.tsv").read_bytes() == b"be\t3\nelse\t1\nnot\t1\nor\t2\nto\t2\n"
@@ -168,19 +168,19 @@ def test_if_everything_fails_nothing_is_written(tmp_path: Path, capsys: pytest.C
 def test_spilled_runs_and_processes_do_not_change_a_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "wets"
-    folder.mkdir()
+    directory = tmp_path / "wets"
+    directory.mkdir()
     expected: Counter[bytes] = Counter()
     for number in range(5):
         words = [f"w{(number + 1) * n * n % 997}" for n in range(3000)]
         expected.update(word.encode() for word in words)
         parts = [text(" ".join(words[start : start + 100])) for start in range(0, 3000, 100)]
-        (folder / f"{number}.warc.wet.gz").write_bytes(b"".join(parts))
+        (directory / f"{number}.warc.wet.gz").write_bytes(b"".join(parts))
     lines = b"".join(sorted(b"%b\t%d\n" % item for item in expected.items()))
     monkeypatch.setattr(cdxmill.commands.counting.count_group, "HELD", 20_000)
     for processes in ("1", "2", "3"):
         out = tmp_path / processes
-        assert main(["count", "words", "-q", "-p", processes, "-o", str(out), str(folder)]) == 0
+        assert main(["count", "words", "-q", "-p", processes, "-o", str(out), str(directory)]) == 0
         assert out.read_bytes() == lines
 
 

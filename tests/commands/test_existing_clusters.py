@@ -18,31 +18,33 @@ from ..material.clusters import check_cluster, published
 Tree = dict[str, tuple[bytes, int]]
 
 
-def tree(folder: Path) -> Tree:
+def tree(directory: Path) -> Tree:
     """Every file below a folder: content and time."""
     found = {}
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(directory.rglob("*")):
         if path.is_file():
-            found[str(path.relative_to(folder))] = (path.read_bytes(), path.stat().st_mtime_ns)
+            found[str(path.relative_to(directory))] = (path.read_bytes(), path.stat().st_mtime_ns)
     return found
 
 
 @pytest.fixture
 def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
-    folder = tmp_path / "warcs"
-    folder.mkdir()
+    directory = tmp_path / "warcs"
+    directory.mkdir()
     for name in ("iana.warc.gz", "example.warc.gz"):
-        shutil.copy(pywb_warcs / name, folder / name)
-    return folder
+        shutil.copy(pywb_warcs / name, directory / name)
+    return directory
 
 
 @pytest.fixture
 def indexes(tmp_path: Path) -> Path:
-    folder = tmp_path / "indexes"
-    folder.mkdir()
+    directory = tmp_path / "indexes"
+    directory.mkdir()
     for letter in "abc":
-        write_gzip(folder / f"{letter}.cdx.gz", [cdxj(f"com,{letter})/{number:03d}") for number in range(99)])
-    return folder
+        write_gzip(
+            directory / f"{letter}.cdx.gz", [cdxj(f"com,{letter})/{number:03d}") for number in range(99)]
+        )
+    return directory
 
 
 @pytest.fixture(params=["build", "zipnum"])
@@ -64,23 +66,23 @@ def good(command: str, inputs: Path, run_cdxmill: RunCdxmill, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("options", [(), ("--replace",)])
-@pytest.mark.parametrize("case", ["an empty folder", "an empty manifest", "a mistyped path"])
+@pytest.mark.parametrize("case", ["an empty directory", "an empty manifest", "a mistyped path"])
 def test_without_any_input_nothing_is_touched(
     case: str, options: tuple[str, ...], command: str, good: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "list").write_text("# none\n")
     given: dict[str, list[str | Path]] = {
-        "an empty folder": [tmp_path / "empty"],
+        "an empty directory": [tmp_path / "empty"],
         "an empty manifest": ["--manifest", tmp_path / "list"],
     }
     if command == "zipnum":  # it has no manifest
         given["an empty manifest"] = [tmp_path / "empty", tmp_path / "empty"]
     before = tree(tmp_path)
     arguments = given.get(case, [tmp_path / "mistyped"])
-    for folder in (good, tmp_path / "new"):
-        done = run_cdxmill(command, *options, "-s", "2", "-o", folder, *arguments)
-        assert done.returncode == (1 if case == "a mistyped path" and (options or folder != good) else 2)
+    for directory in (good, tmp_path / "new"):
+        done = run_cdxmill(command, *options, "-s", "2", "-o", directory, *arguments)
+        assert done.returncode == (1 if case == "a mistyped path" and (options or directory != good) else 2)
         assert done.stderr.count(b"\n") <= 2, done.stderr
         shutil.rmtree(tmp_path / "new", ignore_errors=True)
         assert tree(tmp_path) == before
@@ -121,7 +123,7 @@ def test_inputs_that_have_changed_are_other_inputs(
     assert run_cdxmill(command, "-o", good, "-s", "2", inputs).returncode == 2
 
 
-def test_replace_builds_the_same_as_in_a_new_folder(
+def test_replace_builds_the_same_as_in_a_new_directory(
     command: str, inputs: Path, good: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     (good / "notes").mkdir()
@@ -214,13 +216,13 @@ def test_a_cluster_with_a_lost_shard_is_not_called_finished(
 def test_files_of_another_cluster_are_never_deleted(
     name: str, options: tuple[str, ...], command: str, inputs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "D"
-    folder.mkdir()
-    (folder / name).write_bytes(b"mine\n")
-    done = run_cdxmill(command, *options, "-s", "2", "-o", folder, inputs)
+    directory = tmp_path / "D"
+    directory.mkdir()
+    (directory / name).write_bytes(b"mine\n")
+    done = run_cdxmill(command, *options, "-s", "2", "-o", directory, inputs)
     assert done.returncode == 2
-    assert f"{folder}: has {name}, which is not of a cluster of this command".encode() in done.stderr
-    assert [path.name for path in folder.iterdir()] == [name]
+    assert f"{directory}: has {name}, which is not of a cluster of this command".encode() in done.stderr
+    assert [path.name for path in directory.iterdir()] == [name]
 
 
 def test_a_shard_that_the_cluster_does_not_list_is_never_deleted(
@@ -233,7 +235,7 @@ def test_a_shard_that_the_cluster_does_not_list_is_never_deleted(
     assert (good / "cdx-00002.gz").read_bytes() == b"mine"
 
 
-def test_given_split_points_may_be_in_the_folder(
+def test_given_split_points_may_be_in_the_directory(
     indexes: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     splits = tmp_path / "D/splits.txt"
@@ -247,18 +249,18 @@ def test_given_split_points_may_be_in_the_folder(
 def test_an_unfinished_run_with_other_inputs_deletes_only_its_own_files(
     indexes: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "C"
-    assert run_cdxmill("zipnum", "-q", "-s", "9", "-o", folder, indexes).returncode == 0
-    (folder / ".work").mkdir()
-    (folder / ".work/job.json").write_text('"other"')
-    (folder / ".work/shards.json").write_text("9")
-    (folder / "cluster.json").unlink()
-    (folder / "cdx-00009.gz").write_bytes(b"mine")
-    assert run_cdxmill("zipnum", "-q", "-s", "2", "-o", folder, indexes).returncode == 2
-    assert len(list(folder.glob("cdx-*"))) == 10
-    (folder / "cdx-00009.gz").unlink()
-    assert run_cdxmill("zipnum", "-q", "-s", "2", "-o", folder, indexes).returncode == 0
-    check_cluster(folder, sort_unique(sorted(indexes.iterdir())))
+    directory = tmp_path / "C"
+    assert run_cdxmill("zipnum", "-q", "-s", "9", "-o", directory, indexes).returncode == 0
+    (directory / ".work").mkdir()
+    (directory / ".work/job.json").write_text('"other"')
+    (directory / ".work/shards.json").write_text("9")
+    (directory / "cluster.json").unlink()
+    (directory / "cdx-00009.gz").write_bytes(b"mine")
+    assert run_cdxmill("zipnum", "-q", "-s", "2", "-o", directory, indexes).returncode == 2
+    assert len(list(directory.glob("cdx-*"))) == 10
+    (directory / "cdx-00009.gz").unlink()
+    assert run_cdxmill("zipnum", "-q", "-s", "2", "-o", directory, indexes).returncode == 0
+    check_cluster(directory, sort_unique(sorted(indexes.iterdir())))
 
 
 def test_functions_refuse_and_replace_too(archives: Path, tmp_path: Path) -> None:

@@ -51,7 +51,9 @@ def test_an_empty_file_is_written(call: list[str], tmp_path: Path) -> None:
     assert (tmp_path / "s.txt").read_bytes().startswith(b"com,a)/")
 
 
-def test_a_folder_is_wrong_usage(call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_is_wrong_usage(
+    call: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert main([*call, "-o", str(tmp_path)]) == 2
     assert "is a directory" in capfd.readouterr().err
 

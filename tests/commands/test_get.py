@@ -68,12 +68,12 @@ def made(
     request: pytest.FixtureRequest, build_cluster: BuildCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """warcs/ with one archive of RECORDS, and the cluster C of it."""
-    folder = tmp_path_factory.mktemp("get")
-    (folder / "warcs").mkdir()
-    (folder / "warcs" / request.param).write_bytes(WRITERS[request.param](list(RECORDS.values())))
-    built = build_cluster(folder / "C", [folder / "warcs"], 2, "-q")
+    directory = tmp_path_factory.mktemp("get")
+    (directory / "warcs").mkdir()
+    (directory / "warcs" / request.param).write_bytes(WRITERS[request.param](list(RECORDS.values())))
+    built = build_cluster(directory / "C", [directory / "warcs"], 2, "-q")
     assert (built.status, built.stderr) == (0, "")
-    return folder
+    return directory
 
 
 def rows(cluster: Path) -> list[dict[str, str]]:
@@ -83,10 +83,10 @@ def rows(cluster: Path) -> list[dict[str, str]]:
     ]
 
 
-def got(folder: Path, url: str, **options: object) -> bytes:
+def got(directory: Path, url: str, **options: object) -> bytes:
     """The capture of a URL in the folder's cluster."""
-    wanted = GetOptions(archives=str(folder / "warcs"), **options)  # type: ignore[arg-type]
-    return b"".join(get_capture(str(folder / "C"), url, None, wanted))
+    wanted = GetOptions(archives=str(directory / "warcs"), **options)  # type: ignore[arg-type]
+    return b"".join(get_capture(str(directory / "C"), url, None, wanted))
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -170,8 +170,8 @@ def test_every_sample_s_records_are_those_that_warcio_reads(
 @pytest.fixture(scope="module")
 def dated(build_cluster: BuildCluster, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three captures of one page and a revisit of the second."""
-    folder = tmp_path_factory.mktemp("dated")
-    (folder / "warcs").mkdir()
+    directory = tmp_path_factory.mktemp("dated")
+    (directory / "warcs").mkdir()
     url, digest = url_of("page"), b"WARC-Payload-Digest: sha1:%b\r\n"
     records = []
     for year, text in (("2020", b"first"), ("2021", b"second"), ("2023", b"fourth")):
@@ -194,9 +194,9 @@ def dated(build_cluster: BuildCluster, tmp_path_factory: pytest.TempPathFactory)
         b"WARC-Refers-To-Date: 2021-01-01T00:00:00Z\r\nContent-Type: application",
         1,
     )
-    (folder / "warcs/d.warc.gz").write_bytes(b"".join(map(gzip.compress, [*records, revisit])))
-    assert build_cluster(folder / "C", [folder / "warcs"], 1, "-q").stderr == ""
-    return folder
+    (directory / "warcs/d.warc.gz").write_bytes(b"".join(map(gzip.compress, [*records, revisit])))
+    assert build_cluster(directory / "C", [directory / "warcs"], 1, "-q").stderr == ""
+    return directory
 
 
 @pytest.mark.parametrize(

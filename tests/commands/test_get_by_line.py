@@ -33,29 +33,29 @@ def record(url: str, date: str = "2024-05-17T23:41:22Z", payload: bytes = b"x") 
     return head.encode("latin-1") + block + b"\r\n\r\n"
 
 
-def built(folder: Path, *records: bytes) -> str:
+def built(directory: Path, *records: bytes) -> str:
     """The cluster of one plain archive."""
-    (folder / "a.warc").write_bytes(b"".join(records))
-    assert main(["build", "-q", "-s", "1", "-o", str(folder / "C"), str(folder / "a.warc")]) == 0
-    return str(folder / "C")
+    (directory / "a.warc").write_bytes(b"".join(records))
+    assert main(["build", "-q", "-s", "1", "-o", str(directory / "C"), str(directory / "a.warc")]) == 0
+    return str(directory / "C")
 
 
-def cluster_of(folder: Path, *lines: bytes) -> str:
-    return write_raw_cluster(folder / "L", sorted(lines))
+def cluster_of(directory: Path, *lines: bytes) -> str:
+    return write_raw_cluster(directory / "L", sorted(lines))
 
 
 def test_every_line_of_the_samples_leads_to_its_record(
     build_cluster: BuildCluster, samples: Path, tmp_path: Path
 ) -> None:
     cluster = build_cluster(tmp_path / "C", [samples], 2, "-q")
-    lines = b"".join(shards_of(cluster.folder)).split(b"\n")[:-1]
+    lines = b"".join(shards_of(cluster.directory)).split(b"\n")[:-1]
     assert len(lines) > 4000
     with closing(ArchiveStore(str(samples))) as archives:
         for line in lines:
             location = record_location(line)
             fetch_capture(location, archives)  # raises if the record does not match
             if location.timestamp != "-":
-                found = find_capture(str(cluster.folder), location.url, location.timestamp)
+                found = find_capture(str(cluster.directory), location.url, location.timestamp)
                 assert found.timestamp == location.timestamp, line
 
 

@@ -12,7 +12,7 @@ from cdxmill.cli.main import main
 
 
 @pytest.fixture
-def folder(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`a.warc.gz` and `b.warc.gz` in the current directory."""
     monkeypatch.chdir(tmp_path)
     for name, source in (("a.warc.gz", "iana.warc.gz"), ("b.warc.gz", "example.warc.gz")):
@@ -37,7 +37,7 @@ def errors(capfd: pytest.CaptureFixture[str]) -> str:
     return capfd.readouterr().err
 
 
-def test_the_same_command_changes_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_same_command_changes_nothing(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert index("a.warc.gz", "b.warc.gz") == 0
     before = state()
     for spelling in ("a.warc.gz", "./a.warc.gz"):
@@ -46,7 +46,7 @@ def test_the_same_command_changes_nothing(folder: Path, capfd: pytest.CaptureFix
     assert state() == before
 
 
-def test_what_is_missing_is_indexed(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_missing_is_indexed(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert index("a.warc.gz") == 0
     assert index("a.warc.gz", "b.warc.gz") == 0
     assert "1 archive (3.4 KiB), 1 up to date" in errors(capfd)
@@ -72,7 +72,7 @@ def test_what_is_missing_is_indexed(folder: Path, capfd: pytest.CaptureFixture[s
     ids=["touched", "smaller", "other format", "other name in lines", "no record", "of another program"],
 )
 def test_other_outputs_are_not_overwritten(
-    change: object, options: tuple[str, ...], reason: str, folder: Path, capfd: pytest.CaptureFixture[str]
+    change: object, options: tuple[str, ...], reason: str, directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert index("a.warc.gz", "b.warc.gz") == 0
     assert callable(change)
@@ -90,7 +90,9 @@ def test_other_outputs_are_not_overwritten(
     assert state()["out/a.cdx.gz"] != before["out/a.cdx.gz"]
 
 
-def test_the_number_of_refused_outputs_is_reported(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_number_of_refused_outputs_is_reported(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert index("a.warc.gz", "b.warc.gz") == 0
     capfd.readouterr()
     assert index("a.warc.gz", "b.warc.gz", "--cdx9") == 2
@@ -98,7 +100,7 @@ def test_the_number_of_refused_outputs_is_reported(folder: Path, capfd: pytest.C
 
 
 def test_an_archive_of_another_size_with_an_old_date_is_noticed(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert index("a.warc.gz") == 0
     shutil.copyfile("b.warc.gz", "a.warc.gz")
@@ -109,7 +111,7 @@ def test_an_archive_of_another_size_with_an_old_date_is_noticed(
 
 
 @pytest.mark.parametrize("option", ["--update", "--replace"])
-def test_an_output_of_0_bytes_is_never_kept(option: str, folder: Path) -> None:
+def test_an_output_of_0_bytes_is_never_kept(option: str, directory: Path) -> None:
     assert index("a.warc.gz") == 0
     whole = Path("out/a.cdx.gz").read_bytes()
     for options in ((), (option,)):
@@ -119,7 +121,7 @@ def test_an_output_of_0_bytes_is_never_kept(option: str, folder: Path) -> None:
 
 
 def test_update_does_not_take_the_index_of_another_archive(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Two suffixes, and with a record two folders."""
     shutil.copyfile("b.warc.gz", "a.arc.gz")
@@ -135,17 +137,17 @@ def test_update_does_not_take_the_index_of_another_archive(
         assert state() == before
 
 
-def test_update_does_not_take_the_index_of_another_folder(folder: Path) -> None:
+def test_update_does_not_take_the_index_of_another_directory(directory: Path) -> None:
     Path("x").mkdir()
     shutil.copyfile("b.warc.gz", "x/a.warc.gz")
     os.utime("x/a.warc.gz", (5, 5))
     Path("list").write_text("a.warc.gz\n")
     assert index("--manifest", "list") == 0
     assert index("--manifest", "list", "--root", "x", "--update") == 2
-    assert index("--manifest", "list", "--root", f"{folder}/x/..", "--update") == 0
+    assert index("--manifest", "list", "--root", f"{directory}/x/..", "--update") == 0
 
 
-def test_update_keeps_outputs_that_are_newer(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_update_keeps_outputs_that_are_newer(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert index("a.warc.gz", "b.warc.gz") == 0
     before = state()
     assert index("a.warc.gz", "b.warc.gz", "--update", "--cdx9") == 0
@@ -156,12 +158,12 @@ def test_update_keeps_outputs_that_are_newer(folder: Path, capfd: pytest.Capture
     assert "1 skipped" in errors(capfd)
 
 
-def test_update_and_replace_contradict_each_other(folder: Path) -> None:
+def test_update_and_replace_contradict_each_other(directory: Path) -> None:
     assert index("a.warc.gz", "--update", "--replace") == 2
     assert not Path("out").exists()
 
 
-def test_a_row_of_a_killed_run_does_not_claim_the_output_of_another_archive(folder: Path) -> None:
+def test_a_row_of_a_killed_run_does_not_claim_the_output_of_another_archive(directory: Path) -> None:
     """The run was killed after it appended its row and before its output got the name."""
     shutil.copyfile("b.warc.gz", "a.arc.gz")
     assert index("a.warc.gz") == 0

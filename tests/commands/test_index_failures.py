@@ -16,7 +16,7 @@ from cdxmill.storage.location import Location
 
 
 @pytest.fixture
-def folder(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`good.warc.gz`, and `cut.warc.gz`, which is truncated, in the current directory."""
     monkeypatch.chdir(tmp_path)
     shutil.copyfile(pywb_warcs / "example2.warc.gz", "good.warc.gz")
@@ -36,7 +36,7 @@ def listed() -> list[str]:
     return [parse_row(row)[0].rpartition("/")[2] for row in rows]
 
 
-def test_other_archives_do_not_make_a_failure_forgotten(folder: Path) -> None:
+def test_other_archives_do_not_make_a_failure_forgotten(directory: Path) -> None:
     assert index("cut.warc.gz") == 1
     assert index("good.warc.gz") == 0
     assert listed() == ["cut.warc.gz"]
@@ -48,17 +48,17 @@ def test_other_archives_do_not_make_a_failure_forgotten(folder: Path) -> None:
     assert listed() == ["cut.warc.gz"]
 
 
-def test_another_spelling_is_the_same_archive(folder: Path) -> None:
+def test_another_spelling_is_the_same_archive(directory: Path) -> None:
     Path("list").write_text("cut.warc.gz\n")
     assert index("cut.warc.gz") == 1
     assert index("--update", "./cut.warc.gz") == 1
-    for root in (".", str(folder)):
+    for root in (".", str(directory)):
         assert index("--update", "--manifest", "list", "--root", root) == 1
     assert listed() == ["cut.warc.gz"]
 
 
 @pytest.mark.parametrize("name", ["a\nb\tc.warc.gz", "100%09.warc.gz", "\udcff.warc.gz"])
-def test_every_name_is_found_again(name: str, folder: Path) -> None:
+def test_every_name_is_found_again(name: str, directory: Path) -> None:
     shutil.move("cut.warc.gz", name)
     assert index(name) == 1
     assert len(listed()) == 1
@@ -69,7 +69,7 @@ def test_every_name_is_found_again(name: str, folder: Path) -> None:
     assert listed() == []
 
 
-def test_an_archive_that_is_whole_again_is_no_longer_listed(folder: Path) -> None:
+def test_an_archive_that_is_whole_again_is_no_longer_listed(directory: Path) -> None:
     assert index("cut.warc.gz", "absent.warc.gz") == 1
     assert sorted(listed()) == ["absent.warc.gz", "cut.warc.gz"]
     for name in ("cut.warc.gz", "absent.warc.gz"):
@@ -80,7 +80,7 @@ def test_an_archive_that_is_whole_again_is_no_longer_listed(folder: Path) -> Non
     assert not Path("out/failures.tsv").exists()
 
 
-def test_an_archive_that_is_gone_keeps_its_output_and_is_listed(folder: Path) -> None:
+def test_an_archive_that_is_gone_keeps_its_output_and_is_listed(directory: Path) -> None:
     assert index("good.warc.gz") == 0
     before = Path("out/good.cdx.gz").read_bytes()
     Path("good.warc.gz").rename("elsewhere")
@@ -92,7 +92,7 @@ def test_an_archive_that_is_gone_keeps_its_output_and_is_listed(folder: Path) ->
 
 @pytest.mark.parametrize("moment", ["list_in", "append_made", "remove"])
 @pytest.mark.parametrize("is_mended", [False, True])
-def test_a_kill_at_any_moment_loses_no_row(moment: str, is_mended: bool, folder: Path) -> None:
+def test_a_kill_at_any_moment_loses_no_row(moment: str, is_mended: bool, directory: Path) -> None:
     """In a process of its own, because it is killed."""
     if is_mended:
         assert index("cut.warc.gz") == 1
@@ -111,7 +111,7 @@ def test_a_kill_at_any_moment_loses_no_row(moment: str, is_mended: bool, folder:
     assert listed() == ([] if is_mended else ["cut.warc.gz"])
 
 
-def test_an_empty_archive_is_a_failure(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_archive_is_a_failure(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("empty.warc.gz").touch()
     assert index("empty.warc.gz", "good.warc.gz") == 1
     assert capfd.readouterr().err == "empty.warc.gz@0: the file is empty; fetch the file again\n"
@@ -119,7 +119,7 @@ def test_an_empty_archive_is_a_failure(folder: Path, capfd: pytest.CaptureFixtur
     assert main(["index", "-q", "-p", "1", "-o", "-", "empty.warc.gz"]) == 1
 
 
-def test_a_part_of_a_row_does_not_swallow_the_next(folder: Path) -> None:
+def test_a_part_of_a_row_does_not_swallow_the_next(directory: Path) -> None:
     assert index("good.warc.gz") == 0
     Path("out/failures.tsv").write_bytes(b"/other/archive.warc.gz\t1")
     assert index("cut.warc.gz") == 1
@@ -134,7 +134,7 @@ def records_of(count: int, date: bytes, length: bytes) -> bytes:
 
 
 def test_one_note_per_record_does_not_flood_the_screen(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     Path("odd.warc").write_bytes(records_of(1000, b"never", b"1"))
     assert index("odd.warc", "good.warc.gz") == 0
@@ -145,7 +145,7 @@ def test_one_note_per_record_does_not_flood_the_screen(
 
 
 def test_one_failure_per_record_is_listed_and_does_not_flood_the_screen(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     whole = Path("whole.warc.gz").read_bytes()
     Path("bad.warc.gz").write_bytes((whole[:400] + whole) * 30)

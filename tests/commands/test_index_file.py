@@ -14,7 +14,7 @@ from tests.conftest import RunCdxmill
 
 
 @pytest.fixture
-def folder(tmp_path: Path, pywb_warcs: Path) -> Path:
+def directory(tmp_path: Path, pywb_warcs: Path) -> Path:
     for name in ("example.warc.gz", "iana.warc.gz"):
         (tmp_path / name).write_bytes((pywb_warcs / name).read_bytes())
     return tmp_path
@@ -26,49 +26,51 @@ WARCS = ("example.warc.gz", "iana.warc.gz")
 @pytest.mark.parametrize("name", ["a.cdxj", "a.cdx", "a.cdxj.gz", "deep/A.CDX.GZ"])
 @pytest.mark.parametrize("option", [(), ("--cdx11",), ("-9",)])
 def test_the_file_has_what_stdout_would_have(
-    name: str, option: tuple[str, ...], folder: Path, run_cdxmill: RunCdxmill
+    name: str, option: tuple[str, ...], directory: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    done = run_cdxmill("index", *option, "-o", name, *WARCS, cwd=folder)
+    done = run_cdxmill("index", *option, "-o", name, *WARCS, cwd=directory)
     if option and "cdxj" in name:
         assert done.returncode == 2
         assert b"writes no CDXJ" in done.stderr
         return
     assert done.returncode == 0, done.stderr
     assert (b"the lines are CDXJ" in done.stderr) == (not option and "cdxj" not in name)
-    data = (folder / name).read_bytes()
+    data = (directory / name).read_bytes()
     text = gzip.decompress(data) if name.lower().endswith(".gz") else data
-    assert text == run_cdxmill("index", *option, "-o", "-", *WARCS, cwd=folder).stdout
-    assert [path.name for path in (folder / name).parent.iterdir() if path.name.startswith(".")] == []
+    assert text == run_cdxmill("index", *option, "-o", "-", *WARCS, cwd=directory).stdout
+    assert [path.name for path in (directory / name).parent.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_file_is_replaced_only_on_request(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    (folder / "a.cdxj").write_bytes(b"mine")
-    done = run_cdxmill("index", "-o", "a.cdxj", *WARCS, cwd=folder)
+def test_a_file_is_replaced_only_on_request(directory: Path, run_cdxmill: RunCdxmill) -> None:
+    (directory / "a.cdxj").write_bytes(b"mine")
+    done = run_cdxmill("index", "-o", "a.cdxj", *WARCS, cwd=directory)
     assert done.returncode == 2
     assert b"use --replace" in done.stderr
-    assert (folder / "a.cdxj").read_bytes() == b"mine"
-    assert run_cdxmill("index", "--replace", "-o", "a.cdxj", *WARCS, cwd=folder).returncode == 0
-    assert (folder / "a.cdxj").read_bytes().startswith(b"com,example)/")
-    assert run_cdxmill("index", "--update", "-o", "b.cdxj", *WARCS, cwd=folder).returncode == 2
+    assert (directory / "a.cdxj").read_bytes() == b"mine"
+    assert run_cdxmill("index", "--replace", "-o", "a.cdxj", *WARCS, cwd=directory).returncode == 0
+    assert (directory / "a.cdxj").read_bytes().startswith(b"com,example)/")
+    assert run_cdxmill("index", "--update", "-o", "b.cdxj", *WARCS, cwd=directory).returncode == 2
 
 
-def test_a_directory_with_such_a_name_is_a_directory(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    (folder / "a.cdxj").mkdir()
-    assert run_cdxmill("index", "-o", "a.cdxj", *WARCS, cwd=folder).returncode == 0
-    assert {path.name for path in (folder / "a.cdxj").glob("*.gz")} == {"example.cdx.gz", "iana.cdx.gz"}
+def test_a_directory_with_such_a_name_is_a_directory(directory: Path, run_cdxmill: RunCdxmill) -> None:
+    (directory / "a.cdxj").mkdir()
+    assert run_cdxmill("index", "-o", "a.cdxj", *WARCS, cwd=directory).returncode == 0
+    assert {path.name for path in (directory / "a.cdxj").glob("*.gz")} == {"example.cdx.gz", "iana.cdx.gz"}
 
 
-def test_failures_are_reported_and_the_rest_is_written(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    done = run_cdxmill("index", "-o", "a.cdxj", *WARCS, "absent.warc.gz", cwd=folder)
+def test_failures_are_reported_and_the_rest_is_written(directory: Path, run_cdxmill: RunCdxmill) -> None:
+    done = run_cdxmill("index", "-o", "a.cdxj", *WARCS, "absent.warc.gz", cwd=directory)
     assert done.returncode == 1
     assert b"absent.warc.gz: cannot be read" in done.stderr
-    assert (folder / "a.cdxj").read_bytes() == run_cdxmill("index", "-o", "-", *WARCS, cwd=folder).stdout
-    assert run_cdxmill("index", "-o", "b.cdxj", "absent.warc.gz", cwd=folder).returncode == 1
-    assert not (folder / "b.cdxj").exists()
+    assert (directory / "a.cdxj").read_bytes() == run_cdxmill(
+        "index", "-o", "-", *WARCS, cwd=directory
+    ).stdout
+    assert run_cdxmill("index", "-o", "b.cdxj", "absent.warc.gz", cwd=directory).returncode == 1
+    assert not (directory / "b.cdxj").exists()
 
 
 def test_what_is_said_at_the_end_finds_something(
-    folder: Path, run_cdxmill: RunCdxmill, monkeypatch: pytest.MonkeyPatch
+    directory: Path, run_cdxmill: RunCdxmill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     for call in (
@@ -76,43 +78,43 @@ def test_what_is_said_at_the_end_finds_something(
         ["zipnum", "-o", "z", "a.cdxj"],
         ["build", "-o", "b c", "iana.warc.gz"],
     ):
-        said = run_cdxmill(*call, cwd=folder).stderr.decode().splitlines()
+        said = run_cdxmill(*call, cwd=directory).stderr.decode().splitlines()
         assert (said[-1] == "  or: cdxmill serve 'b c'") == (call[0] == "build")
         (line,) = [line for line in said if line.startswith("next: cdxmill lookup ")]
         import shlex
 
-        found = run_cdxmill(*shlex.split(line)[2:], cwd=folder)
+        found = run_cdxmill(*shlex.split(line)[2:], cwd=directory)
         assert found.returncode == 0
         assert found.stdout, line
-    *_, line = run_cdxmill("index", "-o", "d", "iana.warc.gz", cwd=folder).stderr.decode().splitlines()
+    *_, line = run_cdxmill("index", "-o", "d", "iana.warc.gz", cwd=directory).stderr.decode().splitlines()
     assert line == "next: cdxmill zipnum -o CLUSTER d"
 
 
 def test_without_cdxmill_on_the_path_the_next_command_is_called_as_this_one(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", os.defpath)
-    (folder / "my env").symlink_to(sys.prefix)
+    (directory / "my env").symlink_to(sys.prefix)
     done = subprocess.run(
         ["my env/bin/cdxmill", "build", "-o", "c", "iana.warc.gz"],
-        cwd=folder,
+        cwd=directory,
         capture_output=True,
         check=True,
     )
     step, serve = done.stderr.decode().splitlines()[-2:]
     assert serve == "  or: 'my env/bin/cdxmill' serve c"
     found = subprocess.run(
-        step.removeprefix("next: "), shell=True, cwd=folder, capture_output=True, check=True
+        step.removeprefix("next: "), shell=True, cwd=directory, capture_output=True, check=True
     )
     assert found.stdout
 
 
-def test_the_number_of_shards_follows_from_the_size(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    run_cdxmill("index", "-o", "a.cdxj", *WARCS, cwd=folder)
-    done = run_cdxmill("zipnum", "-o", "z", "a.cdxj", cwd=folder)
+def test_the_number_of_shards_follows_from_the_size(directory: Path, run_cdxmill: RunCdxmill) -> None:
+    run_cdxmill("index", "-o", "a.cdxj", *WARCS, cwd=directory)
+    done = run_cdxmill("zipnum", "-o", "z", "a.cdxj", cwd=directory)
     assert b"1 shard (by size)" in done.stderr
-    run_cdxmill("zipnum", "-o", "one", "-s", "1", "a.cdxj", cwd=folder)
+    run_cdxmill("zipnum", "-o", "one", "-s", "1", "a.cdxj", cwd=directory)
     for name in ("cdx-00000.gz", "cluster.idx"):
-        assert (folder / "z" / name).read_bytes() == (folder / "one" / name).read_bytes()
-    again = run_cdxmill("zipnum", "-o", "z", "-s", "1", "a.cdxj", cwd=folder)
+        assert (directory / "z" / name).read_bytes() == (directory / "one" / name).read_bytes()
+    again = run_cdxmill("zipnum", "-o", "z", "-s", "1", "a.cdxj", cwd=directory)
     assert b"unchanged" in again.stderr, "it is the same run"

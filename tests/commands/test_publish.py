@@ -33,25 +33,25 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def built(lines: Path, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cluster that no test changes."""
-    folder = tmp_path_factory.mktemp("built") / "C"
-    done = run_cdxmill("zipnum", "-q", "-s", str(SHARDS), "--numlines", "500", "-o", folder, lines)
+    directory = tmp_path_factory.mktemp("built") / "C"
+    done = run_cdxmill("zipnum", "-q", "-s", str(SHARDS), "--numlines", "500", "-o", directory, lines)
     assert done.returncode == 0, done.stderr
-    return folder
+    return directory
 
 
 @pytest.fixture
 def cluster(built: Path, tmp_path: Path) -> Path:
     """A copy of the cluster without the files that `publish` writes, as after a job."""
-    folder = tmp_path / "C"
-    shutil.copytree(built, folder)
+    directory = tmp_path / "C"
+    shutil.copytree(built, directory)
     for name in ("cluster.idx", "cluster.summary", "cluster.loc"):
-        (folder / name).unlink()
-    return folder
+        (directory / name).unlink()
+    return directory
 
 
-def files_of(folder: Path) -> Files:
+def files_of(directory: Path) -> Files:
     """Its files; without the record of the run that built a cluster, which is not published."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".finished.json"}
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != ".finished.json"}
 
 
 def test_a_published_cluster_is_one_as_it_was_built(
@@ -228,10 +228,10 @@ def test_an_unfinished_cluster_is_refused_without_the_option_unfinished(
         f"cdxmill: {cluster}: not a finished cluster (no cluster.json); finish it, or use --unfinished\n",
     )
     assert not target.exists()
-    for folder in (target, cluster):
-        assert run_cdxmill("publish", "-q", "--unfinished", cluster, folder).returncode == 0
-        assert not (folder / "cluster.json").exists(), "its contents are not known"
-        assert (folder / "cluster.idx").exists()
+    for directory in (target, cluster):
+        assert run_cdxmill("publish", "-q", "--unfinished", cluster, directory).returncode == 0
+        assert not (directory / "cluster.json").exists(), "its contents are not known"
+        assert (directory / "cluster.idx").exists()
     found = files_of(target).keys() - {".published.json"}
     assert {name for name in found if not name.startswith("cluster.")} == {
         name for name in files_of(cluster) if not name.startswith("cluster.") and name != "metadata.yaml"
@@ -241,28 +241,30 @@ def test_an_unfinished_cluster_is_refused_without_the_option_unfinished(
 Damage = Callable[[Path], object]
 
 
-def cut_shard(folder: Path) -> None:
-    (folder / "cdx-00002.gz").write_bytes((folder / "cdx-00002.gz").read_bytes()[:-1])
+def cut_shard(directory: Path) -> None:
+    (directory / "cdx-00002.gz").write_bytes((directory / "cdx-00002.gz").read_bytes()[:-1])
 
 
-def swap_lines(folder: Path) -> None:
-    lines = (folder / "part-00001").read_bytes().splitlines(keepends=True)
-    (folder / "part-00001").write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
+def swap_lines(directory: Path) -> None:
+    lines = (directory / "part-00001").read_bytes().splitlines(keepends=True)
+    (directory / "part-00001").write_bytes(b"".join([lines[1], lines[0], *lines[2:]]))
 
 
-def swap_parts(folder: Path) -> None:
-    (folder / "part-00001").rename(folder / "part")
-    (folder / "part-00002").rename(folder / "part-00001")
-    (folder / "part").rename(folder / "part-00002")
+def swap_parts(directory: Path) -> None:
+    (directory / "part-00001").rename(directory / "part")
+    (directory / "part-00002").rename(directory / "part-00001")
+    (directory / "part").rename(directory / "part-00002")
 
 
 def edit_part(change: Callable[[bytes], bytes]) -> Damage:
-    return lambda folder: (folder / "part-00001").write_bytes(change((folder / "part-00001").read_bytes()))
+    return lambda directory: (directory / "part-00001").write_bytes(
+        change((directory / "part-00001").read_bytes())
+    )
 
 
 DAMAGE: dict[str, tuple[Damage, str]] = {
-    "a missing shard": (lambda folder: (folder / "cdx-00002.gz").unlink(), "cdx-00002.gz is missing"),
-    "a missing part": (lambda folder: (folder / "part-00003").unlink(), "part-00003 is missing"),
+    "a missing shard": (lambda directory: (directory / "cdx-00002.gz").unlink(), "cdx-00002.gz is missing"),
+    "a missing part": (lambda directory: (directory / "part-00003").unlink(), "part-00003 is missing"),
     "a truncated shard": (cut_shard, "cdx-00002.gz has "),
     "lines out of order": (swap_lines, "line 1: the block does not start where the previous one ends"),
     "parts out of order": (swap_parts, "line 1: not a block of cdx-00001.gz"),
@@ -279,7 +281,7 @@ DAMAGE: dict[str, tuple[Damage, str]] = {
     "a fifth column": (edit_part(lambda part: part.replace(b"\n", b"\t1\n", 1)), "line 1: expected 4 columns"),
     "a line that is not an index line": (edit_part(lambda part: b"\n" + part), "line 1: not a line of a ZipNum index"),
     "a corrupt manifest": (
-        lambda folder: (folder / "cluster.json").write_bytes(b"{"),
+        lambda directory: (directory / "cluster.json").write_bytes(b"{"),
         "cluster.json: is corrupt (",
     ),
 }  # fmt: skip
@@ -323,7 +325,9 @@ def test_shards_without_lines_are_published(run_cdxmill: RunCdxmill, tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["absent", "empty"])
-def test_a_folder_without_a_cluster_is_reported(name: str, run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+def test_a_directory_without_a_cluster_is_reported(
+    name: str, run_cdxmill: RunCdxmill, tmp_path: Path
+) -> None:
     (tmp_path / "empty").mkdir()
     for options, reason in (
         ([], "not a finished cluster"),

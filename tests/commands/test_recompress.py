@@ -24,9 +24,9 @@ def recompress(*args: str | Path) -> int:
     return main(["recompress", "-q", *map(str, args)])
 
 
-def failures(folder: Path) -> dict[str, list[str]]:
+def failures(directory: Path) -> dict[str, list[str]]:
     """The reasons of failures.tsv by archive."""
-    listed = folder / "failures.tsv"
+    listed = directory / "failures.tsv"
     found: dict[str, list[str]] = {}
     for row in listed.read_text("utf-8").splitlines() if listed.exists() else ():
         archive, _, reason, _ = row.split("\t")
@@ -65,11 +65,11 @@ def decompressed(path: Path) -> list[bytes]:
 @pytest.fixture(scope="module")
 def inputs(sample_archives: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All samples, each in a folder of its own."""
-    folder = tmp_path_factory.mktemp("inputs")
+    directory = tmp_path_factory.mktemp("inputs")
     for number, path in enumerate(sample_archives):
-        (folder / str(number)).mkdir()
-        (folder / str(number) / path.name).symlink_to(path)
-    return folder
+        (directory / str(number)).mkdir()
+        (directory / str(number) / path.name).symlink_to(path)
+    return directory
 
 
 Written = dict[Path, Path]
@@ -85,17 +85,17 @@ def written(outputs: Path, inputs: Path) -> Written:
 @pytest.fixture(scope="module")
 def to_zst(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Written]:
     """All samples as zst."""
-    folder = tmp_path_factory.mktemp("zst")
-    assert recompress("-o", folder, inputs) == 1
-    return folder, written(folder, inputs)
+    directory = tmp_path_factory.mktemp("zst")
+    assert recompress("-o", directory, inputs) == 1
+    return directory, written(directory, inputs)
 
 
 @pytest.fixture(scope="module")
 def to_gz(to_zst: tuple[Path, Written], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Written]:
     """These as gz."""
-    folder = tmp_path_factory.mktemp("gz")
-    assert recompress("--to", "gz", "-o", folder, to_zst[0]) == 0
-    return folder, written(folder, to_zst[0])
+    directory = tmp_path_factory.mktemp("gz")
+    assert recompress("--to", "gz", "-o", directory, to_zst[0]) == 0
+    return directory, written(directory, to_zst[0])
 
 
 def test_all_samples_go_to_zst_and_back_to_gz_without_a_change(
@@ -116,8 +116,8 @@ def test_all_samples_go_to_zst_and_back_to_gz_without_a_change(
 
 
 def test_only_what_is_reported_is_left_out(inputs: Path, to_zst: tuple[Path, Written]) -> None:
-    folder, zst = to_zst
-    damaged = failures(folder)
+    directory, zst = to_zst
+    damaged = failures(directory)
     assert set(inputs.rglob("*/*")) - set(zst) <= {Path(path) for path in damaged}
     for archive in map(Path, damaged):
         if archive in zst and not archive.name.endswith(

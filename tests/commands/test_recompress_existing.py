@@ -15,7 +15,7 @@ OUTPUT = "out/a.warc.zst"
 
 
 @pytest.fixture
-def folder(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`a.warc.gz` and `b.warc.gz` in the current directory."""
     monkeypatch.chdir(tmp_path)
     for name, source in (("a.warc.gz", "iana.warc.gz"), ("b.warc.gz", "example.warc.gz")):
@@ -40,7 +40,7 @@ def errors(capfd: pytest.CaptureFixture[str]) -> str:
     return capfd.readouterr().err
 
 
-def test_the_same_command_changes_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_same_command_changes_nothing(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert recompress("a.warc.gz") == 0
     assert recompress("a.warc.gz", "b.warc.gz") == 0
     assert "of 1 archive, 1 up to date" in errors(capfd)
@@ -61,7 +61,7 @@ def test_the_same_command_changes_nothing(folder: Path, capfd: pytest.CaptureFix
     ids=["touched", "other level", "no record", "of another archive"],
 )
 def test_other_outputs_are_not_overwritten(
-    change: object, options: tuple[str, ...], reason: str, folder: Path, capfd: pytest.CaptureFixture[str]
+    change: object, options: tuple[str, ...], reason: str, directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert recompress("a.warc.gz", "b.warc.gz") == 0
     assert callable(change)
@@ -78,7 +78,7 @@ def test_other_outputs_are_not_overwritten(
 
 
 def test_update_keeps_what_was_written_with_other_options(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert recompress("a.warc.gz", "b.warc.gz") == 0
     before = state()
@@ -89,7 +89,7 @@ def test_update_keeps_what_was_written_with_other_options(
 
 @pytest.mark.parametrize("options", [(), ("--replace",)])
 def test_an_input_is_never_an_output(
-    options: tuple[str, ...], folder: Path, capfd: pytest.CaptureFixture[str]
+    options: tuple[str, ...], directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     before = Path("a.warc.gz").read_bytes()
     Path("here").symlink_to(".")
@@ -100,7 +100,7 @@ def test_an_input_is_never_an_output(
     assert Path("a.warc.gz").read_bytes() == before
 
 
-def test_an_archive_without_a_whole_record_gives_no_output(folder: Path) -> None:
+def test_an_archive_without_a_whole_record_gives_no_output(directory: Path) -> None:
     assert recompress("a.warc.gz") == 0
     before = Path(OUTPUT).read_bytes()
     Path("a.warc.gz").write_bytes(Path("a.warc.gz").read_bytes()[:200])
@@ -123,14 +123,14 @@ def test_an_archive_without_a_whole_record_gives_no_output(folder: Path) -> None
     ],
 )
 def test_wrong_options_change_nothing(
-    options: tuple[str, ...], message: str, folder: Path, capfd: pytest.CaptureFixture[str]
+    options: tuple[str, ...], message: str, directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert recompress("b.warc.gz", *options) == 2
     assert message in errors(capfd)
     assert not Path("out").exists()
 
 
-def test_a_dictionary_becomes_a_part_of_the_archive(folder: Path) -> None:
+def test_a_dictionary_becomes_a_part_of_the_archive(directory: Path) -> None:
     records: list[bytes | bytearray | memoryview] = [b"number %d of many" % (n * n) * 9 for n in range(3000)]
     Path("d").write_bytes(zstandard.train_dictionary(4096, records, dict_id=40000).as_bytes())
     assert recompress("a.warc.gz", "--dictionary", "d") == 0

@@ -14,10 +14,11 @@ from .test_recompress import decompressed, failures, inputs, recompress, record
 __all__ = ["inputs"]
 
 
-def indexes(folder: Path) -> dict[tuple[str, str], bytes]:
+def indexes(directory: Path) -> dict[tuple[str, str], bytes]:
     """Each index by its folder, which is a number, and its name."""
     return {
-        (path.parent.name, path.name): gzip.decompress(path.read_bytes()) for path in folder.rglob("*.cdx.gz")
+        (path.parent.name, path.name): gzip.decompress(path.read_bytes())
+        for path in directory.rglob("*.cdx.gz")
     }
 
 
@@ -35,21 +36,21 @@ def test_the_index_is_that_of_the_new_archive(to: str, inputs: Path, old_index: 
 def _check_reindexed(old: Path, new: Path, moved: Path) -> None:
     """An old index that is rewritten has the lines of the new one, but for the records that `recompress` took apart."""
     assert main(["reindex", "-q", "-p", "1", "-o", str(moved), "--offsets", str(new), str(old)]) == 0
-    expected = {folder: text for (folder, _), text in indexes(new).items()}
-    found = {folder: text for (folder, _), text in indexes(moved).items()}
+    expected = {directory: text for (directory, _), text in indexes(new).items()}
+    found = {directory: text for (directory, _), text in indexes(moved).items()}
     repaired = {Path(path).parent.name for path in failures(old)}
-    for folder in found.keys() & repaired:
-        assert set(found[folder].splitlines()) <= set(expected.get(folder, b"").splitlines())
-    for folder in found.keys() - repaired:
-        assert found[folder] == expected[folder], folder
+    for directory in found.keys() & repaired:
+        assert set(found[directory].splitlines()) <= set(expected.get(directory, b"").splitlines())
+    for directory in found.keys() - repaired:
+        assert found[directory] == expected[directory], directory
     assert len(found.keys() - repaired) > 250
 
 
 @pytest.fixture(scope="module")
 def old_index(inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("old")
-    assert main(["index", "-q", "-p", "1", "-o", str(folder), str(inputs)]) == 1
-    return folder
+    directory = tmp_path_factory.mktemp("old")
+    assert main(["index", "-q", "-p", "1", "-o", str(directory), str(inputs)]) == 1
+    return directory
 
 
 def test_an_index_that_is_missing_is_written(

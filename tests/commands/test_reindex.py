@@ -19,7 +19,7 @@ NAMES = ("example-url-agnostic-revisit.warc.gz", "iana.warc.gz", "example.arc.gz
 
 
 @pytest.fixture
-def folder(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`warcs` and `zst`, which has them again, with their tables."""
     monkeypatch.chdir(tmp_path)
     Path("warcs/below").mkdir(parents=True)
@@ -39,7 +39,7 @@ def lines(path: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", ["a.cdxj", "a.cdxj.gz", "a.cdx"])
-def test_one_index_of_all_archives_is_that_of_the_new_ones(name: str, folder: Path) -> None:
+def test_one_index_of_all_archives_is_that_of_the_new_ones(name: str, directory: Path) -> None:
     options = ["--cdx11"] if name.endswith("cdx") else []
     assert run("index", *options, "-o", name, "warcs") in (0, 1)
     assert run("index", *options, "-o", f"new-{name}", "zst") == 0
@@ -49,7 +49,7 @@ def test_one_index_of_all_archives_is_that_of_the_new_ones(name: str, folder: Pa
     assert any(line.startswith(b" CDX") for line in lines(f"out/{name}")) == bool(options)
 
 
-def test_the_shards_of_a_cluster_are_moved_and_become_a_cluster_again(folder: Path) -> None:
+def test_the_shards_of_a_cluster_are_moved_and_become_a_cluster_again(directory: Path) -> None:
     for place in ("warcs", "zst"):
         assert run("build", "-o", f"cluster-{place}", "--shards", "2", place) in (0, 1)
     shards = sorted(map(str, Path("cluster-warcs").glob("cdx-*.gz")))
@@ -60,7 +60,7 @@ def test_the_shards_of_a_cluster_are_moved_and_become_a_cluster_again(folder: Pa
         assert lines(f"again/{name}") == lines(f"cluster-zst/{name}")
 
 
-def test_lines_of_other_archives_stay_as_they_are(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_lines_of_other_archives_stay_as_they_are(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("index", "-o", "a.cdxj", "warcs") in (0, 1)
     Path("zst/below/iana.warc.zst.offsets.gz").unlink()
     assert main(["reindex", "-o", "out", "--offsets", "zst", "a.cdxj"]) == 0
@@ -70,17 +70,17 @@ def test_lines_of_other_archives_stay_as_they_are(folder: Path, capfd: pytest.Ca
     assert "171 of other archives" in capfd.readouterr().err
 
 
-def test_names_relative_to_another_directory_keep_it(folder: Path) -> None:
+def test_names_relative_to_another_directory_keep_it(directory: Path) -> None:
     """`index --dir-root` and Common Crawl write more of the path than `recompress` knows."""
-    assert run("index", "-d", str(folder.parent), "-o", "a.cdxj", "warcs") in (0, 1)
+    assert run("index", "-d", str(directory.parent), "-o", "a.cdxj", "warcs") in (0, 1)
     assert run("reindex", "-o", "out", "--offsets", "zst", "a.cdxj") == 0
     found = {json.loads(line.split(b" ", 2)[2])["filename"] for line in lines("out/a.cdxj")}
-    assert f"{folder.name}/warcs/below/iana.warc.zst" in found
+    assert f"{directory.name}/warcs/below/iana.warc.zst" in found
     assert not any(name.endswith(".gz") for name in found)
 
 
 def test_an_index_of_another_state_of_the_archive_is_reported(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run("index", "-o", "a.cdxj", "warcs") in (0, 1)
     text = Path("a.cdxj").read_bytes()
@@ -95,10 +95,12 @@ def test_an_index_of_another_state_of_the_archive_is_reported(
         "a.cdxj: 1 line skipped, no record of below/iana.warc.gz has this offset and length in zst"
     )
     assert len(lines("out/a.cdxj")) == len(text.splitlines()) - 1
-    assert Path("out/failures.tsv").read_text().startswith(str(folder / "a.cdxj"))
+    assert Path("out/failures.tsv").read_text().startswith(str(directory / "a.cdxj"))
 
 
-def test_what_is_written_is_kept_and_not_overwritten(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_written_is_kept_and_not_overwritten(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert run("index", "-o", "cdx", "warcs") in (0, 1)
     call = ["reindex", "-o", "out", "--offsets", "zst", "cdx"]
     assert main(call) == 0
@@ -135,7 +137,7 @@ def test_what_is_written_is_kept_and_not_overwritten(folder: Path, capfd: pytest
     ids=["truncated", "other file", "half a row", "twice", "no number", "no order"],
 )
 def test_a_corrupt_table_gives_no_index(
-    change: object, reason: str, folder: Path, capfd: pytest.CaptureFixture[str]
+    change: object, reason: str, directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert callable(change)
     assert run("index", "-o", "cdx", "warcs") in (0, 1)
@@ -155,7 +157,7 @@ def test_a_corrupt_table_gives_no_index(
     ],
 )
 def test_wrong_tables_are_refused(
-    options: list[str], message: str, folder: Path, capfd: pytest.CaptureFixture[str]
+    options: list[str], message: str, directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree("zst", "copy")
     assert run("index", "-o", "a.cdxj", "warcs") in (0, 1)
@@ -165,7 +167,7 @@ def test_wrong_tables_are_refused(
 
 
 def test_files_of_others_beside_a_new_archive_are_not_overwritten(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     Path("mine").mkdir()
     Path("mine/iana.warc.zst.offsets.gz").write_bytes(b"mine")

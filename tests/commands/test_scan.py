@@ -34,8 +34,8 @@ def scan(*args: str | Path) -> int:
     return main(["scan", "-q", *map(str, args)])
 
 
-def rows(folder: Path) -> list[dict[str, Any]]:
-    files = sorted(path for path in folder.rglob("*.jsonl.gz"))
+def rows(directory: Path) -> list[dict[str, Any]]:
+    files = sorted(path for path in directory.rglob("*.jsonl.gz"))
     return [json.loads(line) for path in files for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 

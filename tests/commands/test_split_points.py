@@ -33,12 +33,12 @@ LINES, NUMLINES = 30_000, 20
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """a.cdxj.gz and the cluster C of its lines, in shards of which one has nearly all lines and two have few."""
-    folder = tmp_path_factory.mktemp("split-points")
-    path = write_gzip(folder / "a.cdxj.gz", many_lines(LINES), 3)
+    directory = tmp_path_factory.mktemp("split-points")
+    path = write_gzip(directory / "a.cdxj.gz", many_lines(LINES), 3)
     points = (b"com,host000)/page/0001", b"com,host000)/page/0002", b"com,host030)/")
     options = ZipnumOptions(shards=4, points=points, block_lines=NUMLINES, quiet=True)
-    build_cluster([str(path)], folder / "C", options, Failures())
-    return folder
+    build_cluster([str(path)], directory / "C", options, Failures())
+    return directory
 
 
 @pytest.fixture(params=["ours", "published"])

@@ -27,11 +27,11 @@ PAGES = 120
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five archives of one crawl; the last one is for measuring."""
-    folder = tmp_path_factory.mktemp("crawl")
+    directory = tmp_path_factory.mktemp("crawl")
     for number in range(4):
-        path = folder / f"{number}.warc.gz"
+        path = directory / f"{number}.warc.gz"
         path.write_bytes(b"".join(make_records(WarcRecipe(number, PAGES, 4000), path.name)))
-    return folder
+    return directory
 
 
 @pytest.fixture(scope="module")

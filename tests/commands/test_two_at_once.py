@@ -24,20 +24,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def cluster(pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("built") / "C"
-    call: list[str | Path] = [COMMAND, "build", "-q", "-s", "2", "-o", folder, pywb_warcs / "iana.warc.gz"]
+    directory = tmp_path_factory.mktemp("built") / "C"
+    call: list[str | Path] = [COMMAND, "build", "-q", "-s", "2", "-o", directory, pywb_warcs / "iana.warc.gz"]
     subprocess.run(call, check=True)
-    return folder
+    return directory
 
 
 @pytest.fixture
 def held(tmp_path: Path) -> Iterator[Path]:
     """A folder that another run holds."""
-    folder = tmp_path / "held"
-    with subprocess.Popen([sys.executable, "-c", HOLDER, folder], stdout=subprocess.PIPE) as holder:
+    directory = tmp_path / "held"
+    with subprocess.Popen([sys.executable, "-c", HOLDER, directory], stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        yield folder
+        yield directory
         holder.kill()
 
 
@@ -68,12 +68,12 @@ def test_of_two_runs_one_writes_whole_files(tmp_path: Path, pywb_warcs: Path) ->
     alone = tmp_path / "alone"
     subprocess.run([COMMAND, "index", "-q", "-o", alone, *archives], check=True)
     for number in range(3):
-        folder = tmp_path / str(number)
-        call: list[str | Path] = [COMMAND, "index", "-q", "-o", folder, *archives]
+        directory = tmp_path / str(number)
+        call: list[str | Path] = [COMMAND, "index", "-q", "-o", directory, *archives]
         runs = [subprocess.Popen(call, stderr=subprocess.DEVNULL) for _ in range(2)]
         statuses = {run.wait() for run in runs}
         assert 0 in statuses
         assert statuses <= {0, 2}
         for path in alone.rglob("*.cdx.gz"):
-            assert (folder / path.relative_to(alone)).read_bytes() == path.read_bytes()
-        assert not (folder / ".lock").exists()
+            assert (directory / path.relative_to(alone)).read_bytes() == path.read_bytes()
+        assert not (directory / ".lock").exists()

@@ -44,9 +44,9 @@ contents = st.builds(
 files = st.lists(st.tuples(contents, st.integers(-1, 40)), min_size=1, max_size=5)
 
 
-def write(folder: Path, number: int, content: bytes, cut: int) -> Path:
+def write(directory: Path, number: int, content: bytes, cut: int) -> Path:
     """The content as a plain file, or as gzip of one member or of two that meet at `cut`."""
-    path = folder / f"{number}.cdx{'' if cut < 0 else '.gz'}"
+    path = directory / f"{number}.cdx{'' if cut < 0 else '.gz'}"
     pieces = [content[:cut], content[cut:]] if cut > 0 else [content]
     path.write_bytes(content if cut < 0 else b"".join(map(gzip.compress, pieces)))
     return path
@@ -58,7 +58,7 @@ def runs_on_disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
 
     def noting(runs: Sequence[Run], points: Sequence[bytes], open_run: Any) -> list[list[Slice]]:
-        names.extend(path.name for path in open_run.__self__.folder.glob("*.run*"))
+        names.extend(path.name for path in open_run.__self__.directory.glob("*.run*"))
         assert sorted(names) == sorted(run.name for run in runs)
         return cut_runs(runs, points, open_run)
 
@@ -76,16 +76,16 @@ def test_hostile_lines_of_any_files_come_out_as_sort_prints_them(
     inputs: list[tuple[bytes, int]], shards: int, numlines: int
 ) -> None:
     with TemporaryDirectory() as place:
-        folder = Path(place)
-        paths = [write(folder, number, *one) for number, one in enumerate(inputs)]
+        directory = Path(place)
+        paths = [write(directory, number, *one) for number, one in enumerate(inputs)]
         failures = Failures()
         build_cluster(
             list(map(str, paths)),
-            folder / "C",
+            directory / "C",
             ZipnumOptions(shards=shards, block_lines=numlines, quiet=True),
             failures,
         )
-        check_cluster(folder / "C", sort_unique(paths), numlines)
+        check_cluster(directory / "C", sort_unique(paths), numlines)
         assert failures.count == 0
 
 
@@ -147,15 +147,15 @@ def test_all_cdx_files_of_the_samples_make_clusters(
     assert {"cdxj", "9", "11"} <= set(sample_flavours)
     used = 0
     for flavour, paths in sample_flavours.items():
-        folder, good = tmp_path / flavour, [path for path in paths if is_index(path)]
-        done = run_cdxmill("zipnum", "-q", "-o", folder, "-s", "7", "--numlines", "50", *paths)
+        directory, good = tmp_path / flavour, [path for path in paths if is_index(path)]
+        done = run_cdxmill("zipnum", "-q", "-o", directory, "-s", "7", "--numlines", "50", *paths)
         assert done.returncode == int(good != paths), done.stderr
         refused = {Path(os.fsdecode(line.split(b": ")[0])) for line in done.stderr.splitlines()[: len(paths)]}
         assert refused - {Path("note")} == set(paths) - set(good)
         if not good:  # no file could be read, so nothing was written
-            assert not (folder / "cluster.json").exists()
+            assert not (directory / "cluster.json").exists()
             continue
-        check_cluster(folder, sort_unique(good), 50)
+        check_cluster(directory, sort_unique(good), 50)
         used += len(good)
     assert used > 80
 
@@ -163,18 +163,20 @@ def test_all_cdx_files_of_the_samples_make_clusters(
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Files over the size that gets a task of its own, so that processes have something to share."""
-    folder = tmp_path_factory.mktemp("corpus")
+    directory = tmp_path_factory.mktemp("corpus")
     lines = many_lines(90_000)
-    return [write_plain(folder / f"{number}.cdx", lines[number * 30_000 :][:45_000]) for number in range(3)]
+    return [
+        write_plain(directory / f"{number}.cdx", lines[number * 30_000 :][:45_000]) for number in range(3)
+    ]
 
 
 @pytest.fixture(scope="module")
 def reference(corpus: list[Path], run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The corpus as a cluster of 9 shards, by one process."""
-    folder = tmp_path_factory.mktemp("reference") / "C"
-    done = run_cdxmill("zipnum", "-o", folder, "-s", "9", "-p", "1", *corpus)
+    directory = tmp_path_factory.mktemp("reference") / "C"
+    done = run_cdxmill("zipnum", "-o", directory, "-s", "9", "-p", "1", *corpus)
     assert done.returncode == 0, done.stderr
-    return folder
+    return directory
 
 
 def test_a_larger_corpus_is_the_sorted_set_too(corpus: list[Path], reference: Path) -> None:
@@ -268,7 +270,7 @@ def test_another_compressor_gives_the_same_lines_and_is_recorded(
     assert f'"level": {level}' in manifest
 
 
-def test_other_files_of_the_folder_are_left_alone(
+def test_other_files_of_the_directory_are_left_alone(
     small: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     for name in ("notes.txt", "part-00009.bak", "cdx-1.gz", "mycdx-00009.gz"):

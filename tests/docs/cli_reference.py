@@ -43,9 +43,9 @@ def options() -> Iterator[tuple[str, click.Parameter]]:
 
 def help_of(command: str) -> str:
     """The output of `command --help` on a terminal of 80 columns."""
-    bin_folder = Path(sys.executable).parent
+    bin_directory = Path(sys.executable).parent
     env = {**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
-    words = [str(bin_folder / "cdxmill"), *command.split()[1:], "--help"]
+    words = [str(bin_directory / "cdxmill"), *command.split()[1:], "--help"]
     return subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
 
 

@@ -96,20 +96,20 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": path, "COLUMNS": "80", "LC_ALL": "C.UTF-8"}
 
 
-def run_examples(commands: list[str], folder: Path) -> list[str]:
+def run_examples(commands: list[str], directory: Path) -> list[str]:
     """Run the commands in one shell that starts in `folder`; return what each prints.
 
     The folder gets a `.venv`, as in a checkout after bin/setup-env, and the launchers if a command is one of them. What the
     commands leave running ends.
     """
-    (folder / ".venv").symlink_to(sys.prefix)
+    (directory / ".venv").symlink_to(sys.prefix)
     if any(command.startswith("bin/") for command in commands):
-        link_launchers(folder)
+        link_launchers(directory)
     port = free_port()
     script = "".join(f"{command}\n{_END}\n" for command in commands).replace(_PORT, port)
     done = subprocess.run(
         ["bash", "-c", f"trap 'kill $(jobs -p) 2>/dev/null' EXIT\n{script}"],
-        cwd=folder,
+        cwd=directory,
         env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -120,10 +120,10 @@ def run_examples(commands: list[str], folder: Path) -> list[str]:
     return done.stdout.replace(port, _PORT).split(f"\n{_MARK}\n")[:-1]
 
 
-def link_launchers(folder: Path) -> None:
+def link_launchers(directory: Path) -> None:
     """Make a folder look like a checkout to the launchers."""
     for name in _OF_A_CHECKOUT:
-        (folder / name).symlink_to(ROOT / name)
+        (directory / name).symlink_to(ROOT / name)
 
 
 def free_port() -> str:

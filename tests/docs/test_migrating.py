@@ -66,7 +66,7 @@ def test_an_option_has_a_counterpart_or_a_reason(peer: str) -> None:
 
 
 @pytest.fixture
-def folder(pywb_warcs: Path, tmp_path: Path) -> Path:
+def directory(pywb_warcs: Path, tmp_path: Path) -> Path:
     """A folder with the archives of the tables."""
     (tmp_path / "warcs").mkdir()
     shutil.copy(pywb_warcs / "example.warc.gz", tmp_path / "a.warc.gz")
@@ -75,17 +75,17 @@ def folder(pywb_warcs: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", COUNTERPARTS)
-def test_a_counterpart_runs(command: str, folder: Path) -> None:
+def test_a_counterpart_runs(command: str, directory: Path) -> None:
     done = subprocess.run(
-        shlex.split(command), cwd=folder, env=environment(), capture_output=True, text=True, check=False
+        shlex.split(command), cwd=directory, env=environment(), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 
 
-def captures(command: str, folder: Path) -> set[tuple[str, ...]]:
+def captures(command: str, directory: Path) -> set[tuple[str, ...]]:
     """Key, timestamp, offset and file of each line."""
     done = subprocess.run(
-        shlex.split(command), cwd=folder, env=environment(), capture_output=True, text=True, check=True
+        shlex.split(command), cwd=directory, env=environment(), capture_output=True, text=True, check=True
     )
     lines = [line for line in done.stdout.splitlines() if line and not line.startswith((" CDX", "- "))]
     return {_identity(line) for line in lines}
@@ -121,9 +121,9 @@ def _identity(line: str) -> tuple[str, ...]:
     ],
 )
 def test_a_counterpart_has_lines_for_the_same_records(
-    before: str, now: str, folder: Path, pywb_warcs: Path
+    before: str, now: str, directory: Path, pywb_warcs: Path
 ) -> None:
-    shutil.copy(pywb_warcs / "post-test.warc.gz", folder / "post.warc.gz")
-    expected = captures(before, folder)
+    shutil.copy(pywb_warcs / "post-test.warc.gz", directory / "post.warc.gz")
+    expected = captures(before, directory)
     assert expected
-    assert captures(now, folder) == expected
+    assert captures(now, directory) == expected

@@ -102,13 +102,15 @@ def test_the_differences_page_has_every_rule_of_the_comparison_and_no_other() ->
     assert dict(rows) == {rule.name: right[rule.right] for rule in RULES}
 
 
-def test_the_design_page_names_every_folder_of_the_package_and_no_other() -> None:
+def test_the_design_page_names_every_directory_of_the_package_and_no_other() -> None:
     listing = (DOCS / "design.md").read_text()
     listed = re.findall(r"^\| `cdxmill/([\w/]*)/` \|", listing, re.M)
-    folders = {
+    directories = {
         path.parent.relative_to(ROOT / "cdxmill").as_posix() for path in (ROOT / "cdxmill").rglob("*.[ph]*")
     }
-    assert sorted(listed) == sorted(folders - {"."} - {name for name in folders if "__pycache__" in name})
+    assert sorted(listed) == sorted(
+        directories - {"."} - {name for name in directories if "__pycache__" in name}
+    )
 
 
 def test_the_files_that_the_design_page_names_exist() -> None:

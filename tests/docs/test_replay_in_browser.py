@@ -71,11 +71,11 @@ class Browser:
 
 
 @contextmanager
-def browsing(folder: Path) -> Iterator[Browser]:
+def browsing(directory: Path) -> Iterator[Browser]:
     reads, commands = os.pipe()
     answers, writes = os.pipe()
     options = [option for option in OPTIONS if not option.startswith("--virtual-time")]
-    command = [find_chromium(), *options, "--remote-debugging-pipe", f"--user-data-dir={folder}"]
+    command = [find_chromium(), *options, "--remote-debugging-pipe", f"--user-data-dir={directory}"]
     with subprocess.Popen(
         ["bash", "-c", f'exec "$@" 3<&{reads} 4>&{writes}', "bash", *command],
         pass_fds=(reads, writes),
@@ -90,13 +90,13 @@ def browsing(folder: Path) -> Iterator[Browser]:
             process.kill()
 
 
-def fetch_package(folder: Path) -> None:
+def fetch_package(directory: Path) -> None:
     """Run the commands of the page that fetch the two scripts; npm keeps what it has downloaded."""
     block = next(text for text in fences(PAGE, "sh") if text.startswith("npm pack"))
     commands = "".join(line for line in block.splitlines(True) if not line.startswith("npx"))
     env = {**environment(), "npm_config_cache": str(CACHE), "npm_config_prefer_offline": "true"}
     done = subprocess.run(
-        ["bash", "-ec", commands], cwd=folder, env=env, capture_output=True, text=True, check=False
+        ["bash", "-ec", commands], cwd=directory, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 

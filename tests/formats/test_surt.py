@@ -60,10 +60,10 @@ def contents(data: bytes) -> Iterator[bytes]:
         yield data
 
 
-def urls_in(folder: Path) -> set[bytes]:
+def urls_in(directory: Path) -> set[bytes]:
     """All URLs in headers and index lines of the files below `folder`."""
     found: set[bytes] = set()
-    for path in folder.rglob("*"):
+    for path in directory.rglob("*"):
         for content in contents(path.read_bytes()) if path.is_file() else ():
             for field in URL_FIELDS:
                 found.update(field.findall(b"\n" + content))

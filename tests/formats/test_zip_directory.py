@@ -60,7 +60,7 @@ def test_a_zip_with_64_bit_offsets_is_read(monkeypatch: pytest.MonkeyPatch) -> N
     assert content(data) == files
 
 
-def test_folders_are_no_files() -> None:
+def test_directories_are_no_files() -> None:
     assert content(make_wacz({"archive/": b"", DATA: b"x"})) == {DATA: b"x"}
 
 

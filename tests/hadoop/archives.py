@@ -48,46 +48,46 @@ class Indexed(NamedTuple):
     expected: dict[str, bytes]
 
 
-def index_all(jobs: Jobs, pywb_warcs: Path, folder: Path) -> Indexed:
+def index_all(jobs: Jobs, pywb_warcs: Path, directory: Path) -> Indexed:
     """Archives in HDFS, S3 by both names, on disk and behind http; and three that are no good."""
-    lay_out(jobs, pywb_warcs, folder / "archives")
-    (folder / "on disk.warc.gz").write_bytes((pywb_warcs / "post-test.warc.gz").read_bytes())
-    manifest = folder / "warc.paths"
+    lay_out(jobs, pywb_warcs, directory / "archives")
+    (directory / "on disk.warc.gz").write_bytes((pywb_warcs / "post-test.warc.gz").read_bytes())
+    manifest = directory / "warc.paths"
     rows = [
         *OF_HDFS,
         *(f"{scheme}://{BUCKET}/{key}" for scheme, key in zip(("s3a", "s3"), OF_S3, strict=True)),
-        (folder / "on disk.warc.gz").as_uri(),
+        (directory / "on disk.warc.gz").as_uri(),
         f"{S3_SETTINGS['AWS_ENDPOINT_URL']}/{BUCKET}/more/dupes.warc.gz",
         NOTED,
         *BAD,
     ]
     manifest.write_text("".join(f"{row}\n" for row in rows))
-    jobs.cdxmill("index", "-q", "-o", folder / "here", "--manifest", manifest, "--root", ROOT, check=False)
+    jobs.cdxmill("index", "-q", "-o", directory / "here", "--manifest", manifest, "--root", ROOT, check=False)
     expected = {
-        str(path.relative_to(folder / "here")).replace("crawl-data/", "cc-index/cdx/"): path.read_bytes()
-        for path in (folder / "here").rglob("*.cdx.gz")
+        str(path.relative_to(directory / "here")).replace("crawl-data/", "cc-index/cdx/"): path.read_bytes()
+        for path in (directory / "here").rglob("*.cdx.gz")
     }
     job = jobs.run("indexwarcsjob", *INDEX_HERE, manifest)
-    return Indexed(job, manifest, folder / "archives", expected)
+    return Indexed(job, manifest, directory / "archives", expected)
 
 
-def lay_out(jobs: Jobs, pywb_warcs: Path, folder: Path) -> None:
+def lay_out(jobs: Jobs, pywb_warcs: Path, directory: Path) -> None:
     """All archives below `folder` as their names are in index lines, and in HDFS and S3."""
     for name, source in (*OF_HDFS.items(), *OF_S3.items()):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes((pywb_warcs / source).read_bytes())
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes((pywb_warcs / source).read_bytes())
     extra = (pywb_warcs / "example-extra.warc").read_bytes()
-    (folder / NOTED).write_bytes(extra.replace(b"WARC-Type: response", b"WARC-Type: rezponse", 1))
+    (directory / NOTED).write_bytes(extra.replace(b"WARC-Type: response", b"WARC-Type: rezponse", 1))
     whole = (pywb_warcs / "example.warc.gz").read_bytes()
-    (folder / "plain/cut.warc.gz").write_bytes(whole[:2000])
-    (folder / "plain/broken.warc.gz").write_bytes(gzip.compress(b"no archive " * 99))
-    jobs.fs("-put", folder.as_uri(), ROOT)
-    jobs.upload({key: folder / key for key in OF_S3})
+    (directory / "plain/cut.warc.gz").write_bytes(whole[:2000])
+    (directory / "plain/broken.warc.gz").write_bytes(gzip.compress(b"no archive " * 99))
+    jobs.fs("-put", directory.as_uri(), ROOT)
+    jobs.upload({key: directory / key for key in OF_S3})
 
 
-def index_s3(jobs: Jobs, indexed: Indexed, folder: Path) -> Ended:
+def index_s3(jobs: Jobs, indexed: Indexed, directory: Path) -> Ended:
     """The archives of S3 alone, whose indexes stand there already, newer than these, but wrong."""
-    manifest, wrong = folder / "s3.paths", folder / "wrong"
+    manifest, wrong = directory / "s3.paths", directory / "wrong"
     manifest.write_text("".join(f"s3a://{BUCKET}/{key}\n" for key in OF_S3))
     wrong.write_bytes(b"not what it should be")
     jobs.upload({f"index/{name}": wrong for name in indexed.expected if name in OF_S3_INDEXES})

@@ -17,23 +17,23 @@ from .archives import Indexed, index_all, index_s3
 from .job_runs import Ended, Jobs
 
 collect_ignore = ["secured.py"]  # it needs bin/ on the path
-FOLDER = Path(__file__).parent
-HADOOP_DEV = FOLDER.parents[1] / "bin/hadoop-dev"
+DIRECTORY = Path(__file__).parent
+HADOOP_DEV = DIRECTORY.parents[1] / "bin/hadoop-dev"
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(FOLDER):
+        if item.path.is_relative_to(DIRECTORY):
             item.add_marker(pytest.mark.xdist_group("hadoop"))
 
 
 class Hadoop:
     """What bin/hadoop-dev keeps in a folder: a cluster that runs, or none."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.home = folder, folder / "home"
-        self._settings = {"CDXMILL_HADOOP_DEV": str(folder)}
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.home = directory, directory / "home"
+        self._settings = {"CDXMILL_HADOOP_DEV": str(directory)}
 
     @property
     def environ(self) -> dict[str, str]:
@@ -78,7 +78,7 @@ class Hadoop:
 @contextmanager
 def ended_with_the_tests(cluster: Hadoop) -> Iterator[Hadoop]:
     """However the tests end, by kill -9 too, the pipe closes, and by that the cluster ends."""
-    env = {**os.environ, "CDXMILL_HADOOP_DEV": str(cluster.folder)}
+    env = {**os.environ, "CDXMILL_HADOOP_DEV": str(cluster.directory)}
     script = 'read -r; exec "$0" down'
     with subprocess.Popen(
         ["bash", "-c", script, HADOOP_DEV], stdin=subprocess.PIPE, env=env, start_new_session=True

@@ -70,7 +70,7 @@ class Task(NamedTuple):
     pid: int
     partition: int
     attempt: str
-    folder: Path
+    directory: Path
 
 
 class Jobs:
@@ -101,10 +101,10 @@ class Jobs:
         number = re.findall(r"Running job: (job_\d+_\d+)", job.stderr)[0]
         return self._hadoop.run(sys.executable, "-c", _SETTINGS, number).stdout.decode()
 
-    def get(self, url: str, folder: Path) -> dict[str, bytes]:
+    def get(self, url: str, directory: Path) -> dict[str, bytes]:
         """All files below a folder of the cluster, by their path in it; they stay in `folder` as well."""
-        self.fs("-get", url, folder.as_uri())
-        return files_below(folder / url.rstrip("/").rpartition("/")[2])
+        self.fs("-get", url, directory.as_uri())
+        return files_below(directory / url.rstrip("/").rpartition("/")[2])
 
     def listed(self, url: str) -> dict[str, tuple[int, float]]:
         """The files below a folder of the cluster, by URL: bytes, and when they were written."""
@@ -126,14 +126,16 @@ class Jobs:
             try:
                 words = (process / "cmdline").read_bytes().split(b"\0")
                 environ = (process / "environ").read_bytes().split(b"\0")
-                folder = (process / "cwd").readlink()
+                directory = (process / "cwd").readlink()
             except OSError:
                 continue
             given = dict(item.decode(errors="replace").partition("=")[::2] for item in environ if item)
-            is_ours = b"cdxmill_nodes/hadoop_task.py" in words and folder.is_relative_to(self._hadoop.folder)
+            is_ours = b"cdxmill_nodes/hadoop_task.py" in words and directory.is_relative_to(
+                self._hadoop.directory
+            )
             if is_ours and verb.encode() in words:
                 partition, attempt = given["mapreduce_task_partition"], given["mapreduce_task_attempt_id"]
-                yield Task(int(process.name), int(partition), attempt, folder)
+                yield Task(int(process.name), int(partition), attempt, directory)
 
 
 def ended(process: subprocess.Popen[bytes]) -> Ended:
@@ -142,10 +144,10 @@ def ended(process: subprocess.Popen[bytes]) -> Ended:
     return Ended(process.returncode, stdout, stderr.decode(errors="replace"))
 
 
-def files_below(folder: Path) -> dict[str, bytes]:
+def files_below(directory: Path) -> dict[str, bytes]:
     """All files below a folder, by their path in it, without the record of the local engine's run."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.name != ".finished.json")
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+    found = (path for path in directory.rglob("*") if path.is_file() and path.name != ".finished.json")
+    return {str(path.relative_to(directory)): path.read_bytes() for path in found}
 
 
 def bare_python(version: str) -> str:

@@ -30,9 +30,9 @@ _LEFT_OUT = (
 )
 
 
-def pack(folder: Path) -> Path:
+def pack(directory: Path) -> Path:
     """An archive with this Python and the libraries that cdxmill needs, with the program at bin/python."""
-    home = folder / "environment"
+    home = directory / "environment"
     lib = home / f"lib/{Path(sysconfig.get_path('stdlib')).name}"
     shutil.copytree(
         sysconfig.get_path("stdlib"), lib, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True
@@ -45,7 +45,7 @@ def pack(folder: Path) -> Path:
         shutil.copy2(library, home / "lib", follow_symlinks=False)
     (home / "bin/python").write_text(_WRAPPER)
     (home / "bin/python").chmod(0o755)
-    archive = folder / "environment.tar.gz"
+    archive = directory / "environment.tar.gz"
     subprocess.run(["tar", "-I", "gzip -1", "-cf", archive, "-C", home, "."], check=True)
     shutil.rmtree(home)
     return archive
@@ -62,10 +62,10 @@ def needed(name: str) -> set[str]:
     return found
 
 
-def copy_distribution(name: str, folder: Path) -> None:
+def copy_distribution(name: str, directory: Path) -> None:
     """Copy the files that pip has installed for a distribution, without its programs."""
     for file in distribution(name).files or []:
         source = Path(str(file.locate()))
         if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, folder / file)
+            (directory / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, directory / file)

@@ -47,16 +47,16 @@ def other(tmp_path: Path) -> Iterator[Hadoop]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A folder to be all of PATH: no Java, no Maven, no apt-get."""
-    folder = tmp_path / "path"
-    folder.mkdir()
+    directory = tmp_path / "path"
+    directory.mkdir()
     for tool in ("bash", "chmod", "dirname", "mkdir", "nsenter", "true", "unshare"):
-        (folder / tool).symlink_to(shutil.which(tool) or f"no {tool}")
-    return folder
+        (directory / tool).symlink_to(shutil.which(tool) or f"no {tool}")
+    return directory
 
 
-def add_program(folder: Path, name: str, script: str) -> None:
-    (folder / name).write_text(f"#!/usr/bin/env bash\n{script}")
-    (folder / name).chmod(0o755)
+def add_program(directory: Path, name: str, script: str) -> None:
+    (directory / name).write_text(f"#!/usr/bin/env bash\n{script}")
+    (directory / name).chmod(0o755)
 
 
 def pids(cluster: Hadoop) -> dict[str, int]:
@@ -65,7 +65,7 @@ def pids(cluster: Hadoop) -> dict[str, int]:
     return {name: int(pid) for name, pid in re.findall(r"^(\S+) +pid (\d+)$", printed, re.M)}
 
 
-def processes_in(folder: Path) -> list[str]:
+def processes_in(directory: Path) -> list[str]:
     """All processes of this machine that name the folder in their arguments or environment."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -73,7 +73,7 @@ def processes_in(folder: Path) -> list[str]:
             text = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
         except OSError:
             continue
-        if f"{folder}/home".encode() in text:
+        if f"{directory}/home".encode() in text:
             found.append(process.name)
     return found
 
@@ -110,8 +110,8 @@ def test_a_cluster_that_is_up_says_so_and_stays_as_it_is(hadoop: Hadoop) -> None
     assert pids(hadoop) == before
 
 
-def test_what_daemons_leave_in_tmp_is_in_the_folder_so_that_clusters_do_not_meet(hadoop: Hadoop) -> None:
-    names = [path.name for path in (hadoop.folder / "tmp").iterdir()]
+def test_what_daemons_leave_in_tmp_is_in_the_directory_so_that_clusters_do_not_meet(hadoop: Hadoop) -> None:
+    names = [path.name for path in (hadoop.directory / "tmp").iterdir()]
     assert "node-attribute" in names  # of the ResourceManager, at one place for all that a user starts
     assert [name for name in names if name.startswith("jetty-")]
 
@@ -186,8 +186,8 @@ def test_a_broken_cluster_is_seen_and_cleaned_while_another_runs_beside_it(
     with sleeping_in(other) as left:
         other.dev("down")
         assert left.wait() == -signal.SIGKILL
-    assert processes_in(other.folder) == []
-    assert not (other.folder / "hdfs").exists()
+    assert processes_in(other.directory) == []
+    assert not (other.directory / "hdfs").exists()
     assert list(pids(hadoop)) == DAEMONS
 
 
@@ -201,8 +201,8 @@ def test_a_signal_during_up_leaves_nothing_behind(other: Hadoop, number: signal.
             up.terminate()
         stderr = up.communicate()[1]
     assert (up.returncode, stderr) == (128 + number, b"")
-    assert processes_in(other.folder) == []
-    assert not (other.folder / "hdfs").exists()
+    assert processes_in(other.directory) == []
+    assert not (other.directory / "hdfs").exists()
 
 
 def test_a_daemon_that_ends_is_one_line(other: Hadoop, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_daemon_that_ends_is_one_line(other: Hadoop, tmp_path: Path) -> None:
     log = other.home / "logs/format.log"
     assert (done.returncode, log.read_text()) == (1, "its reason\n")
     assert last_line(done) == f"hadoop-dev: HDFS could not be formatted; see {log}"
-    assert processes_in(other.folder) == []
+    assert processes_in(other.directory) == []
 
 
 def test_daemons_start_with_the_archive_of_classes(hadoop: Hadoop) -> None:
@@ -240,7 +240,7 @@ def test_a_wrong_verb_is_a_usage_error(other: Hadoop) -> None:
     assert b"up [s3]" in other.dev("--help").stdout
 
 
-def test_a_folder_that_hadoop_cannot_have_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_hadoop_cannot_have_is_refused(tmp_path: Path) -> None:
     done = Hadoop(tmp_path / "a folder").dev("up", check=False)
     assert done.returncode == 1
     assert "Hadoop allows no space or comma in a path" in last_line(done)

@@ -27,7 +27,7 @@ HOME = f"hdfs:///user/{USER}"
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
     with ended_with_the_tests(Hadoop(tmp_path_factory.mktemp("secured"))) as cluster:
-        env = {**os.environ, "CDXMILL_HADOOP_DEV": str(cluster.folder), "PYTHONPATH": str(ROOT / "bin")}
+        env = {**os.environ, "CDXMILL_HADOOP_DEV": str(cluster.directory), "PYTHONPATH": str(ROOT / "bin")}
         script = ROOT / "tests/hadoop/secured.py"
         done = subprocess.run([sys.executable, script], check=False, env=env, capture_output=True)
         assert done.returncode == 0, done.stderr.decode()
@@ -36,7 +36,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
 
 def ticket(cluster: Hadoop, name: str, user: str) -> dict[str, str]:
     """Variables with which Hadoop's commands log in as a Kerberos name; cdxmill has no use for them."""
-    keytab = str(cluster.folder / "kdc/keytab")
+    keytab = str(cluster.directory / "kdc/keytab")
     return {"KRB5PRINCIPAL": f"{name}@{REALM}", "KRB5KEYTAB": keytab, "HADOOP_USER_NAME": user}
 
 

@@ -28,7 +28,7 @@ def env(hadoop: Hadoop, pywb_warcs: Path, tmp_path: Path) -> dict[str, str]:
         export WARC_MANIFEST={PLACE}/warc.paths WARC_BUCKET={PLACE}/warcs WARC_CDX_BUCKET={PLACE}/cdx
         export WARC_CDX='{PLACE}/cdx/*.cdx.gz' SPLIT_FILE={PLACE}/splits.seq
         export ZIPNUM_CLUSTER_DIR={PLACE}/$YEARWEEK/indexes
-        INDEX_OPTIONS=(--archives {archive}#environment --python-bin "sh {BARE_NODE} {hadoop.folder} environment/bin/python")
+        INDEX_OPTIONS=(--archives {archive}#environment --python-bin "sh {BARE_NODE} {hadoop.directory} environment/bin/python")
         """
     )
     hadoop.run("hadoop", "fs", "-mkdir", "-p", f"{PLACE}/warcs")

@@ -58,20 +58,20 @@ def build(
     assert sampled.status == 0, sampled.stderr
 
     def built(url: str, given: str, indexes: dict[str, bytes], *options: str) -> Built:
-        folder = tmp_path_factory.mktemp("built")
+        directory = tmp_path_factory.mktemp("built")
         job = jobs.run(
             "zipnumclusterjob", *NODES, "--splitfile", SPLITS, "--zipnum-dir", url, *options, given
         )
         assert job.status == 0, job.stderr
         for name, data in indexes.items():
-            (folder / "cdx" / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / "cdx" / name).write_bytes(data)
-        fetched = jobs.get(url, folder)
-        (folder / "splits.seq").write_bytes(fetched["splits.seq"])
-        same = ["--splits", folder / "splits.seq", "--location", url, *options]
-        run_cdxmill("zipnum", "-q", "-o", folder / "here", *same, folder / "cdx")
-        jobs.cdxmill("publish", "-q", url, folder / "published")
-        return Built(job, fetched, files_below(folder / "here"), folder / "published")
+            (directory / "cdx" / name).parent.mkdir(parents=True, exist_ok=True)
+            (directory / "cdx" / name).write_bytes(data)
+        fetched = jobs.get(url, directory)
+        (directory / "splits.seq").write_bytes(fetched["splits.seq"])
+        same = ["--splits", directory / "splits.seq", "--location", url, *options]
+        run_cdxmill("zipnum", "-q", "-o", directory / "here", *same, directory / "cdx")
+        jobs.cdxmill("publish", "-q", url, directory / "published")
+        return Built(job, fetched, files_below(directory / "here"), directory / "published")
 
     return built
 
@@ -142,13 +142,13 @@ def wayback(
     root: Path, indexed: Indexed, in_hdfs: Built, in_s3: Built, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Wayback]:
     """The collections `web` and `s3`, of the published clusters."""
-    folder = tmp_path_factory.mktemp("pywb")
+    directory = tmp_path_factory.mktemp("pywb")
     sample = (root / "conf/pywb/config.yaml").read_text()
     here = [indexed.root / "archives"]
     config, other = (yaml.safe_load(fill_in(sample, built.published, here)) for built in (in_hdfs, in_s3))
     config["collections"]["s3"] = other["collections"]["web"]
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
-    server = Wayback(folder)
+    (directory / "config.yaml").write_text(yaml.safe_dump(config))
+    server = Wayback(directory)
     try:
         yield server
     finally:

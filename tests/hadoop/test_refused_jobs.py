@@ -33,17 +33,17 @@ print(state)
 @pytest.fixture(scope="module")
 def places(hadoop: Hadoop, jobs: Jobs, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """In HDFS: lines, and the home of another user. A folder with the split points."""
-    folder = tmp_path_factory.mktemp("refused")
-    (folder / "splits.txt").write_bytes(POINTS)
-    (folder / "refused").mkdir()
+    directory = tmp_path_factory.mktemp("refused")
+    (directory / "splits.txt").write_bytes(POINTS)
+    (directory / "refused").mkdir()
     lines = b"".join(b"com,example)/%d 2020 {}\n" % number for number in range(9))
-    (folder / "refused/a.cdx.gz").write_bytes(gzip.compress(lines))
-    (folder / "refused/cut.cdx.gz").write_bytes(gzip.compress(lines * 99)[:-9])
+    (directory / "refused/a.cdx.gz").write_bytes(gzip.compress(lines))
+    (directory / "refused/cut.cdx.gz").write_bytes(gzip.compress(lines * 99)[:-9])
     jobs.fs("-mkdir", "-p", f"/user/{USER}", "/narrow")
-    jobs.fs("-put", (folder / "refused").as_uri(), f"{HDFS}/")
+    jobs.fs("-put", (directory / "refused").as_uri(), f"{HDFS}/")
     jobs.fs("-chown", USER, f"/user/{USER}")
     hadoop.run("hadoop", "dfsadmin", "-setSpaceQuota", "1m", "/narrow")
-    return folder
+    return directory
 
 
 def run_as(hadoop: Hadoop, user: str, *args: str | Path) -> Ended:

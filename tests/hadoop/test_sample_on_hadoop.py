@@ -23,7 +23,7 @@ class Sampled(NamedTuple):
     """The job on a file of 200,000 lines and one of 2,000: how it ended, and where its split files are."""
 
     job: Ended
-    folder: str
+    directory: str
     files: dict[str, bytes]
 
     @property
@@ -41,12 +41,12 @@ def line(name: str, number: int) -> bytes:
 @pytest.fixture(scope="module")
 def sampled(jobs: Jobs, tmp_path_factory: pytest.TempPathFactory) -> Sampled:
     """A mapper each; one sample a shard, so that the split points are the sampled keys but for the first."""
-    folder = tmp_path_factory.mktemp("sample")
-    (folder / "sizes").mkdir()
+    directory = tmp_path_factory.mktemp("sample")
+    (directory / "sizes").mkdir()
     for name, count in (("large", LARGE), ("small", SMALL)):
         lines = b"".join(line(name, number) for number in range(count))
-        (folder / f"sizes/{name}.cdx.gz").write_bytes(gzip.compress(lines, 1))
-    jobs.fs("-put", (folder / "sizes").as_uri(), f"{HDFS}/sizes")
+        (directory / f"sizes/{name}.cdx.gz").write_bytes(gzip.compress(lines, 1))
+    jobs.fs("-put", (directory / "sizes").as_uri(), f"{HDFS}/sizes")
     place = f"{HDFS}/sampled"
     job = jobs.run(
         "samplecdxjob",
@@ -55,7 +55,7 @@ def sampled(jobs: Jobs, tmp_path_factory: pytest.TempPathFactory) -> Sampled:
         *("--shards", str(SHARDS), "--scaler", "1", "--splitfile", f"{place}/splits.seq", "hdfs:///sizes"),
     )
     assert job.status == 0, job.stderr
-    return Sampled(job, place, jobs.get(place, folder))
+    return Sampled(job, place, jobs.get(place, directory))
 
 
 def test_a_file_has_as_many_split_points_as_its_share_of_the_lines(sampled: Sampled) -> None:
@@ -86,7 +86,7 @@ def test_a_mapper_passes_on_no_more_than_the_sample(sampled: Sampled) -> None:
 def test_the_points_are_shown_and_stand_as_text_and_as_sequence_file(sampled: Sampled, jobs: Jobs) -> None:
     assert sorted(sampled.files) == ["splits.seq", "splits.txt"]
     assert sampled.job.stdout == sampled.files["splits.txt"]
-    shown = jobs.fs("-text", f"{sampled.folder}/splits.seq")
+    shown = jobs.fs("-text", f"{sampled.directory}/splits.seq")
     assert shown == b"".join(point + b"\t(null)\n" for point in sampled.points)
 
 

@@ -23,12 +23,12 @@ SETTINGS = {
 }
 
 
-def own_files(folder: Path) -> dict[str, bytes]:
+def own_files(directory: Path) -> dict[str, bytes]:
     """The files of a cluster, without the records of runs."""
     own = (".finished.json", ".outputs.tsv", "failures.tsv")
     return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
         if path.is_file() and not path.name.endswith(own)
     }
 

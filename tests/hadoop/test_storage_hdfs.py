@@ -35,12 +35,12 @@ def test_hdfs_keeps_the_contract_of_storages(hadoop: Hadoop, tmp_path: Path) -> 
 @pytest.fixture
 def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
     """A folder with archives, of which one is cut."""
-    folder = tmp_path / "kept/below"
-    folder.mkdir(parents=True)
+    directory = tmp_path / "kept/below"
+    directory.mkdir(parents=True)
     for name in ("example.warc.gz", "iana.warc.gz", "example2.warc.gz"):
-        (folder / name).write_bytes((pywb_warcs / name).read_bytes())
-    (folder / "cut.warc.gz").write_bytes((pywb_warcs / "example.warc.gz").read_bytes()[:2000])
-    return folder.parent
+        (directory / name).write_bytes((pywb_warcs / name).read_bytes())
+    (directory / "cut.warc.gz").write_bytes((pywb_warcs / "example.warc.gz").read_bytes()[:2000])
+    return directory.parent
 
 
 def index_in_hdfs(hadoop: Hadoop, cdxmill: Run, archives: Path) -> None:

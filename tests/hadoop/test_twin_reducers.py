@@ -52,16 +52,18 @@ def expected(
     lines: Path, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, bytes]:
     """The shard and its part by the local engine, under the names of the second of two shards."""
-    folder = tmp_path_factory.mktemp("expected")
-    (folder / "splits.txt").write_bytes(b"!\n")
-    done = run_cdxmill("zipnum", "-q", "-o", folder / "C", "--splits", folder / "splits.txt", lines)
+    directory = tmp_path_factory.mktemp("expected")
+    (directory / "splits.txt").write_bytes(b"!\n")
+    done = run_cdxmill("zipnum", "-q", "-o", directory / "C", "--splits", directory / "splits.txt", lines)
     assert done.returncode == 0, done.stderr
-    return {name: (folder / "C" / name).read_bytes() for name in NAMES[1:]}
+    return {name: (directory / "C" / name).read_bytes() for name in NAMES[1:]}
 
 
-def start(hadoop: Hadoop, attempt: int, cluster: str, chunks: Path, folder: Path) -> subprocess.Popen[bytes]:
+def start(
+    hadoop: Hadoop, attempt: int, cluster: str, chunks: Path, directory: Path
+) -> subprocess.Popen[bytes]:
     """The reducer as Hadoop starts it, in a folder of its own."""
-    own = folder / f"attempt-{attempt}"
+    own = directory / f"attempt-{attempt}"
     own.mkdir()
     task = [*bare_python("3.9").split(), str(packed_nodes() / "hadoop_task.py"), "shard"]
     options = ["--cluster", cluster, "--compressor", "libdeflate", "--level", "6"]
@@ -73,15 +75,17 @@ def start(hadoop: Hadoop, attempt: int, cluster: str, chunks: Path, folder: Path
     return hadoop.start("bash", "-c", script, env=env)
 
 
-def stopped_in_mid_write(hadoop: Hadoop, folder: Path, chunks: Path, work: Path) -> subprocess.Popen[bytes]:
+def stopped_in_mid_write(
+    hadoop: Hadoop, directory: Path, chunks: Path, work: Path
+) -> subprocess.Popen[bytes]:
     """The first attempt, stopped while it writes; on a busy machine one may be done before it is caught."""
     for number in range(10):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
         own = work / f"catch-{number}"
         own.mkdir()
-        slow = start(hadoop, 0, folder.as_uri(), chunks, own)
-        writing = folder / ".cdx-00001.gz.attempt_1_0001_r_000001_0.tmp"
+        slow = start(hadoop, 0, directory.as_uri(), chunks, own)
+        writing = directory / ".cdx-00001.gz.attempt_1_0001_r_000001_0.tmp"
         while not writing.exists() and slow.poll() is None:
             time.sleep(0.0005)
         if slow.poll() is None:
@@ -93,26 +97,26 @@ def stopped_in_mid_write(hadoop: Hadoop, folder: Path, chunks: Path, work: Path)
     raise AssertionError("no attempt was caught while it wrote")
 
 
-def seen(folder: Path) -> dict[str, bytes]:
+def seen(directory: Path) -> dict[str, bytes]:
     """What a reader finds under the final names."""
-    return {name: (folder / name).read_bytes() for name in NAMES[1:] if (folder / name).exists()}
+    return {name: (directory / name).read_bytes() for name in NAMES[1:] if (directory / name).exists()}
 
 
-def test_in_a_shared_folder_one_is_stopped_in_mid_write_and_the_other_wins(
+def test_in_a_shared_directory_one_is_stopped_in_mid_write_and_the_other_wins(
     hadoop: Hadoop, chunks: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
-    folder = tmp_path / "shared"
-    with stopped_in_mid_write(hadoop, folder, chunks, tmp_path) as slow:
-        with start(hadoop, 1, folder.as_uri(), chunks, tmp_path) as quick:
+    directory = tmp_path / "shared"
+    with stopped_in_mid_write(hadoop, directory, chunks, tmp_path) as slow:
+        with start(hadoop, 1, directory.as_uri(), chunks, tmp_path) as quick:
             while quick.poll() is None:
-                found = seen(folder)
+                found = seen(directory)
                 assert found == {name: expected[name] for name in found}
-        assert (quick.returncode, seen(folder)) == (0, expected)
+        assert (quick.returncode, seen(directory)) == (0, expected)
         os.killpg(slow.pid, signal.SIGCONT)
         while slow.poll() is None:
-            assert seen(folder) == expected
+            assert seen(directory) == expected
     assert slow.returncode == 0
-    assert sorted(files_below(folder)) == NAMES
+    assert sorted(files_below(directory)) == NAMES
 
 
 def test_in_s3_the_shard_is_absent_or_whole_while_both_put_it(

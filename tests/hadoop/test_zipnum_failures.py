@@ -28,7 +28,7 @@ class Shared(NamedTuple):
     job: Ended
     task: Task
     written: int
-    folder: Path
+    directory: Path
     expected: dict[str, bytes]
 
 
@@ -46,7 +46,7 @@ def killed_in_mid_write(jobs: Jobs, is_running: Iterator[bool], partition: int) 
     """The first attempt at this shard, and how many bytes of it were written when it was killed."""
     for _ in is_running:
         for task in jobs.tasks("shard"):
-            shard = task.folder / f"cdx-{partition:05d}.gz"
+            shard = task.directory / f"cdx-{partition:05d}.gz"
             if task.partition == partition and shard.exists() and (size := shard.stat().st_size):
                 os.kill(task.pid, signal.SIGKILL)
                 return task, size
@@ -56,25 +56,25 @@ def killed_in_mid_write(jobs: Jobs, is_running: Iterator[bool], partition: int) 
 
 @pytest.fixture(scope="module")
 def shared(jobs: Jobs, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> Shared:
-    folder = tmp_path_factory.mktemp("shared")
+    directory = tmp_path_factory.mktemp("shared")
     lines = list(six_fields())
     random.Random(5).shuffle(lines)
-    (folder / "six.cdx").write_bytes(b"\n".join([b" CDX N b a S V g", *lines]))
-    (folder / "splits.txt").write_bytes(POINTS)
+    (directory / "six.cdx").write_bytes(b"\n".join([b" CDX N b a S V g", *lines]))
+    (directory / "splits.txt").write_bytes(POINTS)
     same = ["--convert", "--numlines", "100", "--location", "/published"]
-    splits, given = folder / "splits.txt", folder / "six.cdx"
-    ours = run_cdxmill("zipnum", "-q", "-o", folder / "ours", "--splits", splits, *same, given)
+    splits, given = directory / "splits.txt", directory / "six.cdx"
+    ours = run_cdxmill("zipnum", "-q", "-o", directory / "ours", "--splits", splits, *same, given)
     assert ours.returncode == 0, ours.stderr
-    (folder / "a b").mkdir()
-    left_behind = folder / "a b/.cdx-00002.gz.attempt_1_0001_r_000002_0.tmp"
+    (directory / "a b").mkdir()
+    left_behind = directory / "a b/.cdx-00002.gz.attempt_1_0001_r_000002_0.tmp"
     left_behind.write_bytes(b"of a job that failed")
-    place = ["--splitfile", str(splits), "--zipnum-dir", (folder / "a b").as_uri()]
+    place = ["--splitfile", str(splits), "--zipnum-dir", (directory / "a b").as_uri()]
     python = ["--python-bin", bare_python("3.13")]
     with jobs.start("zipnumclusterjob", *python, *place, *same, given.as_uri()) as process:
         is_running = iter(lambda: process.poll() is None, False)
         task, written = killed_in_mid_write(jobs, is_running, LARGEST)
         job = ended(process)
-    return Shared(job, task, written, folder / "a b", files_below(folder / "ours"))
+    return Shared(job, task, written, directory / "a b", files_below(directory / "ours"))
 
 
 def test_a_reducer_that_is_killed_is_started_anew(shared: Shared) -> None:
@@ -85,8 +85,8 @@ def test_a_reducer_that_is_killed_is_started_anew(shared: Shared) -> None:
     assert shared.job.counter("Launched reduce tasks") >= 4
 
 
-def test_the_shared_folder_has_the_bytes_of_the_local_engine_and_nothing_else(shared: Shared) -> None:
-    built = files_below(shared.folder)
+def test_the_shared_directory_has_the_bytes_of_the_local_engine_and_nothing_else(shared: Shared) -> None:
+    built = files_below(shared.directory)
     assert sorted(built) == sorted(shared.expected)
     assert [name for name in shared.expected if built[name] != shared.expected[name]] == []
 
@@ -111,14 +111,14 @@ def test_a_python_that_is_too_old_is_told_of_with_what_to_do(jobs: Jobs, tmp_pat
 
 
 @pytest.fixture(scope="module")
-def folders(jobs: Jobs, tmp_path_factory: pytest.TempPathFactory) -> None:
+def directories(jobs: Jobs, tmp_path_factory: pytest.TempPathFactory) -> None:
     """In HDFS: /foreign with a file of somebody's."""
-    folder = tmp_path_factory.mktemp("folders")
+    directory = tmp_path_factory.mktemp("directories")
     for name in ("foreign/of-others.txt",):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(b"content")
-    (folder / "x.cdx").write_bytes(b"a 2020 {}\n")
-    jobs.fs("-put", folder / "foreign", folder / "x.cdx", f"{HDFS}/")
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(b"content")
+    (directory / "x.cdx").write_bytes(b"a 2020 {}\n")
+    jobs.fs("-put", directory / "foreign", directory / "x.cdx", f"{HDFS}/")
 
 
 NEW = ("--zipnum-dir", "/new")
@@ -147,7 +147,7 @@ def test_what_cannot_become_a_cluster_is_told_before_any_job(
     status: int,
     reason: str,
     jobs: Jobs,
-    folders: None,
+    directories: None,
     tmp_path: Path,
 ) -> None:
     (tmp_path / "splits.txt").write_bytes(splits)

@@ -50,28 +50,35 @@ def hard(
     jobs: Jobs, hard_inputs: HardInputs, run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory
 ) -> Hard:
     """In HDFS, S3 and on disk; without what Hadoop reads otherwise, for it goes by a file's name."""
-    folder = tmp_path_factory.mktemp("hard")
+    directory = tmp_path_factory.mktemp("hard")
     files = {path.name: path for path in hard_inputs.paths}
-    (folder / "hard").mkdir()
-    (folder / "empty.cdx").write_bytes(b"\n")
+    (directory / "hard").mkdir()
+    (directory / "empty.cdx").write_bytes(b"\n")
     for name in ("sorted.cdxj", "members.cdx.gz", "across.cdx.gz"):
-        (folder / "hard" / name).symlink_to(files[name])
-    (folder / "old/hard").mkdir(parents=True)
+        (directory / "hard" / name).symlink_to(files[name])
+    (directory / "old/hard").mkdir(parents=True)
     for name, data in OLD.items():
-        (folder / "old/hard" / name).write_bytes(data)
-    jobs.fs("-put", (folder / "hard").as_uri(), f"{HDFS}/hard")
+        (directory / "old/hard" / name).write_bytes(data)
+    jobs.fs("-put", (directory / "hard").as_uri(), f"{HDFS}/hard")
     jobs.fs("-mkdir", "-p", f"{HDFS}/clusters")
-    jobs.fs("-put", (folder / "old/hard").as_uri(), CLUSTER)
+    jobs.fs("-put", (directory / "old/hard").as_uri(), CLUSTER)
     jobs.upload({"hard/reversed.cdxj": files["reversed.cdxj"]})
-    (folder / "splits.txt").write_bytes(b"\n".join(POINTS) + b"\n")
-    options = ["--splitfile", str(folder / "splits.txt"), "--shards", str(SHARDS), "--location", "/published"]
-    on_disk = [files["header-only.cdx"], folder / "empty.cdx"]
-    local = [*(folder / "hard").iterdir(), files["reversed.cdxj"], *on_disk]
-    same = ["--splits", folder / "splits.txt", "--location", "/published"]
-    done = run_cdxmill("zipnum", "-q", "-o", folder / "expected", *same, *local)
+    (directory / "splits.txt").write_bytes(b"\n".join(POINTS) + b"\n")
+    options = [
+        "--splitfile",
+        str(directory / "splits.txt"),
+        "--shards",
+        str(SHARDS),
+        "--location",
+        "/published",
+    ]
+    on_disk = [files["header-only.cdx"], directory / "empty.cdx"]
+    local = [*(directory / "hard").iterdir(), files["reversed.cdxj"], *on_disk]
+    same = ["--splits", directory / "splits.txt", "--location", "/published"]
+    done = run_cdxmill("zipnum", "-q", "-o", directory / "expected", *same, *local)
     assert done.returncode == 0, done.stderr
     given = ["hdfs:///hard", f"s3a://{BUCKET}/hard/reversed.cdxj", *map(str, on_disk)]
-    return Hard(given, local, options, files_below(folder / "expected"))
+    return Hard(given, local, options, files_below(directory / "expected"))
 
 
 def command(hard: Hard, *more: str) -> list[str]:
@@ -122,8 +129,8 @@ def killed(hard: Hard, jobs: Jobs, hadoop: Hadoop, tmp_path_factory: pytest.Temp
         job = ended(process)
     with suppress(ProcessLookupError):
         os.kill(task.pid, signal.SIGKILL)  # resumed, it could finish the job before Hadoop ends it
-    folder = tmp_path_factory.mktemp("killed")
-    return Killed(job, jobs.get(NEW, folder), jobs.get(CLUSTER, folder))
+    directory = tmp_path_factory.mktemp("killed")
+    return Killed(job, jobs.get(NEW, directory), jobs.get(CLUSTER, directory))
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +173,9 @@ def test_the_same_command_gives_the_bytes_of_the_local_engine(
     assert [url for url in jobs.listed(f"{HDFS}/clusters") if "/.hard." in url] == []
 
 
-def test_the_parts_are_in_the_output_folder_too(again: Ended, hard: Hard, jobs: Jobs, tmp_path: Path) -> None:
+def test_the_parts_are_in_the_output_directory_too(
+    again: Ended, hard: Hard, jobs: Jobs, tmp_path: Path
+) -> None:
     parts = {name: data for name, data in hard.expected.items() if name.startswith("part-")}
     assert jobs.get(f"{HDFS}/parts", tmp_path) == parts
 

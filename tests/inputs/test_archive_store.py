@@ -24,10 +24,10 @@ def copies(pywb_warcs: Path, tmp_path: Path) -> list[str]:
     return names
 
 
-def open_files(folder: Path) -> list[str]:
+def open_files(directory: Path) -> list[str]:
     """Names of the files of a folder that this process has open."""
     paths = map(Path.resolve, Path("/proc/self/fd").iterdir())
-    return sorted(path.name for path in paths if path.parent == folder)
+    return sorted(path.name for path in paths if path.parent == directory)
 
 
 def test_the_least_recently_used_archive_is_closed(

@@ -27,7 +27,7 @@ def archive(pywb_warcs: Path) -> Path:
 
 
 @pytest.fixture
-def folder(archive: Path, tmp_path: Path) -> Path:
+def directory(archive: Path, tmp_path: Path) -> Path:
     """`in/a.warc.gz`, `in/deep/b.warc.gz` and files that are no archives."""
     (tmp_path / "in/deep").mkdir(parents=True)
     for name in ("in/a.warc.gz", "in/deep/b.warc.gz"):
@@ -66,29 +66,29 @@ def test_the_name_of_an_index_depends_on_the_path_alone(path: str, name: str) ->
     assert output_name(path) == name
 
 
-def test_a_folder_gives_its_archives_and_nothing_else(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    done = run_cdxmill("index", "-o", "out", "in", cwd=folder)
+def test_a_directory_gives_its_archives_and_nothing_else(directory: Path, run_cdxmill: RunCdxmill) -> None:
+    done = run_cdxmill("index", "-o", "out", "in", cwd=directory)
     assert done.returncode == 0, done.stderr
-    assert made(folder / "out") == {"a.cdx.gz", "deep/b.cdx.gz"}, "the paths below the folder"
+    assert made(directory / "out") == {"a.cdx.gz", "deep/b.cdx.gz"}, "the paths below the folder"
 
 
 @pytest.mark.parametrize("pattern", ["in/**/*.warc.gz", "in/*/*.warc.gz", "in/[ab].warc.gz"])
-def test_a_glob_gives_the_files_that_it_fits(pattern: str, folder: Path, run_cdxmill: RunCdxmill) -> None:
-    done = run_cdxmill("index", "-o", "out", pattern, cwd=folder)
+def test_a_glob_gives_the_files_that_it_fits(pattern: str, directory: Path, run_cdxmill: RunCdxmill) -> None:
+    done = run_cdxmill("index", "-o", "out", pattern, cwd=directory)
     assert done.returncode == 0, done.stderr
     fitting = {"in/**/*.warc.gz": {"a.cdx.gz", "b.cdx.gz"}, "in/*/*.warc.gz": {"b.cdx.gz"}}
-    assert made(folder / "out") == fitting.get(pattern, {"a.cdx.gz"})
+    assert made(directory / "out") == fitting.get(pattern, {"a.cdx.gz"})
 
 
-def test_a_file_whose_name_is_a_glob_is_that_file(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    shutil.move(folder / "in/a.warc.gz", folder / "in/[a].warc.gz")
-    done = run_cdxmill("index", "-o", "out", "in/[a].warc.gz", cwd=folder)
+def test_a_file_whose_name_is_a_glob_is_that_file(directory: Path, run_cdxmill: RunCdxmill) -> None:
+    shutil.move(directory / "in/a.warc.gz", directory / "in/[a].warc.gz")
+    done = run_cdxmill("index", "-o", "out", "in/[a].warc.gz", cwd=directory)
     assert done.returncode == 0, done.stderr
-    assert made(folder / "out") == {"[a].cdx.gz"}
+    assert made(directory / "out") == {"[a].cdx.gz"}
 
 
 @pytest.mark.parametrize("kind", ["plain", "gzip", "stdin", "gzip on stdin", "dos"])
-def test_a_manifest_is_read_whatever_it_comes_as(kind: str, folder: Path) -> None:
+def test_a_manifest_is_read_whatever_it_comes_as(kind: str, directory: Path) -> None:
     text = b"# a list\n\nin/a.warc.gz\n  \nan id\t17\tdeep/b.warc.gz\n#deep/c.warc.gz\nabsent.warc.gz"
     text = text.replace(b"in/a", b"a")
     data = {
@@ -96,30 +96,32 @@ def test_a_manifest_is_read_whatever_it_comes_as(kind: str, folder: Path) -> Non
         "gzip on stdin": gzip.compress(text),
         "dos": text.replace(b"\n", b"\r\n"),
     }.get(kind, text)
-    (folder / "list").write_bytes(data)
+    (directory / "list").write_bytes(data)
     name = "-" if "stdin" in kind else "list"
     done = subprocess.run(
         [COMMAND, "index", "-q", "-o", "out", "--manifest", name, "--root", "in"],
         input=data,
-        cwd=folder,
+        cwd=directory,
         capture_output=True,
         check=False,
     )
     assert done.returncode == 1
     (line,) = done.stderr.decode().splitlines()
     assert line == f"{name}:7: in/absent.warc.gz: cannot be read (No such file or directory); check the path"
-    assert made(folder / "out") == {"a.cdx.gz", "deep/b.cdx.gz", "failures.tsv"}, "wherever the root is"
+    assert made(directory / "out") == {"a.cdx.gz", "deep/b.cdx.gz", "failures.tsv"}, "wherever the root is"
 
 
-def test_absolute_paths_of_a_manifest_are_not_below_its_root(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    (folder / "list").write_text(f"{folder}/in/a.warc.gz\ndeep/b.warc.gz\n")
-    done = run_cdxmill("index", "-o", "-", "--manifest", "list", "--root", "in", cwd=folder)
+def test_absolute_paths_of_a_manifest_are_not_below_its_root(
+    directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (directory / "list").write_text(f"{directory}/in/a.warc.gz\ndeep/b.warc.gz\n")
+    done = run_cdxmill("index", "-o", "-", "--manifest", "list", "--root", "in", cwd=directory)
     assert done.returncode == 0, done.stderr
     assert filenames(done.stdout) == {"a.warc.gz", "deep/b.warc.gz"}
 
 
 def test_a_manifest_may_name_files_with_any_characters_but_line_ends(
-    folder: Path, run_cdxmill: RunCdxmill
+    directory: Path, run_cdxmill: RunCdxmill
 ) -> None:
     names = [
         "in/a\x0bb.warc.gz",
@@ -129,73 +131,77 @@ def test_a_manifest_may_name_files_with_any_characters_but_line_ends(
         "in/#a.warc.gz",
     ]
     for name in names:
-        shutil.copyfile(folder / "in/a.warc.gz", folder / name)
-    (folder / "list").write_text("\n".join(names))
-    done = run_cdxmill("index", "-q", "-o", "-", "--manifest", "list", cwd=folder)
+        shutil.copyfile(directory / "in/a.warc.gz", directory / name)
+    (directory / "list").write_text("\n".join(names))
+    done = run_cdxmill("index", "-q", "-o", "-", "--manifest", "list", cwd=directory)
     assert (done.returncode, done.stderr) == (0, b"")
     assert filenames(done.stdout) == set(names)
 
 
-def test_file_names_in_lines_are_what_a_person_would_look_for(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    (folder / "list").write_text("in/a.warc.gz\n")
+def test_file_names_in_lines_are_what_a_person_would_look_for(
+    directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (directory / "list").write_text("in/a.warc.gz\n")
     cases: list[tuple[list[str | Path], str]] = [
         (["in/deep/b.warc.gz"], "b.warc.gz"),
         (["in/deep/*.warc.gz"], "b.warc.gz"),
         (["in/deep"], "b.warc.gz"),
-        ([folder / "in/deep/b.warc.gz", "--dir-root", folder], "in/deep/b.warc.gz"),
+        ([directory / "in/deep/b.warc.gz", "--dir-root", directory], "in/deep/b.warc.gz"),
         (["in/deep", "--dir-root", "in"], "deep/b.warc.gz"),
         (["--manifest", "list"], "in/a.warc.gz"),
     ]
     for args, name in cases:
-        assert filenames(run_cdxmill("index", "-o", "-", *args, cwd=folder).stdout) == {name}
+        assert filenames(run_cdxmill("index", "-o", "-", *args, cwd=directory).stdout) == {name}
 
 
-def test_absolute_paths_are_not_built_again_below_the_output(folder: Path, run_cdxmill: RunCdxmill) -> None:
-    run_cdxmill("index", "-o", "out", folder / "in/a.warc.gz", folder / "in/deep", cwd=folder)
-    assert made(folder / "out") == {"a.cdx.gz", "b.cdx.gz"}
-
-
-def test_archives_with_one_base_name_have_their_paths_below_their_common_folder(
-    folder: Path, run_cdxmill: RunCdxmill
+def test_absolute_paths_are_not_built_again_below_the_output(
+    directory: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    shutil.copyfile(folder / "in/a.warc.gz", folder / "in/deep/a.warc.gz")
-    done = run_cdxmill("index", "-o", "out", folder / "in/a.warc.gz", "in/deep/a.warc.gz", cwd=folder)
+    run_cdxmill("index", "-o", "out", directory / "in/a.warc.gz", directory / "in/deep", cwd=directory)
+    assert made(directory / "out") == {"a.cdx.gz", "b.cdx.gz"}
+
+
+def test_archives_with_one_base_name_have_their_paths_below_their_common_directory(
+    directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    shutil.copyfile(directory / "in/a.warc.gz", directory / "in/deep/a.warc.gz")
+    done = run_cdxmill("index", "-o", "out", directory / "in/a.warc.gz", "in/deep/a.warc.gz", cwd=directory)
     assert done.returncode == 0, done.stderr
-    assert made(folder / "out") == {"a.cdx.gz", "deep/a.cdx.gz"}
+    assert made(directory / "out") == {"a.cdx.gz", "deep/a.cdx.gz"}
 
 
 @pytest.mark.parametrize(
     "inputs", [("in/a.warc.gz", "in/a.arc.gz"), ("in/a.warc.gz", "./in/../in/a.warc.gz"), ("in", "in/deep")]
 )
 def test_two_inputs_with_one_name_are_refused_before_any_work(
-    inputs: tuple[str, str], folder: Path, run_cdxmill: RunCdxmill
+    inputs: tuple[str, str], directory: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    done = run_cdxmill("index", "-o", "out", *inputs, cwd=folder)
+    done = run_cdxmill("index", "-o", "out", *inputs, cwd=directory)
     assert done.returncode == 2
     *_, line = done.stderr.decode().splitlines()
     assert "would get the same output name" in line
-    assert not (folder / "out").exists()
-    assert run_cdxmill("index", "-o", "-", *inputs, cwd=folder).stdout != b""
+    assert not (directory / "out").exists()
+    assert run_cdxmill("index", "-o", "-", *inputs, cwd=directory).stdout != b""
 
 
 def test_finished_indexes_are_skipped_on_request_unless_they_are_old_or_failed(
-    folder: Path, run_cdxmill: RunCdxmill
+    directory: Path, run_cdxmill: RunCdxmill
 ) -> None:
     call = ["index", "-o", "out", "--update", "in"]
-    good, bad = folder / "out/a.cdx.gz", folder / "out/bad.cdx.gz"
-    (folder / "in/bad.warc.gz").write_bytes((folder / "in/a.warc.gz").read_bytes()[:-20])
-    assert run_cdxmill(*call, cwd=folder).returncode == 1
+    good, bad = directory / "out/a.cdx.gz", directory / "out/bad.cdx.gz"
+    (directory / "in/bad.warc.gz").write_bytes((directory / "in/a.warc.gz").read_bytes()[:-20])
+    assert run_cdxmill(*call, cwd=directory).returncode == 1
     first = {path: path.stat().st_mtime_ns for path in (good, bad)}
-    again = run_cdxmill(*call, cwd=folder)
+    again = run_cdxmill(*call, cwd=directory)
     assert again.returncode == 1
     assert b"2 skipped" in again.stderr
     assert good.stat().st_mtime_ns == first[good]
     assert bad.stat().st_mtime_ns > first[bad]
-    os.utime(folder / "in/a.warc.gz")
-    assert b"1 skipped" in run_cdxmill(*call, cwd=folder).stderr
+    os.utime(directory / "in/a.warc.gz")
+    assert b"1 skipped" in run_cdxmill(*call, cwd=directory).stderr
     assert good.stat().st_mtime_ns > first[good]
     del call[3]
-    assert b"skipped" not in run_cdxmill(*call, cwd=folder).stderr.splitlines()[-2]
+    assert b"skipped" not in run_cdxmill(*call, cwd=directory).stderr.splitlines()[-2]
 
 
 HEADERS = {"": b"", "-11": b" CDX N b a m s k r M S V g", "-9": b" CDX N b a m s k r V g"}
@@ -253,11 +259,11 @@ def test_every_index_is_sorted_with_its_header_first(
     ],
 )
 def test_every_failing_call_is_told_in_one_line_without_a_traceback(
-    call: str, status: int, folder: Path, run_cdxmill: RunCdxmill
+    call: str, status: int, directory: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    (folder / "broken.gz").write_bytes(gzip.compress(bytes(9999))[:20] + b"\xff" * 20)
-    (folder / "cut.gz").write_bytes(gzip.compress(b"in/a.warc.gz\n")[:-4])
-    done = run_cdxmill(*call.split(), cwd=folder)
+    (directory / "broken.gz").write_bytes(gzip.compress(bytes(9999))[:20] + b"\xff" * 20)
+    (directory / "cut.gz").write_bytes(gzip.compress(b"in/a.warc.gz\n")[:-4])
+    done = run_cdxmill(*call.split(), cwd=directory)
     assert done.returncode == status, done.stderr
     assert b"Traceback" not in done.stderr
     assert b"internal error" not in done.stderr

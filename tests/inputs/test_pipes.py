@@ -16,7 +16,7 @@ COMMAND = Path(sys.executable).with_name("cdxmill")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> Path:
+def directory(tmp_path: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> Path:
     (tmp_path / "a.warc.gz").write_bytes((pywb_warcs / "example.warc.gz").read_bytes())
     (tmp_path / "temporary").mkdir()
     for name in ("a.cdxj", "a.cdxj.gz"):
@@ -25,11 +25,11 @@ def folder(tmp_path: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill) -> Path:
     return tmp_path
 
 
-def run(folder: Path, line: str) -> subprocess.CompletedProcess[bytes]:
-    env = {**os.environ, "TMPDIR": str(folder / "temporary")}
+def run(directory: Path, line: str) -> subprocess.CompletedProcess[bytes]:
+    env = {**os.environ, "TMPDIR": str(directory / "temporary")}
     line = line.replace("cdxmill", str(COMMAND))
-    done = subprocess.run(["bash", "-c", line], cwd=folder, env=env, capture_output=True, check=False)
-    assert list((folder / "temporary").iterdir()) == [], "copies are deleted"
+    done = subprocess.run(["bash", "-c", line], cwd=directory, env=env, capture_output=True, check=False)
+    assert list((directory / "temporary").iterdir()) == [], "copies are deleted"
     return done
 
 
@@ -42,50 +42,50 @@ def run(folder: Path, line: str) -> subprocess.CompletedProcess[bytes]:
         "cdxmill zipnum -o made <(head -n 2 a.cdxj) <(tail -n +2 a.cdxj)",
     ],
 )
-def test_a_cluster_from_pipes_has_the_bytes_of_one_from_files(line: str, folder: Path) -> None:
-    done = run(folder, line)
+def test_a_cluster_from_pipes_has_the_bytes_of_one_from_files(line: str, directory: Path) -> None:
+    done = run(directory, line)
     assert done.returncode == 0, done.stderr
     assert b"a pipe;" in done.stderr
-    assert (folder / "made/cdx-00000.gz").read_bytes() == (folder / "wanted/cdx-00000.gz").read_bytes()
-    again = run(folder, line)
+    assert (directory / "made/cdx-00000.gz").read_bytes() == (directory / "wanted/cdx-00000.gz").read_bytes()
+    again = run(directory, line)
     assert again.returncode == 2, "nobody knows whether it has the same lines"
     assert b"already has a cluster" in again.stderr
 
 
-def test_quiet_hides_the_note_about_the_copy(folder: Path) -> None:
-    assert run(folder, "cat a.cdxj | cdxmill zipnum -q -o made -").stderr == b""
+def test_quiet_hides_the_note_about_the_copy(directory: Path) -> None:
+    assert run(directory, "cat a.cdxj | cdxmill zipnum -q -o made -").stderr == b""
 
 
-def test_split_points_from_a_pipe_are_those_of_the_file(folder: Path) -> None:
-    assert run(folder, "cdxmill sample -s 2 -o one.txt a.cdxj").returncode == 0
-    assert run(folder, "cdxmill sample -s 2 -o two.txt - < a.cdxj").returncode == 0
-    assert (folder / "one.txt").read_bytes() == (folder / "two.txt").read_bytes()
+def test_split_points_from_a_pipe_are_those_of_the_file(directory: Path) -> None:
+    assert run(directory, "cdxmill sample -s 2 -o one.txt a.cdxj").returncode == 0
+    assert run(directory, "cdxmill sample -s 2 -o two.txt - < a.cdxj").returncode == 0
+    assert (directory / "one.txt").read_bytes() == (directory / "two.txt").read_bytes()
 
 
-def test_an_archive_on_standard_input_is_indexed_without_a_name(folder: Path) -> None:
-    done = run(folder, "cat a.warc.gz | cdxmill index -o - -")
-    assert done.stdout == (folder / "a.cdxj").read_bytes().replace(b"a.warc.gz", b"-")
-    done = run(folder, "cat a.warc.gz | cdxmill index -o made -")
+def test_an_archive_on_standard_input_is_indexed_without_a_name(directory: Path) -> None:
+    done = run(directory, "cat a.warc.gz | cdxmill index -o - -")
+    assert done.stdout == (directory / "a.cdxj").read_bytes().replace(b"a.warc.gz", b"-")
+    done = run(directory, "cat a.warc.gz | cdxmill index -o made -")
     assert done.returncode == 2
     assert b"has no name for its output" in done.stderr
-    assert not (folder / "made").exists()
+    assert not (directory / "made").exists()
 
 
-def test_a_truncated_archive_on_standard_input_is_a_failure_of_it(folder: Path) -> None:
-    done = run(folder, "head -c 1000 a.warc.gz | cdxmill index -q -o - -")
+def test_a_truncated_archive_on_standard_input_is_a_failure_of_it(directory: Path) -> None:
+    done = run(directory, "head -c 1000 a.warc.gz | cdxmill index -q -o - -")
     assert done.returncode == 1
     assert done.stderr.startswith(b"-@"), done.stderr
 
 
-def test_a_named_pipe_is_read_and_keeps_its_name(folder: Path) -> None:
-    (folder / "pipes").mkdir()
-    os.mkfifo(folder / "pipes/a.warc.gz")
-    data = (folder / "a.warc.gz").read_bytes()
-    writer = threading.Thread(target=(folder / "pipes/a.warc.gz").write_bytes, args=(data,))
+def test_a_named_pipe_is_read_and_keeps_its_name(directory: Path) -> None:
+    (directory / "pipes").mkdir()
+    os.mkfifo(directory / "pipes/a.warc.gz")
+    data = (directory / "a.warc.gz").read_bytes()
+    writer = threading.Thread(target=(directory / "pipes/a.warc.gz").write_bytes, args=(data,))
     writer.start()
-    done = run(folder, "cdxmill index -o - pipes/a.warc.gz")
+    done = run(directory, "cdxmill index -o - pipes/a.warc.gz")
     writer.join()
-    assert done.stdout == (folder / "a.cdxj").read_bytes()
+    assert done.stdout == (directory / "a.cdxj").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_a_named_pipe_is_read_and_keeps_its_name(folder: Path) -> None:
         ("cdxmill build -o made - < a.warc.gz", b"cannot read an archive from a pipe"),
     ],
 )
-def test_what_a_pipe_cannot_be_is_refused(line: str, reason: bytes, folder: Path) -> None:
-    done = run(folder, line)
+def test_what_a_pipe_cannot_be_is_refused(line: str, reason: bytes, directory: Path) -> None:
+    done = run(directory, line)
     assert done.returncode == 2
     assert reason in done.stderr
-    assert not (folder / "made").exists()
+    assert not (directory / "made").exists()
 
 
-def test_an_empty_standard_input_is_reported(folder: Path) -> None:
-    done = run(folder, "cdxmill zipnum -o made - < /dev/null")
+def test_an_empty_standard_input_is_reported(directory: Path) -> None:
+    done = run(directory, "cdxmill zipnum -o made - < /dev/null")
     assert done.returncode == 1
     assert b"the file is empty" in done.stderr
-    assert not (folder / "made/cluster.json").exists()
+    assert not (directory / "made/cluster.json").exists()

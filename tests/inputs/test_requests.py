@@ -44,13 +44,13 @@ def served(server: RangeServer, paths: list[Path]) -> list[str]:
     return [f"{server.url}/{path.name}" for path in paths]
 
 
-def zipnum(paths: list[str], folder: Path) -> None:
+def zipnum(paths: list[str], directory: Path) -> None:
     failures = Failures()
-    build_cluster(paths, folder / "C", ZipnumOptions(shards=2, quiet=True), failures)
+    build_cluster(paths, directory / "C", ZipnumOptions(shards=2, quiet=True), failures)
     assert failures.count == 0
 
 
-def sample(paths: list[str], folder: Path) -> None:
+def sample(paths: list[str], directory: Path) -> None:
     failures = Failures()
     assert len(sample_files(paths, 2, 0, 1, failures, quiet=True)) == 1
     assert failures.count == 0

@@ -51,9 +51,9 @@ def inputs(tmp_path: Path) -> list[Path]:
     return paths
 
 
-def build(paths: list[Path], folder: Path, failures: Failures | None = None, processes: int = 1) -> None:
+def build(paths: list[Path], directory: Path, failures: Failures | None = None, processes: int = 1) -> None:
     options = ZipnumOptions(shards=5, block_lines=100, quiet=True, processes=processes)
-    build_cluster(list(map(str, paths)), folder, options, failures or Failures())
+    build_cluster(list(map(str, paths)), directory, options, failures or Failures())
 
 
 def sources_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -187,19 +187,19 @@ def test_absent_and_unreadable_files_are_named_and_cost_nothing_else(
     run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     good = write_plain(tmp_path / "a.cdx", [cdxj("com,a)/")])
-    folder = tmp_path / "folder.cdx.d"
-    folder.mkdir()
+    directory = tmp_path / "folder.cdx.d"
+    directory.mkdir()
     (tmp_path / "link.cdx").symlink_to("nowhere")
     bad = [tmp_path / "absent.cdx", tmp_path / "*.cdxj", tmp_path / "link.cdx"]
-    done = run_cdxmill("zipnum", "-q", "-o", tmp_path / "C", "-s", "1", *bad, folder, good)
+    done = run_cdxmill("zipnum", "-q", "-o", tmp_path / "C", "-s", "1", *bad, directory, good)
     assert done.returncode == 1
     lines = done.stderr.decode().splitlines()
-    assert {line.split(": ")[0] for line in lines} == set(map(str, [*bad, folder]))
+    assert {line.split(": ")[0] for line in lines} == set(map(str, [*bad, directory]))
     assert f"{bad[1]}: no file matches; check the pattern" in lines
     check_cluster(tmp_path / "C", sort_unique([good]))
 
 
-def test_files_folders_and_globs_are_taken_alike(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
+def test_files_directories_and_globs_are_taken_alike(run_cdxmill: RunCdxmill, tmp_path: Path) -> None:
     deep = tmp_path / "in/deep"
     deep.mkdir(parents=True)
     lines = many_lines(40)
@@ -212,7 +212,7 @@ def test_files_folders_and_globs_are_taken_alike(run_cdxmill: RunCdxmill, tmp_pa
     write_plain(deep / "notes.txt", [b"no cdx"])
     (deep / "e.warc.gz").write_bytes(gzip.compress(b"no cdx"))
     for name, named in (
-        ("folder", [tmp_path / "in"]),
+        ("directory", [tmp_path / "in"]),
         ("glob", [tmp_path / "in/**/*.c*", tmp_path / "in/deep/b.CDX.gz"]),
     ):
         done = run_cdxmill("zipnum", "-o", tmp_path / name, "-s", "1", *named)

@@ -60,36 +60,36 @@ def run(*command: str | Path, cwd: Path, **variables: str) -> str:
 
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sdist")
-    source = folder / "checkout"
+    directory = tmp_path_factory.mktemp("sdist")
+    source = directory / "checkout"
     ours = ("build", ".*", "*.egg-info", "__pycache__", "*.so", "tests", "quickstart-cluster*")
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*ours))
-    run(sys.executable, "-m", "build", "-q", "--sdist", "-o", folder, source, cwd=folder)
-    (path,) = folder.glob("*.tar.gz")
+    run(sys.executable, "-m", "build", "-q", "--sdist", "-o", directory, source, cwd=directory)
+    (path,) = directory.glob("*.tar.gz")
     return path
 
 
 @pytest.fixture(scope="module")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, which every Python can use."""
-    folder = tmp_path_factory.mktemp("wheel")
+    directory = tmp_path_factory.mktemp("wheel")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "-q")
-    run(*pip, "wheel", "--no-deps", "-w", folder, sdist, cwd=folder)
-    (path,) = folder.glob("cdxmill-*-cp311-abi3-*.whl")
+    run(*pip, "wheel", "--no-deps", "-w", directory, sdist, cwd=directory)
+    (path,) = directory.glob("cdxmill-*-cp311-abi3-*.whl")
     return path
 
 
 @pytest.fixture(scope="module")
 def environments(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """For each Python, a new environment with cdxmill[jobs]."""
-    folders = {version: tmp_path_factory.mktemp(f"python{version}") for version in PYTHONS}
+    directories = {version: tmp_path_factory.mktemp(f"python{version}") for version in PYTHONS}
 
     def install(version: str) -> Path:
-        folder = folders[version]
-        run(PYTHONS[version], "-m", "venv", folder / "env", cwd=folder)
-        pip = (folder / "env/bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-q")
-        run(*pip, "install", "--no-compile", "-c", ROOT / "constraints.txt", f"{wheel}[jobs]", cwd=folder)
-        return folder / "env"
+        directory = directories[version]
+        run(PYTHONS[version], "-m", "venv", directory / "env", cwd=directory)
+        pip = (directory / "env/bin/python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-q")
+        run(*pip, "install", "--no-compile", "-c", ROOT / "constraints.txt", f"{wheel}[jobs]", cwd=directory)
+        return directory / "env"
 
     with ThreadPoolExecutor() as threads:  # most of the time they wait for the network
         return dict(zip(PYTHONS, threads.map(install, PYTHONS), strict=True))
@@ -172,11 +172,11 @@ def package_index(sdist: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def refusal(python: Path, folder: Path, *arguments: str | Path) -> str:
+def refusal(python: Path, directory: Path, *arguments: str | Path) -> str:
     """The messages of a pip that refuses to install."""
     done = subprocess.run(
-        [python, "-m", "pip", "--disable-pip-version-check", "download", "-d", folder, *arguments],
-        cwd=folder,
+        [python, "-m", "pip", "--disable-pip-version-check", "download", "-d", directory, *arguments],
+        cwd=directory,
         env={name: value for name, value in os.environ.items() if not name.startswith("PIP_")},
         capture_output=True,
         text=True,
@@ -209,9 +209,11 @@ def test_a_checkout_refuses_an_old_python(sdist: Path, tmp_path: Path) -> None:
 
 
 def sources() -> Iterator[Path]:
-    for folder in ("cdxmill", "bin", "jobs", "docs", "conf"):
+    for directory in ("cdxmill", "bin", "jobs", "docs", "conf"):
         yield from (
-            path for path in (ROOT / folder).rglob("*") if path.suffix in ("", ".py", ".md", ".sh", ".conf")
+            path
+            for path in (ROOT / directory).rglob("*")
+            if path.suffix in ("", ".py", ".md", ".sh", ".conf")
         )
     yield from ROOT.glob("*.md")
 

@@ -106,11 +106,11 @@ def chunks_in(data: bytes, failures: list[Failure]) -> list[bytes]:
     return [text for key, text in records if key]
 
 
-def work_list(folder: Path, *files: list[bytes] | bytes, **sampled: object) -> bytes:
+def work_list(directory: Path, *files: list[bytes] | bytes, **sampled: object) -> bytes:
     """What a mapper reads: the URLs of CDX files with these lines or bytes, and how they are `sampled`."""
     urls = []
     for content in files:
-        path = folder / f"{uuid.uuid4().hex}.cdx.gz"
+        path = directory / f"{uuid.uuid4().hex}.cdx.gz"
         path.write_bytes(
             content if isinstance(content, bytes) else b"".join(line + b"\n" for line in content)
         )
@@ -133,11 +133,11 @@ def packed_nodes() -> Path:
 def _packed_nodes() -> tempfile.TemporaryDirectory[str]:
     from cdxmill.jobs.launcher.node_archive import DEFLATE, URLLIB3, pack_archive
 
-    folder = tempfile.TemporaryDirectory(prefix="cdxmill-nodes-")
-    atexit.register(folder.cleanup)
-    with zipfile.ZipFile(pack_archive(Path(folder.name), [DEFLATE, URLLIB3])) as archive:
-        archive.extractall(folder.name)
-    return folder
+    directory = tempfile.TemporaryDirectory(prefix="cdxmill-nodes-")
+    atexit.register(directory.cleanup)
+    with zipfile.ZipFile(pack_archive(Path(directory.name), [DEFLATE, URLLIB3])) as archive:
+        archive.extractall(directory.name)
+    return directory
 
 
 class HardInputs(NamedTuple):
@@ -176,7 +176,7 @@ def _odd_lines() -> list[bytes]:
 @pytest.fixture(scope="session")
 def hard_inputs(tmp_path_factory: pytest.TempPathFactory) -> HardInputs:
     """Two files of 9 MB, because a mapper reads about as much at a time, and small ones with unusual content."""
-    folder = tmp_path_factory.mktemp("cdx")
+    directory = tmp_path_factory.mktemp("cdx")
     pages = [page_line(number) for number in range(20_000)]
     odd = _odd_lines()
     shuffled = pages[:500] + odd + [b"", b" CDX N b a m s k r M S V g", b""] + pages[:500]
@@ -194,7 +194,7 @@ def hard_inputs(tmp_path_factory: pytest.TempPathFactory) -> HardInputs:
         "cut.cdx.gz": gzip.compress(b"\n".join(page_line(number) for number in range(90_000, 90_900)))[:-99],
     }
     for name, data in contents.items():
-        (folder / name).write_bytes(data)
+        (directory / name).write_bytes(data)
     lines = {*pages, *odd, pages[8] + b"\r", *(line.replace(b"page", b"qage") for line in pages)}
-    bad = [folder / "cut.cdx.gz", folder / "absent.cdx.gz"]
-    return HardInputs([*(folder / name for name in contents), bad[1]], bad, lines)
+    bad = [directory / "cut.cdx.gz", directory / "absent.cdx.gz"]
+    return HardInputs([*(directory / name for name in contents), bad[1]], bad, lines)

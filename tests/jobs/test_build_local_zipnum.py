@@ -14,19 +14,19 @@ def test_the_known_command_line_writes_the_known_files(
     sound = [path for path in hard_inputs.paths if path not in hard_inputs.bad]
     done = run_script("bin/build_local_zipnum.py", tmp_path / "out", "-s", "25", "-p", *sound)
     assert done.returncode == 0, done.stderr
-    folder = tmp_path / "out"
+    directory = tmp_path / "out"
     shards = [f"cdx-{number:05d}.gz" for number in range(25)]
-    assert sorted(path.name for path in folder.glob("cdx-*")) == shards
-    assert sorted(path.name for path in folder.glob("part-*")) == [
+    assert sorted(path.name for path in directory.glob("cdx-*")) == shards
+    assert sorted(path.name for path in directory.glob("part-*")) == [
         f"part-{number:05d}" for number in range(25)
     ]
-    lines = b"".join(gzip.decompress((folder / name).read_bytes()) for name in shards)
+    lines = b"".join(gzip.decompress((directory / name).read_bytes()) for name in shards)
     assert lines == b"".join(line + b"\n" for line in sorted(hard_inputs.lines))
-    summary = (folder / "cluster.summary").read_bytes().splitlines()
-    parts = b"".join((folder / f"part-{number:05d}").read_bytes() for number in range(25)).splitlines()
+    summary = (directory / "cluster.summary").read_bytes().splitlines()
+    parts = b"".join((directory / f"part-{number:05d}").read_bytes() for number in range(25)).splitlines()
     assert summary == [b"%b\t%d" % (line, number) for number, line in enumerate(parts, 1)]
-    locations = [f"{name}\t{folder / name}" for name in shards]
-    assert (folder / "cluster.loc").read_text().splitlines() == locations
+    locations = [f"{name}\t{directory / name}" for name in shards]
+    assert (directory / "cluster.loc").read_text().splitlines() == locations
 
 
 def test_one_process_ten_shards_and_3000_lines_a_block_are_the_defaults(

@@ -25,7 +25,7 @@ EXAMPLE = re.search(r"```python\n(.*?)```", (ROOT / "docs/analysing.md").read_te
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Archives of all kinds, one of them truncated, and one that is missing."""
-    folder = tmp_path_factory.mktemp("crawl")
+    directory = tmp_path_factory.mktemp("crawl")
     language = "WARC-Identified-Content-Language: eng\r\n"
     texts = (
         text("to be or not to be")
@@ -37,13 +37,13 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wat = record("metadata", json.dumps(server).encode(), "application/json") + record(
         "metadata", b"{", "application/json"
     )
-    (folder / "a.warc.wet.gz").write_bytes(INFO + texts)
-    (folder / "b.warc.gz").write_bytes(INFO + pages)
-    (folder / "c.warc.wat.gz").write_bytes(INFO + wat)
-    (folder / "cut.warc.gz").write_bytes(INFO + pages + pages[:-9])
+    (directory / "a.warc.wet.gz").write_bytes(INFO + texts)
+    (directory / "b.warc.gz").write_bytes(INFO + pages)
+    (directory / "c.warc.wat.gz").write_bytes(INFO + wat)
+    (directory / "cut.warc.gz").write_bytes(INFO + pages + pages[:-9])
     names = ["a.warc.wet.gz", "b.warc.gz", "c.warc.wat.gz", "cut.warc.gz", "absent.warc.gz"]
-    (folder / "list").write_text("".join(f"{name}\n" for name in names))
-    return folder / "list"
+    (directory / "list").write_text("".join(f"{name}\n" for name in names))
+    return directory / "list"
 
 
 @pytest.mark.parametrize(

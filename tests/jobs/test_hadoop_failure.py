@@ -99,9 +99,9 @@ def test_if_a_step_did_not_start_mrjobs_last_error_is_reported() -> None:
     assert explained(None) == "the job failed: Command '[...]' failed"
 
 
-def container(folder: Path, number: int, stderr: str, error: str) -> dict[str, Any]:
+def container(directory: Path, number: int, stderr: str, error: str) -> dict[str, Any]:
     """The logs of a container that failed."""
-    place = folder / f"container_1_0001_01_{number:06d}"
+    place = directory / f"container_1_0001_01_{number:06d}"
     place.mkdir()
     (place / "stderr").write_text(stderr)
     (place / "syslog").write_text(

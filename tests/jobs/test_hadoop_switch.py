@@ -50,13 +50,13 @@ def url(request: pytest.FixtureRequest, storages: None, tmp_path: Path, built: d
 @pytest.fixture(scope="module")
 def built(run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Two clusters, the old one with more shards."""
-    folder = tmp_path_factory.mktemp("built")
+    directory = tmp_path_factory.mktemp("built")
     for name, shards in (("old", "3"), ("new", "2")):
-        (folder / f"{name}.cdxj").write_text("".join(f"com,{name}{n})/ 2020 {{}}\n" for n in range(50)))
-        words = ["-s", shards, "--location", "/x", "-o", folder / name, folder / f"{name}.cdxj"]
+        (directory / f"{name}.cdxj").write_text("".join(f"com,{name}{n})/ 2020 {{}}\n" for n in range(50)))
+        words = ["-s", shards, "--location", "/x", "-o", directory / name, directory / f"{name}.cdxj"]
         assert run_cdxmill("zipnum", "-q", *words).returncode == 0
-        (folder / name / ".finished.json").unlink()  # jobs write none
-    return {name: folder / name for name in ("old", "new")}
+        (directory / name / ".finished.json").unlink()  # jobs write none
+    return {name: directory / name for name in ("old", "new")}
 
 
 def write(path: str, data: bytes) -> None:
@@ -72,12 +72,12 @@ def put(source: Path, url: str) -> None:
 def content(url: str) -> dict[str, bytes]:
     found = locate(url).entries()
     return {
-        name: locate(join(url, name)).read_bytes() for name, entry in found.items() if not entry.is_folder
+        name: locate(join(url, name)).read_bytes() for name, entry in found.items() if not entry.is_directory
     }
 
 
-def local(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+def local(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
 def build_beside(url: str, new: Path) -> str:

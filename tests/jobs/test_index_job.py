@@ -19,12 +19,12 @@ from tests.material.wacz_files import make_wacz
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path:
     """Two good archives, one truncated in its last record, one that is missing. The archives are beside the manifest."""
-    folder = tmp_path_factory.mktemp("archives")
-    (folder / "crawl").mkdir()
+    directory = tmp_path_factory.mktemp("archives")
+    (directory / "crawl").mkdir()
     for name in ("example.warc.gz", "iana.warc.gz"):
-        (folder / "crawl" / name).write_bytes((pywb_warcs / name).read_bytes())
+        (directory / "crawl" / name).write_bytes((pywb_warcs / name).read_bytes())
     whole = (pywb_warcs / "example.warc.gz").read_bytes()
-    (folder / "crawl/cut.warc.gz").write_bytes(whole[:-10])
+    (directory / "crawl/cut.warc.gz").write_bytes(whole[:-10])
     rows = [
         "# archives",
         "",
@@ -34,8 +34,8 @@ def manifest(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path
     ]
     # two gzip members: mrjob's own reader would read only the first
     members = ["\n".join([*rows, ""]), "crawl/iana.warc.gz"]
-    (folder / "warc.paths.gz").write_bytes(b"".join(gzip.compress(member.encode()) for member in members))
-    return folder / "warc.paths.gz"
+    (directory / "warc.paths.gz").write_bytes(b"".join(gzip.compress(member.encode()) for member in members))
+    return directory / "warc.paths.gz"
 
 
 class Indexes(NamedTuple):
@@ -58,17 +58,19 @@ def indexes(
     run_job: RunJob,
 ) -> Indexes:
     """Inline with relative paths, from the archives' folder; local with --warc_bucket, from another one."""
-    folder = tmp_path_factory.mktemp(request.param)
+    directory = tmp_path_factory.mktemp(request.param)
     is_local = request.param == "local"
-    home = folder if is_local else manifest.parent
+    home = directory if is_local else manifest.parent
     root = ["--root", str(manifest.parent)] if is_local else []
-    ours = run_cdxmill("index", "-p", "1", "-o", folder / "a", "--manifest", manifest, *root, cwd=home)
+    ours = run_cdxmill("index", "-p", "1", "-o", directory / "a", "--manifest", manifest, *root, cwd=home)
     assert ours.returncode == 1, ours.stderr
-    options = ["--warc_bucket", str(manifest.parent), "--s3_local_temp_dir", folder] if is_local else []
-    done = run_job("indexwarcsjob", request.param, "--cdx_bucket", folder / "b", *options, manifest, cwd=home)
+    options = ["--warc_bucket", str(manifest.parent), "--s3_local_temp_dir", directory] if is_local else []
+    done = run_job(
+        "indexwarcsjob", request.param, "--cdx_bucket", directory / "b", *options, manifest, cwd=home
+    )
     told = done.stdout.decode().splitlines(), done.stderr.decode().splitlines()
     return Indexes(
-        folder / "a", folder / "b", done.returncode, *told, f"{manifest.parent}/" if is_local else ""
+        directory / "a", directory / "b", done.returncode, *told, f"{manifest.parent}/" if is_local else ""
     )
 
 
@@ -84,8 +86,8 @@ def test_the_job_writes_what_cdxmill_index_writes(indexes: Indexes) -> None:
     assert built == expected
 
 
-def files_below(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
+def files_below(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file()]
 
 
 def test_a_failure_is_an_output_line_and_a_message_and_the_rest_is_indexed(indexes: Indexes) -> None:

@@ -50,16 +50,22 @@ def pythons() -> list[Path]:
     return sorted(found)
 
 
-def write_shard(folder: Path, lines: list[bytes], *options: str, python: Path = Path(sys.executable)) -> None:
+def write_shard(
+    directory: Path, lines: list[bytes], *options: str, python: Path = Path(sys.executable)
+) -> None:
     """Two mappers with half of the lines each, the shuffle, and the reducer of the second of two shards."""
-    (folder.parent / "cdxmill_splits.txt").write_bytes(b"\0\n")
+    (directory.parent / "cdxmill_splits.txt").write_bytes(b"\0\n")
     sent = [
-        run_task("chunks", *PACKER[:2], data=work_list(folder.parent, half), cwd=folder.parent, python=python)
+        run_task(
+            "chunks", *PACKER[:2], data=work_list(directory.parent, half), cwd=directory.parent, python=python
+        )
         for half in (lines[::2], lines[1::2])
     ]
-    cluster = ("--cluster", folder.as_uri())
+    cluster = ("--cluster", directory.as_uri())
     data = shuffled(sent, b"")
-    run_task("shard", *cluster, *PACKER, *options, data=data, partition=1, cwd=folder.parent, python=python)
+    run_task(
+        "shard", *cluster, *PACKER, *options, data=data, partition=1, cwd=directory.parent, python=python
+    )
 
 
 @pytest.mark.parametrize("python", pythons(), ids=lambda path: path.parents[1].name)
@@ -67,33 +73,37 @@ def test_a_shard_is_the_same_from_every_python(
     tmp_path: Path, python: Path, hard_inputs: HardInputs, run_cdxmill: RunCdxmill
 ) -> None:
     lines = sorted(random.Random(3).sample(sorted(hard_inputs.lines), 500))
-    folder, given = tmp_path / "shared", tmp_path / "all.cdxj"
-    folder.mkdir()
+    directory, given = tmp_path / "shared", tmp_path / "all.cdxj"
+    directory.mkdir()
     given_lines = [*lines, b" CDX N b", lines[-1], b" CDX N b"]
     random.Random(4).shuffle(given_lines)
-    write_shard(folder, given_lines, python=python)
+    write_shard(directory, given_lines, python=python)
     given.write_bytes(b"".join(line + b"\n" for line in lines))
     assert run_cdxmill("zipnum", "-q", "-s", "1", "-o", tmp_path / "ours", given).returncode == 0
-    assert (folder / "cdx-00001.gz").read_bytes() == (tmp_path / "ours/cdx-00000.gz").read_bytes()
+    assert (directory / "cdx-00001.gz").read_bytes() == (tmp_path / "ours/cdx-00000.gz").read_bytes()
     part = (tmp_path / "ours/part-00000").read_bytes().replace(b"cdx-00000.gz", b"cdx-00001.gz")
-    assert (folder / "part-00001").read_bytes() == part
-    report = json.loads((folder / "_report-00001").read_bytes())
+    assert (directory / "part-00001").read_bytes() == part
+    report = json.loads((directory / "_report-00001").read_bytes())
     assert report["shard"]["lines"] == 500
     assert (report["compressor_version"], report["duplicate_lines"]) == (Compressor().version(), 1)
-    assert sorted(path.name for path in folder.iterdir()) == ["_report-00001", "cdx-00001.gz", "part-00001"]
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "_report-00001",
+        "cdx-00001.gz",
+        "part-00001",
+    ]
 
 
 def test_lines_that_are_converted_are_sorted_as_what_they_become(tmp_path: Path) -> None:
-    folder = tmp_path / "shared"
-    folder.mkdir()
+    directory = tmp_path / "shared"
+    directory.mkdir()
     lines = [
         b"a)/ 1 http://a/\xc3\xa4 1 0 f",
         b"a)/ 1 http://a/z 10 0 f",
         b"a)/ 1 http://a/z 9 0 f",
         b"b)/ 1 u 1 0 f",
     ]
-    write_shard(folder, lines, "--convert", "--numlines", "2")
-    found = gzip.decompress((folder / "cdx-00001.gz").read_bytes()).splitlines()
+    write_shard(directory, lines, "--convert", "--numlines", "2")
+    found = gzip.decompress((directory / "cdx-00001.gz").read_bytes()).splitlines()
     assert found == sorted(found)
     assert len(found) == 4
     assert b'"length": "10"' in found[1] + found[2]

@@ -20,9 +20,9 @@ SEEDS = 12
 @pytest.fixture(scope="module")
 def two_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """One of 20,000 lines and one of 200; of 450 bytes each, so that each file has a mapper's reservoir of its own."""
-    folder = tmp_path_factory.mktemp("two")
+    directory = tmp_path_factory.mktemp("two")
     pages = [page_line(number) for number in range(LARGE + SMALL)]
-    large, small = folder / "large.cdxj", folder / "small.cdxj"
+    large, small = directory / "large.cdxj", directory / "small.cdxj"
     large.write_bytes(b"\n".join(pages[:LARGE]) + b"\n")
     small.write_bytes(b"\n".join(line.replace(b"page", b"small") for line in pages[LARGE:]) + b"\n")
     return [large, small]
@@ -65,11 +65,11 @@ def test_the_job_gives_each_line_the_same_chance_for_files_of_any_size(two_files
     small_share_holds(counts)
 
 
-def sampled(work: Path | bytes, folder: Path, size: int, seed: str = "0:0", mappers: int = 1) -> bytes:
+def sampled(work: Path | bytes, directory: Path, size: int, seed: str = "0:0", mappers: int = 1) -> bytes:
     """What a mapper of this file, or of this text, sends."""
     task = {"seed": seed, "size": share_of_sample(size, mappers)}
     data = (
-        work_list(folder, work, **task)
+        work_list(directory, work, **task)
         if isinstance(work, bytes)
         else json.dumps({"paths": [work.as_uri()], **task}).encode()
     )

@@ -44,11 +44,13 @@ def split_points() -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def split_file(tmp_path_factory: pytest.TempPathFactory, run_script: RunJob) -> Path:
-    folder = tmp_path_factory.mktemp("splits")
-    (folder / "splits.txt").write_bytes(b"\n".join(split_points()) + b"\n")
-    done = run_script("jobs/seqfileutils.py", "--copyfrom", folder / "splits.txt", folder / "splits.seq")
+    directory = tmp_path_factory.mktemp("splits")
+    (directory / "splits.txt").write_bytes(b"\n".join(split_points()) + b"\n")
+    done = run_script(
+        "jobs/seqfileutils.py", "--copyfrom", directory / "splits.txt", directory / "splits.seq"
+    )
     assert done.returncode == 0, done.stderr
-    return folder / "splits.seq"
+    return directory / "splits.seq"
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +60,11 @@ def expected(
     split_file: Path,
     run_cdxmill: RunCdxmill,
 ) -> Path:
-    folder = tmp_path_factory.mktemp("expected")
+    directory = tmp_path_factory.mktemp("expected")
     options = ["--splits", split_file, "--location", "/published", "-p", "1", "-q"]
-    done = run_cdxmill("zipnum", "-o", folder, *options, *hard_inputs.paths)
+    done = run_cdxmill("zipnum", "-o", directory, *options, *hard_inputs.paths)
     assert done.returncode == 1, done.stderr  # for the two bad inputs
-    return folder
+    return directory
 
 
 @pytest.fixture(scope="module", params=["inline", "local"])
@@ -75,19 +77,19 @@ def clusters(
     run_job: RunJob,
 ) -> Clusters:
     """Run in the inputs' folder with relative paths, for the tasks have working folders of their own."""
-    folder = tmp_path_factory.mktemp(request.param)
-    options = ["--num-cores", str(CORES), "--cleanup", "NONE", "--local-tmp-dir", folder / "tmp"]
-    places = ["--splitfile", split_file, "--zipnum-dir", folder / "cluster", "--location", "/published"]
+    directory = tmp_path_factory.mktemp(request.param)
+    options = ["--num-cores", str(CORES), "--cleanup", "NONE", "--local-tmp-dir", directory / "tmp"]
+    places = ["--splitfile", split_file, "--zipnum-dir", directory / "cluster", "--location", "/published"]
     names = [path.name for path in hard_inputs.paths]
     done = run_job(
         "zipnumclusterjob", request.param, *options, *places, *names, cwd=hard_inputs.paths[0].parent
     )
-    return Clusters(expected, folder / "cluster", done.returncode, done.stderr.decode(), folder / "tmp")
+    return Clusters(expected, directory / "cluster", done.returncode, done.stderr.decode(), directory / "tmp")
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
+def files_of(directory: Path) -> dict[str, bytes]:
     """Its files; without the record of the run, which has the paths of the inputs as they were named."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".finished.json"}
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.name != ".finished.json"}
 
 
 def test_every_file_of_the_cluster_equals_the_local_engines(clusters: Clusters) -> None:

@@ -69,20 +69,20 @@ def write_settings(path: Path, settings: dict[str, object]) -> Path:
 class RunPaths(NamedTuple):
     """The paths that a whole run reads and writes."""
 
-    folder: Path
+    directory: Path
 
     @property
     def settings(self) -> dict[str, object]:
         """The variables of index_env.sh for the engine on this machine."""
         return {
             "RUNNER": "local",
-            "WARC_MANIFEST": self.folder / "warcs.txt",
-            "WARC_BUCKET": self.folder / "warcs",
-            "WARC_CDX_BUCKET": self.folder / "cdx",
-            "WARC_CDX": self.folder / "cdx",
-            "SPLIT_FILE": self.folder / "splits.seq",
+            "WARC_MANIFEST": self.directory / "warcs.txt",
+            "WARC_BUCKET": self.directory / "warcs",
+            "WARC_CDX_BUCKET": self.directory / "cdx",
+            "WARC_CDX": self.directory / "cdx",
+            "SPLIT_FILE": self.directory / "splits.seq",
             "SHARDS": 2,
-            "ZIPNUM_CLUSTER_DIR": self.folder / "cluster",
+            "ZIPNUM_CLUSTER_DIR": self.directory / "cluster",
         }
 
 

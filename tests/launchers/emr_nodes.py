@@ -24,7 +24,7 @@ from tests.jobs.conftest import AS_IS
 
 from .emr_server import BUCKET, KEYS, Emr, Submitted
 
-# Does what `hadoop fs -put -f -d FILE... FOLDER/` and `hadoop fs -get URL... FOLDER` do, and nothing else.
+# Does what `hadoop fs -put -f -d FILE... DIRECTORY/` and `hadoop fs -get URL... DIRECTORY` do, and nothing else.
 _HADOOP = f"""#!/bin/sh
 exec {shlex.quote(sys.executable)} -c '
 import boto3, pathlib, sys, urllib.parse
@@ -48,10 +48,10 @@ else:
 class Nodes:
     """A place where the tasks of one step after the other run."""
 
-    def __init__(self, emr: Emr, folder: Path) -> None:
+    def __init__(self, emr: Emr, directory: Path) -> None:
         self._emr = emr
-        self._folder = folder
-        self._hadoop = folder / "hadoop-home"
+        self._directory = directory
+        self._hadoop = directory / "hadoop-home"
         (self._hadoop / "bin").mkdir(parents=True)
         (self._hadoop / "bin/hadoop").write_text(_HADOOP)
         (self._hadoop / "bin/hadoop").chmod(0o755)
@@ -112,7 +112,7 @@ class Nodes:
         return {name: self._step.files[url] for url, _, name in pairs}
 
     def _run(self, command: str, number: int, data: bytes) -> bytes:
-        place = self._folder / f"task-{len(list(self._folder.iterdir()))}"
+        place = self._directory / f"task-{len(list(self._directory.iterdir()))}"
         for name, packed in self._sent_along("-archives").items():
             zipfile.ZipFile(io.BytesIO(packed)).extractall(place / name)
         for name, content in self._sent_along("-files").items():
@@ -132,5 +132,5 @@ class Nodes:
 
     def _keep(self, number: int, output: bytes) -> None:
         if output:
-            folder = self._step.option("-output").removeprefix(f"s3://{BUCKET}/").rstrip("/")
-            self._emr.put(f"{folder}/part-{number:05d}", output)
+            directory = self._step.option("-output").removeprefix(f"s3://{BUCKET}/").rstrip("/")
+            self._emr.put(f"{directory}/part-{number:05d}", output)

@@ -89,14 +89,14 @@ def test_no_aws_credentials(launch: Launch, tmp_path: Path) -> None:
 
 
 def test_a_manifest_that_is_absent(launch: Launch, places: RunPaths) -> None:
-    settings = {**places.settings, "WARC_MANIFEST": places.folder / "none.txt"}
+    settings = {**places.settings, "WARC_MANIFEST": places.directory / "none.txt"}
     said = refusal(launch("runindexwarcs.sh", **settings))
-    assert f"WARC_MANIFEST: {places.folder}/none.txt: no such file" in said
+    assert f"WARC_MANIFEST: {places.directory}/none.txt: no such file" in said
 
 
 def test_settings_of_mrjob_that_are_absent(launch: Launch, places: RunPaths) -> None:
-    settings = {**places.settings, "MRJOB_CONF": places.folder / "none.conf"}
-    assert f"MRJOB_CONF: {places.folder}/none.conf: no such file" in refusal(
+    settings = {**places.settings, "MRJOB_CONF": places.directory / "none.conf"}
+    assert f"MRJOB_CONF: {places.directory}/none.conf: no such file" in refusal(
         launch("runsample.sh", **settings)
     )
 
@@ -140,6 +140,6 @@ def test_a_cluster_of_another_crawl_is_not_overwritten(launch: Launch) -> None:
 
 
 def test_a_split_file_to_reuse_that_is_absent(launch: Launch, places: RunPaths) -> None:
-    settings = {**places.settings, "ZIPNUM_CLUSTER_DIR": places.folder / "2026-44"}
-    said = refusal(launch("run_index_hadoop.sh", "2026-44", "", places.folder / "none.seq", **settings))
-    assert f"{places.folder}/none.seq: no such split file" in said
+    settings = {**places.settings, "ZIPNUM_CLUSTER_DIR": places.directory / "2026-44"}
+    said = refusal(launch("run_index_hadoop.sh", "2026-44", "", places.directory / "none.seq", **settings))
+    assert f"{places.directory}/none.seq: no such split file" in said

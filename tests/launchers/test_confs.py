@@ -105,9 +105,9 @@ def test_the_nodes_get_what_indexing_and_counting_import_in_the_versions_that_ar
     assert pins == {name: constraints[name] for name in pins}
 
 
-def stand_in(folder: Path, name: str, does: str) -> Path:
+def stand_in(directory: Path, name: str, does: str) -> Path:
     """A command that notes how it is called, and then does something."""
-    path = folder / name
+    path = directory / name
     path.write_text(f'#!/bin/bash\necho "{name} $*" >> "$NOTES"\n{does}\n')
     path.chmod(0o755)
     return path
@@ -117,8 +117,8 @@ def stand_in(folder: Path, name: str, does: str) -> Path:
 def test_bootstrap_makes_an_environment(has_python: bool, tmp_path: Path) -> None:
     """dnf, root and Python are stood in for: the test installs nothing on the machine, and reaches no network."""
     commands, made, place = tmp_path / "bin", tmp_path / "made", tmp_path / "env"
-    for folder in (commands, made, place / "bin"):
-        folder.mkdir(parents=True)
+    for directory in (commands, made, place / "bin"):
+        directory.mkdir(parents=True)
     for name in ("bash", "cp"):
         (commands / name).symlink_to(shutil.which(name) or name)
     stand_in(commands, "sudo", '"$@"')

@@ -114,7 +114,7 @@ def test_publishing(launch: Launch) -> None:
 
 
 def test_it_is_the_same_from_anywhere(places: RunPaths, launch: Launch) -> None:
-    project = places.folder / "project"
+    project = places.directory / "project"
     for name in ("bin", "conf", "jobs"):
         shutil.copytree(ROOT / name, project / name, ignore=shutil.ignore_patterns("__pycache__"))
     (project / "warcs.txt").touch()
@@ -122,8 +122,8 @@ def test_it_is_the_same_from_anywhere(places: RunPaths, launch: Launch) -> None:
     (project / "index_env.sh").write_text("\nexport ".join(["", *lines[:-1]]) + "\n")
     wanted = str(project / "jobs/indexwarcsjob.py")
     script = Path(os.path.relpath(project / "bin", ROOT / "bin")) / "runindexwarcs.sh"
-    for folder in (project, project / "bin", places.folder):
-        done = launch(script, "--dry-run", cwd=folder, env={"INDEX_ENV": ""})
+    for directory in (project, project / "bin", places.directory):
+        done = launch(script, "--dry-run", cwd=directory, env={"INDEX_ENV": ""})
         (words,) = commands(done)
         assert words[1] == wanted
         assert words[-3:] == ["--cdx_bucket", "cdx", "warcs.txt"]

@@ -145,11 +145,11 @@ def test_nothing_is_left_in_s3_but_what_was_asked_for(
 def test_all_steps_from_archives_in_s3(
     emr: Emr, run_step: RunStep, pywb_warcs: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    folder = "crawl-data/CC-MAIN-2026-44/segments/1/warc"
+    directory = "crawl-data/CC-MAIN-2026-44/segments/1/warc"
     names = ("iana", "dupes", "absent")
     for name in names[:2]:
-        emr.put(f"{folder}/{name}.warc.gz", (pywb_warcs / f"{name}.warc.gz").read_bytes())
-    emr.put("warc.paths", "".join(f"{folder}/{name}.warc.gz\n" for name in names).encode())
+        emr.put(f"{directory}/{name}.warc.gz", (pywb_warcs / f"{name}.warc.gz").read_bytes())
+    emr.put("warc.paths", "".join(f"{directory}/{name}.warc.gz\n" for name in names).encode())
     cdx = f"s3://{BUCKET}/cdx/cc-index/cdx/CC-MAIN-2026-44/segments/1/warc"
     done = run_step("run_index_hadoop.sh", WARC_CDX=f"{cdx}/*.cdx.gz")
     assert emr.trouble == []

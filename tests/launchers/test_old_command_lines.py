@@ -124,14 +124,14 @@ def test_what_the_page_names_instead_is_there() -> None:
 @pytest.fixture
 def old(places: RunPaths) -> RunPaths:
     """A folder with a mrjob.conf, and CDX files of six fields as old clusters have them."""
-    (places.folder / "mrjob.conf").write_text("runners:\n  local:\n    cleanup: [ALL]\n")
-    (places.folder / "six").mkdir()
+    (places.directory / "mrjob.conf").write_text("runners:\n  local:\n    cleanup: [ALL]\n")
+    (places.directory / "six").mkdir()
     for host in "ab":
         lines = [
             f"com,{host})/{n} 2020010100000{n} http://{host}.com/{n} 512 {n} {host}.warc.gz\n"
             for n in range(9)
         ]
-        (places.folder / "six" / f"{host}.cdx").write_text("".join(lines))
+        (places.directory / "six" / f"{host}.cdx").write_text("".join(lines))
     return places
 
 
@@ -149,13 +149,16 @@ MEMORY = ("--jobconf", "mapreduce.map.memory.mb=640", "--jobconf", "mapreduce.ma
 
 def test_the_jobs_as_the_known_launchers_call_them(old: RunPaths) -> None:
     def job(name: str, options: str, *more: str) -> None:
-        done = run(f"jobs/{name}.py", *shlex.split(options), *more, cwd=old.folder)
+        done = run(f"jobs/{name}.py", *shlex.split(options), *more, cwd=old.directory)
         assert (done.returncode, done.stdout) == (0, "2\n" if "--count" in options else ""), done.stderr
 
     kept = "--conf-path ./mrjob.conf --no-output --cleanup NONE --skip-existing -r local"
     places = "--cdx_bucket=cdx --s3_local_temp_dir=. --warc_bucket warcs"
     job("indexwarcsjob", f"{kept} {places}", *KEYS, *MEMORY, "warcs.txt")
-    assert sorted(path.name for path in (old.folder / "cdx").glob("*.gz")) == ["dupes.cdx.gz", "iana.cdx.gz"]
+    assert sorted(path.name for path in (old.directory / "cdx").glob("*.gz")) == [
+        "dupes.cdx.gz",
+        "iana.cdx.gz",
+    ]
 
     plain = "--jobconf mapreduce.output.fileoutputformat.compress=false -r local"
     sample = f"--verbose --shards=3 --scaler 100 --splitfile=splits.seq {plain}"
@@ -165,28 +168,28 @@ def test_the_jobs_as_the_known_launchers_call_them(old: RunPaths) -> None:
 
     cluster = "--shards=3 --splitfile=again.seq --output-dir=indexes/ --no-output --numlines 3000 -r local"
     job("zipnumclusterjob", cluster, *KEYS, *MEMORY, "cdx/*.cdx.gz")
-    shards = sorted(path.name for path in (old.folder / "indexes").glob("cdx-*"))
+    shards = sorted(path.name for path in (old.directory / "indexes").glob("cdx-*"))
     assert shards == ["cdx-00000.gz", "cdx-00001.gz", "cdx-00002.gz"]
-    all_idx = subprocess.run("cat indexes/part-* > all.idx", shell=True, cwd=old.folder, check=True)
+    all_idx = subprocess.run("cat indexes/part-* > all.idx", shell=True, cwd=old.directory, check=True)
     assert all_idx.returncode == 0
-    rows = [line.split("\t") for line in (old.folder / "all.idx").read_text().splitlines()]
+    rows = [line.split("\t") for line in (old.directory / "all.idx").read_text().splitlines()]
     assert {len(row) for row in rows} == {4}
     assert rows == sorted(rows)
 
 
 def test_lines_of_six_fields_are_converted(old: RunPaths) -> None:
-    done = run("jobs/samplecdxjob.py", "-r", "local", "--shards", "2", "six/*.cdx", cwd=old.folder)
+    done = run("jobs/samplecdxjob.py", "-r", "local", "--shards", "2", "six/*.cdx", cwd=old.directory)
     assert done.returncode == 0, done.stderr
-    (old.folder / "splits.txt").write_text(done.stdout)
+    (old.directory / "splits.txt").write_text(done.stdout)
     options = ("--splitfile", "splits.txt", "--output-dir", "out", "--convert")
-    done = run("jobs/zipnumclusterjob.py", "-r", "local", *options, "six/*.cdx", cwd=old.folder)
+    done = run("jobs/zipnumclusterjob.py", "-r", "local", *options, "six/*.cdx", cwd=old.directory)
     assert done.returncode == 0, done.stderr
 
 
 def test_a_local_cluster(old: RunPaths) -> None:
     options = ("out", "-s", "3", "-l", "2", "-p", "--convert", "six/a.cdx", "six/b.cdx")
-    assert run("bin/build_local_zipnum.py", *options, cwd=old.folder).returncode == 0
-    names = {path.name for path in (old.folder / "out").iterdir()}
+    assert run("bin/build_local_zipnum.py", *options, cwd=old.directory).returncode == 0
+    names = {path.name for path in (old.directory / "out").iterdir()}
     assert names >= {"part-00002", "cdx-00002.gz", "cluster.summary", "cluster.loc"}
 
 

@@ -18,9 +18,9 @@ from .conftest import ROOT, Launch, RunPaths, clean_environment, write_settings
 STEPS = ("runindexwarcs.sh", "runsample.sh", "runzipcluster.sh")
 
 
-def shards(folder: Path) -> dict[str, bytes]:
+def shards(directory: Path) -> dict[str, bytes]:
     """The shards of a cluster, by name."""
-    return {path.name: path.read_bytes() for path in folder.glob("cdx-*.gz")}
+    return {path.name: path.read_bytes() for path in directory.glob("cdx-*.gz")}
 
 
 def last_line(stderr: str) -> str:
@@ -36,22 +36,22 @@ def test_the_steps_one_by_one_and_all_at_once_make_the_same(launch: Launch, plac
         "runzipcluster.sh: done (exit status 0); next: bin/publish_index.sh",
     ]
     assert [done.returncode for done in by_steps] == [0, 0, 0]
-    cluster = shards(places.folder / "cluster")
+    cluster = shards(places.directory / "cluster")
     assert sorted(cluster) == ["cdx-00000.gz", "cdx-00001.gz"]
     made = ("WARC_CDX_BUCKET", "WARC_CDX", "SPLIT_FILE", "ZIPNUM_CLUSTER_DIR")
     anew = {name: f"{places.settings[name]}.2" for name in made}
     at_once = launch("run_index_hadoop.sh", **{**places.settings, **anew})
     assert at_once.returncode == 0, at_once.stderr
-    assert shards(places.folder / "cluster.2") == cluster
+    assert shards(places.directory / "cluster.2") == cluster
 
 
 def test_what_is_done_is_left_as_it_is(launch: Launch, places: RunPaths) -> None:
     assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
-    made = [*(places.folder / "cdx").rglob("*.cdx.gz"), places.folder / "splits.seq"]
+    made = [*(places.directory / "cdx").rglob("*.cdx.gz"), places.directory / "splits.seq"]
     before = [path.stat().st_mtime_ns for path in made]
     done = launch("run_index_hadoop.sh", **places.settings)
     assert done.returncode == 0
-    assert f"sample: skipped, because {places.folder}/splits.seq exists" in done.stderr
+    assert f"sample: skipped, because {places.directory}/splits.seq exists" in done.stderr
     assert [path.stat().st_mtime_ns for path in made] == before
     assert launch("run_index_hadoop.sh", "--replace", **places.settings).returncode == 0
     assert all(path.stat().st_mtime_ns > old for path, old in zip(made, before, strict=True))
@@ -60,15 +60,15 @@ def test_what_is_done_is_left_as_it_is(launch: Launch, places: RunPaths) -> None
 def test_a_split_file_of_another_crawl_is_reused(launch: Launch, places: RunPaths) -> None:
     assert launch("run_index_hadoop.sh", **places.settings).returncode == 0
     settings = {name: value for name, value in places.settings.items() if name != "SHARDS"}
-    settings["ZIPNUM_CLUSTER_DIR"] = places.folder / "2026-44"
-    (places.folder / "splits.seq").rename(places.folder / "old.seq")
-    done = launch("run_index_hadoop.sh", "2026-44", "", places.folder / "old.seq", **settings)
+    settings["ZIPNUM_CLUSTER_DIR"] = places.directory / "2026-44"
+    (places.directory / "splits.seq").rename(places.directory / "old.seq")
+    done = launch("run_index_hadoop.sh", "2026-44", "", places.directory / "old.seq", **settings)
     assert done.returncode == 0, done.stderr
-    assert shards(places.folder / "2026-44") == shards(places.folder / "cluster")
+    assert shards(places.directory / "2026-44") == shards(places.directory / "cluster")
 
 
 def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, places: RunPaths) -> None:
-    with (places.folder / "warcs.txt").open("a") as manifest:
+    with (places.directory / "warcs.txt").open("a") as manifest:
         manifest.write("absent.warc.gz\n")
     step = launch("runindexwarcs.sh", **places.settings)
     assert step.returncode == 1
@@ -77,7 +77,7 @@ def test_inputs_that_failed_are_named_and_the_rest_is_done(launch: Launch, place
     everything = launch("run_index_hadoop.sh", **places.settings)
     assert everything.returncode == 1
     assert "absent.warc.gz" in everything.stderr
-    lines = b"".join(map(gzip.decompress, shards(places.folder / "cluster").values())).splitlines()
+    lines = b"".join(map(gzip.decompress, shards(places.directory / "cluster").values())).splitlines()
     assert len(lines) > 10
 
 
@@ -86,8 +86,8 @@ def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, pla
     done = launch("runzipcluster.sh", "--shards", "3", **places.settings)
     assert done.returncode == 2
     assert "--shards 3 does not match" in done.stderr
-    (places.folder / "splits.txt").write_text("b\na\n")
-    done = launch("runzipcluster.sh", **{**places.settings, "SPLIT_FILE": places.folder / "splits.txt"})
+    (places.directory / "splits.txt").write_text("b\na\n")
+    done = launch("runzipcluster.sh", **{**places.settings, "SPLIT_FILE": places.directory / "splits.txt"})
     assert done.returncode == 2
     assert "splits.txt" in done.stderr
 
@@ -95,17 +95,17 @@ def test_a_split_file_that_does_not_fit_stops_before_the_job(launch: Launch, pla
 def test_a_cluster_is_published_where_it_is_and_elsewhere(launch: Launch, places: RunPaths) -> None:
     unfinished = launch("publish_index.sh", **places.settings)
     assert unfinished.returncode in (1, 2)
-    assert f"{places.folder}/cluster" in unfinished.stderr
-    settings = {**places.settings, "ZIPNUM_CLUSTER_DIR": places.folder / "2026-44/indexes"}
+    assert f"{places.directory}/cluster" in unfinished.stderr
+    settings = {**places.settings, "ZIPNUM_CLUSTER_DIR": places.directory / "2026-44/indexes"}
     assert launch("run_index_hadoop.sh", **settings).returncode == 0
     done = launch("publish_index.sh", "2026-44", "november", **settings)
     assert done.returncode == 0, done.stderr
-    assert (places.folder / "2026-44/metadata.yaml").read_text() == 'title: "November 2026 Index"\n'
-    elsewhere = {**settings, "PUBLISH_DIR": places.folder / "site/indexes"}
+    assert (places.directory / "2026-44/metadata.yaml").read_text() == 'title: "November 2026 Index"\n'
+    elsewhere = {**settings, "PUBLISH_DIR": places.directory / "site/indexes"}
     done = launch("publish_index.sh", "--location", "https://example.org/i", **elsewhere)
     assert done.returncode == 0, done.stderr
-    assert shards(places.folder / "site/indexes") == shards(places.folder / "2026-44/indexes")
-    locations = (places.folder / "site/indexes/cluster.loc").read_text()
+    assert shards(places.directory / "site/indexes") == shards(places.directory / "2026-44/indexes")
+    locations = (places.directory / "site/indexes/cluster.loc").read_text()
     assert locations.startswith("cdx-00000.gz\thttps://example.org/i/cdx-00000.gz\n")
 
 
@@ -154,7 +154,7 @@ def test_a_step_that_stopped_stops_the_steps_behind_it(
 
 
 def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: RunPaths) -> None:
-    hadoop = places.folder / "hadoop"
+    hadoop = places.directory / "hadoop"
     (hadoop / "bin").mkdir(parents=True)
     (hadoop / "hadoop-streaming-3.4.2.jar").touch()
     (hadoop / "bin/hadoop").write_text(
@@ -162,8 +162,8 @@ def test_keys_are_not_shown_where_a_job_fails(launch: Launch, places: RunPaths) 
     )
     (hadoop / "bin/hadoop").chmod(0o755)
     keys = {"AWS_ACCESS_KEY_ID": "AKIA0", "AWS_SECRET_ACCESS_KEY": "hush/hush", "AWS_SESSION_TOKEN": "token0"}
-    (places.folder / "cdx").mkdir()
-    (places.folder / "cdx/a.cdx").write_text('com,a)/ 20200101000000 {"url": "http://a.com/"}\n')
+    (places.directory / "cdx").mkdir()
+    (places.directory / "cdx/a.cdx").write_text('com,a)/ 20200101000000 {"url": "http://a.com/"}\n')
     settings = {**places.settings, **keys, "RUNNER": "hadoop", "HADOOP_HOME": hadoop}
     done = launch("runsample.sh", **settings)
     assert done.returncode == 3
@@ -186,7 +186,7 @@ except KeyboardInterrupt:
 
 def environment_of(places: RunPaths, pretender: Path, job: str) -> dict[str, str]:
     """The environment of a launcher that is not waited for."""
-    own = write_settings(places.folder / "own.sh", places.settings)
+    own = write_settings(places.directory / "own.sh", places.settings)
     return {**clean_environment(), "INDEX_ENV": str(own), "CDXMILL_VENV": str(pretender), "JOB": job}
 
 
@@ -221,13 +221,13 @@ def test_in_the_background(launch: Launch, places: RunPaths) -> None:
     log = Path(found[1])
     while "exit status" not in log.read_text():
         time.sleep(0.05)
-    assert log.parent == places.folder / "called from"
+    assert log.parent == places.directory / "called from"
     assert last_line(log.read_text()).startswith("run_index_hadoop.sh: done (exit status 0)")
-    assert len(shards(places.folder / "cluster")) == 2
+    assert len(shards(places.directory / "cluster")) == 2
 
 
 def test_what_is_wrong_is_said_before_it_goes_to_the_background(launch: Launch, places: RunPaths) -> None:
     done = launch("runsample.sh", "--background", **{**places.settings, "SPLIT_FILE": ""})
     assert done.returncode == 2
     assert "SPLIT_FILE is not set" in done.stderr
-    assert list((places.folder / "called from").iterdir()) == []
+    assert list((places.directory / "called from").iterdir()) == []

@@ -21,7 +21,10 @@ def is_shell(path: Path) -> bool:
 
 
 SCRIPTS = sorted(
-    path for folder in ("", "bin", ".ci", "bench") for path in (ROOT / folder).iterdir() if is_shell(path)
+    path
+    for directory in ("", "bin", ".ci", "bench")
+    for path in (ROOT / directory).iterdir()
+    if is_shell(path)
 )
 LAUNCHERS = [
     "runindexwarcs.sh",

@@ -22,16 +22,16 @@ class Row(NamedTuple):
     length: int
 
 
-def shards_of(folder: Path) -> list[bytes]:
+def shards_of(directory: Path) -> list[bytes]:
     """The decompressed shards, in order."""
-    return [gzip.decompress(path.read_bytes()) for path in sorted(folder.glob("cdx-*.gz"))]
+    return [gzip.decompress(path.read_bytes()) for path in sorted(directory.glob("cdx-*.gz"))]
 
 
-def published(folder: Path) -> dict[str, bytes]:
+def published(directory: Path) -> dict[str, bytes]:
     """All files of a cluster by name, without cluster.loc and .finished.json, which depend on the folder."""
     return {
         path.name: path.read_bytes()
-        for path in folder.iterdir()
+        for path in directory.iterdir()
         if path.is_file() and path.name != "cluster.loc" and path.name[0] != "."
     }
 
@@ -41,26 +41,26 @@ def rows_of(part: bytes) -> list[Row]:
     return [Row(key, shard, int(offset), int(length)) for key, shard, offset, length in rows]
 
 
-def check_cluster(folder: Path, lines: bytes, numlines: int = 3000, location: str | None = None) -> None:
+def check_cluster(directory: Path, lines: bytes, numlines: int = 3000, location: str | None = None) -> None:
     """Fail unless `folder` is a complete cluster of exactly these sorted lines."""
-    texts = shards_of(folder)
+    texts = shards_of(directory)
     assert b"".join(texts) == lines
     numbers = range(len(texts))
     expected = {f"part-{number:05d}" for number in numbers} | {f"cdx-{number:05d}.gz" for number in numbers}
-    found = {path.name for path in folder.iterdir()}
+    found = {path.name for path in directory.iterdir()}
     assert found - {".finished.json"} == NAMES | expected
     for number, text in enumerate(texts):
-        _check_part(folder, number, text, numlines)
-    _check_splits(folder, texts)
-    _check_index(folder)
-    _check_locations(folder, len(texts), location)
-    _check_manifest(folder, texts, numlines)
+        _check_part(directory, number, text, numlines)
+    _check_splits(directory, texts)
+    _check_index(directory)
+    _check_locations(directory, len(texts), location)
+    _check_manifest(directory, texts, numlines)
 
 
-def _check_part(folder: Path, number: int, text: bytes, numlines: int) -> None:
-    shard, end = (folder / f"cdx-{number:05d}.gz").read_bytes(), 0
+def _check_part(directory: Path, number: int, text: bytes, numlines: int) -> None:
+    shard, end = (directory / f"cdx-{number:05d}.gz").read_bytes(), 0
     lines = text.split(b"\n")[:-1]
-    rows = rows_of((folder / f"part-{number:05d}").read_bytes())
+    rows = rows_of((directory / f"part-{number:05d}").read_bytes())
     for index, row in enumerate(rows):
         inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
         block = inflater.decompress(shard[row.offset : row.offset + row.length])
@@ -81,34 +81,34 @@ def _check_part(folder: Path, number: int, text: bytes, numlines: int) -> None:
         assert end == len(shard)
 
 
-def _check_splits(folder: Path, texts: list[bytes]) -> None:
-    points = (folder / "splits.txt").read_bytes().split(b"\n")[:-1]
+def _check_splits(directory: Path, texts: list[bytes]) -> None:
+    points = (directory / "splits.txt").read_bytes().split(b"\n")[:-1]
     assert len(points) + 1 == len(texts)
     for number, text in enumerate(texts):
         assert {bisect_right(points, line) for line in text.split(b"\n")[:-1]} <= {number}
 
 
-def _check_index(folder: Path) -> None:
-    parts = b"".join(path.read_bytes() for path in sorted(folder.glob("part-*")))
+def _check_index(directory: Path) -> None:
+    parts = b"".join(path.read_bytes() for path in sorted(directory.glob("part-*")))
     numbered = [b"%b\t%d\n" % (line, number) for number, line in enumerate(parts.split(b"\n")[:-1], 1)]
     keys = [row.key for row in rows_of(parts)]
     assert keys == sorted(keys)
-    assert (folder / "cluster.idx").read_bytes() == b"".join(numbered)
-    assert (folder / "cluster.summary").read_bytes() == b"".join(numbered)
+    assert (directory / "cluster.idx").read_bytes() == b"".join(numbered)
+    assert (directory / "cluster.summary").read_bytes() == b"".join(numbered)
 
 
-def _check_locations(folder: Path, shards: int, location: str | None) -> None:
-    rows = [line.split("\t") for line in (folder / "cluster.loc").read_text().splitlines()]
+def _check_locations(directory: Path, shards: int, location: str | None) -> None:
+    rows = [line.split("\t") for line in (directory / "cluster.loc").read_text().splitlines()]
     names = [f"cdx-{number:05d}.gz" for number in range(shards)]
-    assert rows == [[name, f"{location or folder.absolute()}/{name}"] for name in names]
+    assert rows == [[name, f"{location or directory.absolute()}/{name}"] for name in names]
 
 
-def _check_manifest(folder: Path, texts: list[bytes], numlines: int) -> None:
-    manifest = json.loads((folder / "cluster.json").read_bytes())
-    shards = sorted(folder.glob("cdx-*.gz"))
-    blocks = [len(rows_of(path.read_bytes())) for path in sorted(folder.glob("part-*"))]
+def _check_manifest(directory: Path, texts: list[bytes], numlines: int) -> None:
+    manifest = json.loads((directory / "cluster.json").read_bytes())
+    shards = sorted(directory.glob("cdx-*.gz"))
+    blocks = [len(rows_of(path.read_bytes())) for path in sorted(directory.glob("part-*"))]
     assert manifest["numlines"] == numlines
-    assert manifest["splits_sha256"] == hashlib.sha256((folder / "splits.txt").read_bytes()).hexdigest()
+    assert manifest["splits_sha256"] == hashlib.sha256((directory / "splits.txt").read_bytes()).hexdigest()
     assert manifest["lines"] == sum(text.count(b"\n") for text in texts)
     assert manifest["blocks"] == sum(blocks)
     assert set(manifest["compressor"]) == {"library", "version", "level"}
@@ -124,9 +124,9 @@ def _check_manifest(folder: Path, texts: list[bytes], numlines: int) -> None:
     ]
 
 
-def write_raw_cluster(folder: Path, lines: list[bytes], block_lines: int = 3000) -> str:
+def write_raw_cluster(directory: Path, lines: list[bytes], block_lines: int = 3000) -> str:
     """A cluster of these sorted lines, whatever they are: an index and one shard, without any check."""
-    folder.mkdir()
+    directory.mkdir()
     shard = index = b""
     for number, start in enumerate(range(0, len(lines), block_lines), 1):
         chosen = lines[start : start + block_lines]
@@ -134,6 +134,6 @@ def write_raw_cluster(folder: Path, lines: list[bytes], block_lines: int = 3000)
         key = b" ".join(chosen[0].split(b" ")[:2])
         index += b"%b\tcdx-00000.gz\t%d\t%d\t%d\n" % (key, len(shard), len(block), number)
         shard += block
-    (folder / "cdx-00000.gz").write_bytes(shard)
-    (folder / "cluster.idx").write_bytes(index)
-    return str(folder)
+    (directory / "cdx-00000.gz").write_bytes(shard)
+    (directory / "cluster.idx").write_bytes(index)
+    return str(directory)

@@ -43,23 +43,35 @@ def capture(url: str, date: str) -> list[bytes]:
     ]  # fmt: skip
 
 
-def make_crawls(folder: Path) -> dict[str, bytes]:
+def make_crawls(directory: Path) -> dict[str, bytes]:
     """The files of the stand-in by path. Each crawl has an archive per host, and one more page of another."""
     collections = [{"id": name, "name": name, "cdx-api": f"/{name}-index"} for name in CRAWLS]
     files = {"/collinfo.json": json.dumps(collections).encode()}
     for name in CRAWLS:
         below = Path("crawl-data") / name / "segments/1/warc"
-        (folder / name / below).mkdir(parents=True)
+        (directory / name / below).mkdir(parents=True)
         for host in HOSTS:
             urls = [f"http://{host}/{number}" for number in range(PAGES)]
             records = [one for url in urls for one in capture(url, DATES[name])]
-            (folder / name / below / f"{host}.warc.gz").write_bytes(b"".join(records))
-        archives = sorted((folder / name / below).iterdir())
-        call: list[str | Path] = [COMMAND, "build", "-q", "-s", "2", "--numlines", "5", "-d", folder / name]
-        subprocess.run([*call, "-o", folder / name / "C", *archives], check=True)
+            (directory / name / below / f"{host}.warc.gz").write_bytes(b"".join(records))
+        archives = sorted((directory / name / below).iterdir())
+        call: list[str | Path] = [
+            COMMAND,
+            "build",
+            "-q",
+            "-s",
+            "2",
+            "--numlines",
+            "5",
+            "-d",
+            directory / name,
+        ]
+        subprocess.run([*call, "-o", directory / name / "C", *archives], check=True)
         files |= {f"/{below}/{path.name}": path.read_bytes() for path in archives}
         for part in ("cluster.idx", "cdx-00000.gz", "cdx-00001.gz"):
-            files[f"/cc-index/collections/{name}/indexes/{part}"] = (folder / name / "C" / part).read_bytes()
+            files[f"/cc-index/collections/{name}/indexes/{part}"] = (
+                directory / name / "C" / part
+            ).read_bytes()
     return files
 
 

@@ -26,10 +26,10 @@ class Started:
             start_new_session=True,
         )
 
-    def wait_for(self, folder: Path, pattern: str) -> None:
+    def wait_for(self, directory: Path, pattern: str) -> None:
         """Wait until a file that matches the pattern exists in the folder."""
         start = time.monotonic()
-        while not any(folder.glob(pattern)):
+        while not any(directory.glob(pattern)):
             if self._process.poll() is not None or time.monotonic() - start > PATIENCE:
                 raise AssertionError(f"{pattern} did not appear")
             time.sleep(0.0005)
@@ -56,8 +56,8 @@ class Started:
         return True
 
 
-def stopped_at(folder: Path, pattern: str, args: Sequence[str | Path]) -> None:
+def stopped_at(directory: Path, pattern: str, args: Sequence[str | Path]) -> None:
     """Run the command until a file that matches the pattern exists in the folder, then kill -9."""
     run = Started(*args)
-    run.wait_for(folder, pattern)
+    run.wait_for(directory, pattern)
     run.kill_all()

@@ -50,8 +50,8 @@ def short(found: bytes) -> tuple[str, str, str, str, str, str]:
     return key, time, status, fields["length"], fields["offset"], fields["filename"]
 
 
-def build(folder: Path, *named: Path | str, options: TreeOptions = QUIET) -> str:
-    output = str(folder / "x.tree")
+def build(directory: Path, *named: Path | str, options: TreeOptions = QUIET) -> str:
+    output = str(directory / "x.tree")
     build_tree([str(name) for name in named], output, options, Failures(printed=False))
     return output
 

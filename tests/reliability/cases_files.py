@@ -73,7 +73,7 @@ def empty_file(sources: Sources) -> Case:
 
 
 @row("folder-without-archives")
-def folder_without_archives(sources: Sources) -> Case:
+def directory_without_archives(sources: Sources) -> Case:
     return Case({"notes/readme.txt": b"nothing here"}, [], frozenset(), ("notes",))
 
 
@@ -84,7 +84,7 @@ def absent(sources: Sources) -> Case:
 
 
 @row("folder-in-manifest")
-def folder_in_manifest(sources: Sources) -> Case:
+def directory_in_manifest(sources: Sources) -> Case:
     case = one_file("a.warc.gz", sources.warc.members(), sources.warc)
     files = {**case.files, "list": b"a.warc.gz\nfolder\n", "folder/readme.txt": b""}
     return case._replace(files=files, inputs=("--manifest", "list"))

@@ -52,20 +52,20 @@ def damaged(data: bytes, rng: random.Random) -> tuple[str, bytes | None]:
 class Rig:
     """A cluster in `folder`, the answers that are right, and the verdicts so far."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, directory: Path, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.folder, self.seen = folder, Counter[str]()
+        self.directory, self.seen = directory, Counter[str]()
         lines = [LINE % (n % 7, n, n, n % 7, n) for n in range(300)]
-        (folder.parent / "a.cdxj").write_bytes(b"".join(line + b"\n" for line in lines))
+        (directory.parent / "a.cdxj").write_bytes(b"".join(line + b"\n" for line in lines))
         options = ZipnumOptions(shards=2, block_lines=8, quiet=True)
-        build_cluster([str(folder.parent / "a.cdxj")], folder, options, Failures(printed=False))
+        build_cluster([str(directory.parent / "a.cdxj")], directory, options, Failures(printed=False))
         self.urls = [line.split(b'"')[3].decode() for line in lines]
         self.right: dict[str, list[bytes] | None] = {}
 
     def lines(self, url: str) -> list[bytes] | None:
         """The lines of a lookup; None if it gives an error."""
         try:
-            with Cluster(self.folder) as cluster:
+            with Cluster(self.directory) as cluster:
                 return [line for lines in cluster.lines(url) for line in lines]
         except CdxmillError:
             return None
@@ -74,14 +74,14 @@ class Rig:
         """Whether `verify` finds no error."""
         failures = Failures(printed=False)
         try:
-            verify(str(self.folder), VerifyOptions(processes=1), failures)
+            verify(str(self.directory), VerifyOptions(processes=1), failures)
         except CdxmillError:
             return False
         return not failures.count
 
     def try_one(self) -> None:
         """Damage a file, ask, and mend it."""
-        path = self.rng.choice(sorted(path for path in self.folder.glob("[!.]*") if path.is_file()))
+        path = self.rng.choice(sorted(path for path in self.directory.glob("[!.]*") if path.is_file()))
         data = path.read_bytes()
         what, changed = damaged(data, self.rng)
         questions = (ALL, "host001.com/page/*", self.rng.choice(self.urls))
@@ -104,7 +104,7 @@ class Rig:
             path.write_bytes(data)
 
     def _verdicts(self, name: str, what: str, questions: tuple[str, ...]) -> list[str]:
-        manifest = self.folder / "cluster.json"
+        manifest = self.directory / "cluster.json"
         verdicts = ["trials"]
         try:
             wrong = [self.lines(url) not in (None, self.right[url]) for url in questions]

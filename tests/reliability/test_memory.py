@@ -169,7 +169,7 @@ def test_memory_is_flat_if_everything_is_corrupt(tmp_path: Path) -> None:
     assert peak < LIMIT
 
 
-def lines(folder: Path) -> list[bytes]:
+def lines(directory: Path) -> list[bytes]:
     """The lines of the one index in the folder."""
-    (path,) = folder.rglob("*.cdx.gz")
+    (path,) = directory.rglob("*.cdx.gz")
     return zlib.decompress(path.read_bytes(), 31).splitlines()

@@ -60,13 +60,13 @@ def test_a_row_is_what_happens(
     assert (again, scanned(out)) == ((0, URLS) if is_mended else (row.status, SCANNED[row.lines]))
 
 
-def _options(case: ScanCase, folder: Path, slug: str) -> list[str]:
+def _options(case: ScanCase, directory: Path, slug: str) -> list[str]:
     """The options of a case, with its function in a module of its own."""
     if not case.code:
         return list(case.options)
     module = f"case_{slug.replace('-', '_')}"
-    (folder / f"{module}.py").write_text(f"import faulthandler, os, time\ndef step(record):\n{case.code}")
-    sys.path.insert(0, str(folder))
+    (directory / f"{module}.py").write_text(f"import faulthandler, os, time\ndef step(record):\n{case.code}")
+    sys.path.insert(0, str(directory))
     return [*case.options, "--call", f"{module}:step"]
 
 

@@ -55,18 +55,18 @@ def test_a_row_is_what_happens(
     )
 
 
-def _run(case: Case, folder: Path) -> int:
-    return main(["index", "-p", "1", "-o", "-", "--dir-root", str(folder), *_write(case, folder)])
+def _run(case: Case, directory: Path) -> int:
+    return main(["index", "-p", "1", "-o", "-", "--dir-root", str(directory), *_write(case, directory)])
 
 
 def _run_forbidden(case: Case) -> int:
     """As `_run`, but the files cannot be read. Root can read everything, and becomes nobody for the test."""
     is_root = os.geteuid() == 0
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        arguments = _write(case, folder)
-        for path in folder.iterdir():
+        directory = Path(name)
+        directory.chmod(0o755)
+        arguments = _write(case, directory)
+        for path in directory.iterdir():
             path.chmod(0)
         os.seteuid(NOBODY if is_root else os.geteuid())
         try:
@@ -75,13 +75,13 @@ def _run_forbidden(case: Case) -> int:
             os.seteuid(0 if is_root else os.geteuid())
 
 
-def _write(case: Case, folder: Path) -> list[str]:
+def _write(case: Case, directory: Path) -> list[str]:
     for name, data in case.files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_bytes(data)
+        (directory / name).parent.mkdir(exist_ok=True)
+        (directory / name).write_bytes(data)
     if case.inputs[:1] == ("--manifest",):
-        return ["--manifest", str(folder / case.inputs[1]), "--root", str(folder)]
-    return [str(folder / name) for name in case.inputs or case.files]
+        return ["--manifest", str(directory / case.inputs[1]), "--root", str(directory)]
+    return [str(directory / name) for name in case.inputs or case.files]
 
 
 def _expected(lines: str, case: Case) -> frozenset[int]:
@@ -97,12 +97,12 @@ def _expected(lines: str, case: Case) -> frozenset[int]:
     return case.hit
 
 
-def _names(out: bytes, folder: Path, case: Case) -> list[str]:
+def _names(out: bytes, directory: Path, case: Case) -> list[str]:
     """The record at the range of each line, read by warcio."""
     found = []
     for line in out.decode().splitlines():
         fields = json.loads(line.split(" ", 2)[2])
         begin = int(fields["offset"])
-        data = read_range(folder / fields["filename"], begin, int(fields["length"]))
+        data = read_range(directory / fields["filename"], begin, int(fields["length"]))
         found.append(name_in(data, case.dictionary))
     return found

@@ -26,21 +26,21 @@ with hold(Path(sys.argv[1])):
 """
 
 
-def start_holder(folder: Path) -> subprocess.Popen[bytes]:
-    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE)
+def start_holder(directory: Path) -> subprocess.Popen[bytes]:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(directory)], stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == b"held\n"
     return holder
 
 
-def test_a_folder_is_created_and_no_file_stays(tmp_path: Path) -> None:
+def test_a_directory_is_created_and_no_file_stays(tmp_path: Path) -> None:
     with hold(tmp_path / "a/b") as was_killed:
         assert not was_killed
         assert (tmp_path / "a/b" / LOCK).read_text().startswith(f"process {os.getpid()} on ")
     assert list((tmp_path / "a/b").iterdir()) == []
 
 
-def test_a_second_run_is_told_who_holds_the_folder(tmp_path: Path) -> None:
+def test_a_second_run_is_told_who_holds_the_directory(tmp_path: Path) -> None:
     holder = start_holder(tmp_path)
     try:
         with pytest.raises(UsageError, match=f"another run writes .*process {holder.pid} on .* since .*: -c"):
@@ -72,7 +72,7 @@ def test_files_of_killed_workers_are_deleted_when_a_run_ends_with_an_error(tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_same_thread_may_hold_a_folder_twice(tmp_path: Path) -> None:
+def test_the_same_thread_may_hold_a_directory_twice(tmp_path: Path) -> None:
     with hold(tmp_path), hold(tmp_path):
         pass
     assert list(tmp_path.iterdir()) == []

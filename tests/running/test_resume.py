@@ -17,7 +17,7 @@ from cdxmill.commands.clusters import zipnum
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
-from cdxmill.running.resume import WorkFolder
+from cdxmill.running.resume import WorkDirectory
 from cdxmill.tasks import grouping
 
 from ..material.cdx_files import many_lines, sort_unique, write_plain
@@ -36,20 +36,20 @@ FINISHED = ["cluster.json", "cluster.idx", "cluster.summary", "cluster.loc"]
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Files for two tasks of sorting."""
-    folder = tmp_path_factory.mktemp("inputs")
+    directory = tmp_path_factory.mktemp("inputs")
     lines = many_lines(36_000)
-    return [write_plain(folder / f"{number}.cdx", lines[number * 3000 :][:30_000]) for number in range(3)]
+    return [write_plain(directory / f"{number}.cdx", lines[number * 3000 :][:30_000]) for number in range(3)]
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(
     inputs: list[Path], run_cdxmill: RunCdxmill, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, bytes]:
-    folder = tmp_path_factory.mktemp("uninterrupted") / "C"
-    done = run_cdxmill("zipnum", "-o", folder, *SLOWLY, *inputs)
+    directory = tmp_path_factory.mktemp("uninterrupted") / "C"
+    done = run_cdxmill("zipnum", "-o", directory, *SLOWLY, *inputs)
     assert done.returncode == 0, done.stderr
-    check_cluster(folder, sort_unique(inputs))
-    return published(folder)
+    check_cluster(directory, sort_unique(inputs))
+    return published(directory)
 
 
 @pytest.mark.parametrize(
@@ -66,50 +66,50 @@ def uninterrupted(
 def test_a_killed_zipnum_is_not_finished_and_run_again_ends_with_the_same_bytes(
     moment: str, inputs: list[Path], uninterrupted: dict[str, bytes], run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "C"
-    call: list[str | Path] = ["zipnum", "-o", folder, *SLOWLY, *inputs]
-    stopped_at(folder, moment, call)
-    assert [name for name in FINISHED if (folder / name).exists()] == []
-    asked = run_cdxmill("lookup", folder, "http://host000.com/*")
+    directory = tmp_path / "C"
+    call: list[str | Path] = ["zipnum", "-o", directory, *SLOWLY, *inputs]
+    stopped_at(directory, moment, call)
+    assert [name for name in FINISHED if (directory / name).exists()] == []
+    asked = run_cdxmill("lookup", directory, "http://host000.com/*")
     assert (asked.returncode in (1, 2), asked.stdout) == (True, b"")  # no cluster, or half of one
     assert run_cdxmill(*call).returncode == 0
-    assert published(folder) == uninterrupted
-    assert not (folder / ".work").exists()
+    assert published(directory) == uninterrupted
+    assert not (directory / ".work").exists()
 
 
 @pytest.mark.parametrize("moment", [".C.new/.work/shard-*.json", ".C.new/cluster.idx"])
 def test_a_finished_cluster_stays_while_it_is_replaced(
     moment: str, inputs: list[Path], uninterrupted: dict[str, bytes], run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "C"
-    run_cdxmill("zipnum", "-o", folder, "-s", "2", *inputs)
-    before = published(folder)
-    call: list[str | Path] = ["zipnum", "--replace", "-o", folder, *SLOWLY, *inputs]
+    directory = tmp_path / "C"
+    run_cdxmill("zipnum", "-o", directory, "-s", "2", *inputs)
+    before = published(directory)
+    call: list[str | Path] = ["zipnum", "--replace", "-o", directory, *SLOWLY, *inputs]
     stopped_at(tmp_path, moment, call)
     if moment != ".C.new/cluster.idx":  # then it may be switched before it is killed
-        assert published(folder) == before
+        assert published(directory) == before
         made = {path: path.stat().st_mtime_ns for path in (tmp_path / ".C.new").glob("cdx-*")}
-        assert run_cdxmill("zipnum", "-o", folder, *SLOWLY, *inputs).returncode == 2
+        assert run_cdxmill("zipnum", "-o", directory, *SLOWLY, *inputs).returncode == 2
         assert {path: path.stat().st_mtime_ns for path in made} == made
     assert run_cdxmill(*call).returncode == 0
-    assert published(folder) == uninterrupted
+    assert published(directory) == uninterrupted
     assert [path.name for path in tmp_path.iterdir()] == ["C"]
 
 
 def test_other_options_or_inputs_do_not_go_on_from_what_is_left(
     inputs: list[Path], uninterrupted: dict[str, bytes], run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "C"
+    directory = tmp_path / "C"
     changed = tmp_path / "changed.cdx"
     shutil.copyfile(inputs[0], changed)
-    stopped_at(folder, ".work/shard-*.json", ["zipnum", "-o", folder, *SLOWLY, changed, *inputs[1:]])
+    stopped_at(directory, ".work/shard-*.json", ["zipnum", "-o", directory, *SLOWLY, changed, *inputs[1:]])
     changed.write_bytes(b"com,a)/ 2020 {}\n")
-    assert run_cdxmill("zipnum", "-o", folder, "-s", "2", changed, *inputs[1:]).returncode == 0
-    check_cluster(folder, sort_unique([changed, *inputs[1:]]))
-    shutil.rmtree(folder)
-    stopped_at(folder, ".work/shard-*.json", ["zipnum", "-o", folder, *SLOWLY, "--seed", "7", *inputs])
-    assert run_cdxmill("zipnum", "-o", folder, *SLOWLY, *inputs).returncode == 0
-    assert published(folder) == uninterrupted
+    assert run_cdxmill("zipnum", "-o", directory, "-s", "2", changed, *inputs[1:]).returncode == 0
+    check_cluster(directory, sort_unique([changed, *inputs[1:]]))
+    shutil.rmtree(directory)
+    stopped_at(directory, ".work/shard-*.json", ["zipnum", "-o", directory, *SLOWLY, "--seed", "7", *inputs])
+    assert run_cdxmill("zipnum", "-o", directory, *SLOWLY, *inputs).returncode == 0
+    assert published(directory) == uninterrupted
 
 
 class Stop(Exception):
@@ -142,56 +142,56 @@ def shards(monkeypatch: pytest.MonkeyPatch) -> Counted:
     return Counted(monkeypatch, "write_shard_of")
 
 
-def small_files(folder: Path) -> list[str]:
+def small_files(directory: Path) -> list[str]:
     lines = many_lines(300)
-    return [str(write_plain(folder / f"{number}.cdx", lines[number::4])) for number in range(4)]
+    return [str(write_plain(directory / f"{number}.cdx", lines[number::4])) for number in range(4)]
 
 
-def build(paths: Iterable[str], folder: Path) -> None:
-    build_cluster(list(paths), folder, ZipnumOptions(shards=6, quiet=True), Failures())
+def build(paths: Iterable[str], directory: Path) -> None:
+    build_cluster(list(paths), directory, ZipnumOptions(shards=6, quiet=True), Failures())
 
 
 def test_finished_tasks_are_not_done_again(tmp_path: Path, sorts: Counted, shards: Counted) -> None:
-    paths, folder = small_files(tmp_path), tmp_path / "C"
+    paths, directory = small_files(tmp_path), tmp_path / "C"
     sorts.stop = 3
     with pytest.raises(Stop):
-        build(paths, folder)
+        build(paths, directory)
     sorts.stop, shards.stop = -1, 4
     with pytest.raises(Stop):
-        build(paths, folder)
+        build(paths, directory)
     shards.stop = -1
-    build(paths, folder)
+    build(paths, directory)
     assert (sorts.calls, shards.calls) == (4, 6)
-    check_cluster(folder, sort_unique(map(Path, paths)))
+    check_cluster(directory, sort_unique(map(Path, paths)))
 
 
 @pytest.mark.parametrize("lost", [".work/*.run", "cdx-00002.gz", "part-00001", ".work/shard-*.json"])
 def test_what_was_lost_between_two_runs_is_made_again(
     lost: str, tmp_path: Path, sorts: Counted, shards: Counted
 ) -> None:
-    paths, folder = small_files(tmp_path), tmp_path / "C"
+    paths, directory = small_files(tmp_path), tmp_path / "C"
     shards.stop = 4
     with pytest.raises(Stop):
-        build(paths, folder)
-    for path in list(folder.glob(lost)):
+        build(paths, directory)
+    for path in list(directory.glob(lost)):
         path.unlink()
     shards.stop = -1
-    build(paths, folder)
+    build(paths, directory)
     assert sorts.calls + shards.calls > 4 + 6
-    check_cluster(folder, sort_unique(map(Path, paths)))
+    check_cluster(directory, sort_unique(map(Path, paths)))
 
 
 def test_half_a_result_is_no_result(tmp_path: Path, sorts: Counted, shards: Counted) -> None:
-    paths, folder = small_files(tmp_path), tmp_path / "C"
+    paths, directory = small_files(tmp_path), tmp_path / "C"
     shards.stop = 2
     with pytest.raises(Stop):
-        build(paths, folder)
-    for path in [*folder.glob(".work/sort-*.json"), *folder.glob(".work/shard-*.json")]:
+        build(paths, directory)
+    for path in [*directory.glob(".work/sort-*.json"), *directory.glob(".work/shard-*.json")]:
         path.write_bytes(path.read_bytes()[:-2])
     shards.stop = -1
-    build(paths, folder)
+    build(paths, directory)
     assert (sorts.calls, shards.calls) == (8, 8)
-    check_cluster(folder, sort_unique(map(Path, paths)))
+    check_cluster(directory, sort_unique(map(Path, paths)))
 
 
 def nested(content: Any) -> str:
@@ -222,43 +222,43 @@ def retyped(content: Any) -> str:
 def test_a_result_of_another_form_is_no_result(
     change: Callable[[Any], str], tmp_path: Path, sorts: Counted, shards: Counted
 ) -> None:
-    paths, folder = small_files(tmp_path), tmp_path / "C"
+    paths, directory = small_files(tmp_path), tmp_path / "C"
     shards.stop = 2
     with pytest.raises(Stop):
-        build(paths, folder)
-    for path in [*folder.glob(".work/sort-*.json"), *folder.glob(".work/shard-*.json")]:
+        build(paths, directory)
+    for path in [*directory.glob(".work/sort-*.json"), *directory.glob(".work/shard-*.json")]:
         path.write_text(change(json.loads(path.read_bytes())))
     shards.stop = -1
-    build(paths, folder)
+    build(paths, directory)
     assert (sorts.calls, shards.calls) == (8, 8)
-    check_cluster(folder, sort_unique(map(Path, paths)))
+    check_cluster(directory, sort_unique(map(Path, paths)))
 
 
 @pytest.fixture(scope="module")
 def archives(pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Many archives, so that indexing them takes a while."""
-    folder = tmp_path_factory.mktemp("archives")
+    directory = tmp_path_factory.mktemp("archives")
     for number in range(24):
-        shutil.copyfile(pywb_warcs / "iana.warc.gz", folder / f"{number:02d}.warc.gz")
-    return folder
+        shutil.copyfile(pywb_warcs / "iana.warc.gz", directory / f"{number:02d}.warc.gz")
+    return directory
 
 
 @pytest.mark.parametrize("moment", ["cdx/**/*.cdx.gz", ".work/job.json", ".work/sort-*.json"])
 def test_a_killed_build_run_again_keeps_what_is_finished_and_ends_with_the_same_bytes(
     moment: str, archives: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
-    folder, whole = tmp_path / "C", tmp_path / "whole"
+    directory, whole = tmp_path / "C", tmp_path / "whole"
     options = ["-s", "3", "-p", "2", "--level", "11"]
     assert run_cdxmill("build", "-o", whole, *options, archives).returncode == 0
-    stopped_at(folder, moment, ["build", "-o", folder, *options, archives])
-    assert [name for name in FINISHED if (folder / name).exists()] == []
+    stopped_at(directory, moment, ["build", "-o", directory, *options, archives])
+    assert [name for name in FINISHED if (directory / name).exists()] == []
     finished = {
-        path: path.stat().st_mtime_ns for path in (folder / "cdx").rglob("*.cdx.gz") if path.name[0] != "."
+        path: path.stat().st_mtime_ns for path in (directory / "cdx").rglob("*.cdx.gz") if path.name[0] != "."
     }
-    assert run_cdxmill("build", "-o", folder, *options, archives).returncode == 0
-    assert published(folder) == published(whole)
+    assert run_cdxmill("build", "-o", directory, *options, archives).returncode == 0
+    assert published(directory) == published(whole)
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
-    assert {path.name for path in (folder / "cdx").rglob("*")} == {
+    assert {path.name for path in (directory / "cdx").rglob("*")} == {
         path.name for path in (whole / "cdx").rglob("*")
     }
 
@@ -350,15 +350,15 @@ def test_files_that_may_not_grow_further_stop_it_in_one_line(
 @pytest.fixture
 def little_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 1 MB."""
-    folder = tmp_path / "little"
-    folder.mkdir()
+    directory = tmp_path / "little"
+    directory.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", folder], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", directory], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
-    yield folder
-    subprocess.run(["umount", folder], check=True)
+    yield directory
+    subprocess.run(["umount", directory], check=True)
 
 
 def test_a_full_disk_stops_it_in_one_line_and_more_room_lets_it_go_on(
@@ -389,10 +389,10 @@ class _Task(NamedTuple):
 def test_results_are_kept_by_number_whatever_the_order(tmp_path: Path) -> None:
     tasks = [_Task(2), _Task(0), _Task(1)]
     with Progress("testing", 3, 0, True) as progress:
-        first = WorkFolder(tmp_path, "job").run("step", _number_of, tasks, 1, progress, bool)
+        first = WorkDirectory(tmp_path, "job").run("step", _number_of, tasks, 1, progress, bool)
         assert next(first) == "2"
         del first  # as a run that is killed
-        again = WorkFolder(tmp_path, "job").run("step", _number_of, sorted(tasks), 1, progress, bool)
+        again = WorkDirectory(tmp_path, "job").run("step", _number_of, sorted(tasks), 1, progress, bool)
         assert sorted(again) == ["0", "1", "2"]
 
 

@@ -53,7 +53,7 @@ class Remote(NamedTuple):
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """3 shards, blocks of 20 lines."""
     path = write_plain(tmp_path / "a.cdxj", ALL)
     build_cluster(
@@ -63,13 +63,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def remote(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
+def remote(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
     """What is published of `folder`: the index and the shards."""
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(patience, "FIRST_WAIT", 0.001)
     with serving() as server:
-        for path in (folder / "cluster.idx", *folder.glob("cdx-*.gz")):
+        for path in (directory / "cluster.idx", *directory.glob("cdx-*.gz")):
             server.add(f"/c/{path.name}", path.read_bytes())
         yield Remote(server, f"{server.url}/c")
 

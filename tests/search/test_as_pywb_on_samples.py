@@ -45,7 +45,7 @@ VALUES = {
 class Built(NamedTuple):
     """A cluster and its lines."""
 
-    folder: Path
+    directory: Path
     lines: list[bytes]
 
 
@@ -56,9 +56,9 @@ def built(
     samples: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Built:
-    folder = tmp_path_factory.mktemp("samples") / "cluster"
-    build_cluster(folder, [samples], 3, "--numlines", "50", *request.param)
-    return Built(folder, b"".join(shards_of(folder)).split(b"\n")[:-1])
+    directory = tmp_path_factory.mktemp("samples") / "cluster"
+    build_cluster(directory, [samples], 3, "--numlines", "50", *request.param)
+    return Built(directory, b"".join(shards_of(directory)).split(b"\n")[:-1])
 
 
 def url_of(source: Random, line: bytes) -> str:
@@ -115,7 +115,7 @@ def asked(source: Random, lines: list[bytes]) -> dict[str, Any]:
     }
 
 
-def by_pywb(folder: Path, output: str, params: dict[str, Any]) -> bytes | str:
+def by_pywb(directory: Path, output: str, params: dict[str, Any]) -> bytes | str:
     """The answer of pywb's reader and operations; the name of its error, if it has none."""
     from pywb.utils.canonicalize import UrlCanonicalizeException
     from pywb.warcserver.index.cdxobject import CDXException
@@ -125,7 +125,7 @@ def by_pywb(folder: Path, output: str, params: dict[str, Any]) -> bytes | str:
 
     try:
         query = CDXQuery({**params, "pageSize": "1000"})
-        lines = process_cdx(ZipNumIndexSource(str(folder / "cluster.idx")).load_index(query.params), query)
+        lines = process_cdx(ZipNumIndexSource(str(directory / "cluster.idx")).load_index(query.params), query)
         # a server adds the name of the source to each line, so its text has the values of the line
         fields = query.fields
         made = [
@@ -142,7 +142,7 @@ def by_pywb(folder: Path, output: str, params: dict[str, Any]) -> bytes | str:
     return "".join(made).encode("utf-8", "surrogateescape")
 
 
-def by_cdxmill(folder: Path, output: str, params: dict[str, Any]) -> bytes | str:
+def by_cdxmill(directory: Path, output: str, params: dict[str, Any]) -> bytes | str:
     fields = params.get("fields")
     query = Query(
         match_type=params.get("matchType"),
@@ -158,7 +158,7 @@ def by_cdxmill(folder: Path, output: str, params: dict[str, Any]) -> bytes | str
         output=output,
     )
     try:
-        return b"".join(line + b"\n" for line in lookup(folder, params["url"], query))
+        return b"".join(line + b"\n" for line in lookup(directory, params["url"], query))
     except UsageError as error:
         return str(error)
 
@@ -174,13 +174,13 @@ def test_random_queries_have_the_answers_of_pywb(built: Built) -> None:
     for number in range(EXAMPLES):
         params = asked(source, built.lines)
         output = OUTPUTS[number % 3]
-        ours, theirs = (ask(built.folder, output, params) for ask in (by_cdxmill, by_pywb))
+        ours, theirs = (ask(built.directory, output, params) for ask in (by_cdxmill, by_pywb))
         if isinstance(ours, str):
             assert theirs == b"" or isinstance(theirs, str), (params, ours)
             continue
         if isinstance(theirs, str) and "closest" in params:
             plain = {name: value for name, value in params.items() if name in ("url", "matchType")}
-            found = by_cdxmill(built.folder, "cdxj", plain)
+            found = by_cdxmill(built.directory, "cdxj", plain)
             assert isinstance(found, bytes)
             assert is_undated(found.splitlines()), (params, theirs)
             continue

@@ -48,13 +48,13 @@ def lines() -> list[bytes]:
 def cluster(lines: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
     from cdxmill import zipnum
 
-    folder = tmp_path_factory.mktemp("cluster")
-    (folder / "in.cdxj").write_bytes(b"".join(lines))
-    zipnum(folder / "in.cdxj", output=folder / "c", shards=2)
-    return folder / "c"
+    directory = tmp_path_factory.mktemp("cluster")
+    (directory / "in.cdxj").write_bytes(b"".join(lines))
+    zipnum(directory / "in.cdxj", output=directory / "c", shards=2)
+    return directory / "c"
 
 
-def forms(lines: list[bytes], folder: Path) -> Iterator[Path]:
+def forms(lines: list[bytes], directory: Path) -> Iterator[Path]:
     """The same lines as files of different forms."""
     mixed = random.Random(1).sample(lines, len(lines))
     for name, data in {
@@ -67,8 +67,8 @@ def forms(lines: list[bytes], folder: Path) -> Iterator[Path]:
         "unsorted.cdx.gz": gzip.compress(b"".join(mixed[:500])) + gzip.compress(b"".join(mixed[500:])),
         "without ending": b"".join(lines),
     }.items():
-        (folder / name).write_bytes(data)
-        yield folder / name
+        (directory / name).write_bytes(data)
+        yield directory / name
 
 
 def test_every_form_of_file_gives_the_answers_of_the_cluster(
@@ -161,7 +161,7 @@ def test_what_is_no_whole_cdx_file_is_an_error(data: bytes, reason: str, tmp_pat
         list(lookup(tmp_path / "a.cdxj", "h1.com/*"))
 
 
-def test_an_absent_file_and_a_folder_are_told(tmp_path: Path) -> None:
+def test_an_absent_file_and_a_directory_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         list(lookup(tmp_path / "a.cdxj", "h1.com"))
     (tmp_path / "b.cdxj").mkdir()

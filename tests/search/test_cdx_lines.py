@@ -28,32 +28,32 @@ PARAMS: list[dict[str, Any]] = [
 ]
 
 
-def by_pywb(folder: Path, output: str, params: dict[str, Any]) -> bytes:
+def by_pywb(directory: Path, output: str, params: dict[str, Any]) -> bytes:
     """The answer of pywb's reader and operations, in this process."""
     from pywb.warcserver.index.cdxops import process_cdx
     from pywb.warcserver.index.query import CDXQuery
     from pywb.warcserver.index.zipnum import ZipNumIndexSource
 
     query = CDXQuery({"url": "*.org", "pageSize": "1000", **params})
-    lines = process_cdx(ZipNumIndexSource(str(folder / "cluster.idx")).load_index(query.params), query)
+    lines = process_cdx(ZipNumIndexSource(str(directory / "cluster.idx")).load_index(query.params), query)
     made = [getattr(line, f"to_{output}")(query.fields) for line in lines]
     return "".join(made).encode()
 
 
 @pytest.fixture(scope="module", params=["--cdx11", "--cdx9"])
-def folder(
+def directory(
     request: pytest.FixtureRequest,
     build_cluster: BuildCluster,
     pywb_archives: list[Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    folder = tmp_path_factory.mktemp("cdx") / "cluster"
-    return build_cluster(folder, pywb_archives, 2, "--numlines", "20", request.param).folder
+    directory = tmp_path_factory.mktemp("cdx") / "cluster"
+    return build_cluster(directory, pywb_archives, 2, "--numlines", "20", request.param).directory
 
 
 @pytest.mark.parametrize("output", ["cdxj", "json", "text"])
 @pytest.mark.parametrize("params", PARAMS, ids=str)
-def test_answers_are_those_of_pywb(folder: Path, output: str, params: dict[str, Any]) -> None:
+def test_answers_are_those_of_pywb(directory: Path, output: str, params: dict[str, Any]) -> None:
     fields = params.get("fields")
     query = Query(
         from_ts=params.get("from"),
@@ -65,5 +65,5 @@ def test_answers_are_those_of_pywb(folder: Path, output: str, params: dict[str, 
         fields=tuple(fields.split(",")) if fields else None,
         output=output,
     )
-    ours = b"".join(line + b"\n" for line in lookup(folder, "*.org", query))
-    assert ours == by_pywb(folder, output, params) != b""
+    ours = b"".join(line + b"\n" for line in lookup(directory, "*.org", query))
+    assert ours == by_pywb(directory, output, params) != b""

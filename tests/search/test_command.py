@@ -32,13 +32,15 @@ def text(lines: list[bytes]) -> str:
 
 
 def test_a_range_is_from_the_first_url_up_to_the_second(
-    folder: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    found = run(capfd, folder, "a.com/page/0398 b.com/page/0001", "--match-type", "range")
+    found = run(capfd, directory, "a.com/page/0398 b.com/page/0001", "--match-type", "range")
     assert found == text(lines_of("a.com")[-4:] + lines_of("b.com")[:2])
 
 
-def test_times_filters_and_the_newest_come_together(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_times_filters_and_the_newest_come_together(
+    directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     options = [
         "--from",
         "20200102",
@@ -52,49 +54,49 @@ def test_times_filters_and_the_newest_come_together(folder: Path, capfd: pytest.
         3,
     ]
     wanted = [line_of("b.com", page, 2) for page in (390, 380, 370)]
-    assert run(capfd, folder, "b.com/*", *options) == text(wanted)
-    assert run(capfd, folder, "b.com/*", *options, "--count") == "3\n"
+    assert run(capfd, directory, "b.com/*", *options) == text(wanted)
+    assert run(capfd, directory, "b.com/*", *options, "--count") == "3\n"
 
 
 @pytest.mark.parametrize(
     ("collapse", "left"), [("4", 79), ("14", 800), ("urlkey", 400), ("urlkey:15", 40), ("status", 79)]
 )
 def test_consecutive_lines_collapse(
-    folder: Path, capfd: pytest.CaptureFixture[str], collapse: str, left: int
+    directory: Path, capfd: pytest.CaptureFixture[str], collapse: str, left: int
 ) -> None:
-    lines = run(capfd, folder, "a.com/*", "--collapse", collapse).splitlines()
+    lines = run(capfd, directory, "a.com/*", "--collapse", collapse).splitlines()
     assert abs(len(lines) - left) <= 1
-    assert run(capfd, folder, "a.com/*", "--collapse", collapse, "--count") == f"{len(lines)}\n"
+    assert run(capfd, directory, "a.com/*", "--collapse", collapse, "--count") == f"{len(lines)}\n"
 
 
 @pytest.mark.parametrize("url", ["*.com", "a.com/*", "http://a.com/page/0007", "http://absent.com/", "*.org"])
-def test_counts_and_estimates_fit(folder: Path, capfd: pytest.CaptureFixture[str], url: str) -> None:
-    exact = len(list(lookup(folder, url)))
-    assert run(capfd, folder, url, "--count") == f"{exact}\n"
-    told = json.loads(run(capfd, folder, url, "--estimate"))
+def test_counts_and_estimates_fit(directory: Path, capfd: pytest.CaptureFixture[str], url: str) -> None:
+    exact = len(list(lookup(directory, url)))
+    assert run(capfd, directory, url, "--count") == f"{exact}\n"
+    told = json.loads(run(capfd, directory, url, "--estimate"))
     assert told["least"] <= exact <= told["most"]
     assert told["least"] <= told["lines"] <= told["most"]
-    (folder / "cluster.json").unlink()
-    told = json.loads(run(capfd, folder, url, "--estimate"))
+    (directory / "cluster.json").unlink()
+    told = json.loads(run(capfd, directory, url, "--estimate"))
     assert told["least"] <= exact
     assert told["most"] in (None, 0)
 
 
-def test_a_count_in_time_counts_what_is_found(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(capfd, folder, "*.com", "--count", "--from", "20200102") == f"{2 * PAGES}\n"
-    assert run(capfd, folder, "a.com/page/0001", "--count", "--from", "20200102") == "1\n"
+def test_a_count_in_time_counts_what_is_found(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(capfd, directory, "*.com", "--count", "--from", "20200102") == f"{2 * PAGES}\n"
+    assert run(capfd, directory, "a.com/page/0001", "--count", "--from", "20200102") == "1\n"
 
 
 @pytest.mark.parametrize("last", ["2", "20201", "2020013", "20200231", "20200131235960", "20200131235959999"])
 def test_timestamps_may_be_partial_and_need_not_be_days_of_the_month(
-    folder: Path, capfd: pytest.CaptureFixture[str], last: str
+    directory: Path, capfd: pytest.CaptureFixture[str], last: str
 ) -> None:
-    found = run(capfd, folder, "a.com/page/0010", "--from", "20200000", "--to", last)
+    found = run(capfd, directory, "a.com/page/0010", "--from", "20200000", "--to", last)
     assert found == text(lines_of("a.com")[20:22])
 
 
-def test_csv_has_a_header_and_reads_back(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    out = run(capfd, folder, "a.com/page/0010", "--output", "csv", "--fl", "url,status,timestamp")
+def test_csv_has_a_header_and_reads_back(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out = run(capfd, directory, "a.com/page/0010", "--output", "csv", "--fl", "url,status,timestamp")
     assert list(csv.reader(io.StringIO(out))) == [
         ["url", "status", "timestamp"],
         ["http://a.com/page/0010", "404", "20200101000000"],
@@ -102,9 +104,9 @@ def test_csv_has_a_header_and_reads_back(folder: Path, capfd: pytest.CaptureFixt
     ]
 
 
-def test_outputs_have_the_fields(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_outputs_have_the_fields(directory: Path, capfd: pytest.CaptureFixture[str]) -> None:
     def first(*options: str) -> str:
-        return run(capfd, folder, "a.com/page/0010", "--limit", "1", *options).rstrip("\n")
+        return run(capfd, directory, "a.com/page/0010", "--limit", "1", *options).rstrip("\n")
 
     line = line_of("a.com", 10).decode()
     assert first() == first("--output", "cdxj") == line
@@ -132,42 +134,43 @@ def urls() -> list[str]:
 
 @pytest.mark.parametrize("order", ["random", "sorted"])
 def test_many_urls_are_answered_in_their_order(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], order: str
+    directory: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], order: str
 ) -> None:
     asked = urls() if order == "random" else sorted(urls(), key=lambda url: surt(url.encode()))
     (tmp_path / "urls").write_text("\n".join(asked) + "\n\n")
     wanted = [line for url in asked for line in ALL if line.startswith(surt(url.encode()) + b" ")]
-    assert run(capfd, folder, "--input", tmp_path / "urls") == text(wanted)
-    counts = run(capfd, folder, "--input", tmp_path / "urls", "--count").splitlines()
+    assert run(capfd, directory, "--input", tmp_path / "urls") == text(wanted)
+    counts = run(capfd, directory, "--input", tmp_path / "urls", "--count").splitlines()
     assert [line.split("\t")[1] for line in counts] == asked
     assert sum(int(line.split("\t")[0]) for line in counts) == len(wanted)
 
 
 def test_many_prefixes_are_answered_too(
-    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: Any
+    directory: Path, capfd: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
     stdin = io.TextIOWrapper(io.BytesIO(b"b.com/page/000*\r\n*.org\nhttp://a.com/page/0001"))
     monkeypatch.setattr("sys.stdin", stdin)
     wanted = [*lines_of("b.com")[:20], *lines_of("c.org"), *lines_of("a.com")[2:4]]
-    assert run(capfd, folder, "--input", "-") == text(wanted)
+    assert run(capfd, directory, "--input", "-") == text(wanted)
 
 
 def test_answers_that_do_not_fit_into_memory_are_looked_up_again(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cdxmill.search.many._KEPT", 1000)
     monkeypatch.setattr("cdxmill.search.many.BATCH", 70)
     answers = [
-        [line for lines in answer.lists for line in lines] for answer in lookup_many(folder, urls(), Query())
+        [line for lines in answer.lists for line in lines]
+        for answer in lookup_many(directory, urls(), Query())
     ]
-    assert answers == [list(lookup(folder, url)) for url in urls()]
+    assert answers == [list(lookup(directory, url)) for url in urls()]
 
 
 def test_an_invalid_url_is_reported_and_the_others_are_answered(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    directory: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "urls").write_text("http://a.com:port/\nhttp://a.com/page/0001\n")
-    assert main(["lookup", str(folder), "--input", str(tmp_path / "urls")]) == 1
+    assert main(["lookup", str(directory), "--input", str(tmp_path / "urls")]) == 1
     out, error = capfd.readouterr()
     assert out == text(lines_of("a.com")[2:4])
     (line,) = error.splitlines()
@@ -229,9 +232,9 @@ def test_an_invalid_url_is_reported_and_the_others_are_answered(
     ],
 )
 def test_wrong_usage_is_reported_in_one_line(
-    folder: Path, capfd: pytest.CaptureFixture[str], options: list[str], part: str
+    directory: Path, capfd: pytest.CaptureFixture[str], options: list[str], part: str
 ) -> None:
-    assert main(["lookup", str(folder), *options]) == 2
+    assert main(["lookup", str(directory), *options]) == 2
     out, error = capfd.readouterr()
     (line,) = error.splitlines()
     assert (out, part in line) == ("", True), line
@@ -320,7 +323,7 @@ def test_hostile_values_stay_in_their_line_and_their_field(
 
 
 def test_urls_of_any_bytes_are_answered_or_reported(
-    folder: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+    directory: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     odd = [
         b"\0",
@@ -335,25 +338,25 @@ def test_urls_of_any_bytes_are_answered_or_reported(
     ]
     (tmp_path / "urls").write_bytes(b"\n\r\n".join([*odd, b"http://a.com/page/0001"]))
     for options in ([], ["--count"], ["--estimate"], ["--show-num-pages"], ["--match-type", "prefix"]):
-        assert main(["lookup", str(folder), "--input", str(tmp_path / "urls"), *options]) == 1
+        assert main(["lookup", str(directory), "--input", str(tmp_path / "urls"), *options]) == 1
         out, err = capfdbinary.readouterr()
         assert b"internal" not in err
         assert max(map(len, err.splitlines())) < 400
         assert len(out.splitlines()) >= 2
     for url in ("", " ", "\n", "a.com\nb.com", "x" * 100_000):
-        assert main(["lookup", str(folder), url]) in (0, 2)
+        assert main(["lookup", str(directory), url]) in (0, 2)
         assert b"internal" not in capfdbinary.readouterr().err
 
 
 def test_a_corrupt_block_is_reported_for_many_urls_too(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shard = sorted(folder.glob("cdx-*.gz"))[0]
+    shard = sorted(directory.glob("cdx-*.gz"))[0]
     data = bytearray(shard.read_bytes())
     data[30:60] = bytes(30)
     shard.write_bytes(data)
     (tmp_path / "urls").write_text("".join(f"*.{host}\n" for host in ("a.com", "b.com", "c.com")))
-    assert main(["lookup", str(folder), "--input", str(tmp_path / "urls")]) == 1
+    assert main(["lookup", str(directory), "--input", str(tmp_path / "urls")]) == 1
     assert "corrupt" in capsys.readouterr().err
 
 
@@ -362,21 +365,21 @@ def test_a_corrupt_block_is_reported_for_many_urls_too(
 )
 @pytest.mark.parametrize("options", [[], ["--match-type", "prefix"]])
 def test_a_corrupt_block_ends_only_the_answers_that_need_it(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], urls: list[str], options: list[str]
+    directory: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], urls: list[str], options: list[str]
 ) -> None:
-    shard = sorted(folder.glob("cdx-*.gz"))[0]
+    shard = sorted(directory.glob("cdx-*.gz"))[0]
     data = bytearray(shard.read_bytes())
     data[30:60] = bytes(30)
     shard.write_bytes(data)
     (tmp_path / "urls").write_text("".join(f"{url}\n" for url in [*urls, urls[0]]))
-    assert main(["lookup", str(folder), "--input", str(tmp_path / "urls"), *options]) == 1
+    assert main(["lookup", str(directory), "--input", str(tmp_path / "urls"), *options]) == 1
     out, err = capfd.readouterr()
     assert set(out.splitlines()) == {line.decode() for line in lines_of("c.org")[-2:]}
     assert all(
         "corrupt" in line and "page/0001: the answer is not complete" in line for line in err.splitlines()
     )
     assert len(err.splitlines()) == urls.count("a.com/page/0001") + (urls[0] == "a.com/page/0001")
-    assert main(["lookup", str(folder), "--input", str(tmp_path / "urls"), *options, "--count"]) == 1
+    assert main(["lookup", str(directory), "--input", str(tmp_path / "urls"), *options, "--count"]) == 1
     out, err = capfd.readouterr()
     assert set(out.splitlines()) == {"2\tc.org/page/0399"}
     assert all("corrupt" in line and "page/0001: not counted" in line for line in err.splitlines())

@@ -20,48 +20,48 @@ from .conftest import ALL, Remote
 WANTED = [line for line in ALL if line.startswith(b"com,")]
 
 
-def relocate(remote: Remote, folder: Path, place: str) -> None:
+def relocate(remote: Remote, directory: Path, place: str) -> None:
     """Remove the shards beside the index; cluster.loc says that they are below `place`."""
     rows = []
-    for shard in sorted(folder.glob("cdx-*.gz")):
+    for shard in sorted(directory.glob("cdx-*.gz")):
         del remote.server.files[f"/c/{shard.name}"]
         rows.append(f"{shard.name}\t{place}/{shard.name}\n")
     remote.server.add("/c/cluster.loc", "".join(rows).encode())
 
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
-def test_a_remote_cluster_does_not_lead_to_local_files(remote: Remote, folder: Path, scheme: str) -> None:
-    relocate(remote, folder, f"{scheme}{folder}")
+def test_a_remote_cluster_does_not_lead_to_local_files(remote: Remote, directory: Path, scheme: str) -> None:
+    relocate(remote, directory, f"{scheme}{directory}")
     with pytest.raises(InputError) as caught:
         list(lookup(remote.url, "*.com"))
     assert caught.value.reason == "cannot be read (404 Not Found)"
     assert caught.value.hint == (
-        f"cluster.loc names {scheme}{folder}/cdx-00000.gz, which is a local path, and the cluster is remote;"
+        f"cluster.loc names {scheme}{directory}/cdx-00000.gz, which is a local path, and the cluster is remote;"
         " if you trust it, use --shard-index-loc"
     )
-    assert list(lookup(remote.url, "*.com", Query(shard_index_loc=("^.*", f"{folder}/")))) == WANTED
+    assert list(lookup(remote.url, "*.com", Query(shard_index_loc=("^.*", f"{directory}/")))) == WANTED
 
 
 @pytest.mark.parametrize("place", ["http://169.254.169.254/c", "http://[fe80::1]/c"])
-def test_no_cluster_leads_to_a_link_local_address(remote: Remote, folder: Path, place: str) -> None:
-    for shard in folder.glob("cdx-*.gz"):
-        (folder / "cluster.loc").write_text(f"{shard.name}\t{place}/{shard.name}\n")
-    relocate(remote, folder, place)
-    for shard in sorted(folder.glob("cdx-*.gz")):
+def test_no_cluster_leads_to_a_link_local_address(remote: Remote, directory: Path, place: str) -> None:
+    for shard in directory.glob("cdx-*.gz"):
+        (directory / "cluster.loc").write_text(f"{shard.name}\t{place}/{shard.name}\n")
+    relocate(remote, directory, place)
+    for shard in sorted(directory.glob("cdx-*.gz")):
         shard.unlink()
-    for cluster in (remote.url, folder):
+    for cluster in (remote.url, directory):
         with pytest.raises(InputError):
             list(lookup(cluster, "*.com"))
 
 
 def test_a_public_cluster_does_not_lead_to_internal_addresses(
-    remote: Remote, folder: Path, monkeypatch: pytest.MonkeyPatch
+    remote: Remote, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for shard in folder.glob("cdx-*.gz"):
+    for shard in directory.glob("cdx-*.gz"):
         remote.server.add(f"/there/{shard.name}", shard.read_bytes())
-    relocate(remote, folder, remote.url.removesuffix("/c") + "/there")
+    relocate(remote, directory, remote.url.removesuffix("/c") + "/there")
     assert list(lookup(remote.url, "*.com")) == WANTED
-    monkeypatch.setattr(Location, "content_reach", lambda folder: Reach.PUBLIC)
+    monkeypatch.setattr(Location, "content_reach", lambda directory: Reach.PUBLIC)
     remote.reads()
     with pytest.raises(InputError):
         list(lookup(remote.url, "*.com"))
@@ -73,17 +73,17 @@ def test_a_public_cluster_does_not_lead_to_internal_addresses(
 
 
 def test_verify_reports_local_paths_of_a_remote_cluster(
-    remote: Remote, folder: Path, capfd: pytest.CaptureFixture[str]
+    remote: Remote, directory: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    remote.server.add("/c/cluster.loc", (folder / "cluster.loc").read_bytes())
-    remote.server.add("/c/cluster.json", (folder / "cluster.json").read_bytes())
+    remote.server.add("/c/cluster.loc", (directory / "cluster.loc").read_bytes())
+    remote.server.add("/c/cluster.json", (directory / "cluster.json").read_bytes())
     assert main(["verify", "-q", remote.url]) == 1
     assert "is a local path, and the cluster is remote" in capfd.readouterr().err
 
 
-def test_a_manifest_that_cannot_be_read_is_not_taken_as_absent(remote: Remote, folder: Path) -> None:
+def test_a_manifest_that_cannot_be_read_is_not_taken_as_absent(remote: Remote, directory: Path) -> None:
     absent = points_of_cluster(remote.url, 2)
-    manifest = remote.server.add("/c/cluster.json", (folder / "cluster.json").read_bytes())
+    manifest = remote.server.add("/c/cluster.json", (directory / "cluster.json").read_bytes())
     assert points_of_cluster(remote.url, 2).blocks == absent.blocks
     manifest.statuses = [503] * 99
     with pytest.raises(InputError, match=r"cluster\.json: did not answer \(503\)"):

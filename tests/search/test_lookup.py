@@ -50,12 +50,15 @@ def captures() -> list[tuple[str, bytes]]:
 
 @pytest.fixture(scope="module", params=[1, 7], ids=["a line a block", "seven lines a block"])
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lookup")
-    path = write_plain(folder / "a.cdxj", [line for _, line in captures()])
+    directory = tmp_path_factory.mktemp("lookup")
+    path = write_plain(directory / "a.cdxj", [line for _, line in captures()])
     build_cluster(
-        [str(path)], folder / "C", ZipnumOptions(shards=5, block_lines=request.param, quiet=True), Failures()
+        [str(path)],
+        directory / "C",
+        ZipnumOptions(shards=5, block_lines=request.param, quiet=True),
+        Failures(),
     )
-    return folder / "C"
+    return directory / "C"
 
 
 def lines_of(cluster: Path) -> list[bytes]:

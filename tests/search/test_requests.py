@@ -21,8 +21,8 @@ from ..storage.range_server import RangeServer
 from .conftest import ALL, PAGES, Remote, line_of, lines_of
 
 
-def blocks_of(folder: Path) -> list[BlockRef]:
-    return [parse_index_line(line) for line in (folder / "cluster.idx").read_bytes().splitlines()]
+def blocks_of(directory: Path) -> list[BlockRef]:
+    return [parse_index_line(line) for line in (directory / "cluster.idx").read_bytes().splitlines()]
 
 
 def test_one_query_is_one_read_of_the_index_and_one_of_the_shard(remote: Remote, cache: Path) -> None:
@@ -39,8 +39,8 @@ def test_one_query_is_one_read_of_the_index_and_one_of_the_shard(remote: Remote,
         assert len(remote.reads()) == 1
 
 
-def test_an_answer_in_two_neighboring_blocks_is_one_read(remote: Remote, folder: Path) -> None:
-    blocks = blocks_of(folder)
+def test_an_answer_in_two_neighboring_blocks_is_one_read(remote: Remote, directory: Path) -> None:
+    blocks = blocks_of(directory)
     for here, behind in pairwise(blocks):
         page = int(behind.key.split(b"/page/")[1][:4])
         if here.shard == behind.shard and behind.key.endswith(
@@ -54,25 +54,25 @@ def test_an_answer_in_two_neighboring_blocks_is_one_read(remote: Remote, folder:
             assert len(remote.reads()) == 1
 
 
-def test_a_long_answer_is_one_read_for_each_shard_that_it_lies_in(remote: Remote, folder: Path) -> None:
+def test_a_long_answer_is_one_read_for_each_shard_that_it_lies_in(remote: Remote, directory: Path) -> None:
     assert list(lookup(remote.url, "*.com")) == [line for line in ALL if line.startswith(b"com,")]
     reads = remote.reads()
-    shards = {block.shard.decode() for block in blocks_of(folder) if block.key.startswith(b"com,")}
+    shards = {block.shard.decode() for block in blocks_of(directory) if block.key.startswith(b"com,")}
     assert [read.split()[0] for read in reads] == sorted(shards)
     assert len(reads) > 1
 
 
 @pytest.mark.parametrize("sort", ["default", "newest"])
-def test_a_limit_reads_no_more_than_two_blocks(remote: Remote, folder: Path, sort: str) -> None:
+def test_a_limit_reads_no_more_than_two_blocks(remote: Remote, directory: Path, sort: str) -> None:
     found = list(lookup(remote.url, "c.org/*", Query(limit=3, sort=sort)))
     assert found == (lines_of("c.org")[:3] if sort == "default" else lines_of("c.org")[:-4:-1])
     (read,) = remote.reads()
     first, last = read.rpartition("=")[2].split("-")
-    assert int(last) + 1 - int(first) <= 2 * max(block.length for block in blocks_of(folder))
+    assert int(last) + 1 - int(first) <= 2 * max(block.length for block in blocks_of(directory))
 
 
-def test_an_answer_read_backwards_is_the_answer_turned_round(remote: Remote, folder: Path) -> None:
-    assert list(lookup(remote.url, "*.com", Query(sort="reverse"))) == list(lookup(folder, "*.com"))[::-1]
+def test_an_answer_read_backwards_is_the_answer_turned_round(remote: Remote, directory: Path) -> None:
+    assert list(lookup(remote.url, "*.com", Query(sort="reverse"))) == list(lookup(directory, "*.com"))[::-1]
 
 
 def test_an_absent_url_reads_one_block(remote: Remote) -> None:
@@ -109,11 +109,11 @@ def test_a_large_index_is_neither_read_whole_nor_twice(remote: Remote, cache: Pa
     assert len(remote.reads("cluster.idx")) <= 1 + 7
 
 
-def test_an_index_that_has_changed_is_read_anew(remote: Remote, cache: Path, folder: Path) -> None:
+def test_an_index_that_has_changed_is_read_anew(remote: Remote, cache: Path, directory: Path) -> None:
     wanted = [line_of("a.com", 1), line_of("a.com", 1, 2)]
     assert list(lookup(remote.url, "http://a.com/page/0001")) == wanted
     remote.server.files["/c/cluster.idx"].etag = '"two"'
-    remote.server.files["/c/cluster.idx"].body = (folder / "part-00000").read_bytes()
+    remote.server.files["/c/cluster.idx"].body = (directory / "part-00000").read_bytes()
     remote.reads()
     assert list(lookup(remote.url, "http://a.com/page/0001")) == wanted
     assert list(lookup(remote.url, "c.org/*")) == []  # now an index of the first shard
@@ -135,7 +135,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     assert len(list(lookup(remote.url, "http://a.com/page/0001"))) == 2
 
 
-def test_many_urls_read_each_block_once_in_any_order(remote: Remote, folder: Path) -> None:
+def test_many_urls_read_each_block_once_in_any_order(remote: Remote, directory: Path) -> None:
     pages = [(host, page) for host in ("a.com", "b.com") for page in range(PAGES)]
     random.Random(1).shuffle(pages)
     urls = [f"http://{host}/page/{page:04d}" for host, page in pages] + ["http://c.net/"]
@@ -145,7 +145,7 @@ def test_many_urls_read_each_block_once_in_any_order(remote: Remote, folder: Pat
         *((url, [line_of(*page), line_of(*page, 2)]) for url, page in zip(urls, pages, strict=False)),
         ("http://c.net/", []),
     ]
-    shards = {block.shard for block in blocks_of(folder) if block.key < b"com,c"}
+    shards = {block.shard for block in blocks_of(directory) if block.key < b"com,c"}
     assert len(remote.reads()) == len(shards)
 
 
@@ -214,16 +214,16 @@ def test_nothing_there_is_no_cluster(remote: Remote) -> None:
 def test_replicas_are_tried_in_turn(remote: Remote) -> None:
     body = remote.server.files.pop("/c/cdx-00000.gz").body
     remote.server.add("/there/cdx-00000.gz", body)
-    places = [f"{remote.server.url}/{folder}/cdx-00000.gz" for folder in ("gone", "there")]
+    places = [f"{remote.server.url}/{directory}/cdx-00000.gz" for directory in ("gone", "there")]
     remote.server.add("/c/cluster.loc", ("\t".join(["cdx-00000.gz", *places]) + "\n").encode())
     assert len(list(lookup(remote.url, "http://a.com/page/0001"))) == 2
 
 
 def test_a_replica_that_dies_on_the_way_is_followed_by_the_next(remote: Remote) -> None:
     body = remote.server.files.pop("/c/cdx-00000.gz").body
-    places = [f"{remote.server.url}/{folder}/cdx-00000.gz" for folder in ("one", "two")]
-    for folder in ("one", "two"):
-        remote.server.add(f"/{folder}/cdx-00000.gz", body)
+    places = [f"{remote.server.url}/{directory}/cdx-00000.gz" for directory in ("one", "two")]
+    for directory in ("one", "two"):
+        remote.server.add(f"/{directory}/cdx-00000.gz", body)
     remote.server.add("/c/cluster.loc", ("\t".join(["cdx-00000.gz", *places]) + "\n").encode())
     prepared = PreparedQuery(Query(match_type="exact"))
     with open_cluster(remote.url) as reader:

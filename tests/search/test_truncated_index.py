@@ -19,12 +19,13 @@ ALL = (b"", b"\xff")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, run_cdxmill: RunCdxmill) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    lines = write_plain(folder / "a.cdxj", many_lines(400))
+    directory = tmp_path_factory.mktemp("made")
+    lines = write_plain(directory / "a.cdxj", many_lines(400))
     assert (
-        run_cdxmill("zipnum", "-q", "-s", "2", "--numlines", "10", "-o", folder / "C", lines).returncode == 0
+        run_cdxmill("zipnum", "-q", "-s", "2", "--numlines", "10", "-o", directory / "C", lines).returncode
+        == 0
     )
-    return folder / "C"
+    return directory / "C"
 
 
 def blocks_of(cluster: str | Path) -> int:
@@ -33,13 +34,13 @@ def blocks_of(cluster: str | Path) -> int:
         return sum(1 for _ in reader.index.blocks(b""))
 
 
-def copied(made: Path, folder: Path, index: bytes, *without: str) -> Path:
+def copied(made: Path, directory: Path, index: bytes, *without: str) -> Path:
     """The cluster with another index, without some of its files."""
     for path in made.iterdir():
         if path.name not in without and path.is_file():
-            (folder / path.name).write_bytes(path.read_bytes())
-    (folder / INDEX).write_bytes(index)
-    return folder
+            (directory / path.name).write_bytes(path.read_bytes())
+    (directory / INDEX).write_bytes(index)
+    return directory
 
 
 def before_the_number(index: bytes) -> bytes:
@@ -89,10 +90,10 @@ def test_a_remote_index_that_misses_lines_is_an_error(
     damage: object, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert callable(damage)
-    folder = copied(made, tmp_path, damage((made / INDEX).read_bytes()))
+    directory = copied(made, tmp_path, damage((made / INDEX).read_bytes()))
     monkeypatch.setenv("CDXMILL_CACHE", "off")
     with serving() as server:
-        for path in folder.iterdir():
+        for path in directory.iterdir():
             server.add(f"/{path.name}", path.read_bytes())
         with pytest.raises(InputError, match="index"):
             blocks_of(server.url)
@@ -100,10 +101,10 @@ def test_a_remote_index_that_misses_lines_is_an_error(
 
 def test_a_summary_without_numbers_is_read(made: Path, tmp_path: Path) -> None:
     lines = [line.rpartition(b"\t")[0] + b"\n" for line in (made / INDEX).read_bytes().splitlines()]
-    folder = copied(made, tmp_path, b"", MANIFEST, "cluster.summary")
-    (folder / INDEX).rename(folder / "cluster.summary")
-    (folder / "cluster.summary").write_bytes(b"".join(lines))
-    assert blocks_of(folder) == len(lines)
-    (folder / "cluster.summary").write_bytes(b"".join(lines[:-1]))
+    directory = copied(made, tmp_path, b"", MANIFEST, "cluster.summary")
+    (directory / INDEX).rename(directory / "cluster.summary")
+    (directory / "cluster.summary").write_bytes(b"".join(lines))
+    assert blocks_of(directory) == len(lines)
+    (directory / "cluster.summary").write_bytes(b"".join(lines[:-1]))
     with pytest.raises(InputError, match="but the shard has"):
-        blocks_of(folder)
+        blocks_of(directory)

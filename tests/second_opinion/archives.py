@@ -39,8 +39,8 @@ def _is_archive(row: dict[str, str]) -> bool:
 
 def pywb_archives() -> list[Archive]:
     """The real archives that pywb's wheel installs."""
-    folder = Path(sys.prefix) / "sample_archive" / "warcs"
-    return [Archive(f"sample_archive/{path.name}", path) for path in sorted(folder.iterdir())]
+    directory = Path(sys.prefix) / "sample_archive" / "warcs"
+    return [Archive(f"sample_archive/{path.name}", path) for path in sorted(directory.iterdir())]
 
 
 ARCHIVES = sample_archives() + pywb_archives()

@@ -10,7 +10,7 @@ import pytest
 from .archives import ARCHIVES
 from .survey import Survey, survey
 
-FOLDER = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 SUMMARY: list[str] = []
 
 
@@ -18,7 +18,7 @@ SUMMARY: list[str] = []
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the tests of this folder in one process, so that the survey is made once and not once per process."""
     for item in items:
-        if item.path.is_relative_to(FOLDER):
+        if item.path.is_relative_to(DIRECTORY):
             item.add_marker(pytest.mark.xdist_group("second_opinion"))
 
 

@@ -51,7 +51,7 @@ def ask_peers(paths: Iterable[Path]) -> dict[str, dict[str, Any]]:
     return {answer["path"]: answer for answer in answers}
 
 
-def gather(archives: list[Archive], ours: dict[str, Ours], folder: Path) -> dict[str, Opinions]:
+def gather(archives: list[Archive], ours: dict[str, Ours], directory: Path) -> dict[str, Opinions]:
     """The peers' opinions by the name of the archive. `folder` gets the records that are read alone."""
     whole = ask_peers(archive.path for archive in archives)
     opinions = {
@@ -64,7 +64,7 @@ def gather(archives: list[Archive], ours: dict[str, Ours], folder: Path) -> dict
         for offset, row in ours[archive.name].rows.items()
         if not all(opinion.covers(offset) for opinion in opinions[archive.name].values())
     ]
-    slices = [folder / f"{number:05d}.warc" for number in range(len(doubts))]
+    slices = [directory / f"{number:05d}.warc" for number in range(len(doubts))]
     for path, (archive, offset, length) in zip(slices, doubts, strict=True):
         path.write_bytes(cut(archive.path, offset, length))
     alone = ask_peers(slices)

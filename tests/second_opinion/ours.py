@@ -65,26 +65,26 @@ class Run(NamedTuple):
     strange: list[str]
 
 
-def index_all(archives: list[Archive], folder: Path) -> Run:
+def index_all(archives: list[Archive], directory: Path) -> Run:
     """Index all archives in one call of the command. Each archive is in its own numbered folder.
 
     Many samples have the same name. The number of the folder tells to which archive an output or a
     message belongs.
     """
     for number, archive in enumerate(archives):
-        place = folder / "in" / f"{number:04d}"
+        place = directory / "in" / f"{number:04d}"
         place.mkdir(parents=True)
         (place / archive.path.name).symlink_to(archive.path)
-    inputs = sorted(f"{path.parent.name}/{path.name}" for path in (folder / "in").glob("*/*"))
-    (folder / "inputs.txt").write_text("\n".join(inputs))
-    options = ["-q", "-p", "2", "--manifest", str(folder / "inputs.txt"), "-o", str(folder / "out")]
+    inputs = sorted(f"{path.parent.name}/{path.name}" for path in (directory / "in").glob("*/*"))
+    (directory / "inputs.txt").write_text("\n".join(inputs))
+    options = ["-q", "-p", "2", "--manifest", str(directory / "inputs.txt"), "-o", str(directory / "out")]
     command = [sys.executable, "-m", "cdxmill", "index", *options]
-    run = subprocess.run(command, cwd=folder / "in", capture_output=True, text=True, check=False)
+    run = subprocess.run(command, cwd=directory / "in", capture_output=True, text=True, check=False)
     if run.returncode not in (0, 1):
         raise RuntimeError(f"cdxmill index ended with {run.returncode}:\n{run.stderr[-4000:]}")
-    listed = folder / "out/failures.tsv"
+    listed = directory / "out/failures.tsv"
     shown = Shown(run.stderr, listed.read_bytes() if listed.exists() else b"")
-    answers = {archive.name: Ours(_rows(folder / "out", n), []) for n, archive in enumerate(archives)}
+    answers = {archive.name: Ours(_rows(directory / "out", n), []) for n, archive in enumerate(archives)}
     return Run(answers, run.returncode, _share_out(shown, archives, answers))
 
 
@@ -114,5 +114,5 @@ def _share_out(run: Shown, archives: list[Archive], answers: dict[str, Ours]) ->
             strange.append(line)
         elif match is not None and match["reason"].startswith("note: "):
             report = Report(int(match["offset"]), match["reason"])
-            answers[archives[int(match["folder"])].name].reports.append(report)
+            answers[archives[int(match["directory"])].name].reports.append(report)
     return strange

@@ -57,11 +57,11 @@ class Survey(NamedTuple):
     verdicts: dict[str, Verdict]
 
 
-def survey(archives: list[Archive], folder: Path) -> Survey:
+def survey(archives: list[Archive], directory: Path) -> Survey:
     """Index all archives with all three and compare. Everything is written below `folder`."""
-    run = index_all(archives, folder)
-    (folder / "slices").mkdir()
-    opinions = gather(archives, run.answers, folder / "slices")
+    run = index_all(archives, directory)
+    (directory / "slices").mkdir()
+    opinions = gather(archives, run.answers, directory / "slices")
     comparisons = {
         archive.name: Comparison(archive, run.answers[archive.name], opinions[archive.name])
         for archive in archives

@@ -55,15 +55,15 @@ Made = tuple[list[Archive], dict[str, Ours], dict[str, Ours], zstandard.ZstdDeco
 
 @pytest.fixture(scope="module", params=["plain", "with dictionary"])
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    folder = tmp_path_factory.mktemp("zst")
+    directory = tmp_path_factory.mktemp("zst")
     dictionary = trained() if request.param == "with dictionary" else None
     archives = []
     for archive in GZ:
-        path = folder / archive.path.name.replace(".gz", ".zst")
+        path = directory / archive.path.name.replace(".gz", ".zst")
         write_zst(path, members(archive.path.read_bytes()), dictionary)
         archives.append(Archive(archive.name, path))
-    answers = index_all(archives, folder / "zst").answers
-    expected = index_all(GZ, folder / "gz").answers
+    answers = index_all(archives, directory / "zst").answers
+    expected = index_all(GZ, directory / "gz").answers
     return archives, answers, expected, zstandard.ZstdDecompressor(dict_data=dictionary)
 
 

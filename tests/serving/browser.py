@@ -44,18 +44,18 @@ def _on_path() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
-def dump_dom(chromium: str, url: str, folder: Path) -> str:
+def dump_dom(chromium: str, url: str, directory: Path) -> str:
     """The page at `url` as HTML, after its scripts have run."""
-    return _run(chromium, folder, "--dump-dom", url)
+    return _run(chromium, directory, "--dump-dom", url)
 
 
-def screenshot(chromium: str, url: str, picture: Path, folder: Path) -> None:
+def screenshot(chromium: str, url: str, picture: Path, directory: Path) -> None:
     """Write a picture of the page at `url`."""
-    _run(chromium, folder, "--window-size=1000,700", "--hide-scrollbars", f"--screenshot={picture}", url)
+    _run(chromium, directory, "--window-size=1000,700", "--hide-scrollbars", f"--screenshot={picture}", url)
 
 
-def _run(chromium: str, folder: Path, *arguments: str) -> str:
-    command = [chromium, *OPTIONS, f"--user-data-dir={folder}/profile", *arguments]
+def _run(chromium: str, directory: Path, *arguments: str) -> str:
+    command = [chromium, *OPTIONS, f"--user-data-dir={directory}/profile", *arguments]
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=SECONDS
     )

@@ -60,9 +60,9 @@ def enter_private_network() -> None:
 class Wayback:
     """A running `wayback`. One thread starts it and sends all requests, because the network belongs to that thread."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._log = folder / "wayback.log"
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._log = directory / "wayback.log"
         self._network = ThreadPoolExecutor(1, initializer=enter_private_network)
         self._process = self._network.submit(self._start).result()
 
@@ -88,7 +88,7 @@ class Wayback:
         wayback = Path(sys.executable).parent / "wayback"
         options = ["-b", "127.0.0.1", "-p", str(self._port)]
         with self._log.open("wb") as log:
-            process = subprocess.Popen([wayback, "-d", self._folder, *options], stdout=log, stderr=log)
+            process = subprocess.Popen([wayback, "-d", self._directory, *options], stdout=log, stderr=log)
         self._wait_until_up(process)
         return process
 
@@ -130,11 +130,11 @@ def cluster(
     )
 
 
-def fill_in(sample: str, index_folder: Path, archives: list[Path]) -> str:
+def fill_in(sample: str, index_directory: Path, archives: list[Path]) -> str:
     """The sample configuration with its two paths replaced. The archives are in several folders."""
-    folders = sorted({path.parent for path in archives})
-    archive_paths = "".join(f"      - '{folder}/'\n" for folder in folders)
-    return sample.replace("/data/cluster", str(index_folder)).replace(
+    directories = sorted({path.parent for path in archives})
+    archive_paths = "".join(f"      - '{directory}/'\n" for directory in directories)
+    return sample.replace("/data/cluster", str(index_directory)).replace(
         "      - '/data/warcs/'\n", archive_paths, 1
     )
 
@@ -146,7 +146,7 @@ def spelled_out(sample: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def pywb_folder(
+def pywb_directory(
     root: Path, cluster: Cluster, served_archives: list[Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """conf/pywb/config.yaml as the collection `web`, and two more collections of the same lines.
@@ -154,28 +154,28 @@ def pywb_folder(
     `index-moved`: cluster.idx and cluster.loc in a folder of their own. `shards-moved`: the form that
     the sample spells out in a comment; the index without a loc file, the shards in another folder.
     """
-    folder, moved, shards = (tmp_path_factory.mktemp(name) for name in ("pywb", "moved", "shards"))
+    directory, moved, shards = (tmp_path_factory.mktemp(name) for name in ("pywb", "moved", "shards"))
     for name in ("cluster.idx", "cluster.loc"):
-        shutil.copy(cluster.folder / name, moved)
-    for shard in cluster.folder.glob("cdx-*.gz"):
+        shutil.copy(cluster.directory / name, moved)
+    for shard in cluster.directory.glob("cdx-*.gz"):
         shutil.copy(shard, shards)
     sample = (root / "conf/pywb/config.yaml").read_text()
-    web = fill_in(sample, cluster.folder, served_archives)
+    web = fill_in(sample, cluster.directory, served_archives)
     more = yaml.safe_load(fill_in(sample, moved, served_archives))["collections"]["web"]
     apart = yaml.safe_load(spelled_out(sample))
     apart["index"]["path"] = str(
-        shutil.copy(cluster.folder / "cluster.idx", tmp_path_factory.mktemp("index"))
+        shutil.copy(cluster.directory / "cluster.idx", tmp_path_factory.mktemp("index"))
     )
     apart["index"]["shard_index_loc"]["replace"] = f"{shards}/"
-    (folder / "config.yaml").write_text(
+    (directory / "config.yaml").write_text(
         f"{web}\n  index-moved: {json.dumps(more)}\n  shards-moved: {json.dumps(apart)}\n"
     )
-    return folder
+    return directory
 
 
 @pytest.fixture(scope="session")
-def wayback(pywb_folder: Path) -> Iterator[Wayback]:
-    server = Wayback(pywb_folder)
+def wayback(pywb_directory: Path) -> Iterator[Wayback]:
+    server = Wayback(pywb_directory)
     try:
         yield server
     finally:

@@ -196,7 +196,7 @@ def test_hundreds_of_random_questions_have_the_same_answers(wayback: Wayback, cl
         if not is_possible(asked):
             assert theirs == b""
             continue
-        ours = b"".join(line + b"\n" for line in lookup(cluster.folder, asked["url"], query_of(asked)))
+        ours = b"".join(line + b"\n" for line in lookup(cluster.directory, asked["url"], query_of(asked)))
         assert ours == theirs, json.dumps(asked)
         answered += bool(ours)
     assert answered > QUESTIONS // 4
@@ -210,7 +210,7 @@ def test_pages_have_the_same_number_and_content(
     lines = cluster.lines()
     for _ in range(60):
         asked = scope_of(source, url_of(source, lines))
-        given = ["lookup", str(cluster.folder), asked["url"], "--page-size", str(page_size)]
+        given = ["lookup", str(cluster.directory), asked["url"], "--page-size", str(page_size)]
         if "matchType" in asked:
             given += ["--matchType", asked["matchType"]]
         params = {**asked, "pageSize": page_size, "allowFuzzy": "0"}
@@ -228,7 +228,7 @@ def test_the_command_accepts_the_parameter_names_of_the_server(
 ) -> None:
     options = ["--filter", "=status:200", "--filter", "!~mime:image/.*", "--from", "2013", "--to", "2014"]
     options += ["--limit", "20", "--sort", "reverse", "--fl", "url,status", "--output", "json"]
-    assert main(["lookup", str(cluster.folder), "*.iana.org", *options]) == 0
+    assert main(["lookup", str(cluster.directory), "*.iana.org", *options]) == 0
     params: dict[str, Any] = {
         "from": "2013",
         "to": "2014",

@@ -64,8 +64,8 @@ def cdx11(
     build_cluster: BuildCluster, archives: list[Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Cluster:
     """A cluster of small blocks, which give several pages, in 4 shards at absolute paths."""
-    folder = tmp_path_factory.mktemp("cdx11") / "cluster"
-    return build_cluster(folder, archives, 4, "--numlines", "10", "--cdx11")
+    directory = tmp_path_factory.mktemp("cdx11") / "cluster"
+    return build_cluster(directory, archives, 4, "--numlines", "10", "--cdx11")
 
 
 @pytest.fixture(scope="session")
@@ -83,17 +83,17 @@ def places(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Path]:
     """The cluster, a copy with file URIs, and a cluster of the same lines by `cdxmill zipnum` with http URLs."""
-    folder = tmp_path_factory.mktemp("places")
-    moved = shutil.copytree(cdx11.folder, folder / "file")
+    directory = tmp_path_factory.mktemp("places")
+    moved = shutil.copytree(cdx11.directory, directory / "file")
     with_locations(moved, moved.as_uri())
-    same = ["--splits", cdx11.folder / "splits.txt", "--numlines", "10", cdx11.folder / "cdx"]
+    same = ["--splits", cdx11.directory / "splits.txt", "--numlines", "10", cdx11.directory / "cdx"]
     location = f"{shard_server.url}/cluster"
-    done = run_cdxmill("zipnum", "-o", folder / "http", "--location", location, *same)
+    done = run_cdxmill("zipnum", "-o", directory / "http", "--location", location, *same)
     assert done.returncode == 0, done.stderr
-    for shard in (folder / "http").glob("cdx-*.gz"):
+    for shard in (directory / "http").glob("cdx-*.gz"):
         shard_server.add(f"/cluster/{shard.name}", shard.read_bytes())
         shard.unlink()
-    return {"path": cdx11.folder, "file": moved, "http": folder / "http"}
+    return {"path": cdx11.directory, "file": moved, "http": directory / "http"}
 
 
 def with_locations(cluster: Path, *bases: str) -> Path:
@@ -113,9 +113,9 @@ def openwayback(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[OpenWayback]:
     """The sample configurations: the CDX server with paths, the replay with file URIs."""
-    folder = tmp_path_factory.mktemp("openwayback")
-    webapp, collection = write_configurations(folder, places["path"], places["file"], archives)
-    server = OpenWayback(class_path(root), webapp, collection, folder / "openwayback.log", network)
+    directory = tmp_path_factory.mktemp("openwayback")
+    webapp, collection = write_configurations(directory, places["path"], places["file"], archives)
+    server = OpenWayback(class_path(root), webapp, collection, directory / "openwayback.log", network)
     try:
         yield server
     finally:
@@ -129,9 +129,9 @@ def fields(line: bytes) -> dict[str, str]:
     return {**found, "length": length, "offset": offset, "filename": filename}
 
 
-def read(openwayback: OpenWayback, folder: Path, span: Span, **properties: object) -> Answer:
+def read(openwayback: OpenWayback, directory: Path, span: Span, **properties: object) -> Answer:
     """The lines that OpenWayback's reader finds in the cluster in `folder`. A value of None removes a property."""
-    files = {"summaryFile": folder / "cluster.summary", "locFile": folder / "cluster.loc"}
+    files = {"summaryFile": directory / "cluster.summary", "locFile": directory / "cluster.loc"}
     asked = {**READER, **files, **properties, "start": span[0], "end": span[1]}
     return openwayback.get("/lines", **{name: value for name, value in asked.items() if value is not None})
 
@@ -199,7 +199,7 @@ def test_http_shards_are_read_in_ranges_of_blocks(
 
 @pytest.fixture
 def copy(cdx11: Cluster, tmp_path: Path) -> Path:
-    return shutil.copytree(cdx11.folder, tmp_path / "copy")
+    return shutil.copytree(cdx11.directory, tmp_path / "copy")
 
 
 def test_replicas_over_http_are_tried_with_cache_remote_loc(
@@ -314,7 +314,7 @@ def test_the_configured_page_size_ends_every_answer(openwayback: OpenWayback, cd
 
 def test_the_paged_index_is_the_rows_of_the_summary(openwayback: OpenWayback, cdx11: Cluster) -> None:
     query = domain("archive.org", b"org,archive")
-    rows = (cdx11.folder / "cluster.summary").read_bytes().splitlines()
+    rows = (cdx11.directory / "cluster.summary").read_bytes().splitlines()
     shown = ask(openwayback, query, showPagedIndex="true", page=0).splitlines()
     wanted = [row for row in rows if query.start <= row < query.end]
     assert shown[1:] == wanted

@@ -151,7 +151,7 @@ def test_without_page_the_answer_is_the_first_page_of_10_blocks(wayback: Wayback
 
 def test_the_paged_index_is_the_rows_of_cluster_idx(wayback: Wayback, cluster: Cluster) -> None:
     query = domain("archive.org", b"org,archive")
-    rows = (cluster.folder / "cluster.idx").read_bytes().splitlines()
+    rows = (cluster.directory / "cluster.idx").read_bytes().splitlines()
     inside = [row for row in rows if query.start <= row < query.end]
     shown = ask(wayback, query, showPagedIndex="true", pageSize=1000, output="text").splitlines()
     assert shown[1:] == inside

@@ -32,8 +32,8 @@ COMMAND = Path(sys.executable).parent / "cdxmill"
 @pytest.fixture(scope="module")
 def served(pywb_warcs: Path, tmp_path_factory: pytest.TempPathFactory, run_cdxmill: RunCdxmill) -> Path:
     """A cluster with archives of two folders, one with a name that YAML would misread."""
-    folder = tmp_path_factory.mktemp("serve")
-    odd = folder / 'it\'s a "folder": # & \\1 ä😀\x7f\u2028'
+    directory = tmp_path_factory.mktemp("serve")
+    odd = directory / 'it\'s a "folder": # & \\1 ä😀\x7f\u2028'
     odd.mkdir()
     shutil.copy(pywb_warcs / "iana.warc.gz", odd)
     done = run_cdxmill("build", "-s", "2", "-o", odd / "C", odd, pywb_warcs / "example2.warc.gz")
@@ -178,25 +178,25 @@ def test_a_pywb_that_does_not_start_is_reported(served: Path, tmp_path: Path) ->
 def test_the_configuration_is_written_but_never_overwritten(
     served: Path, tmp_path: Path, run_cdxmill: RunCdxmill
 ) -> None:
-    folder = tmp_path / "conf"
+    directory = tmp_path / "conf"
     for _ in range(2):
-        done = run_cdxmill("serve", served, "--config-only", folder)
+        done = run_cdxmill("serve", served, "--config-only", directory)
         assert done.returncode == 0, done.stderr
-    config = yaml.safe_load((folder / "config.yaml").read_text())
+    config = yaml.safe_load((directory / "config.yaml").read_text())
     web = config["collections"]["web"]
     assert (web["index"]["path"], web["archive_paths"]) == (
         f"{served}/cluster.idx",
         [f"{served}/archives.tsv"],
     )
     assert (config["enable_auto_colls"], web["metadata"]) == (False, {"title": "C"})
-    (folder / "config.yaml").write_text("mine")
-    done = run_cdxmill("serve", served, "--config-only", folder)
+    (directory / "config.yaml").write_text("mine")
+    done = run_cdxmill("serve", served, "--config-only", directory)
     assert done.returncode == 2
-    assert done.stderr.decode().startswith(f"cdxmill: {folder}/config.yaml: already exists; use --replace")
-    assert (folder / "config.yaml").read_text() == "mine"
-    done = run_cdxmill("serve", served, "--config-only", folder, "--replace", "--archives", served.parent)
+    assert done.stderr.decode().startswith(f"cdxmill: {directory}/config.yaml: already exists; use --replace")
+    assert (directory / "config.yaml").read_text() == "mine"
+    done = run_cdxmill("serve", served, "--config-only", directory, "--replace", "--archives", served.parent)
     assert done.returncode == 0
-    config = yaml.safe_load((folder / "config.yaml").read_text())
+    config = yaml.safe_load((directory / "config.yaml").read_text())
     assert config["collections"]["web"]["archive_paths"] == [f"{served.parent}/"]
 
 

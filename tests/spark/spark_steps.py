@@ -24,8 +24,8 @@ class Deadly(NamedTuple):
     died: str
 
 
-def die_once(folder: str, name: str) -> None:
-    marker = Path(folder) / name
+def die_once(directory: str, name: str) -> None:
+    marker = Path(directory) / name
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -71,10 +71,10 @@ def wait_for_file(path: str) -> str:
     return path
 
 
-def say_and_wait(folder: str) -> str:
+def say_and_wait(directory: str) -> str:
     """Say that the task has started, and wait until it may end."""
-    (Path(folder) / "started").touch()
-    return wait_for_file(f"{folder}/end")
+    (Path(directory) / "started").touch()
+    return wait_for_file(f"{directory}/end")
 
 
 for thing in (Deadly, sort_and_die, write_and_die, double, fail, die, wait_for_file, say_and_wait):

@@ -21,12 +21,12 @@ CRAWL = "crawl-data/CC-MAIN-2026-44/segments/1/warc"
 @pytest.fixture
 def crawl(tmp_path: Path, pywb_archives: list[Path]) -> Path:
     """Archives with the paths of Common Crawl, and the list of them. One does not exist."""
-    folder = tmp_path / CRAWL
-    folder.mkdir(parents=True)
+    directory = tmp_path / CRAWL
+    directory.mkdir(parents=True)
     listed = [f"{CRAWL}/absent.warc.gz"]
     for path in pywb_archives:
         if path.name.endswith(".warc.gz"):
-            (folder / path.name).write_bytes(path.read_bytes())
+            (directory / path.name).write_bytes(path.read_bytes())
             listed.append(f"{CRAWL}/{path.name}")
     (tmp_path / "warc.paths").write_text("\n".join(listed) + "\n")
     return tmp_path

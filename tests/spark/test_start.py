@@ -26,16 +26,16 @@ def test_the_second_start_uses_the_classes_that_the_first_has_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CDXMILL_CACHE", str(tmp_path / "a cache"))
-    folder = tmp_path / "a cache" / "spark"
-    folder.mkdir(parents=True)
-    (folder / "mine.jar").write_text("mine")
+    directory = tmp_path / "a cache" / "spark"
+    directory.mkdir(parents=True)
+    (directory / "mine.jar").write_text("mine")
     assert not start("a cache")
-    [kept] = folder.glob("*.jsa")
+    [kept] = directory.glob("*.jsa")
     assert start(kept.name)
     kept.chmod(0o600)
     with kept.open("r+b") as file:
         file.seek(kept.stat().st_size // 2)
         file.write(b"damaged" * 1000)
     assert not start(kept.name)  # Java would crash
-    assert {path.name for path in folder.iterdir()} == {"mine.jar", kept.name}
+    assert {path.name for path in directory.iterdir()} == {"mine.jar", kept.name}
     assert capfd.readouterr().out == ""

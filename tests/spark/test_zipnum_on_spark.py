@@ -50,9 +50,9 @@ def names(inputs: HardInputs) -> list[str]:
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory, hard_inputs: HardInputs) -> Path:
-    folder = tmp_path_factory.mktemp("expected")
-    build_cluster(names(hard_inputs), folder, OPTIONS, Failures(printed=False))
-    return folder
+    directory = tmp_path_factory.mktemp("expected")
+    build_cluster(names(hard_inputs), directory, OPTIONS, Failures(printed=False))
+    return directory
 
 
 def run(
@@ -111,18 +111,18 @@ def test_a_rerun_after_a_kill_writes_only_what_is_missing(
     expected: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    folder = tmp_path / "c"
+    directory = tmp_path / "c"
     with monkeypatch.context() as patch:
         patch.setattr(zipnum, "write_cluster_files", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            run(engine, names(hard_inputs), folder)
-    assert not (folder / "cluster.json").exists()
-    (folder / "cdx-00003.gz").unlink()
-    (folder / ".work/shard-00004.json").unlink()
-    kept = (folder / "cdx-00002.gz").stat().st_ino, (folder / "cdx-00003.gz").exists()
-    run(engine, names(hard_inputs), folder)
-    assert ((folder / "cdx-00002.gz").stat().st_ino, False) == kept
-    assert hashes(folder) == hashes(expected)
+            run(engine, names(hard_inputs), directory)
+    assert not (directory / "cluster.json").exists()
+    (directory / "cdx-00003.gz").unlink()
+    (directory / ".work/shard-00004.json").unlink()
+    kept = (directory / "cdx-00002.gz").stat().st_ino, (directory / "cdx-00003.gz").exists()
+    run(engine, names(hard_inputs), directory)
+    assert ((directory / "cdx-00002.gz").stat().st_ino, False) == kept
+    assert hashes(directory) == hashes(expected)
 
 
 def interrupt(*arguments: object) -> None:
@@ -133,18 +133,18 @@ def test_killed_tasks_are_repeated_and_leave_one_whole_shard(
     tmp_path: Path, engine: Engine, hard_inputs: HardInputs, expected: Path
 ) -> None:
     """Each kind of task is killed after it has done its work, so what it sent and wrote exists twice."""
-    folder, died = str(tmp_path / "c"), str(tmp_path)
+    directory, died = str(tmp_path / "c"), str(tmp_path)
     works = [sort_work(number, [path]) for number, path in enumerate(names(hard_inputs))]
     tasks = [steps.Deadly(work, died) for work in works]
     step = Shuffle(
-        steps.sort_and_die, tasks[:2], steps.write_and_die, (shard_work(folder), died), len(POINTS) + 2
+        steps.sort_and_die, tasks[:2], steps.write_and_die, (shard_work(directory), died), len(POINTS) + 2
     )
     for task in tasks[2:]:
         (tmp_path / f"sort-{task.work.number}").touch()
     engine.shuffle(step._replace(tasks=tasks))
     assert (tmp_path / "sort-0").exists()
     assert (tmp_path / "shard-1").exists()
-    found = hashes(folder)
+    found = hashes(directory)
     shards = {name: value for name, value in hashes(expected).items() if name.startswith(("cdx-", "part-"))}
     assert {name: found[name] for name in shards} == shards
     assert [name for name in found if name.endswith(".tmp")] == []
@@ -156,9 +156,9 @@ def sort_work(number: int, paths: list[str]) -> SortWork:
     )
 
 
-def shard_work(folder: str) -> ShardWork:
+def shard_work(directory: str) -> ShardWork:
     compressor = Compressor()
-    return ShardWork(folder, list(POINTS), frozenset(range(8)), compressor, compressor.version(), 3000, "")
+    return ShardWork(directory, list(POINTS), frozenset(range(8)), compressor, compressor.version(), 3000, "")
 
 
 def test_parts_may_come_in_any_order_and_are_small(

@@ -78,19 +78,19 @@ def _check_absent(size: Size, path: str) -> None:
     assert size(path) == 0
 
 
-def check_writing(folder: str, *, has_directories: bool = True) -> None:
+def check_writing(directory: str, *, has_directories: bool = True) -> None:
     """Check writes below `folder`, a path or URL that does not exist yet. S3 has no directories that can be moved."""
-    assert locate(folder).entries() == {}
-    _check_whole_or_absent(join(folder, "a.cdx.gz"))
-    _check_listing(folder)
-    _check_removal(join(folder, "a.cdx.gz"))
-    _check_moves(folder)
+    assert locate(directory).entries() == {}
+    _check_whole_or_absent(join(directory, "a.cdx.gz"))
+    _check_listing(directory)
+    _check_removal(join(directory, "a.cdx.gz"))
+    _check_moves(directory)
     if has_directories:
-        _check_moves_of_directories(folder)
-    _check_removal_of_trees(folder)
-    _check_times(folder)
-    assert locate(folder).is_same(locate(f"{folder}/"))
-    assert not locate(folder).is_same(locate(join(folder, "below")))
+        _check_moves_of_directories(directory)
+    _check_removal_of_trees(directory)
+    _check_times(directory)
+    assert locate(directory).is_same(locate(f"{directory}/"))
+    assert not locate(directory).is_same(locate(join(directory, "below")))
 
 
 def write(path: str, body: bytes) -> None:
@@ -118,20 +118,22 @@ def _check_whole_or_absent(path: str) -> None:
     assert locate(path).read_bytes() == b""
 
 
-def _check_listing(folder: str) -> None:
-    write(join(folder, "below", "deep", "b+c=ü d.cdx"), BODY[:70_000])
-    write(join(folder, "below.cdx"), b"123")
-    found = locate(folder).entries()
-    assert {name: (entry.size, entry.is_folder) for name, entry in found.items() if not entry.is_folder} == {
+def _check_listing(directory: str) -> None:
+    write(join(directory, "below", "deep", "b+c=ü d.cdx"), BODY[:70_000])
+    write(join(directory, "below.cdx"), b"123")
+    found = locate(directory).entries()
+    assert {
+        name: (entry.size, entry.is_directory) for name, entry in found.items() if not entry.is_directory
+    } == {
         "a.cdx.gz": (0, False),
         "below.cdx": (3, False),
     }, "nothing else is left behind"
-    assert found["below"].is_folder
-    deep = join(folder, "below", "deep")
+    assert found["below"].is_directory
+    deep = join(directory, "below", "deep")
     assert locate(f"{deep}/").entries().keys() == locate(deep).entries().keys() == {"b+c=ü d.cdx"}
     assert locate(join(deep, "b+c=ü d.cdx")).read_bytes() == BODY[:70_000]
-    assert locate(join(folder, "below.cdx")).entries() == {}, "a file is not a folder"
-    assert locate(join(folder, "belo")).entries() == {}
+    assert locate(join(directory, "below.cdx")).entries() == {}, "a file is not a folder"
+    assert locate(join(directory, "belo")).entries() == {}
 
 
 def _check_removal(path: str) -> None:
@@ -143,8 +145,8 @@ def _check_removal(path: str) -> None:
         read_at(0, 1)
 
 
-def _check_moves(folder: str) -> None:
-    one, other = join(folder, "one"), join(folder, "other")
+def _check_moves(directory: str) -> None:
+    one, other = join(directory, "one"), join(directory, "other")
     write(one, BODY)
     write(other, b"")
     locate(one).move(locate(other))
@@ -155,14 +157,14 @@ def _check_moves(folder: str) -> None:
     assert locate(other).read_bytes() == b""
     for target in (one, other):  # nothing is there; a file is there
         with pytest.raises(StoppedError):
-            locate(join(folder, "absent")).move(locate(target))
+            locate(join(directory, "absent")).move(locate(target))
     assert locate(other).read_bytes() == b""
     locate(other).remove()
 
 
-def _check_moves_of_directories(folder: str) -> None:
+def _check_moves_of_directories(directory: str) -> None:
     """What replaces a cluster in one step, and never puts one into another."""
-    old, new, place = (join(folder, "moved", name) for name in ("old d+r", ".new", "place"))
+    old, new, place = (join(directory, "moved", name) for name in ("old d+r", ".new", "place"))
     write(join(old, "below", "a"), b"old")
     write(join(new, "a"), b"new")
     locate(old).move(locate(place))
@@ -173,30 +175,30 @@ def _check_moves_of_directories(folder: str) -> None:
     assert locate(join(new, "a")).read_bytes() == b"new", "a directory with files is not replaced"
     assert locate(place).entries().keys() == {"below"}, "and nothing is moved into it"
     with pytest.raises(StoppedError):
-        locate(old).move(locate(join(folder, "moved", "other")))
+        locate(old).move(locate(join(directory, "moved", "other")))
     with pytest.raises(StoppedError):
         locate(old).move(locate(place))
     locate(place).remove_tree()
     locate(new).move(locate(place))
-    assert locate(join(folder, "moved")).entries().keys() == {"place"}
+    assert locate(join(directory, "moved")).entries().keys() == {"place"}
     assert locate(join(place, "a")).read_bytes() == b"new"
 
 
-def _check_removal_of_trees(folder: str) -> None:
-    tree, beside = join(folder, "tree"), join(folder, "tree.beside")
+def _check_removal_of_trees(directory: str) -> None:
+    tree, beside = join(directory, "tree"), join(directory, "tree.beside")
     for path in (join(tree, "a"), join(tree, "below", "deep*", "b"), beside):
         write(path, b"1")
     locate(tree).remove_tree()
     assert locate(tree).entries() == {}
-    assert "tree" not in locate(folder).entries()
+    assert "tree" not in locate(directory).entries()
     locate(tree).remove_tree()
     assert locate(beside).read_bytes() == b"1", "nothing else is deleted"
     locate(beside).remove_tree()
     assert not locate(beside).exists(), "a file is deleted, too"
 
 
-def _check_times(folder: str) -> None:
-    before, after = join(folder, "1"), join(folder, "2")
+def _check_times(directory: str) -> None:
+    before, after = join(directory, "1"), join(directory, "2")
     assert not locate(after).is_newer(locate(before))
     write(before, b"1")
     assert not locate(after).is_newer(locate(before))
@@ -204,5 +206,5 @@ def _check_times(folder: str) -> None:
     assert locate(after).is_newer(locate(before))
     found = locate(after).status()
     assert found is not None
-    assert (found.size, found.is_folder) == (2, False)
-    assert locate(folder).entries()["2"] == found
+    assert (found.size, found.is_directory) == (2, False)
+    assert locate(directory).entries()["2"] == found

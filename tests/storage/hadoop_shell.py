@@ -67,9 +67,9 @@ def put(*words: str) -> None:
 
 
 def get(*words: str) -> None:
-    *urls, folder = words
+    *urls, directory = words
     for path in (path for url in urls for path in matches(url)):
-        shutil.copy(path, place_of(folder))
+        shutil.copy(path, place_of(directory))
 
 
 def mkdir(_: str, url: str) -> None:

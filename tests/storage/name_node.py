@@ -137,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path in self.server.files:
             return self._json({"FileStatus": self._status("", path)})
         if any(name.startswith(f"{path.rstrip('/')}/") for name in self.server.files):
-            return self._json({"FileStatus": self._folder("")})
+            return self._json({"FileStatus": self._directory("")})
         return self._refuse(404, "FileNotFoundException")
 
     def _liststatus(self, path: str, query: dict[str, str], body: bytes) -> None:
@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         found = {}
         for name in below:
             step, _, rest = name.removeprefix(start).partition("/")
-            found[step] = self._folder(step) if rest else self._status(step, name)
+            found[step] = self._directory(step) if rest else self._status(step, name)
         if not found:
             return self._refuse(404, "FileNotFoundException")
         return self._json({"FileStatuses": {"FileStatus": list(found.values())}})
@@ -158,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         times = {"modificationTime": file.modified, "fileId": file.number}
         return {"pathSuffix": suffix, "length": len(file.body), "type": "FILE", **times}
 
-    def _folder(self, suffix: str) -> dict[str, object]:
+    def _directory(self, suffix: str) -> dict[str, object]:
         return {"pathSuffix": suffix, "length": 0, "type": "DIRECTORY", "modificationTime": 1, "fileId": 1}
 
     def _refuse(self, status: int, name: str) -> None:

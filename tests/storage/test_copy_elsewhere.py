@@ -57,13 +57,13 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameNode]:
         yield running
 
 
-def pages_of(folder: str) -> int:
+def pages_of(directory: str) -> int:
     """The number of pages in the archives of a copy; its files are complete."""
-    names = sorted(locate(folder).entries())
+    names = sorted(locate(directory).entries())
     assert [name.rpartition("-")[2] for name in names] == ["00000.cdxj", "00000.tsv", "00000.warc.gz"]
-    lines = locate(join(folder, names[0])).read_bytes().splitlines()
-    assert len(lines) == len(locate(join(folder, names[1])).read_bytes().splitlines()) - 1
-    pages = gzip.decompress(locate(join(folder, names[2])).read_bytes()).count(b"<p>")
+    lines = locate(join(directory, names[0])).read_bytes().splitlines()
+    assert len(lines) == len(locate(join(directory, names[1])).read_bytes().splitlines()) - 1
+    pages = gzip.decompress(locate(join(directory, names[2])).read_bytes()).count(b"<p>")
     assert pages == len(lines)
     return pages
 

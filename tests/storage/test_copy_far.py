@@ -44,11 +44,11 @@ def record(url: str, body: bytes) -> bytes:
     return gzip.compress(head.encode() + block + b"\r\n\r\n", 6, mtime=0)
 
 
-def copy(folder: Path, server: RangeServer, lines: list[bytes]) -> tuple[int, list[bytes]]:
+def copy(directory: Path, server: RangeServer, lines: list[bytes]) -> tuple[int, list[bytes]]:
     """The exit status of a copy, and the records that it has."""
-    (folder / "wanted.cdxj").write_bytes(b"".join(lines))
-    out = folder / "out"
-    call = ["copy", "-q", "-p", "1", "-o", str(out), "--archives", server.url, str(folder / "wanted.cdxj")]
+    (directory / "wanted.cdxj").write_bytes(b"".join(lines))
+    out = directory / "out"
+    call = ["copy", "-q", "-p", "1", "-o", str(out), "--archives", server.url, str(directory / "wanted.cdxj")]
     status = main(call)
     return status, [line for path in sorted(out.glob("*.cdxj")) for line in path.read_bytes().splitlines()]
 

@@ -52,9 +52,9 @@ def rows_of(stdout: bytes) -> list[dict[str, str]]:
     return [json.loads(line.split(b" ", 2)[2]) for line in stdout.splitlines()]
 
 
-def payloads(folder: Path) -> list[str]:
+def payloads(directory: Path) -> list[str]:
     """What the records of a copy contain, without the first record of each file."""
-    data = b"".join(gzip.decompress(path.read_bytes()) for path in sorted(folder.glob("*.warc.gz")))
+    data = b"".join(gzip.decompress(path.read_bytes()) for path in sorted(directory.glob("*.warc.gz")))
     return sorted(part.split(b"\r\n")[0].decode() for part in data.split(b"<p>")[1:])
 
 

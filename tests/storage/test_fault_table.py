@@ -41,11 +41,11 @@ Run = Callable[[str], Outcome]
 @pytest.fixture(scope="module")
 def material(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path:
     """An archive, CDX lines and two clusters; each file takes several requests."""
-    folder = tmp_path_factory.mktemp("web")
+    directory = tmp_path_factory.mktemp("web")
     plain = gzip.decompress((pywb_warcs / "iana.warc.gz").read_bytes())
-    (folder / "big.warc").write_bytes(plain * (1 + (5 << 20) // len(plain)))
-    (folder / "iana.warc.gz").write_bytes((pywb_warcs / "iana.warc.gz").read_bytes())
-    (folder / "lines.cdxj").write_bytes(
+    (directory / "big.warc").write_bytes(plain * (1 + (5 << 20) // len(plain)))
+    (directory / "iana.warc.gz").write_bytes((pywb_warcs / "iana.warc.gz").read_bytes())
+    (directory / "lines.cdxj").write_bytes(
         b"".join(
             b'com,host%03d)/%05d 2020%010d {"url": "http://h", "digest": "%0160x"}\n'
             % (n // 100, n, n, n * n)
@@ -53,9 +53,21 @@ def material(tmp_path_factory: pytest.TempPathFactory, pywb_warcs: Path) -> Path
         )
     )
     for command, name, source in (("zipnum", "c", "lines.cdxj"), ("build", "real", "iana.warc.gz")):
-        options = ["-q", "-p", "1", "-s", "2", "--numlines", "9", "--location", ".", "-o", str(folder / name)]
-        assert main([command, *options, str(folder / source)]) == 0
-    return folder
+        options = [
+            "-q",
+            "-p",
+            "1",
+            "-s",
+            "2",
+            "--numlines",
+            "9",
+            "--location",
+            ".",
+            "-o",
+            str(directory / name),
+        ]
+        assert main([command, *options, str(directory / source)]) == 0
+    return directory
 
 
 @pytest.fixture

@@ -25,22 +25,22 @@ SETTINGS = [
 @pytest.fixture(autouse=True)
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """HADOOP_CONF_DIR, which says that the cluster uses Kerberos."""
-    folder = tmp_path / "conf"
-    folder.mkdir()
-    configure(folder, "hadoop.security.authentication", "kerberos")
-    monkeypatch.setenv("HADOOP_CONF_DIR", str(folder))
+    directory = tmp_path / "conf"
+    directory.mkdir()
+    configure(directory, "hadoop.security.authentication", "kerberos")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(directory))
     monkeypatch.delenv("CDXMILL_WEBHDFS", raising=False)
-    yield folder
+    yield directory
     pick._picked.cache_clear()
     pick._say_once.cache_clear()
 
 
-def configure(folder: Path, name: str, value: str) -> None:
+def configure(directory: Path, name: str, value: str) -> None:
     values = {name: value, "fs.defaultFS": "hdfs://names:8020"}
     properties = (
         f"<property><name>{key}</name><value>{text}</value></property>" for key, text in values.items()
     )
-    (folder / "core-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>")
+    (directory / "core-site.xml").write_text(f"<configuration>{''.join(properties)}</configuration>")
 
 
 @pytest.fixture

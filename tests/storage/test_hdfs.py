@@ -153,7 +153,7 @@ def test_what_is_refused_is_told_at_once(node: NameNode) -> None:
     assert error_of(URL) == told
 
 
-def test_absent_files_and_folders_are_told(node: NameNode) -> None:
+def test_absent_files_and_directories_are_told(node: NameNode) -> None:
     assert error_of("hdfs:///crawl/none") == "cannot be read (no such file); check the path"
     assert error_of("hdfs:///crawl") == "is a directory; name a file, or a directory with archives"
     assert error_of("hdfs://host") == "the URL has no path; use hdfs://[HOST[:PORT]]/PATH"

@@ -21,11 +21,11 @@ NAMES = ("example.warc.gz", "iana.warc.gz", "missing-status-text.warc", "example
 @pytest.fixture
 def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
     """A folder with archives of every kind: gzip and plain, WARC and ARC."""
-    folder = tmp_path / "archives/crawl one"
-    folder.mkdir(parents=True)
+    directory = tmp_path / "archives/crawl one"
+    directory.mkdir(parents=True)
     for name in NAMES:
-        (folder / name).write_bytes((pywb_warcs / name).read_bytes())
-    return folder.parent
+        (directory / name).write_bytes((pywb_warcs / name).read_bytes())
+    return directory.parent
 
 
 @pytest.fixture

@@ -29,13 +29,13 @@ def failures_beside(output: str) -> str:
 @pytest.fixture
 def archives(pywb_warcs: Path, tmp_path: Path) -> Path:
     """A folder with archives, long finished."""
-    folder = tmp_path / "archives"
-    (folder / "below").mkdir(parents=True)
+    directory = tmp_path / "archives"
+    (directory / "below").mkdir(parents=True)
     for number, name in enumerate(NAMES):
-        path = folder / ("below" if number else "") / name
+        path = directory / ("below" if number else "") / name
         path.write_bytes((pywb_warcs / name).read_bytes())
         os.utime(path, (5, 5))
-    return folder
+    return directory
 
 
 def content_of(place: str) -> dict[str, bytes]:
@@ -243,13 +243,13 @@ def test_an_archive_that_is_newer_is_indexed_again(
     assert f"{len(NAMES) - 1} skipped" in capfd.readouterr().err
 
 
-def test_folders_and_globs_elsewhere_are_searched(
+def test_directories_and_globs_elsewhere_are_searched(
     archives: Path, elsewhere: str, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     assert run_cdxmill("index", "-q", "-o", join(elsewhere, "cdx"), archives).returncode == 0
-    folder = next(url for url in files_below(elsewhere).files if url.endswith("/example.cdx.gz")).rpartition(
-        "/"
-    )[0]
+    directory = next(
+        url for url in files_below(elsewhere).files if url.endswith("/example.cdx.gz")
+    ).rpartition("/")[0]
     local = tmp_path / "cdx"
     run_cdxmill("index", "-q", "-o", local, archives)
     wanted = tmp_path / "wanted"
@@ -258,8 +258,12 @@ def test_folders_and_globs_elsewhere_are_searched(
         (
             [elsewhere],
             [f"{elsewhere}/"],
-            [f"{folder}/example.c*", f"{folder}/b*/*.cdx.gz"],
-            [f"{folder}/example.cdx.gz", f"{folder}/below/example.arc.cdx.gz", f"{folder}/below/iana.cdx.gz"],
+            [f"{directory}/example.c*", f"{directory}/b*/*.cdx.gz"],
+            [
+                f"{directory}/example.cdx.gz",
+                f"{directory}/below/example.arc.cdx.gz",
+                f"{directory}/below/iana.cdx.gz",
+            ],
         )
     ):
         built = tmp_path / f"built-{number}"

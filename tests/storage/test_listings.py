@@ -89,7 +89,7 @@ def archives(*named: str) -> tuple[list[str], list[str]]:
     ]
 
 
-def test_keys_with_empty_steps_and_objects_with_the_name_of_a_folder_are_found(bucket: Any) -> None:
+def test_keys_with_empty_steps_and_objects_with_the_name_of_a_directory_are_found(bucket: Any) -> None:
     keys = [
         "crawl/2024",
         "crawl/2024/a.warc.gz",
@@ -114,7 +114,7 @@ def test_keys_with_empty_steps_and_objects_with_the_name_of_a_folder_are_found(b
         key for key in [*keys[1:], "crawl2/e.warc.gz", "crawl/2025/f.warc.gz"]
     )
     assert sorted(like("crawl/**/b.*")) == ["crawl/2024/x/b.warc.gz"]
-    assert locate(f"s3://{BUCKET}/crawl").entries()["2024"].is_folder is False
+    assert locate(f"s3://{BUCKET}/crawl").entries()["2024"].is_directory is False
     found, failures = archives(f"s3://{BUCKET}/crawl")
     assert len(found) == 5
     assert failures == []
@@ -125,10 +125,10 @@ def test_keys_round_trip(bucket: Any) -> None:
         keys = [f"{prefix}{name}.warc.gz" for name in S3_ODD]
         for key in keys:
             bucket.put_object(Bucket=BUCKET, Key=key, Body=key.encode())
-    for folder in ("odd", ""):
-        found = files_below(f"s3://{BUCKET}/{folder}").files
+    for directory in ("odd", ""):
+        found = files_below(f"s3://{BUCKET}/{directory}").files
         wanted = {
-            f"{prefix}{name}.warc.gz" for name in S3_ODD for prefix in ("", "odd/") if prefix or not folder
+            f"{prefix}{name}.warc.gz" for name in S3_ODD for prefix in ("", "odd/") if prefix or not directory
         }
         assert {url.removeprefix(f"s3://{BUCKET}/") for url in found} == wanted
     for url in found:
@@ -145,7 +145,7 @@ def test_a_listing_has_many_pages(bucket: Any, monkeypatch: pytest.MonkeyPatch) 
     assert like("many/*/*") == keys
 
 
-def test_a_folder_of_s3_reports_what_it_skips(bucket: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_of_s3_reports_what_it_skips(bucket: Any, capfd: pytest.CaptureFixture[str]) -> None:
     put(bucket, "in/a.warc.gz", "in/b.har", "in/c/_temporary/0/d.warc.gz", "in/e.cdx.gz")
     assert archives(f"s3://{BUCKET}/in") == ([f"s3://{BUCKET}/in/a.warc.gz"], [])
     failures = Failures()
@@ -155,7 +155,7 @@ def test_a_folder_of_s3_reports_what_it_skips(bucket: Any, capfd: pytest.Capture
     )
 
 
-def test_a_folder_of_s3_without_archives(bucket: Any) -> None:
+def test_a_directory_of_s3_without_archives(bucket: Any) -> None:
     put(bucket, "in/a.warc.gz", "har/b.har")
     with pytest.raises(
         UsageError, match=r"no archives found in s3://listings/har \(1 file skipped: 1 .har\)"
@@ -205,7 +205,7 @@ def test_names_of_hdfs_round_trip(node: NameNode) -> None:
     assert len(files_like("hdfs:///**/*.warc.gz").files) == 2 * len(names)
 
 
-def test_a_folder_of_hdfs_reports_what_it_skips(node: NameNode, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_of_hdfs_reports_what_it_skips(node: NameNode, capfd: pytest.CaptureFixture[str]) -> None:
     for name in ("a.warc.gz", "b.har", "_temporary/0/c.warc.gz", "deep/d.arc.gz"):
         node.put(f"/in/{name}", b"x")
     failures = Failures()
@@ -216,7 +216,7 @@ def test_a_folder_of_hdfs_reports_what_it_skips(node: NameNode, capfd: pytest.Ca
     assert capfd.readouterr().err == "hdfs:///in: note: 2 files skipped: 1 .har, 1 in _temporary\n"
 
 
-def test_a_folder_of_hdfs_that_cannot_be_listed_is_one_failure(node: NameNode) -> None:
+def test_a_directory_of_hdfs_that_cannot_be_listed_is_one_failure(node: NameNode) -> None:
     node.put("/in/a.warc.gz", b"x")
     node.put("/in/b/b.warc.gz", b"x")
     node.put("/in/c/c.warc.gz", b"x")

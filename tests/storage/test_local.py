@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import InputError, RefusedError, StoppedError
-from cdxmill.running.resume import WorkFolder
+from cdxmill.running.resume import WorkDirectory
 from cdxmill.storage.local import files as local
 from cdxmill.storage.location import locate
 
@@ -36,18 +36,18 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
-def test_a_file_is_synced_before_its_rename_and_its_folder_after(tmp_path: Path, calls: list[str]) -> None:
+def test_a_file_is_synced_before_its_rename_and_its_directory_after(tmp_path: Path, calls: list[str]) -> None:
     with local.write_atomic(tmp_path / "a/b/c") as file:
         file.write(b"x")
     assert calls == [f"sync {tmp_path.name}/", "sync a/", "sync file", "rename", "sync b/"]
 
 
-def test_names_can_be_synced_once_per_folder(tmp_path: Path, calls: list[str]) -> None:
+def test_names_can_be_synced_once_per_directory(tmp_path: Path, calls: list[str]) -> None:
     paths = [tmp_path / "a", tmp_path / "b"]
     for path in paths:
         with local.write_atomic(path, sync_name=False) as file:
             file.write(b"x")
-    local.sync_folders([*paths, tmp_path / "absent/c"])
+    local.sync_directories([*paths, tmp_path / "absent/c"])
     assert calls == ["sync file", "rename", "sync file", "rename", f"sync {tmp_path.name}/"]
 
 
@@ -106,16 +106,16 @@ def test_half_a_row_is_an_error_and_does_not_stay(tmp_path: Path) -> None:
     assert table.read_bytes() == b"a\tb\n"
 
 
-def test_a_work_folder_is_emptied_after_a_restart_of_the_machine(
+def test_a_work_directory_is_emptied_after_a_restart_of_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boot = tmp_path / "boot_id"
     monkeypatch.setattr("cdxmill.running.resume._BOOT_ID", boot)
     for text, kept in (("one", None), ("one", 1), ("two", None)):
         boot.write_text(text)
-        work = WorkFolder(tmp_path / "work", "job")
+        work = WorkDirectory(tmp_path / "work", "job")
         assert work.load("result") == kept
         work.save("result", 1)
     boot.unlink()
-    assert WorkFolder(tmp_path / "work", "job").load("result") is None
-    assert WorkFolder(tmp_path / "work", "job") is not None
+    assert WorkDirectory(tmp_path / "work", "job").load("result") is None
+    assert WorkDirectory(tmp_path / "work", "job") is not None

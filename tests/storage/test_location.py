@@ -122,7 +122,7 @@ def test_nothing_is_written_to_web_servers(url: str) -> None:
         )
 
 
-def test_two_machines_at_one_file_of_a_shared_folder_do_not_meet(
+def test_two_machines_at_one_file_of_a_shared_directory_do_not_meet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = str(tmp_path / "a.cdx.gz")
@@ -136,7 +136,7 @@ def test_two_machines_at_one_file_of_a_shared_folder_do_not_meet(
     assert list(locate(tmp_path).entries()) == ["a.cdx.gz"]
 
 
-def test_a_folder_that_cannot_be_looked_into_is_an_input_error(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_looked_into_is_an_input_error(tmp_path: Path) -> None:
     assert locate(tmp_path / "absent").entries() == {}
     loop = tmp_path / "loop"
     loop.symlink_to(loop)

@@ -54,7 +54,7 @@ def test_a_file_that_is_missing_or_empty_has_no_start(server: RangeServer, tmp_p
     assert look(locate(str(tmp_path / "absent")), 10) == (None, b"")
     entry, head = look(locate(str(tmp_path / "empty")), 10)
     assert entry is not None
-    assert (entry.size, entry.is_folder, head) == (0, False, b"")
+    assert (entry.size, entry.is_directory, head) == (0, False, b"")
 
 
 def test_a_range_that_was_not_asked_for_is_not_the_start(server: RangeServer) -> None:
@@ -62,10 +62,10 @@ def test_a_range_that_was_not_asked_for_is_not_the_start(server: RangeServer) ->
     assert look(locate(f"{server.url}/a"), 10) == (None, b"")
 
 
-def test_a_folder_has_an_entry_and_no_start(tmp_path: Path) -> None:
+def test_a_directory_has_an_entry_and_no_start(tmp_path: Path) -> None:
     entry, head = look(locate(str(tmp_path)), 10)
     assert entry is not None
-    assert (entry.is_folder, head) == (True, b"")
+    assert (entry.is_directory, head) == (True, b"")
 
 
 def test_an_object_of_s3_is_looked_at_in_one_head_and_one_get(

@@ -31,10 +31,10 @@ LINES = [
 NAME = "/x.tree"
 
 
-def build(folder: Path, output: str, block_size: int = 1024) -> None:
-    (folder / "a.cdxj").write_bytes(b"\n".join([*LINES, b""]))
+def build(directory: Path, output: str, block_size: int = 1024) -> None:
+    (directory / "a.cdxj").write_bytes(b"\n".join([*LINES, b""]))
     options = TreeOptions(block_size=block_size)
-    build_tree([str(folder / "a.cdxj")], output, options, Failures(printed=False))
+    build_tree([str(directory / "a.cdxj")], output, options, Failures(printed=False))
 
 
 @pytest.fixture

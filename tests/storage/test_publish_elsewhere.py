@@ -25,11 +25,11 @@ PAGES = "http://host3.com/page/*"
 def cluster(run_cdxmill: RunCdxmill, tmp_path: Path) -> Path:
     """A cluster on this machine."""
     (tmp_path / "a.cdxj").write_bytes(b"".join(line + b"\n" for line in LINES))
-    folder = tmp_path / "C"
-    done = run_cdxmill("zipnum", "-q", "-s", "3", "--numlines", "100", "-o", folder, tmp_path / "a.cdxj")
+    directory = tmp_path / "C"
+    done = run_cdxmill("zipnum", "-q", "-s", "3", "--numlines", "100", "-o", directory, tmp_path / "a.cdxj")
     assert done.returncode == 0, done.stderr
-    (folder / ".finished.json").unlink()  # it is not published
-    return folder
+    (directory / ".finished.json").unlink()  # it is not published
+    return directory
 
 
 @pytest.fixture

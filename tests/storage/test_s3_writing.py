@@ -51,7 +51,7 @@ def test_large_files_are_uploaded_in_parts_and_small_ones_at_once(bucket: Any) -
     assert bucket.list_multipart_uploads(Bucket="written").get("Uploads", []) == []
 
 
-def test_folders_are_listed_whole(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directories_are_listed_whole(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "10")
     for number in range(105):
         bucket.put_object(Bucket="written", Key=f"many/{number}", Body=b"")

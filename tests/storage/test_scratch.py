@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.scratch import temporary_directory
 
 CHILD = """
 import os, signal, sys
@@ -20,29 +20,29 @@ with temporary_folder(sys.argv[1]) as folder:
 """
 
 
-def names(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()}
+def names(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
 
 
-def test_a_folder_is_deleted_at_the_end(tmp_path: Path) -> None:
-    with temporary_folder(str(tmp_path)) as folder:
-        (Path(folder) / "run").write_text("x")
-        assert Path(folder).parent == tmp_path
+def test_a_directory_is_deleted_at_the_end(tmp_path: Path) -> None:
+    with temporary_directory(str(tmp_path)) as directory:
+        (Path(directory) / "run").write_text("x")
+        assert Path(directory).parent == tmp_path
     assert names(tmp_path) == set()
 
 
-def test_a_later_run_deletes_only_the_folders_of_killed_runs(tmp_path: Path) -> None:
+def test_a_later_run_deletes_only_the_directories_of_killed_runs(tmp_path: Path) -> None:
     foreign = {"cdxmill-branches", "cdxmill-run-x", "cdxmill-run-notes.txt", "cdxmill-run-linked00"}
     for name in foreign - {"cdxmill-run-linked00"}:
         (tmp_path / name).mkdir()
     (tmp_path / "cdxmill-run-linked00").symlink_to(tmp_path / "cdxmill-branches")
     (tmp_path / "cdxmill-run-file0000").write_text("mine")
-    with temporary_folder(str(tmp_path)) as folder:  # another run that lives
+    with temporary_directory(str(tmp_path)) as directory:  # another run that lives
         killed = subprocess.run([sys.executable, "-c", CHILD, tmp_path], check=False)
         assert killed.returncode == -signal.SIGKILL
         assert len(names(tmp_path)) == len(foreign) + 3
-        with temporary_folder(str(tmp_path)) as other:
-            kept = foreign | {"cdxmill-run-file0000", Path(folder).name, Path(other).name}
+        with temporary_directory(str(tmp_path)) as other:
+            kept = foreign | {"cdxmill-run-file0000", Path(directory).name, Path(other).name}
             assert names(tmp_path) == kept
 
 
@@ -55,7 +55,7 @@ for _ in range(300):
 """
 
 
-def test_runs_that_start_at_the_same_time_do_not_delete_the_folders_of_each_other(tmp_path: Path) -> None:
+def test_runs_that_start_at_the_same_time_do_not_delete_the_directories_of_each_other(tmp_path: Path) -> None:
     runs = [subprocess.Popen([sys.executable, "-c", OFTEN, tmp_path]) for _ in range(6)]
     assert [run.wait() for run in runs] == [0] * 6
     assert names(tmp_path) == set()

@@ -19,7 +19,7 @@ from cdxmill.commands.clusters.zipnum import (
     with_shards,
     write_cluster,
 )
-from cdxmill.commands.per_archive.index import IndexSummary, index_to_folder
+from cdxmill.commands.per_archive.index import IndexSummary, index_to_directory
 from cdxmill.commands.per_archive.index_one import IndexOptions
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.path_index import ARCHIVES, format_path_index
@@ -34,7 +34,7 @@ from cdxmill.running.quantities import human_bytes, human_seconds
 from cdxmill.running.resume import fingerprint
 from cdxmill.storage.location import PathOrUrl, join, locate
 
-CDX_FOLDER = "cdx"
+CDX_DIRECTORY = "cdx"
 
 
 class BuildSummary(NamedTuple):
@@ -44,17 +44,17 @@ class BuildSummary(NamedTuple):
     cluster: ClusterSummary
     seconds: float
 
-    def report(self, failures: Failures, folder: PathOrUrl) -> str:
-        """Return the closing lines of a cluster that was built in `folder`."""
+    def report(self, failures: Failures, directory: PathOrUrl) -> str:
+        """Return the closing lines of a cluster that was built in `directory`."""
         if not self.cluster.new:
-            return f"{folder}: {self.cluster}"
+            return f"{directory}: {self.cluster}"
         rate = human_bytes(self.indexed.bytes / max(self.seconds, 1e-6))
         lines = [
-            self.indexed.report(failures, join(folder, CDX_FOLDER)),
-            f"{folder}: {self.cluster}",
+            self.indexed.report(failures, join(directory, CDX_DIRECTORY)),
+            f"{directory}: {self.cluster}",
             f"done in {human_seconds(self.seconds)}, {rate} of archives per second",
         ]
-        return "\n".join(filter(None, (*lines, next_commands(str(folder)))))
+        return "\n".join(filter(None, (*lines, next_commands(str(directory)))))
 
 
 def build(
@@ -107,15 +107,15 @@ def _index(
 ) -> IndexSummary:
     """Index what is missing in the directory of indexes. Those of the cluster that is replaced get a second name there."""
     if output.work != output.place and not locate(output.place).is_remote:
-        cdx, old = Path(output.work, CDX_FOLDER), Path(output.place, CDX_FOLDER)
+        cdx, old = Path(output.work, CDX_DIRECTORY), Path(output.place, CDX_DIRECTORY)
         kept = up_to_date(names, old, options.settings())
         link_outputs(old, cdx, [names[archive] for archive in kept if not (cdx / names[archive]).exists()])
-    return index_to_folder(names, _indexes(output), replace(options, existing=Rule.RENEW), failures)
+    return index_to_directory(names, _indexes(output), replace(options, existing=Rule.RENEW), failures)
 
 
 def _indexes(output: Output) -> str:
     """Where the indexes are: with the cluster. At a URL, where no file has two names, they stay when it is replaced."""
-    return join(output.place if locate(output.place).is_remote else output.work, CDX_FOLDER)
+    return join(output.place if locate(output.place).is_remote else output.work, CDX_DIRECTORY)
 
 
 def _zipnum(
@@ -134,7 +134,7 @@ def _zipnum(
     inventory = take_inventory([join(cdx, name) for name in made], flavours=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
-    files = [f"{CDX_FOLDER}/{name}" for name in (*made, OUTPUTS, FAILURES) if not locate(cdx).is_remote]
+    files = [f"{CDX_DIRECTORY}/{name}" for name in (*made, OUTPUTS, FAILURES) if not locate(cdx).is_remote]
     archives = _archives_file(names, failures)
     beside = Beside([*files, ARCHIVES] if archives else files, archives)
     summary = write_cluster(inventory, output, place, run, options, failures, beside)

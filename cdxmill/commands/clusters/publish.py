@@ -1,4 +1,4 @@
-"""publish: a cluster that a job or `zipnum` wrote -> a complete cluster in the folder from which it is served.
+"""publish: a cluster that a job or `zipnum` wrote -> a complete cluster in the directory from which it is served.
 
 check all       cluster.json, the shards' sizes, the parts' lines and order
 copy            missing or changed shards, then parts and split points
@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 from cdxmill.cluster.archive_index import published_index
-from cdxmill.cluster.find import COLLECTION_INDEXES, find_folder, is_switched
+from cdxmill.cluster.find import COLLECTION_INDEXES, find_directory, is_switched
 from cdxmill.cluster.output import held, mend, place_of, put_in_place
 from cdxmill.cluster.own_files import COPIED
 from cdxmill.cluster.switch import discard, mark, new_place
@@ -64,14 +64,14 @@ class _ClusterCopy(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """What cluster.loc and archives.tsv say: the folder or URL of the shards, and the whole content; None: no such file."""
+    """What cluster.loc and archives.tsv say: the directory or URL of the shards, and the whole content; None: no such file."""
 
     shards: str
     archives: bytes | None
 
 
 def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummary:
-    """Publish `cluster` in the folder `target`; each is a path or URL. If they are the same, only write the index.
+    """Publish `cluster` in the directory `target`; each is a path or URL. If they are the same, only write the index.
 
     Raises UsageError if the cluster is unfinished and `options` do not allow that, or if the target has another cluster
     and `options` do not replace it; InputError if the cluster is corrupt. Nothing is written before these checks.
@@ -79,43 +79,45 @@ def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummar
     locate(cluster).check_writable()
     locate(target).check_writable()
     mend(place_of(target), say)
-    folder = find_folder(cluster)[0].path
-    target = folder if locate(cluster).is_same(locate(target)) else target
-    shards = find_shards(folder, options.unfinished and not is_switched(folder))
-    blocks = check_parts(folder, shards)
-    copied = _publish(folder, target, shards, options)
+    directory = find_directory(cluster)[0].path
+    target = directory if locate(cluster).is_same(locate(target)) else target
+    shards = find_shards(directory, options.unfinished and not is_switched(directory))
+    blocks = check_parts(directory, shards)
+    copied = _publish(directory, target, shards, options)
     _write_metadata(target, options.title)
     return PublishSummary(
         shards=len(shards), copied=copied, blocks=blocks, bytes=sum(shard.bytes for shard in shards)
     )
 
 
-def _publish(folder: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> int:
+def _publish(directory: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> int:
     """Write everything besides the title. Returns the number of shards copied."""
-    shards_at = folder if options.index_only else target
+    shards_at = directory if options.index_only else target
     places = _Places(
         locate(options.location or shards_at).absolute(),
-        published_index(folder, target, options.archives, say),
+        published_index(directory, target, options.archives, say),
     )
-    place, is_same = place_of(target), locate(folder).is_same(locate(target))
+    place, is_same = place_of(target), locate(directory).is_same(locate(target))
     if not is_same:
-        _way(folder, target, shards, options)
+        _way(directory, target, shards, options)
     with ExitStack() as locks:
         locks.enter_context(held(place, say))
         if is_same:
-            write_index(target, _parts(folder, shards))
-        way = Way.NOTHING if is_same else _way(folder, target, shards, options)  # again: nobody else writes
+            write_index(target, _parts(directory, shards))
+        way = (
+            Way.NOTHING if is_same else _way(directory, target, shards, options)
+        )  # again: nobody else writes
         if way is Way.NOTHING:
             _update_places(target, shards, places)
             return 0
         if way is Way.THERE:
-            return _copy_all(folder, target, shards, places, options)
+            return _copy_all(directory, target, shards, places, options)
         locks.enter_context(held(mark(place), say))
-        return _copy_and_switch(folder, place, shards, places, options)
+        return _copy_and_switch(directory, place, shards, places, options)
 
 
-def _way(folder: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> Way:
-    return PublishTarget(target).way(folder, shards, options.index_only, options.replace)
+def _way(directory: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> Way:
+    return PublishTarget(target).way(directory, shards, options.index_only, options.replace)
 
 
 def _update_places(target: str, shards: Sequence[Shard], places: _Places) -> None:
@@ -238,8 +240,8 @@ def _copied_parts(cluster: str, target: str, shards: Sequence[Shard]) -> Iterato
 
 def _write_metadata(target: str, title: str | None) -> None:
     """Write the collection's title, which pywb shows. Without a new title an existing one is kept."""
-    folder, name = posixpath.split(locate(target).absolute())
-    collection = folder if name == COLLECTION_INDEXES else locate(target).absolute()
+    directory, name = posixpath.split(locate(target).absolute())
+    collection = directory if name == COLLECTION_INDEXES else locate(target).absolute()
     metadata = join(collection, METADATA)
     if title is None and locate(metadata).exists():
         return

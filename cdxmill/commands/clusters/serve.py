@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 
-from cdxmill.cluster.archive_index import cluster_folder
+from cdxmill.cluster.archive_index import cluster_directory
 from cdxmill.cluster.files import ClusterFiles
 from cdxmill.cluster.find import find_index
 from cdxmill.errors import InputError, StoppedError, UsageError
@@ -25,7 +25,7 @@ from cdxmill.messages import say
 from cdxmill.options.finished import ServeOptions
 from cdxmill.running.quantities import count
 from cdxmill.search.example_page import example_page
-from cdxmill.storage.local.files import make_folder, write_atomic
+from cdxmill.storage.local.files import make_directory, write_atomic
 from cdxmill.storage.location import join, locate
 from cdxmill.version import install_extra
 
@@ -49,9 +49,9 @@ def serve(cluster: str, options: ServeOptions) -> int:
     wayback = find_wayback()
     port = _free_port(options.bind, options.port)
     messages = addresses(cluster, f"http://{_host(options.bind)}:{port}")
-    with tempfile.TemporaryDirectory(prefix="cdxmill-serve-") as folder:
-        (Path(folder) / CONFIG).write_text(config, encoding="utf-8")
-        with _running([wayback, "-d", folder, "-b", options.bind, "-p", str(port)]) as process:
+    with tempfile.TemporaryDirectory(prefix="cdxmill-serve-") as directory:
+        (Path(directory) / CONFIG).write_text(config, encoding="utf-8")
+        with _running([wayback, "-d", directory, "-b", options.bind, "-p", str(port)]) as process:
             _wait_until_up(process, options.bind, port)
             for line in messages:
                 say(line)
@@ -59,16 +59,16 @@ def serve(cluster: str, options: ServeOptions) -> int:
     return status if status >= 0 else 128 - status
 
 
-def write_config(cluster: str, folder: Path, options: ServeOptions, replace: bool) -> Path:
-    """Write the configuration of pywb to a folder. Returns its path.
+def write_config(cluster: str, directory: Path, options: ServeOptions, replace: bool) -> Path:
+    """Write the configuration of pywb to a directory. Returns its path.
 
     Raises UsageError as `serve`, and if another configuration exists there and `replace` is false.
     """
     config = pywb_config(cluster, options).encode()
-    path = folder / CONFIG
+    path = directory / CONFIG
     if path.exists() and path.read_bytes() != config and not replace:
         raise UsageError(f"{path}: already exists; use --replace, or choose another directory")
-    make_folder(folder)
+    make_directory(directory)
     with write_atomic(path) as file:
         file.write(config)
     return path
@@ -104,8 +104,8 @@ def _index(cluster: str) -> dict[str, object]:
     files = ClusterFiles(cluster)
     index: dict[str, object] = {"type": "zipnum", "path": locate(find_index(cluster)).absolute()}
     if files.shards:
-        folder = locate(files.folder).absolute().replace("\\", "\\\\")
-        index["shard_index_loc"] = {"match": "^.*", "replace": join(folder, "")}
+        directory = locate(files.directory).absolute().replace("\\", "\\\\")
+        index["shard_index_loc"] = {"match": "^.*", "replace": join(directory, "")}
     return index
 
 
@@ -115,7 +115,7 @@ def archive_path(cluster: str, archives: str | None) -> str:
     Raises UsageError if there is no such place, or none is known.
     """
     if archives is None:
-        archives = join(cluster_folder(cluster), ARCHIVES)
+        archives = join(cluster_directory(cluster), ARCHIVES)
         if not Path(archives).exists():
             raise UsageError(
                 f"{cluster}: has no {ARCHIVES}; use --archives LOCATION to say where the archives are"
@@ -147,8 +147,8 @@ def _is_unreadable(place: str) -> bool:
 
 
 def _title(cluster: str) -> str:
-    """The name of the cluster's folder."""
-    return Path(locate(cluster_folder(cluster)).absolute()).name
+    """The name of the cluster's directory."""
+    return Path(locate(cluster_directory(cluster)).absolute()).name
 
 
 def find_wayback() -> str:

@@ -104,8 +104,8 @@ def _archives_of(files: ClusterFiles, options: VerifyOptions) -> ArchivePlaces |
     if options.sample is None:
         return None
     if not files.has(ARCHIVES):
-        raise UsageError(f"{files.folder}: has no {ARCHIVES}, so --sample needs --archives LOCATION")
-    return ArchivePlaces(None, files.folder)
+        raise UsageError(f"{files.directory}: has no {ARCHIVES}, so --sample needs --archives LOCATION")
+    return ArchivePlaces(None, files.directory)
 
 
 def _check_beside(

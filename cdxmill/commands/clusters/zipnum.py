@@ -3,7 +3,7 @@
     CDX files  --sort, spill, sample-->  runs + split points  --merge by shard-->  shards
 
 Every file is read once, except large sorted gzip files: these serve as runs and are read again.
-A killed run leaves its finished tasks in a work folder inside the cluster's folder. The same
+A killed run leaves its finished tasks in a work directory inside the cluster's directory. The same
 command, started again, continues from them.
 """
 
@@ -36,7 +36,7 @@ from cdxmill.options.clusters import ClusterOptions, ClusterOutput
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
-from cdxmill.running.resume import WorkFolder, fingerprint
+from cdxmill.running.resume import WorkDirectory, fingerprint
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples
 from cdxmill.stages.lines.sorted_runs import Run, cut_runs
 from cdxmill.storage.location import PathOrUrl, join, locate
@@ -128,19 +128,19 @@ class Made(NamedTuple):
 
 
 class Make(Protocol):
-    """An engine: writes the shards of the files in the inventory to `folder`, and reports the files that failed.
+    """An engine: writes the shards of the files in the inventory to `directory`, and reports the files that failed.
 
-    The results of finished shards are in `folder`/.work, where a rerun finds them.
+    The results of finished shards are in `directory`/.work, where a rerun finds them.
     """
 
     def __call__(
-        self, inventory: Inventory, folder: PathOrUrl, options: ZipnumOptions, failures: Failures, /
+        self, inventory: Inventory, directory: PathOrUrl, options: ZipnumOptions, failures: Failures, /
     ) -> Made:
         """Write the shards. Raises StoppedError."""
 
 
 class Beside(NamedTuple):
-    """What a run writes to the folder besides the cluster: `files` exist already, `archives` is for archives.tsv."""
+    """What a run writes to the directory besides the cluster: `files` exist already, `archives` is for archives.tsv."""
 
     files: Sequence[str] = ()
     archives: bytes = b""
@@ -225,7 +225,7 @@ def write_cluster(
     unpublish(output.work)
     states = [source.state() for source in inventory.sources]
     job = fingerprint(states, options.settings())
-    work = WorkFolder(join(output.work, WORK), job, output.clear)
+    work = WorkDirectory(join(output.work, WORK), job, output.clear)
     output.start(options.shards)
     if options.make is None:
         made = _make(inventory, Path(output.work), work, options, failures)
@@ -245,22 +245,22 @@ def write_cluster(
 
 
 def _make(
-    inventory: Inventory, folder: Path, work: WorkFolder, options: ZipnumOptions, failures: Failures
+    inventory: Inventory, directory: Path, work: WorkDirectory, options: ZipnumOptions, failures: Failures
 ) -> Made:
     """Make the shards in processes of this machine."""
     done = _sort(inventory, work, options, failures)
     made = Made([], [], 0, done.failures)
-    _check_made(made, inventory, str(folder))
+    _check_made(made, inventory, str(directory))
     points = _split_points(inventory, done.sample, options, failures)
-    shards = _write_shards(folder, work, done.runs, points, options, failures)
+    shards = _write_shards(directory, work, done.runs, points, options, failures)
     taken = sum(run.lines + run.duplicates for run in done.runs)
     return Made(shards, points, taken, done.failures, any(run.source for run in done.runs))
 
 
-def _check_made(made: Made, inventory: Inventory, folder: str) -> None:
+def _check_made(made: Made, inventory: Inventory, directory: str) -> None:
     """Raise InputError if no input could be read, StoppedError if inputs were changed while they were read twice."""
     if {failure.path for failure in made.failures} == {source.path for source in inventory.sources}:
-        raise InputError(folder, "no input can be read, so no cluster was written")
+        raise InputError(directory, "no input can be read, so no cluster was written")
     if made.has_read_twice and have_changed(inventory.sources):
         raise StoppedError("inputs were changed while they were read; run it again")
 
@@ -292,9 +292,11 @@ def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
         raise UsageError(str(error)) from None
 
 
-def _sort(inventory: Inventory, work: WorkFolder, options: ZipnumOptions, failures: Failures) -> SortResult:
+def _sort(
+    inventory: Inventory, work: WorkDirectory, options: ZipnumOptions, failures: Failures
+) -> SortResult:
     """The runs of all files, and a sample of all lines; failures are reported."""
-    tasks = _sort_tasks(inventory, work.scratch.folder, options)
+    tasks = _sort_tasks(inventory, work.scratch.directory, options)
     runs: list[Run] = []
     sample: Sample = []
     failed = []
@@ -352,8 +354,8 @@ def _split_points(
 
 
 def _write_shards(
-    folder: Path,
-    work: WorkFolder,
+    directory: Path,
+    work: WorkDirectory,
     runs: Sequence[Run],
     points: Sequence[bytes],
     options: ZipnumOptions,
@@ -363,8 +365,8 @@ def _write_shards(
         ShardTask(
             number=number,
             slices=slices,
-            folder=folder,
-            scratch=work.scratch.folder,
+            directory=directory,
+            scratch=work.scratch.directory,
             compressor=options.compressor,
             block_lines=options.block_lines,
         )
@@ -376,7 +378,7 @@ def _write_shards(
         failures.show_on(progress)
 
         def is_whole(content: Any) -> bool:
-            return is_shard_whole(folder, ShardEntry(**content))
+            return is_shard_whole(directory, ShardEntry(**content))
 
         results = work.run("shard", _write_shard, tasks, options.processes, progress, is_whole)
         return sorted(ShardEntry(**content) for content in results)

@@ -10,7 +10,7 @@ from pathlib import Path
 from cdxmill.commands.copying.plan import Asked, Planned, find_rows, is_near, read_rows
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.quantities import count
-from cdxmill.storage.scratch import Scratch, temporary_folder
+from cdxmill.storage.scratch import Scratch, temporary_directory
 
 _TOTAL = "total"
 
@@ -52,9 +52,9 @@ def check(asked: Asked, failures: Failures) -> list[QuerySize]:
     def skip(error: object) -> None:
         failures.report(Failure.from_error(error))  # type: ignore[arg-type]
 
-    with temporary_folder() as folder:
+    with temporary_directory() as directory:
         seen: set[object] = set()
-        for is_new, one in _each(find_rows(asked, Scratch(Path(folder)), skip)):
+        for is_new, one in _each(find_rows(asked, Scratch(Path(directory)), skip)):
             if is_new:
                 total.add(one)
                 seen.clear()

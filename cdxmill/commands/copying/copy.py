@@ -4,7 +4,7 @@
     plan     -> units    fetched and checked in several processes        copy_unit
     units    -> files    in the order of the plan                        copy_output
 
-The folder .work has the plan and the finished units. A run that was killed continues with them.
+The directory .work has the plan and the finished units. A run that was killed continues with them.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.rate_limit import RateLimit
-from cdxmill.running.resume import WorkFolder, fingerprint
+from cdxmill.running.resume import WorkDirectory, fingerprint
 from cdxmill.search.open import STDIN
 from cdxmill.search.sources import state_of
 from cdxmill.storage.location import join, locate
-from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.scratch import temporary_directory
 
 WORK = ".work"
 ORIGINALS = "originals.rows"
@@ -82,16 +82,16 @@ class CopySummary(NamedTuple):
 
 
 def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) -> CopySummary:
-    """Copy the captures that `asked` finds to the folder `target`, a path or URL.
+    """Copy the captures that `asked` finds to the directory `target`, a path or URL.
 
     Captures that it has already are not copied again. What cannot be copied is reported, and listed in FAILURES.
-    Raises UsageError if another run writes to the folder, InputError if a source cannot be read, StoppedError.
+    Raises UsageError if another run writes to the directory, InputError if a source cannot be read, StoppedError.
     """
     _check(asked, options)
     locate(target).check_writable()
-    with _work_folder(target, failures) as (folder, check):
+    with _work_directory(target, failures) as (directory, check):
         finished = Finished(target)
-        work = WorkFolder(folder, _job(asked, options))
+        work = WorkDirectory(directory, _job(asked, options))
         try:
             plan = _plan(asked, work, finished)
             _check_related(target, options, plan)
@@ -117,14 +117,14 @@ def _check(asked: Asked, options: CopyOptions) -> None:
 
 
 @contextmanager
-def _work_folder(target: str, failures: Failures) -> Iterator[tuple[Path, Callable[[float], None]]]:
-    """The folder for a run's unfinished work, and a check that no other run writes to the target.
+def _work_directory(target: str, failures: Failures) -> Iterator[tuple[Path, Callable[[float], None]]]:
+    """The directory for a run's unfinished work, and a check that no other run writes to the target.
 
     A remote copy cannot continue with the work of a killed run.
     """
     if locate(target).is_remote:
-        with hold_remote(target) as check, temporary_folder() as folder:
-            yield Path(folder), check
+        with hold_remote(target) as check, temporary_directory() as directory:
+            yield Path(directory), check
         return
     path = Path(locate(target).local)
     with hold(path, failures.note):
@@ -151,7 +151,7 @@ def _form(options: CopyOptions, plan: str = PLAN) -> CopyForm:
     return CopyForm(plan, options.keep_arc, options.related, options.originals)
 
 
-def _plan(asked: Asked, work: WorkFolder, finished: Finished) -> dict[str, Any]:
+def _plan(asked: Asked, work: WorkDirectory, finished: Finished) -> dict[str, Any]:
     """Make the plan, unless the run that was killed has made it. Raises InputError."""
     known = _planned("begun", PLAN, work)
     if known is not None:
@@ -164,14 +164,14 @@ def _plan(asked: Asked, work: WorkFolder, finished: Finished) -> dict[str, Any]:
     return begun
 
 
-def _planned(name: str, plan: str, work: WorkFolder) -> dict[str, Any] | None:
+def _planned(name: str, plan: str, work: WorkDirectory) -> dict[str, Any] | None:
     """What a killed run has saved about a plan; None if the plan is missing: the run may have been killed at its end."""
     known = work.load(name)
-    return dict(known) if known is not None and (work.scratch.folder / plan).exists() else None
+    return dict(known) if known is not None and (work.scratch.directory / plan).exists() else None
 
 
 def _write_rows(
-    rows: Iterable[bytes], plan: str, work: WorkFolder, finished: Finished, have: Container[Identity] = ()
+    rows: Iterable[bytes], plan: str, work: WorkDirectory, finished: Finished, have: Container[Identity] = ()
 ) -> dict[str, Any]:
     """Write the rows of captures that are neither finished nor in `have`.
 
@@ -220,7 +220,7 @@ class _CopyRun:
         self._revisits: list[list[Any]] = []
 
     def copy(
-        self, work: WorkFolder, finished: Finished, plan: dict[str, Any], check: Callable[[float], None]
+        self, work: WorkDirectory, finished: Finished, plan: dict[str, Any], check: Callable[[float], None]
     ) -> CopySummary:
         """Copy what is planned, and then the originals of all revisits."""
         head = FileHead(plan["timestamp"], _about(self._asked))
@@ -235,21 +235,21 @@ class _CopyRun:
         done = self._captures, plan["present"], output.files, output.bytes, self._requests, self._fetched
         return CopySummary(*done, self._options.related)
 
-    def _plan_originals(self, work: WorkFolder, finished: Finished) -> PlanSize:
+    def _plan_originals(self, work: WorkDirectory, finished: Finished) -> PlanSize:
         """Plan the copy of the records that revisits refer to, without those that are copied anyway."""
         known = _planned("originals", ORIGINALS, work)
         if known is None:
-            with (work.scratch.folder / PLAN).open("rb") as file:
+            with (work.scratch.directory / PLAN).open("rb") as file:
                 have = {one.identity for _, one in read_rows(row.removesuffix(b"\n") for row in file)}
             rows = find_originals(self._asked.sources, self._revisits)
             known = _write_rows(sorted(rows), ORIGINALS, work, finished, have)
             work.save("originals", known)
         return PlanSize(*known["size"])
 
-    def _copy_units(self, phase: _Phase, work: WorkFolder, finished: Finished, output: CopyOutput) -> None:
-        folder = work.scratch.folder
-        end = (folder / phase.plan).stat().st_size
-        with (folder / (phase.plan + _RUNS)).open("rb") as file:
+    def _copy_units(self, phase: _Phase, work: WorkDirectory, finished: Finished, output: CopyOutput) -> None:
+        directory = work.scratch.directory
+        end = (directory / phase.plan).stat().st_size
+        with (directory / (phase.plan + _RUNS)).open("rb") as file:
             units = list(units_of(file, end, phase.size, phase.first))
         for result, number in self._in_order(work, units, phase, finished):
             if self._options.originals and phase.plan == PLAN:
@@ -257,10 +257,10 @@ class _CopyRun:
             for kind, part in result.parts.items():
                 output.check(RENEWED)
                 if not _are_in(part, finished):
-                    self._captures += output.add(kind, unit_file(folder, number, kind), part)
+                    self._captures += output.add(kind, unit_file(directory, number, kind), part)
 
     def _in_order(
-        self, work: WorkFolder, units: Sequence[Unit], phase: _Phase, finished: Finished
+        self, work: WorkDirectory, units: Sequence[Unit], phase: _Phase, finished: Finished
     ) -> Iterator[tuple[UnitResult, int]]:
         """The results of all units, and their numbers, in the order of the units."""
         ready: set[int] = set()
@@ -272,13 +272,13 @@ class _CopyRun:
                 found = work.load(unit_name(following))
                 if found is None:
                     raise StoppedError(
-                        f"{work.scratch.folder / unit_name(following)}.json: cannot be read; run it again"
+                        f"{work.scratch.directory / unit_name(following)}.json: cannot be read; run it again"
                     )
                 yield UnitResult.from_json(found), following
                 following += 1
 
     def _completed(
-        self, work: WorkFolder, units: Sequence[Unit], phase: _Phase, finished: Finished
+        self, work: WorkDirectory, units: Sequence[Unit], phase: _Phase, finished: Finished
     ) -> Iterator[int]:
         """Copy the units that no earlier run has copied. The numbers of all units, in the order in which they end."""
         left = []
@@ -308,16 +308,16 @@ def _are_in(part: Part, finished: Finished) -> bool:
     return bool(finished.captures) and all(one in finished for one in part.identities())
 
 
-def _is_valid(work: WorkFolder, number: int, finished: Finished) -> bool:
+def _is_valid(work: WorkDirectory, number: int, finished: Finished) -> bool:
     """Whether the result of an earlier run can be used: all was copied, and its files are there or are finished."""
     found = work.load(unit_name(number))
     if found is None:
         return False
-    folder = work.scratch.folder
+    directory = work.scratch.directory
     try:
         result = UnitResult.from_json(found)
         return not result.failures and all(
-            _are_in(part, finished) or unit_file(folder, number, kind).stat().st_size == part.size
+            _are_in(part, finished) or unit_file(directory, number, kind).stat().st_size == part.size
             for kind, part in result.parts.items()
         )
     except (OSError, TypeError, KeyError, ValueError):

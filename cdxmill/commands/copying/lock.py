@@ -1,4 +1,4 @@
-"""A lock on a remote output folder, where no file can be locked: FOLDER/.lock says who writes, and since when.
+"""A lock on a remote output directory, where no file can be locked: DIRECTORY/.lock says who writes, and since when.
 
 The run renews it from time to time. A lock that was not renewed for an hour is that of a killed run, and so is one of a
 process of this machine that has ended. Two runs that begin in the same moment both write the lock, and the later one
@@ -26,14 +26,14 @@ _STALE = 3600.0
 
 
 @contextmanager
-def hold_remote(folder: str) -> Iterator[Callable[[float], None]]:
-    """Hold a remote folder. Yields a function that raises StoppedError if another run has taken it, and renews the lock.
+def hold_remote(directory: str) -> Iterator[Callable[[float], None]]:
+    """Hold a remote directory. Yields a function that raises StoppedError if another run has taken it, and renews the lock.
 
     It does nothing if it did that in the last seconds, whose number it takes. Raises UsageError if another run holds it.
     """
-    path = join(folder, LOCK)
+    path = join(directory, LOCK)
     lock = _Lock(path)
-    lock.take(folder)
+    lock.take(directory)
     try:
         yield lock.check
     finally:
@@ -46,13 +46,13 @@ class _Lock:
     def __init__(self, path: str) -> None:
         self._path, self.run = path, os.urandom(8).hex()
 
-    def take(self, folder: str) -> None:
+    def take(self, directory: str) -> None:
         """Write the lock. Raises UsageError if another run has it."""
         found = _read(self._path)
         if found and not _is_stale(found):
             who = f"process {found.get('process')} on {found.get('host')} since {found.get('since')}"
             hint = f"wait until it ends, or delete {self._path} if it was killed"
-            raise UsageError(f"{folder}: another run writes to this directory ({who}); {hint}")
+            raise UsageError(f"{directory}: another run writes to this directory ({who}); {hint}")
         self._since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
         self._write()
 

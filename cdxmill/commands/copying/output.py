@@ -51,7 +51,7 @@ class CopiedRecord(NamedTuple):
 
 
 class Finished:
-    """The files that earlier runs have written to the folder `target`. Raises InputError if they cannot be read.
+    """The files that earlier runs have written to the directory `target`. Raises InputError if they cannot be read.
 
     `captures` are copied. Those of them in `unrelated` were copied without their related records.
     """
@@ -100,7 +100,7 @@ class CopyOutput:
     """Writes the records of units to files of at most `most` bytes, unless a single record is larger.
 
     Use it as a context manager: with an error, an unfinished file is deleted. `check(0)` is called before a file gets
-    its name; it raises StoppedError if another run writes to the folder.
+    its name; it raises StoppedError if another run writes to the directory.
     """
 
     def __init__(

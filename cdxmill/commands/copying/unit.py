@@ -55,7 +55,7 @@ def revisit_of(one: Planned) -> list[Any]:
 class UnitCopier:
     """Copies units. A process opens archives when it first needs them, and keeps some of them open.
 
-    `places` are those of the archives of each source. The scratch folder has the rows of the plan in the file PLAN.
+    `places` are those of the archives of each source. The scratch directory has the rows of the plan in the file PLAN.
     Captures in `have` are skipped: an earlier run has copied them. `before` is called before each request. `save`
     keeps a result under a name.
     """
@@ -70,7 +70,7 @@ class UnitCopier:
         form: CopyForm,
     ) -> None:
         self._save = save
-        self._places, self._folder, self._form = places, scratch.folder, form
+        self._places, self._directory, self._form = places, scratch.directory, form
         self._have = have
         self._read_plan = scratch.reader(form.plan)
         self._stores: dict[int, ArchiveStore] = {}
@@ -85,7 +85,7 @@ class UnitCopier:
         """
         result = UnitResult()
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
-        with closing(UnitFiles(self._folder, unit.number, result, self._form.related)) as files:
+        with closing(UnitFiles(self._directory, unit.number, result, self._form.related)) as files:
             runs = list(runs_of(one for _, one in read_rows(rows, self._have)))
             for run, following in zip_longest(runs, runs[1:]):
                 result.captures += len(run)
@@ -147,7 +147,7 @@ class UnitCopier:
         before = archive.requests, archive.bytes
         failed: dict[Planned, InputError] = {}
         try:
-            archive.fetch(*self._range_of(run), self._folder)
+            archive.fetch(*self._range_of(run), self._directory)
         except InputError as error:
             failed = dict.fromkeys(run, error)
         else:

@@ -79,17 +79,17 @@ def unit_name(number: int) -> str:
     return f"unit-{number:06d}"
 
 
-def unit_file(folder: Path, number: int, kind: str) -> Path:
+def unit_file(directory: Path, number: int, kind: str) -> Path:
     """The scratch file with a unit's records of one kind."""
-    return folder / f"{unit_name(number)}.{kind}"
+    return directory / f"{unit_name(number)}.{kind}"
 
 
 class UnitFiles:
     """The scratch files of a unit, one per kind, opened when a record is written."""
 
-    def __init__(self, folder: Path, number: int, result: UnitResult, is_related: bool) -> None:
+    def __init__(self, directory: Path, number: int, result: UnitResult, is_related: bool) -> None:
         self._related = "yes" if is_related else "no"
-        self._folder, self._number, self._parts = folder, number, result.parts
+        self._directory, self._number, self._parts = directory, number, result.parts
         self._open: dict[str, IO[bytes]] = {}
         self._sizes = dict.fromkeys((WARC, ARC), 0)
         self._group: dict[int, Record | CommonLine] = {}
@@ -100,7 +100,7 @@ class UnitFiles:
         """Close all files. Raises StoppedError."""
         self._add_lines()
         for file in self._open.values():
-            with stopping(self._folder):
+            with stopping(self._directory):
                 file.close()
 
     def write_common(self, row: list[Any], member: bytes, made: CommonLine) -> None:
@@ -160,7 +160,7 @@ class UnitFiles:
                 file.write(piece)
                 size += len(piece)
         except OSError as error:
-            with stopping(unit_file(self._folder, self._number, kind)):
+            with stopping(unit_file(self._directory, self._number, kind)):
                 raise error
         except BaseException:
             file.seek(start)
@@ -169,7 +169,7 @@ class UnitFiles:
         return size
 
     def _created(self, kind: str) -> IO[bytes]:
-        path = unit_file(self._folder, self._number, kind)
+        path = unit_file(self._directory, self._number, kind)
         with stopping(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._open[kind] = path.open("wb")

@@ -24,7 +24,7 @@ from cdxmill.stages.lines.merge_runs import merge_runs
 from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.stages.lines.write_lines import write_gzip_lines
 from cdxmill.storage.location import locate, total_size
-from cdxmill.storage.scratch import Scratch, temporary_folder
+from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.version import install_extra
 
 _GROUPS = 8
@@ -106,11 +106,11 @@ def _counted(
     for archive in archives:
         archive.location.require()
     counter = COUNTERS[options.what]
-    with temporary_folder() as folder:
-        scratch = Scratch(Path(folder))
+    with temporary_directory() as directory:
+        scratch = Scratch(Path(directory))
         groups = group_archives(archives, options.processes)
         tasks = [
-            CountTask(group, counter, scratch.folder / str(number)) for number, group in enumerate(groups)
+            CountTask(group, counter, scratch.directory / str(number)) for number, group in enumerate(groups)
         ]
         try:
             counted, runs = _run(tasks, options, counter, failures)

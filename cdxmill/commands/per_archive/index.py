@@ -27,7 +27,7 @@ from cdxmill.stages.lines.merge_runs import merge_runs
 from cdxmill.stages.lines.sorted_runs import Run
 from cdxmill.stages.lines.write_lines import write_gzip_lines
 from cdxmill.storage.location import Location, PathOrUrl, locate
-from cdxmill.storage.scratch import Scratch, temporary_folder
+from cdxmill.storage.scratch import Scratch, temporary_directory
 
 _TOGETHER = Location("-")
 """The output of archives that are indexed together, which is written later."""
@@ -43,7 +43,7 @@ class IndexSummary(NamedTuple):
     kept_as: str = "up to date"
 
     def report(self, failures: Failures, output: str) -> str:
-        """Return the closing lines of an index in the folder `output`, a path or URL; "" if it is one file or stream."""
+        """Return the closing lines of an index in the directory `output`, a path or URL; "" if it is one file or stream."""
         kept = f", {self.kept} {self.kept_as}" if self.kept else ""
         what = f"{count(self.captures, 'capture')} of {count(self.files, 'archive')}"
         lines = [f"{what} ({human_bytes(self.bytes)}){kept}"]
@@ -63,23 +63,23 @@ def _listed_in(output: str) -> str:
     return f", listed in {Location(place.local) / FAILURES}"
 
 
-def index_to_folder(
-    names: Mapping[Input, str], folder: PathOrUrl, options: IndexOptions, failures: Failures
+def index_to_directory(
+    names: Mapping[Input, str], target: PathOrUrl, options: IndexOptions, failures: Failures
 ) -> IndexSummary:
-    """Index each archive to the file of its name below `folder`, a path or URL.
+    """Index each archive to the file of its name below `target`, a path or URL.
 
     Failures are reported and listed: in a file in the directory, or, if it is remote, in files beside the outputs.
     Raises UsageError if there are no archives, if such URLs cannot be written to, or if an output exists that may not
     be replaced. Nothing is changed then.
     """
     check_archives(names)
-    place = locate(folder)
+    place = locate(target)
     place.check_writable()
     settings = options.settings()
     with open_directory(place, failures) as directory:
         outputs, kept = directory.plan(names, settings, options.existing)
         tasks = [
-            IndexTask(archive, output, directory.folder, directory.scratch / str(number), settings)
+            IndexTask(archive, output, directory.directory, directory.scratch / str(number), settings)
             for number, (archive, output) in enumerate(outputs.items())
         ]
         with directory.writing(outputs):
@@ -129,13 +129,15 @@ def _index_together(
 ) -> Iterator[tuple[IndexSummary, Iterator[list[bytes]]]]:
     """Index all archives. Yields the summary, and their lines: sorted, distinct, after the header of their format."""
     check_archives(archives)
-    with temporary_folder() as folder:
+    with temporary_directory() as directory:
         tasks = [
-            IndexTask(archive, _TOGETHER, None, Path(folder) / str(number), options.settings(), is_part=True)
+            IndexTask(
+                archive, _TOGETHER, None, Path(directory) / str(number), options.settings(), is_part=True
+            )
             for number, archive in enumerate(archives)
         ]
         summary, runs = _run(tasks, options, failures)
-        scratch = Scratch(Path(folder))
+        scratch = Scratch(Path(directory))
         merged = merge_runs(runs, scratch.create, scratch.reader)
         yield summary, with_header(options.line_format, merged)
 

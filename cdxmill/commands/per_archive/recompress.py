@@ -55,15 +55,15 @@ class RecompressSummary(NamedTuple):
 
 
 def recompress(
-    names: Mapping[Input, str], folder: PathOrUrl, options: RecompressOptions, failures: Failures
+    names: Mapping[Input, str], target: PathOrUrl, options: RecompressOptions, failures: Failures
 ) -> RecompressSummary:
-    """Write each archive again to the file of its name below `folder`, a path or URL.
+    """Write each archive again to the file of its name below `target`, a path or URL.
 
     Raises UsageError if there are no archives, if such URLs cannot be written to, or if an output exists that may not
     be replaced. Nothing is changed then.
     """
     check_archives(names)
-    place = locate(folder)
+    place = locate(target)
     place.check_writable()
     packer_of(options)  # for all processes
     check_inputs_stay(outputs_in(place, names))
@@ -82,7 +82,7 @@ def recompress(
             RecompressTask(
                 archive,
                 output,
-                directory.folder,
+                directory.directory,
                 directory.scratch / str(number),
                 options.settings(),
                 options,

@@ -202,7 +202,7 @@ class _Copy:
         if task.index is None:
             return
         new = Input(task.output, task.filename, task.output.text)
-        index = ArchiveTask(new, task.index, task.folder, task.scratch, INDEX)
+        index = ArchiveTask(new, task.index, task.directory, task.scratch, INDEX)
         with OneOutput(index).writing(list) as file:
             write_gzip_lines(sorted_lists(self._sorter, self._scratch), file, Compressor())
 

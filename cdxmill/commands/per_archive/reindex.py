@@ -48,24 +48,24 @@ class ReindexSummary(NamedTuple):
 def reindex(
     names: Mapping[Input, str],
     tables: Mapping[str, Names],
-    folder: PathOrUrl,
+    target: PathOrUrl,
     options: ReindexOptions,
     failures: Failures,
 ) -> ReindexSummary:
-    """Write each index file, with its lines moved by `tables`, to the file of its name below `folder`, a path or URL.
+    """Write each index file, with its lines moved by `tables`, to the file of its name below `target`, a path or URL.
 
-    Failures are reported and listed: in a file in the folder, or, if it is remote, in files beside the outputs.
+    Failures are reported and listed: in a file in the directory, or, if it is remote, in files beside the outputs.
     Raises UsageError if nothing can be written there, or if an output exists that may not be replaced. Nothing is
     changed then.
     """
-    place = locate(folder)
+    place = locate(target)
     place.check_writable()
     check_inputs_stay(outputs_in(place, names))
     settings = TableSettings(TableNames(tables), _fingerprints(tables))
     with open_directory(place, failures) as directory:
         outputs, kept = directory.plan(names, settings, options.existing)
         tasks = [
-            ReindexTask(index, output, directory.folder, directory.scratch / str(number), settings)
+            ReindexTask(index, output, directory.directory, directory.scratch / str(number), settings)
             for number, (index, output) in enumerate(outputs.items())
         ]
         with directory.writing(outputs):

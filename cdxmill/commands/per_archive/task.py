@@ -34,9 +34,9 @@ from cdxmill.running.lock import hold
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
-from cdxmill.storage.local.files import sync_folders
+from cdxmill.storage.local.files import sync_directories
 from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
-from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.scratch import temporary_directory
 from cdxmill.storage.unchanged import open_unchanged
 
 
@@ -44,13 +44,13 @@ from cdxmill.storage.unchanged import open_unchanged
 class ArchiveTask:
     """An archive, and the output to make of it.
 
-    An output in the local directory `folder` is recorded there, and failures are listed there. Without one, they are
+    An output in the local directory `directory` is recorded there, and failures are listed there. Without one, they are
     listed beside the output. `scratch` is a directory for temporary files, `settings` decides how the output looks.
     """
 
     archive: Input
     output: Location
-    folder: Path | None
+    directory: Path | None
     scratch: Path
     settings: OutputSettings
 
@@ -75,8 +75,8 @@ class ArchiveTask:
 
     def list_failures(self, failed: Sequence[Failure]) -> None:
         """Add failures to the list."""
-        if self.folder is not None:
-            list_in(self.folder, failed)
+        if self.directory is not None:
+            list_in(self.directory, failed)
         elif failed:
             list_beside(self.output, failed)
 
@@ -103,13 +103,13 @@ class OneOutput:
             yield cast("IO[bytes]", file)
             self.bytes = file.size
             task.list_failures(failures())
-            if task.folder is not None:
-                append_made(task.folder, self._row(task.folder, file))
+            if task.directory is not None:
+                append_made(task.directory, self._row(task.directory, file))
         self.is_written = True
 
-    def _row(self, folder: Path, file: Fingerprinted) -> OutputRow:
+    def _row(self, directory: Path, file: Fingerprinted) -> OutputRow:
         archive = self._task.archive
-        name = Path(self._task.output.local).relative_to(folder).as_posix()
+        name = Path(self._task.output.local).relative_to(directory).as_posix()
         settings = self._task.settings.digest(archive.filename)
         return OutputRow(name, identity(archive.location), settings, self.size, file.fingerprint())
 
@@ -117,7 +117,7 @@ class OneOutput:
         """Without an output, list the failures; else delete what an earlier run listed beside it."""
         if not self.is_written:
             self._task.list_failures(failures)
-        elif self._task.folder is not None or not failures:
+        elif self._task.directory is not None or not failures:
             failures_beside(self._task.output).remove()
         self.discard()
 
@@ -127,24 +127,24 @@ class OneOutput:
 
 
 class OutputDirectory(NamedTuple):
-    """Where the outputs go. `folder` is the local directory, None if it is remote; `scratch` is for temporary files."""
+    """Where the outputs go. `directory` is the local directory, None if it is remote; `scratch` is for temporary files."""
 
     place: Location
-    folder: Path | None
+    directory: Path | None
     scratch: Path
 
     def plan(self, names: Mapping[Input, str], settings: OutputSettings, rule: Rule) -> PlannedOutputs:
         """Which archives have to be read to write the outputs of these names. Raises UsageError, InputError."""
-        return plan_outputs(outputs_in(self.place, names), settings, rule, self.folder)
+        return plan_outputs(outputs_in(self.place, names), settings, rule, self.directory)
 
     @contextmanager
     def writing(self, outputs: Mapping[Input, Location]) -> Iterator[None]:
         """Write these outputs. Afterwards their names are on the disk, and failures of earlier runs are forgotten."""
         read = {identity(archive.location) for archive in outputs}
-        with forgetting(self.folder, read | {identity(output) for output in outputs.values()}):
+        with forgetting(self.directory, read | {identity(output) for output in outputs.values()}):
             yield
-            if self.folder is not None:
-                sync_folders(output.local for output in outputs.values())
+            if self.directory is not None:
+                sync_directories(output.local for output in outputs.values())
 
 
 def outputs_in(place: Location, names: Mapping[Input, str]) -> dict[Input, Location]:
@@ -156,13 +156,16 @@ def outputs_in(place: Location, names: Mapping[Input, str]) -> dict[Input, Locat
 def open_directory(place: PathOrUrl, failures: Failures) -> Iterator[OutputDirectory]:
     """Open a directory to write outputs to. A local one is created, and no other run may write to it meanwhile."""
     place = locate(place)
-    folder = place.folder
-    if folder is None:
-        with temporary_folder() as scratch:
+    directory = place.directory
+    if directory is None:
+        with temporary_directory() as scratch:
             yield OutputDirectory(place, None, Path(scratch))
         return
-    with hold(folder, failures.note), tempfile.TemporaryDirectory(prefix=".scratch-", dir=folder) as scratch:
-        yield OutputDirectory(Location(str(folder)), folder, Path(scratch))
+    with (
+        hold(directory, failures.note),
+        tempfile.TemporaryDirectory(prefix=".scratch-", dir=directory) as scratch,
+    ):
+        yield OutputDirectory(Location(str(directory)), directory, Path(scratch))
 
 
 @contextmanager

@@ -56,7 +56,7 @@ class ScanSummary(NamedTuple):
 
 
 def scanned_name(path: str, to: str) -> str:
-    """The path, below the output folder, of the output for the archive at `path`.
+    """The path, below the output directory, of the output for the archive at `path`.
 
     >>> scanned_name("/dir1/a.warc.gz", "jsonl.gz"), scanned_name("a.warc.gz", "warc.gz"), scanned_name("a.arc", "jsonl")
     ('dir1/a.warc.jsonl.gz', 'a.warc.gz', 'a.arc.jsonl')
@@ -67,18 +67,18 @@ def scanned_name(path: str, to: str) -> str:
 
 def scan(
     names: Mapping[Input, str],
-    folder: PathOrUrl,
+    target: PathOrUrl,
     options: ScanOptions,
     failures: Failures,
     captures: bytes | None = None,
 ) -> ScanSummary:
-    """Scan each archive, or only the records that the index lines `captures` name, and write the file of its name below `folder`, a path or URL.
+    """Scan each archive, or only the records that the index lines `captures` name, and write the file of its name below `target`, a path or URL.
 
     Raises UsageError if there are no archives, if the options are invalid, or if an output exists that may not be
     replaced. Nothing is changed then.
     """
     check_archives(names)
-    place = locate(folder)
+    place = locate(target)
     place.check_writable()
     check_inputs_stay(outputs_in(place, names))
     ranges: Mapping[Input, Ranges | None] = dict.fromkeys(names)
@@ -96,7 +96,7 @@ def scan(
             ScanTask(
                 archive,
                 output,
-                directory.folder,
+                directory.directory,
                 directory.scratch / str(number),
                 settings,
                 options,

@@ -157,7 +157,7 @@ class _Scan:
 
         joined = JoinedRanges(read_at, unmark, self._task.archive.location)
         for start, size, inner in _requests(ranges):
-            joined.fetch(start, size, self._scratch.folder)
+            joined.fetch(start, size, self._scratch.directory)
             for offset, length in inner:
                 inside = _inside(joined.read_at, offset, length)
                 for item in choose_contents(inside, scratch, _shifted(self._choose, offset), length):
@@ -286,7 +286,7 @@ def _unmarked(read_at: ReadAt) -> ReadAt:
 
 def remove_parts(output: Location) -> None:
     """Delete what a killed process left of an output."""
-    path = output.folder
+    path = output.directory
     if path is None:
         return
     start = os.fsencode(f".{path.name}.")

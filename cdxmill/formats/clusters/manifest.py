@@ -1,6 +1,6 @@
 """cluster.json: the contents of a finished ZipNum cluster (docs/formats/zipnum.md).
 
-cdxmill writes it last, so a folder without it is not a finished cluster.
+cdxmill writes it last, so a directory without it is not a finished cluster.
 """
 
 from __future__ import annotations

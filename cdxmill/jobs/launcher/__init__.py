@@ -16,7 +16,7 @@ Hadoop and EMR:
 
 - `hadoop_step`: the description of a step, and the arguments that mrjob needs for it
 - `hadoop_inputs`: check the CDX files that Hadoop will read
-- `hadoop_folder`, `hadoop_files`: list, read and write directories of Hadoop
+- `hadoop_directory`, `hadoop_files`: list, read and write directories of Hadoop
 - `hadoop_urls`: paths and URLs as Hadoop understands them
 - `hadoop_failure`: find the reason why a step failed
 - `node_archive`: pack the archive that is sent to the nodes

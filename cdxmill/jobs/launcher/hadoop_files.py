@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cdxmill.errors import CdxmillError
-from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
 from cdxmill.jobs.launcher.mrjob_import import HadoopFilesystem
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 from cdxmill.storage.hadoop import hadoop_fs
@@ -59,7 +59,7 @@ class StorageFilesystem(HadoopFilesystem):  # type: ignore[misc]  # mrjob has no
     def ls(self, path_glob: str) -> Iterator[str]:
         """The files below a directory. Raises OSError."""
         with _storage_of(path_glob):
-            yield from RemoteFolder(path_glob, not path_glob.startswith("hdfs:")).files()
+            yield from RemoteDirectory(path_glob, not path_glob.startswith("hdfs:")).files()
 
     def _cat_file(self, path: str) -> Iterator[bytes]:
         with _storage_of(path) as storage:

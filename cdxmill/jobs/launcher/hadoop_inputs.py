@@ -9,7 +9,7 @@ from pathlib import Path
 from cdxmill.errors import UsageError
 from cdxmill.formats.lines.cdx import CDX_NAME
 from cdxmill.inputs.found_inputs import cdx_files_of
-from cdxmill.jobs.launcher.hadoop_folder import folder_of
+from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_urls import is_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 from cdxmill.stages.lines.check_lines import REBUILD
@@ -67,7 +67,7 @@ def _local_files(path: str) -> dict[str, int]:
 
 
 def _files_at(url: str, runner: RunnerLike) -> dict[str, int]:
-    files = folder_of(url, runner).files()
+    files = directory_of(url, runner).files()
     found = {
         file: size
         for file, size in files.items()

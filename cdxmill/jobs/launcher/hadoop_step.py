@@ -119,7 +119,7 @@ def runner_arguments(
     }
 
 
-def keys_file(text: str, folder: Path) -> Path | None:
+def keys_file(text: str, directory: Path) -> Path | None:
     """Write the settings for S3 of this machine to a file for the tasks, if `text` has an S3 URL. None if it has not.
 
     In the options of the job, every user of the cluster could read the keys.
@@ -127,7 +127,7 @@ def keys_file(text: str, folder: Path) -> Path | None:
     keys = {name: os.environ[name] for name in _S3_SETTINGS if os.environ.get(name)}
     if not keys or not re.search(r"\bs3a?://", text):
         return None
-    path = folder / KEYS
+    path = directory / KEYS
     path.touch(0o600)
     path.write_text(json.dumps(keys))
     return path
@@ -140,10 +140,10 @@ def libraries_of(step: HadoopStep) -> list[str]:
     return [URLLIB3] * is_bare + [DEFLATE] * compresses
 
 
-def add_files(runner: RunnerLike, step: HadoopStep, folder: Path) -> None:
+def add_files(runner: RunnerLike, step: HadoopStep, directory: Path) -> None:
     """Upload inputs of this machine and the shared files, and set what neither mrjob.conf nor --jobconf has set."""
     work = [_uploaded(item, runner) for item in step.inputs]
-    (folder / _WORK_LIST).write_text("".join(json.dumps(item) + "\n" for item in work))
+    (directory / _WORK_LIST).write_text("".join(json.dumps(item) + "\n" for item in work))
     settings = runner._opts["jobconf"]
     settings.update((name, runner._upload_mgr.add(str(path))) for name, path in step.shared.items())
     for name, value in {**_QUICK_START, **step.defaults}.items():

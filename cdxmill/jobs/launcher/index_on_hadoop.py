@@ -9,16 +9,16 @@ from cdxmill.jobs.launcher.hadoop_urls import hadoop_url, is_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 
 
-def folder_url(folder: str, runner: RunnerLike) -> str:
-    """The URL of a folder, as all nodes know it. Raises UsageError.
+def directory_url(directory: str, runner: RunnerLike) -> str:
+    """The URL of a directory, as all nodes know it. Raises UsageError.
 
     A path is one of Hadoop's default file system. On EMR a name without a slash is a bucket.
     """
-    if is_url(folder) or runner.alias != "emr":
-        return hadoop_url(folder)
-    if "/" in folder:
-        raise UsageError(f"{folder}: not a URL; on EMR a directory is s3://BUCKET/DIR")
-    return f"s3://{folder}"
+    if is_url(directory) or runner.alias != "emr":
+        return hadoop_url(directory)
+    if "/" in directory:
+        raise UsageError(f"{directory}: not a URL; on EMR a directory is s3://BUCKET/DIR")
+    return f"s3://{directory}"
 
 
 def make_step(options: IndexJobOptions, work: WorkList) -> HadoopStep:

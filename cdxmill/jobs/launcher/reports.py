@@ -10,9 +10,9 @@ from cdxmill.formats.clusters.zipnum_index import shard_name
 from cdxmill.jobs.nodes.zipnum import REPORT, ReducerReport
 
 
-def read_reports(folder: Path, build: ZipnumOptions, cluster: str) -> list[ReducerReport]:
+def read_reports(directory: Path, build: ZipnumOptions, cluster: str) -> list[ReducerReport]:
     """The reports in a directory, one for each shard. Raises StoppedError if one is missing, or has another compressor."""
-    reports = sorted(ReducerReport.from_json(path.read_bytes()) for path in folder.glob(f"{REPORT}*"))
+    reports = sorted(ReducerReport.from_json(path.read_bytes()) for path in directory.glob(f"{REPORT}*"))
     names = [report.shard.name for report in reports]
     if names != [shard_name(number) for number in range(build.shards)]:
         raise StoppedError(

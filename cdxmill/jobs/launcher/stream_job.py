@@ -87,8 +87,8 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         self.set_up_logging(quiet=self.options.quiet, verbose=self.options.verbose)
         run(self)
 
-    def hadoop_step(self, runner: RunnerLike, folder: Path) -> HadoopStep:
-        """The step for Hadoop; `folder` is for files of the launcher. Raises UsageError."""
+    def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
+        """The step for Hadoop; `directory` is for files of the launcher. Raises UsageError."""
         raise NotImplementedError
 
     @property
@@ -132,20 +132,20 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         first = self._make({**arguments, "input_paths": ["-"]})
         check_engine(first)
         use_storage(first)
-        self._folder = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
-        step = self.hadoop_step(first, Path(self._folder.name))
+        self._directory = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
+        step = self.hadoop_step(first, Path(self._directory.name))
         keys = (
-            keys_file(f"{vars(self.options)} {step}", Path(self._folder.name))
+            keys_file(f"{vars(self.options)} {step}", Path(self._directory.name))
             if first.alias == "hadoop"
             else None
         )
         if keys is not None:
             step = step._replace(files={**step.files, KEYS: keys})
-        archive = pack_archive(Path(self._folder.name), libraries_of(step))
+        archive = pack_archive(Path(self._directory.name), libraries_of(step))
         arguments = {**arguments, **_hadoop_places(first)}
         runner = self._make(runner_arguments(step, first._python_bin(), archive, arguments))
         use_storage(runner)
-        add_files(runner, step, Path(self._folder.name))
+        add_files(runner, step, Path(self._directory.name))
         return runner
 
     def _make(self, arguments: RunnerArguments) -> RunnerLike:

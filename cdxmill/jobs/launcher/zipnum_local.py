@@ -25,10 +25,10 @@ class ShardsUnderMrjob:
         self._job = job
 
     def __call__(
-        self, inventory: Inventory, folder: PathOrUrl, options: ZipnumOptions, failures: Failures
+        self, inventory: Inventory, directory: PathOrUrl, options: ZipnumOptions, failures: Failures
     ) -> Made:
         """Run the job. Its tasks write to a directory of their own: reducers of a killed run may still be alive."""
-        place = Path(locate(folder).local).absolute() / f"{_RUN}{os.getpid()}"
+        place = Path(locate(directory).local).absolute() / f"{_RUN}{os.getpid()}"
         with stopping(place):
             for left in place.parent.glob(f"{_RUN}*"):
                 shutil.rmtree(left)
@@ -38,7 +38,7 @@ class ShardsUnderMrjob:
         to = ("--zipnum-dir", place.as_uri())
         with self._job.local_runner(work, *to, output_dir=None, sort_values=True) as runner:
             runner.run()
-        reports = read_reports(place, options, str(folder))
+        reports = read_reports(place, options, str(directory))
         with stopping(place):
             for path in place.glob("[cp]*"):
                 path.replace(place.parent / path.name)

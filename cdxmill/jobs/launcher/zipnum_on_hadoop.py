@@ -13,7 +13,7 @@ from cdxmill.commands.clusters.zipnum import ClusterSummary
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.split_points import format_partition_file, format_text
 from cdxmill.formats.clusters.zipnum_index import INDEX, LOCATIONS, MANIFEST, SUMMARY, part_name
-from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder, folder_of
+from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory, directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.hadoop_urls import hadoop_url, is_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
@@ -44,26 +44,26 @@ _PARTITIONER = "org.apache.hadoop.mapred.lib.TotalOrderPartitioner"
 
 def cluster_url(options: ZipnumJobOptions, runner: RunnerLike) -> str:
     """The URL of the cluster's directory. A path is one of Hadoop's default file system. Raises UsageError."""
-    if not is_url(options.folder) and runner.alias == "emr":
-        raise UsageError(f"{options.folder}: not a URL; on EMR give --zipnum-dir s3://BUCKET/DIR")
-    return hadoop_url(options.folder).rstrip("/")
+    if not is_url(options.directory) and runner.alias == "emr":
+        raise UsageError(f"{options.directory}: not a URL; on EMR give --zipnum-dir s3://BUCKET/DIR")
+    return hadoop_url(options.directory).rstrip("/")
 
 
 def check_outputs(options: ZipnumJobOptions, url: str, runner: RunnerLike) -> None:
     """Raise StoppedError if the cluster's directory or that of the parts cannot be written."""
-    folder_of(url, runner).check_writable()
-    if options.parts_folder is not None and hadoop_url(options.parts_folder).rstrip("/") != url:
-        folder_of(hadoop_url(options.parts_folder), runner).check_writable()
+    directory_of(url, runner).check_writable()
+    if options.parts_directory is not None and hadoop_url(options.parts_directory).rstrip("/") != url:
+        directory_of(hadoop_url(options.parts_directory), runner).check_writable()
 
 
-def clear(folder: RemoteFolder, replace: bool) -> None:
-    """Delete what a failed job has left in `folder`, with `replace` also a finished cluster. Raises UsageError if it holds anything else."""
-    names = folder.names()
-    check_own(folder.url, names, replace)
+def clear(directory: RemoteDirectory, replace: bool) -> None:
+    """Delete what a failed job has left in `directory`, with `replace` also a finished cluster. Raises UsageError if it holds anything else."""
+    names = directory.names()
+    check_own(directory.url, names, replace)
     if MANIFEST in names:
-        folder.remove([MANIFEST])  # first: what is left is not a finished cluster
-        names = folder.names()
-    folder.empty(names)
+        directory.remove([MANIFEST])  # first: what is left is not a finished cluster
+        names = directory.names()
+    directory.empty(names)
 
 
 def check_own(url: str, names: Sequence[str], replace: bool) -> None:
@@ -89,10 +89,10 @@ def check_own(url: str, names: Sequence[str], replace: bool) -> None:
         raise UsageError(f"{url}: holds other files ({other[0]}); choose an empty or new directory")
 
 
-def make_step(options: ZipnumJobOptions, url: str, folder: Path, inputs: WorkList) -> HadoopStep:
-    """The step that sends the lines to one reducer per shard; `folder` is for files of the launcher."""
+def make_step(options: ZipnumJobOptions, url: str, directory: Path, inputs: WorkList) -> HadoopStep:
+    """The step that sends the lines to one reducer per shard; `directory` is for files of the launcher."""
     build = options.build
-    splits, partitions = folder / SPLITS, folder / "partitions.seq"
+    splits, partitions = directory / SPLITS, directory / "partitions.seq"
     splits.write_bytes(format_text(options.points))
     partitions.write_bytes(format_partition_file(options.points))
     packer = ["--compressor", build.compressor.library, "--level", str(build.compressor.level)]
@@ -116,17 +116,17 @@ def finish(options: ZipnumJobOptions, url: str, place: str, runner: RunnerLike) 
 
     `url` is where the cluster will be. Raises StoppedError if a shard is missing.
     """
-    build, cluster = options.build, folder_of(place, runner)
+    build, cluster = options.build, directory_of(place, runner)
     with tempfile.TemporaryDirectory(prefix="cdxmill-") as name:
-        folder = Path(name)
-        cluster.get(["part-*", f"{REPORT}*"], folder)
-        reports = read_reports(folder, build, url)
+        directory = Path(name)
+        cluster.get(["part-*", f"{REPORT}*"], directory)
+        reports = read_reports(directory, build, url)
         entries = [report.shard for report in reports]
         location = build.location or url
-        write_cluster_files(folder, entries, options.points, build.compressor, build.block_lines, location)
-        cluster.put([folder / name for name in (INDEX, SUMMARY, LOCATIONS, "splits.txt", "splits.seq")])
-        _copy_parts(options, url, folder, runner)
-        cluster.put([folder / MANIFEST])
+        write_cluster_files(directory, entries, options.points, build.compressor, build.block_lines, location)
+        cluster.put([directory / name for name in (INDEX, SUMMARY, LOCATIONS, "splits.txt", "splits.seq")])
+        _copy_parts(options, url, directory, runner)
+        cluster.put([directory / MANIFEST])
         cluster.remove([*map(report_name, range(build.shards)), *_left_behind(cluster)])
     failures = [failure for report in reports for failure in report.failures]
     for failure in failures:
@@ -136,15 +136,15 @@ def finish(options: ZipnumJobOptions, url: str, place: str, runner: RunnerLike) 
     return len(failures)
 
 
-def _copy_parts(options: ZipnumJobOptions, url: str, folder: Path, runner: RunnerLike) -> None:
-    """Copy the parts in `folder` to --output-dir too, if it is not the cluster's own directory."""
-    if options.parts_folder is None:
+def _copy_parts(options: ZipnumJobOptions, url: str, directory: Path, runner: RunnerLike) -> None:
+    """Copy the parts in `directory` to --output-dir too, if it is not the cluster's own directory."""
+    if options.parts_directory is None:
         return
-    parts_url = hadoop_url(options.parts_folder).rstrip("/")
+    parts_url = hadoop_url(options.parts_directory).rstrip("/")
     if parts_url != url:
-        output = folder_of(parts_url, runner)
+        output = directory_of(parts_url, runner)
         output.make()
-        output.put([folder / part_name(number) for number in range(options.build.shards)])
+        output.put([directory / part_name(number) for number in range(options.build.shards)])
 
 
 def _summary(reports: list[ReducerReport]) -> ClusterSummary:
@@ -158,7 +158,7 @@ def _summary(reports: list[ReducerReport]) -> ClusterSummary:
     )
 
 
-def _left_behind(cluster: RemoteFolder) -> list[str]:
+def _left_behind(cluster: RemoteDirectory) -> list[str]:
     """Temporary files of killed attempts in a shared directory. Elsewhere Hadoop deletes its own."""
     if not cluster.url.startswith("file:"):
         return []

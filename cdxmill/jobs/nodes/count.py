@@ -31,10 +31,10 @@ FAILURES = "_failures-"
 
 def count_archives(counter: Counter, run: TaskRun) -> None:
     """Map: write the counts of the archives on the work list. A failure is a line that starts with a TAB."""
-    with tempfile.TemporaryDirectory(prefix="cdxmill-", dir=run.directory) as folder, status_reports(run):
+    with tempfile.TemporaryDirectory(prefix="cdxmill-", dir=run.directory) as directory, status_reports(run):
         archives = [Input.of_fields(item["archive"]) for item in run.work()]
-        scratch = Scratch(Path(folder))
-        result = count_group(CountTask(archives, counter, scratch.folder / "0"))
+        scratch = Scratch(Path(directory))
+        result = count_group(CountTask(archives, counter, scratch.directory / "0"))
         run.output.writelines(b"\t" + format_failure(failure) for failure in result.failures)
         run.output.writelines(
             map(text_of, sum_lines(merge_runs(result.runs, scratch.create, scratch.reader)))

@@ -30,12 +30,12 @@ _NOTE = b"note\t"
 class ArchiveWork(NamedTuple):
     """One item of the job's work list: an archive, and the path or URL of its CDX file.
 
-    `folder` is the local directory in which outputs are recorded, if there is one.
+    `directory` is the local directory in which outputs are recorded, if there is one.
     """
 
     archive: Input
     output: str
-    folder: str | None
+    directory: str | None
 
     def item(self) -> dict[str, Any]:
         """The item as JSON can hold it."""
@@ -56,10 +56,10 @@ def parse_output(output: bytes) -> tuple[list[Failure], list[Failure]]:
 
 def index_archives(run: TaskRun) -> None:
     """Map: index the archives on the work list, one `ArchiveWork` per line. Write their failures and notes."""
-    with tempfile.TemporaryDirectory(prefix="cdxmill-", dir=run.directory) as folder, status_reports(run):
+    with tempfile.TemporaryDirectory(prefix="cdxmill-", dir=run.directory) as directory, status_reports(run):
         for number, work in enumerate(map(ArchiveWork.from_item, run.work())):
-            record = None if work.folder is None else Path(work.folder)
-            scratch, settings = Path(folder) / str(number), IndexOptions().settings()
+            record = None if work.directory is None else Path(work.directory)
+            scratch, settings = Path(directory) / str(number), IndexOptions().settings()
             task = IndexTask(work.archive, Location(work.output), record, scratch, settings)
             _report(task.archive.path, index_one(task), run)
 

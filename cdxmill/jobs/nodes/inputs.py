@@ -28,8 +28,8 @@ _READ_SIZE = 1 << 18
 
 def read_inputs(urls: Sequence[str]) -> Iterator[tuple[str, Iterator[bytes]]]:
     """Each file and its text, in pieces. Reading these raises InputError if the file is missing or corrupt."""
-    with TemporaryDirectory(prefix=".inputs-", dir=".") as folder:
-        fetched = _Fetched(urls, Path(folder))
+    with TemporaryDirectory(prefix=".inputs-", dir=".") as directory:
+        fetched = _Fetched(urls, Path(directory))
         for url in urls:
             sys.stderr.write(f"reporter:status:{url}\n")  # Hadoop kills a silent task
             yield url, _pieces(url, fetched)

@@ -63,9 +63,9 @@ class TableNames:
         found = self._whole.get(filename)
         if found is not None:
             return found
-        folder, slash, name = filename.rpartition(b"/")
+        directory, slash, name = filename.rpartition(b"/")
         moved = self._base.get(name)
-        return moved and moved._replace(new=folder + slash + moved.new)
+        return moved and moved._replace(new=directory + slash + moved.new)
 
 
 def _spellings(filename: bytes) -> set[bytes]:

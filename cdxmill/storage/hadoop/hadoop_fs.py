@@ -46,7 +46,7 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     found = status(url)
     if found is None:
         raise AbsentError(url, "cannot be read (no such file)", "check the path")
-    if found.is_folder:
+    if found.is_directory:
         raise InputError(url, "is a directory", "name a file, or a directory with archives")
     with spooled() as file:
         _run(url, "-cat", quoted(url), output=file)
@@ -112,7 +112,7 @@ def status(url: str) -> Entry | None:
     return next(iter(_entries(url, quoted(url)).values()), None)
 
 
-def list_folder(url: str) -> dict[str, Entry]:
+def list_directory(url: str) -> dict[str, Entry]:
     """The entries of a directory by name; none if it does not exist. Raises InputError."""
     return _entries(url, quoted(url.rstrip("/")) + "/*")
 
@@ -134,7 +134,7 @@ def remove(url: str) -> None:
     with stops(url, "deleted"):
         found = status(url)
         if found is not None:
-            words = ("-rmdir",) if found.is_folder else ("-rm", "-f", "-skipTrash")
+            words = ("-rmdir",) if found.is_directory else ("-rm", "-f", "-skipTrash")
             _run(url, *words, quoted(url))
 
 

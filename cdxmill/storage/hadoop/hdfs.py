@@ -92,7 +92,7 @@ def status(url: str) -> Entry | None:
         return None
 
 
-def list_folder(url: str) -> dict[str, Entry]:
+def list_directory(url: str) -> dict[str, Entry]:
     """The entries of a directory by name; none if it does not exist. Raises InputError."""
     try:
         found = _client_of(url).ask(url, "GET", "LISTSTATUS")["FileStatuses"]["FileStatus"]

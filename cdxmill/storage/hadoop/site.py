@@ -128,9 +128,9 @@ def _host(authority: str) -> str:
 def _settings() -> Setting:
     """A function from a name to its value, "" if it is not set. The environment is looked up before the files."""
     values: dict[str, str] = {}
-    folder = os.environ.get("HADOOP_CONF_DIR", "")
-    for name in _FILES if folder else ():
-        values.update(_properties(Path(folder) / name))
+    directory = os.environ.get("HADOOP_CONF_DIR", "")
+    for name in _FILES if directory else ():
+        values.update(_properties(Path(directory) / name))
 
     def setting(name: str) -> str:
         return os.environ.get(re.sub(r"\W", "_", name)) or values.get(name, "")

@@ -23,9 +23,9 @@ TEMPORARY = ".tmp"
 OWN_TEMPORARY = re.compile(r"\.(?!.*\.attempt_).+\.\d+-[0-9a-f]{8}\.tmp", re.S)
 """Names that `temporary_name` gives outside of Hadoop."""
 _ATTEMPT = "mapreduce_task_attempt_id"
-"""Set by Hadoop. It names the attempt whose unfinished file a folder has."""
+"""Set by Hadoop. It names the attempt whose unfinished file a directory has."""
 _STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
-"""Folders of symbolic links to open files."""
+"""Directories of symbolic links to open files."""
 _LONGEST = 255
 """Bytes of a file name, on most file systems."""
 
@@ -84,9 +84,9 @@ def _input_error(path: str, error: OSError) -> InputError:
 
 @contextmanager
 def write_atomic(path: str | Path, *, sync_file: bool = True, sync_name: bool = True) -> Iterator[IO[bytes]]:
-    """Write a file that gets its name only when it is complete. Its folder is created.
+    """Write a file that gets its name only when it is complete. Its directory is created.
 
-    At the end the file is on the disk, and so is its name. Without `sync_name` call `sync_folders` later. Without
+    At the end the file is on the disk, and so is its name. Without `sync_name` call `sync_directories` later. Without
     `sync_file` the file may be empty after a power cut. A device or pipe is written directly.
     Raises StoppedError if the file cannot be written.
     """
@@ -97,7 +97,7 @@ def write_atomic(path: str | Path, *, sync_file: bool = True, sync_name: bool = 
         return
     temporary = path.with_name(temporary_name(path.name))
     with stopping(path):
-        create_folder(path.parent)
+        create_directory(path.parent)
         try:
             with temporary.open("wb") as file:
                 yield file
@@ -106,41 +106,41 @@ def write_atomic(path: str | Path, *, sync_file: bool = True, sync_name: bool = 
                     os.fsync(file.fileno())
             temporary.replace(path)
             if sync_file and sync_name:
-                sync_folder(path.parent)
+                sync_directory(path.parent)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
 
 
-def create_folder(folder: Path) -> None:
-    """Create a folder and its parents if needed, so that they exist after a power cut, too. Raises OSError."""
+def create_directory(directory: Path) -> None:
+    """Create a directory and its parents if needed, so that they exist after a power cut, too. Raises OSError."""
     try:
-        folder.mkdir()
+        directory.mkdir()
     except FileNotFoundError:
-        create_folder(folder.parent)
-        folder.mkdir(exist_ok=True)
+        create_directory(directory.parent)
+        directory.mkdir(exist_ok=True)
     except FileExistsError:
-        if folder.is_dir():
+        if directory.is_dir():
             return
         raise
-    sync_folder(folder.parent)
+    sync_directory(directory.parent)
 
 
-def sync_folders(paths: Iterable[str | Path]) -> None:
+def sync_directories(paths: Iterable[str | Path]) -> None:
     """Wait until the names of files that were written without `sync_name` are on the disk. Raises StoppedError."""
-    for folder in sorted({Path(path).parent for path in paths}):
-        with stopping(folder), contextlib.suppress(FileNotFoundError):  # no file was written to it
-            sync_folder(folder)
+    for directory in sorted({Path(path).parent for path in paths}):
+        with stopping(directory), contextlib.suppress(FileNotFoundError):  # no file was written to it
+            sync_directory(directory)
 
 
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk. Raises OSError."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+def sync_directory(directory: Path) -> None:
+    """Wait until the names in a directory are on the disk. Raises OSError."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # some network file systems cannot do this for folders
+        if error.errno != errno.EINVAL:  # some network file systems cannot do this for directories
             raise
     finally:
         os.close(handle)
@@ -174,8 +174,8 @@ def stopping(path: Path) -> Iterator[None]:
         raise StoppedError(f"{path}: cannot be written ({reason}); {write_advice(error.errno)}") from None
 
 
-def make_folder(path: Path) -> None:
-    """Create the folder `path` if needed. Raises UsageError if it is a file, StoppedError if it cannot be created."""
+def make_directory(path: Path) -> None:
+    """Create the directory `path` if needed. Raises UsageError if it is a file, StoppedError if it cannot be created."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path}: is not a directory; choose another output directory")
     with stopping(path):
@@ -198,7 +198,7 @@ def file_size(path: str) -> int:
 
 
 def status(path: str) -> Entry | None:
-    """The size and time of a file or folder; None if it does not exist. Raises InputError if that is unknown."""
+    """The size and time of a file or directory; None if it does not exist. Raises InputError if that is unknown."""
     try:
         return _entry(Path(path).stat())
     except ValueError:  # no file can have this name
@@ -209,8 +209,8 @@ def status(path: str) -> Entry | None:
         raise _input_error(path, error) from None
 
 
-def list_folder(path: str) -> dict[str, Entry]:
-    """The entries of a folder by name; none if it does not exist. Raises InputError if it cannot be listed."""
+def list_directory(path: str) -> dict[str, Entry]:
+    """The entries of a directory by name; none if it does not exist. Raises InputError if it cannot be listed."""
     try:
         with os.scandir(path) as found:
             items = list(found)
@@ -272,4 +272,4 @@ def append_rows(path: Path, rows: Iterable[list[str]]) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(file.fileno())
         if is_new:
-            sync_folder(path.parent)
+            sync_directory(path.parent)

@@ -82,16 +82,16 @@ def look(url: str, size: int) -> tuple[Entry, bytes]:
         return found.entry, b""
 
 
-def list_folder(url: str) -> dict[str, Entry]:
-    """The objects and folders directly below `url`, by name; an object wins over a folder. Raises InputError."""
+def list_directory(url: str) -> dict[str, Entry]:
+    """The objects and directories directly below `url`, by name; an object wins over a directory. Raises InputError."""
     prefix = prefix_of(url)
     found: dict[str, Entry] = {}
     for page in list_pages(url, prefix, "/"):
-        for folder in page.get("CommonPrefixes", ()):
-            found.setdefault(folder["Prefix"][len(prefix) : -1], Entry(0, 0, is_folder=True))
+        for directory in page.get("CommonPrefixes", ()):
+            found.setdefault(directory["Prefix"][len(prefix) : -1], Entry(0, 0, is_directory=True))
         for item in page.get("Contents", ()):
             found[item["Key"][len(prefix) :]] = Entry(item["Size"], item["LastModified"].timestamp())
-    found.pop("", None)  # an object that some tools create for the folder itself
+    found.pop("", None)  # an object that some tools create for the directory itself
     return found
 
 
@@ -103,7 +103,7 @@ def list_pages(url: str, prefix: str, delimiter: str = "") -> Iterator[dict[str,
 
 
 def prefix_of(url: str) -> str:
-    """How the keys below the folder `url` start."""
+    """How the keys below the directory `url` start."""
     key = _split(url)[1].rstrip("/")
     return f"{key}/" if key else ""
 

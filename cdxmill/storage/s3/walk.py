@@ -1,6 +1,6 @@
-"""List the objects below a folder of S3, or that match a glob, with as few requests as possible.
+"""List the objects below a directory of S3, or that match a glob, with as few requests as possible.
 
-A key may have empty steps (`crawl//a.warc.gz`), and an object may have the name of a folder. So this goes by keys.
+A key may have empty steps (`crawl//a.warc.gz`), and an object may have the name of a directory. So this goes by keys.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cdxmill.storage.s3.objects import list_pages, prefix_of
 
 
 def keys_below(url: str) -> Iterator[str]:
-    """Yield the URLs of all objects below the folder `url`. Raises InputError."""
+    """Yield the URLs of all objects below the directory `url`. Raises InputError."""
     for page in list_pages(url, prefix_of(url)):
         yield from (_url(url, key) for key in _keys(page))
 
@@ -50,7 +50,7 @@ def _matching(url: str, prefix: str, steps: list[str]) -> Iterator[str]:
 
 
 def _keys(page: dict[str, Any]) -> Iterator[str]:
-    """The keys of a page, without the empty objects that some tools create for folders."""
+    """The keys of a page, without the empty objects that some tools create for directories."""
     for item in page.get("Contents", ()):
         if item["Size"] or not item["Key"].endswith("/"):
             yield item["Key"]

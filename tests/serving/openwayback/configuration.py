@@ -23,16 +23,16 @@ PAGE_SIZE = int(settings("cdxServer")["pageSize"])
 
 
 def write_configurations(
-    folder: Path, served: Path, replayed: Path, archives: Iterable[Path]
+    directory: Path, served: Path, replayed: Path, archives: Iterable[Path]
 ) -> tuple[Path, Path]:
     """The CDX server's webapp for the cluster `served`, and the collection file for the cluster `replayed`."""
-    path_index = folder / "path-index.txt"
+    path_index = directory / "path-index.txt"
     path_index.write_text("".join(sorted(f"{path.name}\t{path}\n" for path in archives)))
-    (folder / "WEB-INF").mkdir()
+    (directory / "WEB-INF").mkdir()
     for sample, cluster, target in [
-        (CDX_SERVER, served, folder / "WEB-INF"),
-        (COLLECTION, replayed, folder),
+        (CDX_SERVER, served, directory / "WEB-INF"),
+        (COLLECTION, replayed, directory),
     ]:
         filled = (CONF / sample).read_text().replace("/data/cluster", str(cluster))
         (target / sample).write_text(filled.replace("/data/path-index.txt", str(path_index)))
-    return folder, folder / COLLECTION
+    return directory, directory / COLLECTION

@@ -26,12 +26,12 @@ def hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site, "_given", [str(script)])
 
 
-def test_a_missing_folder_is_empty(hadoop: None, tmp_path: Path) -> None:
-    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+def test_a_missing_directory_is_empty(hadoop: None, tmp_path: Path) -> None:
+    from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
 
     (tmp_path / "says").write_text(f"ls: `{URL}': No such file or directory\n")
-    folder = RemoteFolder(URL, True)
-    assert (folder.names(), folder.files()) == ([], {})
+    directory = RemoteDirectory(URL, True)
+    assert (directory.names(), directory.files()) == ([], {})
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,16 @@ def test_a_missing_folder_is_empty(hadoop: None, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_folder_that_cannot_be_listed_is_not_treated_as_empty(
+def test_a_directory_that_cannot_be_listed_is_not_treated_as_empty(
     hadoop: None, tmp_path: Path, said: str, told: str
 ) -> None:
     """A finished cluster would be deleted."""
-    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
     from cdxmill.jobs.launcher.zipnum_on_hadoop import clear
 
     (tmp_path / "says").write_text(said + "\n")
     with pytest.raises(StoppedError) as caught:
-        clear(RemoteFolder(URL, True), replace=False)
+        clear(RemoteDirectory(URL, True), replace=False)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
     assert (tmp_path / "asked").read_text() == f"fs -stat %b %Y %F %n {URL}/*\n"
@@ -97,68 +97,68 @@ def test_inputs_of_this_machine_are_existing_cdx_files(tmp_path: Path) -> None:
 )
 def test_only_what_a_failed_job_left_is_deleted(name: str, tmp_path: Path) -> None:
     """Shards without a report are not of a job of cdxmill (issue 14)."""
-    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
     from cdxmill.jobs.launcher.zipnum_on_hadoop import clear
 
-    folder = tmp_path / "C"
-    folder.mkdir()
-    (folder / name).write_bytes(b"mine")
+    directory = tmp_path / "C"
+    directory.mkdir()
+    (directory / name).write_bytes(b"mine")
     with pytest.raises(UsageError, match="holds "):
-        clear(RemoteFolder(folder.as_uri()), replace=False)
-    assert (folder / name).read_bytes() == b"mine"
-    (folder / name).unlink()
+        clear(RemoteDirectory(directory.as_uri()), replace=False)
+    assert (directory / name).read_bytes() == b"mine"
+    (directory / name).unlink()
     for left in ("_report-00000", "cdx-00000.gz", "part-00000", "cluster.idx", "splits.txt"):
-        (folder / left).write_bytes(b"of a job that failed")
-    clear(RemoteFolder(folder.as_uri()), replace=False)
-    assert list(folder.iterdir()) == []
+        (directory / left).write_bytes(b"of a job that failed")
+    clear(RemoteDirectory(directory.as_uri()), replace=False)
+    assert list(directory.iterdir()) == []
 
 
 def test_a_finished_cluster_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
-    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
     from cdxmill.jobs.launcher.zipnum_on_hadoop import clear
 
-    folder = tmp_path / "C"
-    folder.mkdir()
+    directory = tmp_path / "C"
+    directory.mkdir()
     names = ("cdx-00000.gz", "part-00000", "cluster.idx", "cluster.json", "splits.txt")
     for name in names:
-        (folder / name).write_bytes(b"of a finished cluster")
+        (directory / name).write_bytes(b"of a finished cluster")
     with pytest.raises(UsageError, match="use --replace"):
-        clear(RemoteFolder(folder.as_uri()), replace=False)
-    (folder / "notes.txt").write_bytes(b"mine")
+        clear(RemoteDirectory(directory.as_uri()), replace=False)
+    (directory / "notes.txt").write_bytes(b"mine")
     with pytest.raises(UsageError, match="holds other files"):
-        clear(RemoteFolder(folder.as_uri()), replace=True)
-    assert len(list(folder.iterdir())) == len(names) + 1
-    (folder / "notes.txt").unlink()
-    clear(RemoteFolder(folder.as_uri()), replace=True)
-    assert list(folder.iterdir()) == []
+        clear(RemoteDirectory(directory.as_uri()), replace=True)
+    assert len(list(directory.iterdir())) == len(names) + 1
+    (directory / "notes.txt").unlink()
+    clear(RemoteDirectory(directory.as_uri()), replace=True)
+    assert list(directory.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_found_before_a_job(hadoop: None, tmp_path: Path) -> None:
-    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+def test_a_directory_that_cannot_be_written_is_found_before_a_job(hadoop: None, tmp_path: Path) -> None:
+    from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
 
     (tmp_path / "says").write_text("mkdir: Permission denied: user=a, access=WRITE\n")
     with pytest.raises(StoppedError, match="Permission denied: user=a, access=WRITE"):
-        RemoteFolder("s3://b/c", True).check_writable()
-    RemoteFolder((tmp_path / "new").as_uri()).check_writable()
+        RemoteDirectory("s3://b/c", True).check_writable()
+    RemoteDirectory((tmp_path / "new").as_uri()).check_writable()
     assert list((tmp_path / "new").iterdir()) == []
 
 
 @pytest.mark.parametrize(
     "place", ["hdfs:///new", "hdfs:///new/below/deep", "hdfs://names:8020/new", "hdfs:///crawl"]
 )
-def test_a_folder_of_hdfs_is_tried_where_it_will_be_and_not_created(
+def test_a_directory_of_hdfs_is_tried_where_it_will_be_and_not_created(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cdxmill.jobs.launcher.hadoop_folder import RemoteFolder
+    from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
 
     hdfs._client.cache_clear()
     with name_node() as server:
         monkeypatch.setenv("CDXMILL_WEBHDFS", server.address)
         server.put("/crawl/a", b"")
-        RemoteFolder(place).check_writable()
+        RemoteDirectory(place).check_writable()
         assert server.files.keys() == {"/crawl/a"}
         (written,) = {path.rpartition("/")[0] for op, path, _ in server.seen if op == "CREATE"}
         assert written == ("/crawl" if "crawl" in place else "")
         server.refusals = [(403, "NSQuotaExceededException")] * 9
         with pytest.raises(StoppedError, match=f"^{place}: (no file can|cannot) be written"):
-            RemoteFolder(place).check_writable()
+            RemoteDirectory(place).check_writable()

@@ -18,7 +18,7 @@ from cdxmill.storage.entry import Writes
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
 from cdxmill.storage.listing import is_glob
-from cdxmill.storage.local.files import make_folder
+from cdxmill.storage.local.files import make_directory
 from cdxmill.storage.location import Location, ask_all, join, locate
 from cdxmill.storage.patience import stops
 from cdxmill.storage.walk import files_below, files_like
@@ -34,7 +34,7 @@ class _ByHadoop(Location):
     reads = _writes
 
 
-class RemoteFolder:
+class RemoteDirectory:
     """The directory at `url`; with `by_hadoop`, reached by the hadoop command, of which one starts for each call."""
 
     def __init__(self, url: str, by_hadoop: bool = False) -> None:
@@ -110,16 +110,16 @@ class RemoteFolder:
         """Delete `names`, which is all that it holds. A shared directory exists afterwards. Raises StoppedError."""
         self.remove(names)
         if self.url.startswith("file:"):
-            make_folder(Path(locate(self.url).local))
+            make_directory(Path(locate(self.url).local))
 
 
-def folder_of(url: str, runner: RunnerLike) -> RemoteFolder:
+def directory_of(url: str, runner: RunnerLike) -> RemoteDirectory:
     """The directory at `url`. Only the hadoop command knows what braces in a pattern mean."""
-    return RemoteFolder(url, runner.alias == "hadoop" and ("{" in url or not url.startswith("hdfs:")))
+    return RemoteDirectory(url, runner.alias == "hadoop" and ("{" in url or not url.startswith("hdfs:")))
 
 
 def _sized_files(url: str) -> dict[str, int]:
-    if not is_glob(url) and (found := locate(url).status()) is not None and not found.is_folder:
+    if not is_glob(url) and (found := locate(url).status()) is not None and not found.is_directory:
         return {url: found.size}
     listing = (files_like if is_glob(url) else files_below)(url)
     if listing.errors:
