@@ -40,7 +40,7 @@ from cdxmill.storage.location import locate
 class IndexWARCJob(StreamJob):
     """Input: manifests. Output: `<path> TAB <reason>` for each failure."""
 
-    arguments = "--cdx_bucket DIRECTORY MANIFEST..."
+    arguments = "--cdx_bucket DIR MANIFEST..."
     description = "Index the WARC and ARC files that the manifests list: one CDX file per archive."
 
     def configure_args(self) -> None:

@@ -37,7 +37,7 @@ from cdxmill.storage.location import locate
 class ZipNumClusterJob(StreamJob):
     """Input: CDX files, directories, patterns. Output: the cluster."""
 
-    arguments = "--splitfile FILE --zipnum-dir DIRECTORY CDX..."
+    arguments = "--splitfile FILE --zipnum-dir DIR CDX..."
     description = "Build a ZipNum cluster from CDX files. The split points give the shards."
 
     def configure_args(self) -> None:

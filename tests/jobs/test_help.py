@@ -10,10 +10,10 @@ from tests.jobs.conftest import RunJob
 @pytest.mark.parametrize(
     ("name", "usage", "description"),
     [
-        ("indexwarcsjob", "--cdx_bucket FOLDER MANIFEST...", "Index the WARC and ARC files"),
+        ("indexwarcsjob", "--cdx_bucket DIR MANIFEST...", "Index the WARC and ARC files"),
         ("samplecdxjob", "CDX...", "print split points"),
         ("dosample", "--from-cluster CLUSTER", "write split points for the ZipNum job to two files"),
-        ("zipnumclusterjob", "--splitfile FILE --zipnum-dir FOLDER CDX...", "Build a ZipNum cluster"),
+        ("zipnumclusterjob", "--splitfile FILE --zipnum-dir DIR CDX...", "Build a ZipNum cluster"),
         ("seqfileutils", "(--copyfrom COPYFROM | --count) [--replace]", "Convert split points"),
     ],
 )
