@@ -37,7 +37,7 @@ print(urllib.request.urlopen(url).read().decode())
 _WAIT = """
 import sys, time
 from cdxmill.storage.location import locate
-while not set(sys.argv[2:]) <= set(list_folder(sys.argv[1])):
+while not set(sys.argv[2:]) <= set(locate(sys.argv[1]).entries()):
     time.sleep(0.1)
 """
 

@@ -20,7 +20,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 TOO_OLD = ("3.9", "3.10")
-EXTRA = re.compile(r"cdxmill\[([a-z0-9,]+)\]")
+EXTRA = re.compile(r"""cdxmill\[([a-z0-9,]+)\]|install_extra\("([a-z0-9]+)"\)""")
 
 pytestmark = pytest.mark.xdist_group("install")
 
@@ -221,6 +221,8 @@ def sources() -> Iterator[Path]:
 def test_every_extra_that_is_named_exists() -> None:
     exist = set(importlib.metadata.metadata("cdxmill").get_all("Provides-Extra") or [])
     texts = [path.read_text() for path in sources() if path.is_file()]
-    named = {name for text in texts for found in EXTRA.findall(text) for name in found.split(",")}
+    named = {
+        name for text in texts for found in EXTRA.findall(text) for name in ",".join(found).split(",") if name
+    }
     assert {"jobs", "s3", "serve"} <= named
     assert named <= exist

@@ -1,4 +1,4 @@
-"""jobs/launcher/hadoop_folder.py and hadoop_inputs.py: the messages of the hadoop command are interpreted correctly."""
+"""jobs/launcher/hadoop_directory.py and hadoop_inputs.py: the messages of the hadoop command are interpreted correctly."""
 
 from __future__ import annotations
 

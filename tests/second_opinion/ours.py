@@ -14,7 +14,7 @@ from cdxmill.formats.tsv_row import parse_row
 from .archives import Archive
 from .peers import Row, normalised
 
-REPORT = re.compile(r"(?P<folder>\d{4})/(?P<file>.*?)(?:@(?P<offset>\d+))?: (?P<reason>.*)")
+REPORT = re.compile(r"(?P<directory>\d{4})/(?P<file>.*?)(?:@(?P<offset>\d+))?: (?P<reason>.*)")
 
 MORE = "more notes of this kind"
 NO_ARCHIVE = "no WARC or ARC record found"
@@ -66,9 +66,9 @@ class Run(NamedTuple):
 
 
 def index_all(archives: list[Archive], directory: Path) -> Run:
-    """Index all archives in one call of the command. Each archive is in its own numbered folder.
+    """Index all archives in one call of the command. Each archive is in a numbered directory of its own.
 
-    Many samples have the same name. The number of the folder tells to which archive an output or a
+    Many samples have the same name. The number of the directory tells to which archive an output or a
     message belongs.
     """
     for number, archive in enumerate(archives):

@@ -1,4 +1,4 @@
-"""A run's folder for temporary files is deleted at its end, or by a later run if it was killed."""
+"""A run's directory for temporary files is deleted at its end, or by a later run if it was killed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cdxmill.storage.scratch import temporary_directory
 CHILD = """
 import os, signal, sys
 from pathlib import Path
-from cdxmill.storage.scratch import temporary_folder
-with temporary_folder(sys.argv[1]) as folder:
-    (Path(folder) / "below").mkdir()
-    (Path(folder) / "below/run").write_text("x")
+from cdxmill.storage.scratch import temporary_directory
+with temporary_directory(sys.argv[1]) as directory:
+    (Path(directory) / "below").mkdir()
+    (Path(directory) / "below/run").write_text("x")
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -48,9 +48,9 @@ def test_a_later_run_deletes_only_the_directories_of_killed_runs(tmp_path: Path)
 
 OFTEN = """
 import sys
-from cdxmill.storage.scratch import temporary_folder
+from cdxmill.storage.scratch import temporary_directory
 for _ in range(300):
-    with temporary_folder(sys.argv[1]) as folder:
+    with temporary_directory(sys.argv[1]) as directory:
         pass
 """
 
