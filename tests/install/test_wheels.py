@@ -20,7 +20,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 TOO_OLD = ("3.9", "3.10")
-EXTRA = re.compile(r"""cdxmill\[([a-z0-9,]+)\]|install_extra\("([a-z0-9]+)"\)""")
+EXTRA = re.compile(r"""cdxmill\[([a-z0-9,]+)\]|install_extra\(["']([a-z0-9]+)["']\)""")
 
 pytestmark = pytest.mark.xdist_group("install")
 
