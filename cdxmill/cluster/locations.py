@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cdxmill.errors import UsageError
 from cdxmill.storage.location import Location, PathOrUrl, locate
-from cdxmill.storage.places import LedUrl, Reach
+from cdxmill.storage.reach import LedUrl, Reach
 
 Rule = tuple[str, str]
 """pywb's `match` and `replace`: a regular expression and its replacement turn the index's directory into that of the shards."""

@@ -34,7 +34,7 @@ from cdxmill.jobs.launcher.index_on_hadoop import directory_url
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.count import FAILURES, JOB_FILE, add_counts, count_archives
-from cdxmill.jobs.nodes.task_run import parse_failure
+from cdxmill.jobs.nodes.task_context import parse_failure
 from cdxmill.messages import say
 from cdxmill.options.table import add_options, read_options
 from cdxmill.running.failures import Failures

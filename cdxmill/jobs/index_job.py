@@ -25,7 +25,7 @@ from cdxmill.jobs.launcher.mrjob_import import MRStep
 from cdxmill.jobs.launcher.mrjob_types import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.index import ArchiveWork, index_archives, parse_output
-from cdxmill.jobs.nodes.task_run import format_failure
+from cdxmill.jobs.nodes.task_context import format_failure
 from cdxmill.messages import say
 from cdxmill.options.table import add_options
 from cdxmill.outputs.existing import plan_outputs

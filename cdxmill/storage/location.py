@@ -26,7 +26,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import wacz
 from cdxmill.storage.entry import Entry, Properties, Reads, Writes
 from cdxmill.storage.local import files as local
-from cdxmill.storage.places import Reach
+from cdxmill.storage.reach import Reach
 
 if TYPE_CHECKING:
     from cdxmill.formats.archives.zip_directory import Member

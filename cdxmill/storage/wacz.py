@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from cdxmill.errors import AbsentError, InputError
 from cdxmill.storage.entry import Entry, Reads
-from cdxmill.storage.places import led_as
+from cdxmill.storage.reach import led_as
 
 if TYPE_CHECKING:
     from cdxmill.formats.archives.zip_directory import Member

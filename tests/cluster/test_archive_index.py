@@ -10,7 +10,7 @@ import pytest
 from cdxmill.cluster.archive_index import allowed_place, archives_of, published_index
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage.location import Location
-from cdxmill.storage.places import Reach, reach_of
+from cdxmill.storage.reach import Reach, reach_of
 
 from ..conftest import RunCdxmill
 from ..storage.range_server import serving

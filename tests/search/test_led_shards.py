@@ -13,7 +13,7 @@ from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
 from cdxmill.options.queries import Query
 from cdxmill.storage.location import Location
-from cdxmill.storage.places import Reach
+from cdxmill.storage.reach import Reach
 
 from .conftest import ALL, Remote
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.storage.places import Reach
+from cdxmill.storage.reach import Reach
 from cdxmill.storage.web import connections
 from cdxmill.storage.web.answers import give_back
 from cdxmill.storage.web.http import open_ranges

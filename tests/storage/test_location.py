@@ -17,7 +17,7 @@ import pytest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import location
 from cdxmill.storage.location import Location, ask_all, locate, total_size
-from cdxmill.storage.places import LedUrl, Reach, reach_of
+from cdxmill.storage.reach import LedUrl, Reach, reach_of
 
 from .range_server import RangeServer
 

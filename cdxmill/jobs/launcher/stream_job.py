@@ -34,7 +34,7 @@ from cdxmill.jobs.launcher.mrjob_types import RunnerArguments, RunnerLike
 from cdxmill.jobs.launcher.node_archive import pack_archive
 from cdxmill.jobs.launcher.old_settings import check_conf
 from cdxmill.jobs.launcher.run_job import run
-from cdxmill.jobs.nodes.task_run import TaskRun
+from cdxmill.jobs.nodes.task_context import TaskRun
 
 
 def _hadoop_places(runner: RunnerLike) -> RunnerArguments:

@@ -1,7 +1,7 @@
 """The tasks of the mrjob jobs. Hadoop's nodes run them, and mrjob's local runners, too.
 
 - `hadoop_task`: the start script of every task on a node, `run_task`: find the task and its options
-- `task_run`: what a task is given, and what it reports
+- `task_context`: what a task is given, and what it reports
 - `index`, `count`, `sample`, `zipnum`: the tasks of each job
 - `inputs`, `output`: read a task's files, and put its files into the directory of the cluster
 

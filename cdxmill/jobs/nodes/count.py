@@ -16,7 +16,7 @@ from cdxmill.commands.counting.count_group import CountTask, count_group
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.nodes.index import status_reports
 from cdxmill.jobs.nodes.output import Destination
-from cdxmill.jobs.nodes.task_run import TaskRun, format_failure
+from cdxmill.jobs.nodes.task_context import TaskRun, format_failure
 from cdxmill.stages.counting.counters import Counter, counter_of
 from cdxmill.stages.counting.sum_lines import sum_counts, sum_lines
 from cdxmill.stages.lines.line_lists import text_of

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from cdxmill.commands.per_archive.index_one import IndexedArchive, IndexOptions, IndexTask, index_one
 from cdxmill.inputs.named import Input
-from cdxmill.jobs.nodes.task_run import TaskRun, format_failure, parse_failure
+from cdxmill.jobs.nodes.task_context import TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import SHOWN, Failure, kind_of
 from cdxmill.running.processes import bytes_done
 from cdxmill.storage.location import Location

@@ -12,7 +12,7 @@ from cdxmill.formats.clusters.split_points import parse_text
 from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, Compressor
 from cdxmill.jobs.nodes import sample, zipnum
 from cdxmill.jobs.nodes.inputs import read_inputs
-from cdxmill.jobs.nodes.task_run import TaskRun
+from cdxmill.jobs.nodes.task_context import TaskRun
 from cdxmill.stages.lines.line_chunks import format_record, read_records
 
 SPLITS = "cdxmill_splits.txt"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 
-from cdxmill.jobs.nodes.task_run import Read, TaskRun, format_failure, parse_failure
+from cdxmill.jobs.nodes.task_context import Read, TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.sample_lines import Sample, merge_samples, pick_splits
 from cdxmill.tasks.sample_texts import SampleTask, sample_texts

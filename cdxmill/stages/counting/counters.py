@@ -15,7 +15,7 @@ from cdxmill.stages.counting.tally import Tally, clean_item
 from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
 from cdxmill.stages.pages.decode_body import decode_body
 from cdxmill.stages.pages.decode_text import decode_text
-from cdxmill.stages.pages.page_links import LinkBase
+from cdxmill.stages.pages.link_base import LinkBase
 from cdxmill.stages.pages.parse_page import Page, is_binary, is_html
 from cdxmill.stages.records.payload_digest import is_http, payload_start
 from cdxmill.stages.records.record_errors import REPAIR

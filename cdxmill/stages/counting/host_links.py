@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from cdxmill.stages.counting.tally import Tally
-from cdxmill.stages.pages.page_links import LinkBase, host_of
+from cdxmill.stages.pages.link_base import LinkBase, host_of
 
 _PLAIN = re.compile(r"https?://([a-z0-9.-]+)(?:[/?#]|\Z)", re.I)
 """A URL whose host needs no further parsing."""

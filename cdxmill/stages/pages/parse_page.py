@@ -13,7 +13,7 @@ from cdxmill.stages import native
 from cdxmill.stages.pages.computed import computed
 from cdxmill.stages.pages.decode_text import decode_text
 from cdxmill.stages.pages.detect_language import Language, detect_language
-from cdxmill.stages.pages.page_links import LinkBase
+from cdxmill.stages.pages.link_base import LinkBase
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser

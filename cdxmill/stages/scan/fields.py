@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from cdxmill.formats.archives.header_shape import Head
 from cdxmill.formats.lines.surt import surt
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.pages.page_links import host_of
+from cdxmill.stages.pages.link_base import host_of
 
 
 class Level(IntEnum):

@@ -17,7 +17,7 @@ from urllib3 import BaseHTTPResponse
 from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
 from cdxmill.storage.hadoop.site import parts_of, web_addresses
 from cdxmill.storage.patience import BUSY, TryAgain, persistently, refusal
-from cdxmill.storage.places import Reach
+from cdxmill.storage.reach import Reach
 from cdxmill.storage.web.answers import faults, give_back, small_body
 from cdxmill.storage.web.connections import RefusedPlace, checked_pools, send
 

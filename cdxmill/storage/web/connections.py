@@ -22,7 +22,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from cdxmill.storage.patience import patience, timeouts
-from cdxmill.storage.places import Reach, is_internal, is_refused, literal_address, resolves_inside
+from cdxmill.storage.reach import Reach, is_internal, is_refused, literal_address, resolves_inside
 
 _SERVERS = 16
 """Servers to which connections are kept: those asked last. Others are closed, but no request under way."""

@@ -13,7 +13,7 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
 from cdxmill.storage.patience import BUSY, DOWNLOAD, TryAgain, refusal
-from cdxmill.storage.places import Reach, reach_of
+from cdxmill.storage.reach import Reach, reach_of
 from cdxmill.storage.web.answers import faults, give_back, piece_of
 from cdxmill.storage.web.connections import RefusedPlace, connections, is_inside, send
 

@@ -10,7 +10,7 @@ import pytest
 
 from cdxmill.stages.pages.decode_body import decode_body
 from cdxmill.stages.pages.decode_text import decode_text
-from cdxmill.stages.pages.page_links import LinkBase, host_of
+from cdxmill.stages.pages.link_base import LinkBase, host_of
 from cdxmill.stages.pages.parse_page import Page, is_html
 
 HTML = b"text/html"

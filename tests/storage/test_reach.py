@@ -10,7 +10,7 @@ import pytest
 
 from cdxmill.errors import InputError
 from cdxmill.storage.location import locate
-from cdxmill.storage.places import LedUrl, Reach, is_internal, is_refused
+from cdxmill.storage.reach import LedUrl, Reach, is_internal, is_refused
 from cdxmill.storage.web import http_file
 from cdxmill.storage.web.connections import is_inside
 from cdxmill.storage.web.http_file import HttpFile
