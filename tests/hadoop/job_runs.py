@@ -27,7 +27,7 @@ _LIST = """
 import json, sys
 from cdxmill.storage.location import locate
 from cdxmill.storage.walk import files_below
-print(json.dumps([(url, *status(url)[:2]) for url in files_below(sys.argv[1]).files]))
+print(json.dumps([(url, *locate(url).status()[:2]) for url in files_below(sys.argv[1]).files]))
 """
 _SETTINGS = """
 import sys, urllib.request

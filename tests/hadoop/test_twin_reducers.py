@@ -85,12 +85,12 @@ def stopped_in_mid_write(
         own = work / f"catch-{number}"
         own.mkdir()
         slow = start(hadoop, 0, directory.as_uri(), chunks, own)
-        writing = directory / ".cdx-00001.gz.attempt_1_0001_r_000001_0.tmp"
-        while not writing.exists() and slow.poll() is None:
+        writing = ".cdx-00001.gz.attempt_1_0001_r_000001_0.*.tmp"
+        while not any(directory.glob(writing)) and slow.poll() is None:
             time.sleep(0.0005)
         if slow.poll() is None:
             os.killpg(slow.pid, signal.SIGSTOP)
-            if writing.exists():
+            if any(directory.glob(writing)):
                 return slow
             os.killpg(slow.pid, signal.SIGCONT)
         slow.wait()

@@ -128,7 +128,7 @@ NEW = ("--zipnum-dir", "/new")
     ("splits", "options", "status", "reason"),
     [
         (b"b 2020\na 2020\n", NEW, 2, "splits.txt: split points must increase, but number 2"),
-        (b"b 2020\n", (*NEW, "--shards", "3"), 2, "gives 2 shards, but --shards is 3"),
+        (b"b 2020\n", (*NEW, "--shards", "3"), 2, "--shards 3 does not match"),
         (b"b 2020\n", ("--zipnum-dir", "/foreign"), 2, "/foreign: holds other files (of-others.txt); choose"),
         (
             b"b 2020\n",

@@ -168,7 +168,7 @@ def test_missing_libraries_are_told_before_any_work(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "boto3", None)
     for place in ("a.warc", "https://host/a.warc"):
         locate(place).require()
-    with pytest.raises(UsageError, match=r"pip install 'cdxmill\[s3\]'"):
+    with pytest.raises(UsageError, match=r"pip install './cdxmill\[s3\]'"):
         locate("s3a://bucket/a.warc").require()
 
 

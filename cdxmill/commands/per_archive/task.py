@@ -203,7 +203,8 @@ def report(archive: Input, found: Sequence[Failure], failures: Failures, is_list
     Many of a kind are only counted, if a file lists them, too.
     """
     label = archive.label
-    named = [one._replace(path=label) if one.path == archive.path else one for one in found]
+    paths = (archive.path, archive.location.absolute())  # a node of Spark gets the absolute path
+    named = [one._replace(path=label) if one.path in paths else one for one in found]
     named.sort(key=lambda failure: failure.offset is not None)
     if is_listed:
         failures.report_listed(label, named)
