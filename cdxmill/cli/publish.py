@@ -21,7 +21,7 @@ def publish(arguments: PublishArguments) -> int:
     """Check a cluster and copy it to where it is served from.
 
     CLUSTER is the output of zipnum, build or a Hadoop job. Shards and parts must match cluster.json and must be
-    sorted; otherwise nothing is copied. cdxmill copies shards and parts to DEST and writes cluster.idx with line
+    sorted; otherwise publish stops, and DEST gets no index. cdxmill copies shards and parts to DEST and writes cluster.idx with line
     numbers, cluster.summary, cluster.loc, archives.tsv (if CLUSTER has it), metadata.yaml and, last, cluster.json. If the directory DEST is named
     indexes, metadata.yaml goes to its parent directory.
 
