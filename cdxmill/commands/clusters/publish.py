@@ -64,7 +64,7 @@ class _ClusterCopy(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """What cluster.loc and archives.tsv say: the directory or URL of the shards, and the whole content; None: no such file."""
+    """The contents of cluster.loc and archives.tsv. `shards` is a directory or URL. `archives` is None without such a file."""
 
     shards: str
     archives: bytes | None

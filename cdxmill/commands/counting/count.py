@@ -9,7 +9,6 @@ from typing import IO, NamedTuple
 
 from cdxmill.commands.counting.count_group import CountTask, GroupResult, count_group
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.options.summaries import CountOptions
 from cdxmill.running.failures import Failures
@@ -22,7 +21,7 @@ from cdxmill.stages.counting.sum_lines import sum_lines
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.merge_runs import merge_runs
 from cdxmill.stages.lines.sorted_runs import Run
-from cdxmill.stages.lines.write_lines import write_gzip_lines
+from cdxmill.stages.lines.write_lines import write_lines
 from cdxmill.storage.location import locate, total_size
 from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.version import install_extra
@@ -73,21 +72,18 @@ def count_to_file(
     Raises UsageError if there is nothing to count, or if the file exists and may not be replaced. Raises InputError
     if there are failures and nothing was counted: then no file is written.
     """
-    locate(path).check_writable()
-    if any(archive.location.is_same(locate(path)) for archive in archives):
+    output = locate(path)
+    output.check_writable()
+    if any(archive.location.is_same(output) for archive in archives):
         raise UsageError(f"{path}: is an input; choose another output")
     if not options.replace:
-        locate(path).check_absent()
+        output.check_absent()
     with _counted(archives, options, failures) as (counted, lists):
         if failures.count and not counted.counted:
             raise InputError(path, "was not written, because nothing was counted")
         sizes: list[int] = []
-        with locate(path).write_atomic() as file:
-            if path.lower().endswith(".gz"):
-                write_gzip_lines(_sizes(lists, sizes), file, Compressor())
-            else:
-                for given in _sizes(lists, sizes):
-                    file.write(text_of(given))
+        with output.write_atomic() as file:
+            write_lines(_sizes(lists, sizes), file, path)
     return CountSummary(options.what, len(archives), sum(sizes), counted)
 
 

@@ -16,7 +16,6 @@ from cdxmill.commands.per_archive.index_one import (
 )
 from cdxmill.commands.per_archive.task import note, open_directory, report, run_each, showing
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.formats.own_records import BESIDE, FAILURES
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.outputs.existing import Rule
@@ -25,7 +24,7 @@ from cdxmill.running.quantities import count, human_bytes
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.merge_runs import merge_runs
 from cdxmill.stages.lines.sorted_runs import Run
-from cdxmill.stages.lines.write_lines import write_gzip_lines
+from cdxmill.stages.lines.write_lines import write_lines
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
@@ -115,11 +114,7 @@ def index_to_file(
         if failures.count and not summary.captures:
             raise InputError(output.text, "was not written, because no archive gave a line")
         with output.write_atomic() as file:
-            if output.name.lower().endswith(".gz"):
-                write_gzip_lines(lists, file, Compressor())
-            else:
-                for lines in lists:
-                    file.write(text_of(lines))
+            write_lines(lists, file, output.name)
     return summary
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from cdxmill.capture import Note
 from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.outputs.existing import LineSettings, Rule
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import RunTasks, run_tasks
@@ -84,7 +83,7 @@ def index_one(task: IndexTask) -> IndexedArchive:
     else:
         if error is None:
             with output.writing(lambda: failures) as file:
-                write_gzip_lines(with_header(line_format, sorted_lists(sorter, scratch)), file, Compressor())
+                write_gzip_lines(with_header(line_format, sorted_lists(sorter, scratch)), file)
         output.finish(failures)
     size = output.size or task.archive.location.size()
     return IndexedArchive(size, findings.captures, failures, findings.notes, runs)

@@ -204,7 +204,7 @@ class _Copy:
         new = Input(task.output, task.filename, task.output.text)
         index = ArchiveTask(new, task.index, task.directory, task.scratch, INDEX)
         with OneOutput(index).writing(list) as file:
-            write_gzip_lines(sorted_lists(self._sorter, self._scratch), file, Compressor())
+            write_gzip_lines(sorted_lists(self._sorter, self._scratch), file)
 
     def failures(self, error: InputError | None = None) -> list[Failure]:
         """What was found so far. `error` is why the archive cannot be read."""

@@ -9,7 +9,6 @@ from typing import IO, NamedTuple
 from cdxmill.commands.per_archive.index_one import sorted_lists
 from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.zipnum_block import Compressor
 from cdxmill.inputs.cdx_files import read_pieces
 from cdxmill.outputs.existing import TableSettings
 from cdxmill.outputs.offset_tables import read_table
@@ -88,7 +87,7 @@ def _move(path: str, mover: LineMover, sorter: LineSorter) -> bytes:
 
 def _write(lists: Iterator[list[bytes]], output: Location, file: IO[bytes]) -> None:
     if output.name.lower().endswith(".gz"):
-        write_gzip_lines(lists, file, Compressor())
+        write_gzip_lines(lists, file)
     else:
         for lines in lists:
             file.write(text_of(lines))

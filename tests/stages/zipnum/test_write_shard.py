@@ -70,7 +70,7 @@ def test_a_gzip_file_of_lines_has_all_of_them_whatever_the_lists(
     lines: list[bytes], sizes: list[int]
 ) -> None:
     file = BytesIO()
-    size = write_gzip_lines(pieces(lines, sizes), file, Compressor())
+    size = write_gzip_lines(pieces(lines, sizes), file)
     assert size == len(file.getvalue()) > 0
     assert gzip.decompress(file.getvalue()) == b"".join(line + b"\n" for line in lines)
 
@@ -79,7 +79,7 @@ def test_a_gzip_file_of_lines_has_all_of_them_whatever_the_lists(
 def test_members_are_of_at_most_a_mebibyte_plain(first: bytes) -> None:
     lines = [first, *(b"b%04d" % number + b"x" * 9000 for number in range(500))]
     file = BytesIO()
-    write_gzip_lines([lines], file, Compressor())
+    write_gzip_lines([lines], file)
     data, sizes = file.getvalue(), []
     while data:
         inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
