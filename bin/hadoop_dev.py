@@ -317,12 +317,15 @@ def status() -> None:
 
 def run(command: list[str]) -> None:
     """Replace this process by the command, inside the network."""
-    alive = members()
+    alive = [
+        *running().values(),
+        *(one.pid for one in members()),
+    ]  # a daemon stays; a task may end at any moment
     if not alive:
         raise Failure("no cluster is running; start one with `bin/hadoop-dev up`")
     proxies = ("http_proxy", "https_proxy", "all_proxy")  # they cannot be reached
     env = {name: value for name, value in os.environ.items() if name.lower() not in proxies}
-    os.execvpe("nsenter", [*own_network.joined(alive[0].pid), *command], env | dict([MARK]) | variables())
+    os.execvpe("nsenter", [*own_network.joined(alive[0]), *command], env | dict([MARK]) | variables())
 
 
 def environment() -> None:

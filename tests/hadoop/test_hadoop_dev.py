@@ -139,6 +139,24 @@ def test_the_status_of_a_command_is_that_of_run(hadoop: Hadoop) -> None:
     assert b"run bin/hadoop-dev outside of it" in within.stderr
 
 
+def test_run_joins_the_network_of_a_daemon_for_a_task_may_end_at_any_moment() -> None:
+    script = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import hadoop_dev
+from own_network import Process
+ended = Process(2**22 + 1, b"YarnChild")
+hadoop_dev.members = lambda: [ended, Process(os.getpid(), b"java\\0-Dproc_namenode\\0")]
+hadoop_dev.variables = dict
+os.execvpe = lambda _, argv, env: print(*argv)
+hadoop_dev.run(["true"])
+"""
+    argv = [sys.executable, "-c", script, str(HADOOP_DEV.parent)]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("nsenter --net=/proc/") and ended.stdout.endswith(" -- true\n")
+
+
 def test_files_go_to_hdfs_and_to_s3_and_come_back_as_they_were(hadoop: Hadoop, tmp_path: Path) -> None:
     content = bytes(range(256)) * 4096
     (tmp_path / "file").write_bytes(content)
