@@ -1,4 +1,4 @@
-"""How well languages are detected, and how much of a page's text is kept: the tables of docs/scan-quality.md.
+"""How well languages are detected, and how much of a page's text is kept: the tables of bench/measured/languages.md.
 
     python -m bench.languages DIRECTORY [ARCHIVE...]      writes them into the page
 
@@ -230,7 +230,7 @@ def main() -> None:
     )
     parser.add_argument("directory", type=Path, metavar="DIRECTORY")
     parser.add_argument("archives", type=Path, nargs="*", metavar="ARCHIVE")
-    parser.add_argument("--markdown", type=Path, default="docs/scan-quality.md", metavar="PAGE")
+    parser.add_argument("--markdown", type=Path, default="bench/measured/languages.md", metavar="PAGE")
     options = parser.parse_args()
     known = list(pages_in(options.directory))
     texts = [(language, Page("", html).text) for language, html in known]

@@ -107,6 +107,8 @@ def parse_options() -> argparse.Namespace:
     add("--quick", action="store_true", help="tiny inputs: tests the benchmark itself, measures nothing")
     markdown_help = "also write the tables as Markdown; in an existing page, replace them"
     add("--markdown", type=Path, metavar="FILE", help=markdown_help)
+    demands_help = "write the table of demands to this page, not to that of --markdown"
+    add("--demands", type=Path, metavar="PAGE", help=demands_help)
     add("--plot", type=Path, metavar="FILE", help="draw the rates of the last run of each section as SVG")
     return parser.parse_args()
 
@@ -126,13 +128,19 @@ def main() -> None:
     head = [*machine.describe(), f"Medians of {options.runs} alternating runs."]
     print("\n".join(head), flush=True)
     markdown = [f"Measured on {date.today()}.", "\n".join(f"- {line}" for line in head)]
+    summary = list(markdown) if options.demands else markdown
     with tempfile.TemporaryDirectory(dir=corpora.DIRECTORY, prefix="work-") as directory:
         for passage in passages(options, Path(directory)):
             if not options.summary or passage.title == demands.TITLE:
                 print(passage.as_text(), flush=True)
-                markdown.insert(2 if passage.title == demands.TITLE else len(markdown), passage.as_markdown())
+                if passage.title == demands.TITLE:
+                    summary.insert(2, passage.as_markdown())
+                else:
+                    markdown.append(passage.as_markdown())
     if options.markdown:
         write_markdown(options.markdown, "\n\n".join(markdown))
+    if options.demands:
+        write_markdown(options.demands, "\n\n".join(summary))
     if options.plot:
         options.plot.write_text(plot.draw(results.load(options.quick)))
 

@@ -1,4 +1,4 @@
-"""docs/costs.md: results are those of its formulas and inputs; rates are those of docs/benchmarks.md."""
+"""docs/costs.md: results are those of its formulas and inputs; rates are those of bench/measured/speed.md."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_rates_and_prices_are_on_this_page_only() -> None:
 
 
 def test_the_rates_are_not_above_those_of_the_benchmarks() -> None:
-    """Each section of docs/benchmarks.md on one core: MB of its WARC, and CPU seconds of cdxmill."""
-    page = (ROOT / "docs/benchmarks.md").read_text()
+    """Each section of bench/measured/speed.md on one core: MB of its WARC, and CPU seconds of cdxmill."""
+    page = (ROOT / "bench/measured/speed.md").read_text()
     sections = re.findall(
         r"### Indexing, one core.*?\n([\d.]+) MB of WARC.*?^\| cdxmill \| ([\d.]+) ", page, re.S | re.M
     )

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 _ROW = re.compile(
-    r"^\| (?P<damage>.+) \| `(?P<slug>[a-z0-9-]+)` \| (?P<lines>[a-z ]+) \|(?P<message>.*)\| (?P<status>\d) \|$"
+    r"^\| (?P<damage>.+) \| (?P<slugs>`[a-z0-9-]+`(?: `[a-z0-9-]+`)*) \| (?P<lines>[a-z ]+) \|(?P<message>.*)\| (?P<status>\d) \|$"
 )
 _PATTERNS = {"FILE": r"\S+", "N": r"\d+", "TEXT": r".+"}
 _PLACEHOLDER = re.compile(r"\b(FILE|TEXT|N)\b")
 
 
 class Row(NamedTuple):
-    """A row: which records get lines, the lines of stderr as patterns, and the exit status."""
+    """A case of a row: which records get lines, the lines of stderr as patterns, and the exit status."""
 
     slug: str
     lines: str
@@ -23,14 +23,15 @@ class Row(NamedTuple):
 
 
 def read_table(page: Path) -> dict[str, Row]:
-    """All rows of the page's tables, by slug."""
+    """All cases in the page's tables, by slug. A row may have several cases."""
     rows: dict[str, Row] = {}
     for line in page.read_text("utf-8").splitlines():
         if match := _ROW.match(line):
-            assert match["slug"] not in rows, f"two rows for {match['slug']}"
             messages = re.findall(r"`([^`]+)`", match["message"])
             patterns = [_pattern(message) for message in messages]
-            rows[match["slug"]] = Row(match["slug"], match["lines"], patterns, int(match["status"]))
+            for slug in re.findall(r"[a-z0-9-]+", match["slugs"]):
+                assert slug not in rows, f"two rows for {slug}"
+                rows[slug] = Row(slug, match["lines"], patterns, int(match["status"]))
     return rows
 
 
