@@ -21,7 +21,6 @@ from cdxmill.storage.unchanged import open_unchanged
 from cdxmill.tasks.tree_items import NoItemError, whole_lines
 
 _SORT = "sort it with LC_ALL=C sort, or build a cluster of it with cdxmill zipnum and use that"
-_SHOWN = 80
 _PIPED = 1 << 18
 """Bytes per read of a pipe."""
 _T = TypeVar("_T")

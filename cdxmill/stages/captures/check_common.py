@@ -18,7 +18,7 @@ from cdxmill.stages.captures.common_line import common_payload, is_revisit
 from cdxmill.stages.records.payload_digest import base32, sha1
 from cdxmill.stages.records.read_gzip import QUICK_CONTENT
 
-_SHA1 = re.compile(rb'"digest": "([A-Z2-7]{32})"')
+_DIGEST_FIELD = re.compile(rb'"digest": "([A-Z2-7]{32})"')
 _DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 
 
@@ -43,7 +43,7 @@ class CommonChecks:
         That is: the member is exactly one record, key, timestamp, URL, MIME type, status and digest are those of
         `line`, and the payload of a response has this digest, in SHA-1. None if this is not so or not certain.
         """
-        wanted = _SHA1.search(line)
+        wanted = _DIGEST_FIELD.search(line)
         content = None if native.read is None or wanted is None else inflate_member(member, QUICK_CONTENT)
         if native.read is None or wanted is None or content is None:
             return None

@@ -10,7 +10,7 @@ from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_
 from cdxmill.stages.records.payload_digest import base32, payload_start, sha1
 from cdxmill.stages.records.record_parts import record_parts
 
-_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
+_GIVEN_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
 _HAS_PAYLOAD = frozenset((b"response", b"resource", b"metadata", b"conversion"))
 
 
@@ -20,7 +20,7 @@ def wrong_digest(record: Record, content: Iterator[bytes], digest: str) -> str |
     Only SHA-1 in base32 is compared. Crawlers hash the payload as it was sent, without its chunks, or decoded. A
     truncated payload (WARC-Truncated) may have the digest of the whole one.
     """
-    found = _SHA1.fullmatch(digest)
+    found = _GIVEN_SHA1.fullmatch(digest)
     if found is None or record.headers.get(b"warc-type") not in _HAS_PAYLOAD:
         return None
     wanted = found[1].encode()

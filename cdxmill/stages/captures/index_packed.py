@@ -8,11 +8,13 @@ from cdxmill.capture import CommonLine, CrawlNotes, Damage, Outcome, Record
 from cdxmill.formats.archives.header_shape import HeaderShapes
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.common_line import common_reader
-from cdxmill.stages.records.pack_contents import Packed
 from cdxmill.stages.records.record_errors import BlankContent, RecordError
 from cdxmill.stages.records.take_record import take_stream, take_whole
 
 Item = Record | CommonLine | CrawlNotes | Damage
+
+if TYPE_CHECKING:
+    from cdxmill.stages.records.pack_contents import Packed
 
 
 def read_packed(

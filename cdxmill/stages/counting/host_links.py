@@ -8,7 +8,7 @@ a port. Links within a host, and those from or to an IP address, are not counted
 from __future__ import annotations
 
 import re
-from collections import Counter
+import collections
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -30,7 +30,7 @@ def add_links(url: str, base: LinkBase, hrefs: Iterable[str | None], tally: Tall
         return
     if _node_of(base.url) == source:  # all other links are within the host, and most links are
         hrefs = [href for href in hrefs if href and ("//" in href or not href.isprintable())]
-    for host, count in Counter(map(_host, base.absolute(hrefs))).items():
+    for host, count in collections.Counter(map(_host, base.absolute(hrefs))).items():
         target = _node(host)
         if target and target != source:
             tally.add(f"{source} {target}".encode(), count)

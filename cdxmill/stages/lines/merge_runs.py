@@ -34,11 +34,11 @@ def fewer_runs(runs: Sequence[Run], create: Create, open_run: OpenRun, most: int
     left = list(runs)
     while len(left) > most:
         batch = left[: min(MOST_RUNS, len(left) - most + 1)]
-        left = [*left[len(batch) :], _merged(batch, create, open_run)]
+        left = [*left[len(batch) :], _one_run(batch, create, open_run)]
     return left
 
 
-def _merged(runs: Sequence[Run], create: Create, open_run: OpenRun) -> Run:
+def _one_run(runs: Sequence[Run], create: Create, open_run: OpenRun) -> Run:
     name = f"{runs[0].name}+"
     with create(name) as file:
         merged = write_run(file, name, merge_blocks([run.whole() for run in runs], open_run, JOINED))

@@ -11,16 +11,6 @@ from cdxmill.formats.clusters.zipnum_index import BlockRef
 from cdxmill.stages.zipnum.block_text import BlockText, ReadShard, check_length
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 
-__all__ = [
-    "JOINED",
-    "BlockReader",
-    "DamagedCluster",
-    "find_backwards",
-    "find_lines",
-    "joined",
-    "texts",
-    "wanted_blocks",
-]
 
 JOINED = 8 << 20
 """Maximum bytes of neighboring blocks in one read, about 30 blocks of 3000 lines. A larger block is read alone."""
