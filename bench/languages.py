@@ -26,7 +26,7 @@ from bench.report import Passage
 from bench.run import write_markdown
 from cdxmill.capture import Record
 from cdxmill.stages.counting.counters import BadRecord, NotWanted, html_of
-from cdxmill.stages.pages.detect_language import detect_language
+from cdxmill.stages.pages.decode_text import detect_language
 from cdxmill.stages.pages.parse_page import Page
 from cdxmill.stages.records.read_records import read_records
 

@@ -32,7 +32,7 @@ from bench.report import Passage
 from bench.run import write_markdown
 from bench.running import show
 from cdxmill.formats.archives.zstd_dictionary import train
-from cdxmill.stages.records.sample_records import MAX_SAMPLE
+from cdxmill.tasks.record_sampling import MAX_SAMPLE
 
 KINDS = ("WARC", "WAT", "WET")
 GZIP = "gzip 6 (zlib)"

@@ -11,8 +11,8 @@ from pathlib import Path
 from bench.contenders import OURS, SHARDS, Section, Tool, copies, program
 from bench.corpora import ensure
 from bench.zipnum_contenders import size_of
-from cdxmill.formats.clusters.boundaries import format_boundaries
-from cdxmill.inputs.split_files import read_splits
+from cdxmill.cluster.split_files import read_splits
+from cdxmill.formats.clusters.split_points import format_boundaries
 
 CLASSIC = "webarchive-indexing's job"
 WARCS = 8

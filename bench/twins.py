@@ -16,20 +16,20 @@ from random import Random
 from typing import Any, NamedTuple
 
 from cdxmill.capture import Capture, Outcome, Record
-from cdxmill.formats.archives.header_shape import HeaderShapes
+from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.formats.archives.zstd_frame import frame_within
-from cdxmill.formats.lines.cdxj import format_cdxj
+from cdxmill.formats.lines.cdx_lines import format_cdxj
 from cdxmill.formats.tree.prefix_btree import DataBlocks
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.common_line import common_reader
+from cdxmill.stages.captures.index_archive import common_reader
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.counting.count_records import Counted, count_records
 from cdxmill.stages.counting.counters import COUNTERS
 from cdxmill.stages.counting.tally import DictTally, clean_item
-from cdxmill.stages.lines import check_lines
+from cdxmill.stages.lines import cdx_text
 from cdxmill.stages.prefix_tree import search_tree
-from cdxmill.stages.records.record_errors import RecordError
+from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.take_record import is_one_record, take_whole
 from cdxmill.tasks import tree_items
 
@@ -151,7 +151,7 @@ def lines(random: Random) -> bytes:
 
 
 def odd_line_python(text: bytes, start: int, end: int, fields: int) -> Any:
-    found = check_lines._valid_lines(fields).match(text, start, end)
+    found = cdx_text._valid_lines(fields).match(text, start, end)
     offset = found.end() if found is not None else start
     return offset, text.count(b"\n", start, offset)
 

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from cdxmill.capture import Record
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.findings import Findings
-from cdxmill.stages.captures.index_archive import ArchiveIndexer
+from cdxmill.stages.captures.index_archive import ArchiveIndexer, Findings
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.window import LOCAL_CHUNK
 

@@ -9,8 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from cdxmill.api.calls import takes
 from cdxmill.api.results import IndexResult
-from cdxmill.commands.per_archive.index import index_to_directory
-from cdxmill.commands.per_archive.index_options import capture_options, index_options
+from cdxmill.commands.per_archive.index import capture_options, index_options, index_to_directory
 from cdxmill.errors import InputError
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.inputs.archives import find_archives
@@ -22,7 +21,7 @@ from cdxmill.outputs.names import output_names
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import ArchiveIndexer
-from cdxmill.storage.unchanged import open_unchanged
+from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.wacz import is_wacz
 
 

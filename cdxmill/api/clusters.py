@@ -6,18 +6,17 @@ import os
 
 from cdxmill.api.calls import takes
 from cdxmill.api.results import ClusterResult, SampleResult, VerifyResult
-from cdxmill.cluster.locations import local_directory
+from cdxmill.cluster.find import local_directory
+from cdxmill.cluster.split_files import check_splits_absent, write_splits
 from cdxmill.commands.clusters import build as build_command
 from cdxmill.commands.clusters import publish as publish_command
 from cdxmill.commands.clusters import verify as verify_command
 from cdxmill.commands.clusters.zipnum import ClusterSummary, build_cluster, output_place, zipnum_options
-from cdxmill.commands.per_archive.index_options import index_options
+from cdxmill.commands.per_archive.index import index_options
 from cdxmill.commands.sample import sample_files
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_files
-from cdxmill.inputs.split_files import check_splits_absent, write_splits
-from cdxmill.options.clusters import Building, Sampling, Zipnum
-from cdxmill.options.finished import Publishing, Verifying
+from cdxmill.options.clusters import Building, Publishing, Sampling, Verifying, Zipnum
 from cdxmill.options.option import optional_path, required_paths
 from cdxmill.outputs.existing import Rule
 from cdxmill.running.failures import Failures

@@ -29,10 +29,9 @@ from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.options.option import AnyPath, optional_path
 from cdxmill.options.queries import Query, Question, query_of
 from cdxmill.options.records import Getting
-from cdxmill.search.field_names import BlockSource
 from cdxmill.search.open import open_searched
-from cdxmill.search.query import OpenCluster, PreparedQuery
-from cdxmill.stages.captures.select_records import timestamp_of
+from cdxmill.search.query import BlockSource, OpenCluster, PreparedQuery
+from cdxmill.stages.captures.make_captures import timestamp_of
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
 from cdxmill.stages.records.record_parts import record_parts

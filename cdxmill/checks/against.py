@@ -9,20 +9,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.checks.blocks import valid_blocks
-from cdxmill.checks.shards import ReadShard
+from cdxmill.checks.shards import ReadShard, valid_blocks
 from cdxmill.checks.verify_run import VerifyRun
-from cdxmill.inputs.sources import take_inventory
-from cdxmill.running.counted_reads import counted
+from cdxmill.inputs.cdx_files import take_inventory
+from cdxmill.messages import count
 from cdxmill.running.failures import Failure
-from cdxmill.running.quantities import count
-from cdxmill.stages.lines.compare_lines import Difference, compare_lines
-from cdxmill.stages.lines.merge_lines import merge_slices
-from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
+from cdxmill.running.processes import counted
+from cdxmill.stages.lines.merge_lines import Difference, compare_lines, merge_slices
+from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_runs
 from cdxmill.storage.location import locate, total_size
 from cdxmill.storage.scratch import Scratch, temporary_directory
-from cdxmill.tasks.grouping import group_sources
+from cdxmill.tasks.sampling import group_sources
 from cdxmill.tasks.sorting import finish_runs, share_of_runs, sort_files
 
 

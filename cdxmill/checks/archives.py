@@ -9,15 +9,14 @@ from contextlib import closing
 from itertools import accumulate
 from typing import NamedTuple
 
-from cdxmill.checks.blocks import valid_blocks
-from cdxmill.checks.shards import ReadShard, block_ranges
+from cdxmill.checks.shards import ReadShard, block_ranges, valid_blocks
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.errors import InputError
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure
+from cdxmill.running.processes import counted
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS
 from cdxmill.storage.location import locate, total_size
 

@@ -1,20 +1,99 @@
-"""What the files of a cluster say about its shards: cluster.json, the index, and cluster.loc."""
+"""The files of a cluster, cdxmill's or another's, and what they say about its shards."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from cdxmill.checks.shards import ShardFiles
-from cdxmill.cluster.files import ClusterFiles, in_order
-from cdxmill.cluster.manifest import read_manifest
+from cdxmill.cluster.find import (
+    Locations,
+    Rule,
+    check_rule,
+    find_directory,
+    has_cluster,
+    location_names,
+    not_a_cluster,
+    shard_locations,
+)
+from cdxmill.cluster.split_files import SPLITS
+from cdxmill.cluster.write import read_manifest
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import Manifest
-from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST, part_of
+from cdxmill.formats.clusters.split_points import parse
+from cdxmill.formats.clusters.zipnum import (
+    INDEX,
+    MANIFEST,
+    PART,
+    SHARD,
+    SUMMARY,
+    ParsedLocations,
+    parse_locations,
+    part_of,
+    shard_name,
+)
 from cdxmill.running.failures import Failure
 from cdxmill.stages.zipnum.check_index import IndexReport, ShardLines, scan_index
-from cdxmill.storage.location import locate, pieces
+from cdxmill.storage.location import PathOrUrl, locate, pieces
+
+
+class ClusterFiles:
+    """The files of the cluster at a path or URL, by name.
+
+    `index` is the name of its index, None if it has none. `shards` and `parts` are the names of the listed ones.
+    With a `rule`, as lookups take it, shards are in another directory.
+    """
+
+    def __init__(self, cluster: PathOrUrl, rule: Rule | None = None) -> None:
+        """Raises UsageError if there is no cluster, InputError if its directory cannot be read."""
+        if rule is not None:
+            check_rule(rule)
+        self._rule = rule
+        self._directory, self.index = find_directory(str(cluster))
+        if self.index is None and not has_cluster(self._directory):
+            raise not_a_cluster(str(cluster), f"{INDEX}, {SUMMARY} or {MANIFEST}")
+        self.directory = self._directory.path
+        self.shards = in_order(self._directory.names(SHARD))
+        self.parts = in_order(self._directory.names(PART))
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a file beside the index."""
+        return self._directory.has(name)
+
+    def names(self, pattern: re.Pattern[str]) -> list[str]:
+        """The listed files whose names match; none where the server has no listings."""
+        return self._directory.names(pattern)
+
+    def path(self, name: str) -> str:
+        """The path or URL of a file beside the index."""
+        return self._directory.file(name)
+
+    def shard_path(self, shard: str) -> str:
+        """The path or URL of a shard at which readers look first."""
+        return next(shard_locations(locate(self.directory), shard, self._rule, self._by_shard, self.has)).text
+
+    @cached_property
+    def locations_name(self) -> str | None:
+        """The name of cluster.loc, None if there is none."""
+        return next(filter(self.has, location_names(self.index)), None)
+
+    @cached_property
+    def locations(self) -> ParsedLocations:
+        """The contents of cluster.loc; no rows if there is none."""
+        if self.locations_name is None:
+            return ParsedLocations([], [])
+        return parse_locations(locate(self.path(self.locations_name)).read_bytes())
+
+    def _by_shard(self) -> Locations:
+        return dict(self.locations.rows)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of shards or parts by their numbers, which may have more than five digits."""
+    return sorted(names, key=lambda name: (len(name), name))
 
 
 class Claims(NamedTuple):
@@ -99,3 +178,35 @@ def _task(files: ClusterFiles, claims: Claims, name: str) -> ShardFiles:
         manifest.numlines if manifest is not None else None,
         manifest is not None,
     )
+
+
+_UNFINISHED = re.compile(r"_temporary|_report-\d+|\.work|\.run-\d+|\.(?:cdx|part|cluster)[-.].*\.tmp")
+"""Names that a run leaves in the directory of a cluster until it ends."""
+
+
+def check_completeness(files: ClusterFiles, claims: Claims) -> Iterator[Failure]:
+    """Look for leftovers of a run, for missing numbers of shards, and for another number of split points."""
+    for name in sorted(files.names(_UNFINISHED))[:1]:
+        reason = "a run that writes this cluster has not finished"
+        yield Failure(
+            files.path(name), None, reason, "run it again, or delete this file if it belongs to no run"
+        )
+    if not files.shards:  # elsewhere, or on a server without listings: empty shards are not known
+        return
+    numbers = {int(match[1]) for name in claims.shards if (match := SHARD.fullmatch(name))}
+    for number in sorted(set(range(max(numbers, default=-1))) - numbers)[:1]:
+        reason = f"is missing, but there is {shard_name(max(numbers))}"
+        yield Failure(files.path(shard_name(number)), None, reason)
+    yield from _check_points(files, claims)
+
+
+def _check_points(files: ClusterFiles, claims: Claims) -> Iterator[Failure]:
+    for name in filter(files.has, SPLITS):
+        try:
+            points = parse(locate(files.path(name)).read_bytes())
+        except ValueError as error:
+            yield Failure(files.path(name), None, str(error))
+            continue
+        if len(points) + 1 != len(claims.shards):
+            reason = f"has split points for {len(points) + 1} shards, but {len(claims.shards)} were found"
+            yield Failure(files.path(name), None, reason)

@@ -7,12 +7,21 @@ from typing import NamedTuple
 
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.zipnum_index import parse_index_line
-from cdxmill.running.counted_reads import counted
+from cdxmill.formats.clusters.zipnum import parse_index_line
 from cdxmill.running.failures import Failure
+from cdxmill.running.processes import counted
+from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS, ShardLines, WrongLine, numbered, wrong_line
-from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard, unreadable_shard
+from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard, read_blocks, unreadable_shard
 from cdxmill.storage.location import locate, total_size
+
+
+def valid_blocks(path: str, read_at: ReadAt) -> Iterator[list[bytes]]:
+    """The lines of each block. Raises InputError if the shard at `path` is no longer valid."""
+    for block in read_blocks(read_at, {}):
+        if isinstance(block, Fault):
+            raise InputError(path, block.reason, "the file was changed during the check; run it again")
+        yield block.lines
 
 
 class ShardFiles(NamedTuple):

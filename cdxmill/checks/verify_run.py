@@ -1,13 +1,31 @@
-"""One run of `verify`: its processes, its progress bar, and where findings are reported."""
+"""One run of `verify`: its processes, its progress bar, where findings are reported, and how many of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
+from cdxmill.stages.zipnum.check_index import MOST_FAULTS
+
+
+def limited(findings: Iterable[Failure]) -> Iterator[Failure]:
+    """The first findings of each file, and the number of its other ones.
+
+    >>> [finding.reason for finding in limited([Failure("a", None, "x")] * 22)][19:]
+    ['x', '2 more errors']
+    """
+    seen = Counter[str]()
+    for finding in findings:
+        seen[finding.path] += 1
+        if seen[finding.path] <= MOST_FAULTS:
+            yield finding
+    for path, number in seen.items():
+        if number > MOST_FAULTS:
+            yield Failure(path, None, f"{number - MOST_FAULTS} more errors")
 
 
 class HasFindings(Protocol):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdxmill.cli.arguments import EngineOptions, Printing, check_no_pipe
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import EngineOptions, Printing, check_no_pipe, command, print_summary
 from cdxmill.errors import FAILED, OK
 from cdxmill.options.clusters import Building
 from cdxmill.options.option import path_list
@@ -31,10 +29,10 @@ def build(arguments: BuildArguments) -> int:
     Examples:
         cdxmill build -o crawl warcs/
     """
-    from cdxmill.cluster.locations import local_directory
+    from cdxmill.cluster.find import local_directory
     from cdxmill.commands.clusters.build import build as build_all
     from cdxmill.commands.clusters.zipnum import output_place, zipnum_options
-    from cdxmill.commands.per_archive.index_options import index_options
+    from cdxmill.commands.per_archive.index import index_options
     from cdxmill.inputs.archives import find_archives
     from cdxmill.outputs.existing import Rule
     from cdxmill.running.failures import Failures
@@ -52,7 +50,7 @@ def build(arguments: BuildArguments) -> int:
         if engine is None:
             summary = build_all(archives, local_directory(place), indexing, options, failures)
         else:
-            from cdxmill.spark.build import build_on_spark
+            from cdxmill.spark.jobs import build_on_spark
 
             summary = build_on_spark(engine, archives, place, indexing, options, failures)
     print_summary(summary.report(failures, place), quiet=arguments.quiet)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary, standard_output
+from cdxmill.cli.command import Printing, command, print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
 from cdxmill.options.option import Argument, Needs, Option
 

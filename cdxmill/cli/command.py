@@ -1,21 +1,71 @@
-"""A click command from a function that takes one dataclass with the command's arguments and options.
+"""A click command from a function that takes one dataclass; what commands print; the options that only the command line has.
 
 The fields of the dataclass declare them: see `options.option`. The type of a field decides how its value is parsed:
 bool is a flag, tuple[str, str] takes two values, and what may be several things is text.
+
+The package's other modules are imported inside functions, so that the command starts quickly.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, get_args, get_origin
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from cdxmill.errors import UsageError
-from cdxmill.options.option import Argument, Declared, Option, check, declared
+from cdxmill.errors import StoppedError, UsageError
+from cdxmill.messages import say, say_lines, write_advice
+from cdxmill.options.option import AnyPath, Argument, Declared, Needs, Option, Quiet, check, declared
+
+if TYPE_CHECKING:
+    from cdxmill.spark.engine import Engine
+
+
+class ClosedPipe(BaseException):
+    """The reader of stdout has closed it (`| head`). click would report an OSError as its own failure."""
+
+
+@contextmanager
+def standard_output() -> Iterator[BinaryIO]:
+    """The stream for bytes on stdout. Raises ClosedPipe, or StoppedError if it cannot be written."""
+    if sys.stdout is None:
+        raise StoppedError("stdout: cannot be written (it is closed)")
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise ClosedPipe from None
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        discard_output()
+        raise StoppedError(
+            f"stdout: cannot be written ({os.strerror(error.errno)}); {write_advice(error.errno)}"
+        ) from None
+
+
+def discard_output() -> None:
+    """Discard what Python would write to stdout at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_summary(summary: object, *, quiet: bool) -> None:
+    """Print the closing lines of a command on stderr, unless `quiet`."""
+    if not quiet:
+        say_lines(str(summary))
+
+
+def print_error(text: str) -> None:
+    """Print one line on stderr."""
+    say(f"cdxmill: {text}")
+
 
 _LAST = ("engine", "master", "processes", "quiet")
 """Options of most commands; they are the last in a help text."""
@@ -185,3 +235,50 @@ def _type(kind: Any, option: Option) -> Any:
 
 def _order(field: Declared) -> tuple[bool, int]:
     return not field.is_required, _LAST.index(field.name) if field.name in _LAST else -1
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class Printing:
+    """Whether the command prints its progress and its summary. It comes before the options that are quiet by default."""
+
+    quiet: Quiet = False
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class EngineOptions:
+    """Where the tasks of a command run."""
+
+    engine: Annotated[
+        str,
+        Option(
+            choices=("local", "spark"),
+            help="local: processes of this machine. spark: Apache Spark; the output may then be an s3 or hdfs URL.",
+        ),
+    ] = "local"
+    master: Annotated[
+        str | None,
+        Option(
+            metavar="URL",
+            help="Master of Spark, such as yarn or spark://HOST:7077. Default: that of spark-submit, or else this"
+            " machine.",
+        ),
+        Needs("engine=spark"),
+    ] = None
+
+    @contextmanager
+    def open_engine(self, processes: int, *, quiet: bool) -> Iterator[Engine | None]:
+        """The engine on Spark; None for the local one. Raises UsageError."""
+        if self.engine == "local":
+            yield None
+            return
+        from cdxmill.spark.engine import Engine, check_pyspark
+
+        check_pyspark()
+        with Engine(self.master or "", processes, quiet=quiet) as engine:
+            yield engine
+
+
+def check_no_pipe(inputs: Iterable[AnyPath], reason: str) -> None:
+    """Raise UsageError if one of the inputs is standard input."""
+    if "-" in inputs:
+        raise UsageError(reason)

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary, standard_output
+from cdxmill.cli.command import Printing, command, print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
 from cdxmill.options.option import Needs, Option, text_list
 from cdxmill.options.records import Copying
@@ -89,7 +87,7 @@ def copy(arguments: CopyArguments) -> int:
 def _copy(arguments: CopyArguments, asked: Asked, failures: Failures) -> None:
     from cdxmill.commands.copying.copy import FAILURES
     from cdxmill.commands.copying.copy import copy as copy_captures
-    from cdxmill.running.quantities import count
+    from cdxmill.messages import count
 
     output = str(arguments.output)
     summary = copy_captures(asked, output, arguments, failures)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary, standard_output
+from cdxmill.cli.command import Printing, command, print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
-from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.archives import ArchiveInputs, CountOptions
 from cdxmill.options.option import Option
-from cdxmill.options.summaries import CountOptions
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -44,7 +41,7 @@ def count(arguments: CountArguments) -> int:
         cdxmill count tags -o tags.tsv warcs/
         cdxmill count servers -o - warcs/ | sort -t "$(printf '\\t')" -k 2 -n -r | head
     """
-    from cdxmill.commands.counting.count import count_to_file, count_to_stream
+    from cdxmill.commands.count import count_to_file, count_to_stream
     from cdxmill.inputs.archives import find_archives
     from cdxmill.inputs.pipes import open_pipes
     from cdxmill.running.failures import Failures

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from cdxmill.cli.command import command
-from cdxmill.cli.output import standard_output
+from cdxmill.cli.command import command, standard_output
 from cdxmill.errors import OK
 from cdxmill.messages import say
 from cdxmill.options.option import Flag, Needs, Option, optional_path

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cdxmill.cli.arguments import EngineOptions, Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary, standard_output
+from cdxmill.cli.command import EngineOptions, Printing, command, print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
 from cdxmill.options.archives import Indexing
 
 if TYPE_CHECKING:
-    from cdxmill.commands.per_archive.index_one import IndexOptions
+    from cdxmill.commands.per_archive.index import IndexOptions
     from cdxmill.running.failures import Failures
     from cdxmill.spark.engine import Engine
 
@@ -25,7 +23,7 @@ class IndexArguments(Printing, Indexing, EngineOptions):
         """The options with which Spark does the work. Raises UsageError."""
         from dataclasses import replace
 
-        from cdxmill.spark.index import IndexRunner
+        from cdxmill.spark.jobs import IndexRunner
 
         if is_file or self.output == "-":
             raise UsageError("--engine spark needs an output directory")
@@ -66,8 +64,12 @@ def index(arguments: IndexArguments) -> int:
         cdxmill index -o all.cdxj warcs/
         cdxmill index -o - warcs/ | head -n 3
     """
-    from cdxmill.commands.per_archive.index import index_to_directory, index_to_file, index_to_stream
-    from cdxmill.commands.per_archive.index_options import index_options
+    from cdxmill.commands.per_archive.index import (
+        index_options,
+        index_to_directory,
+        index_to_file,
+        index_to_stream,
+    )
     from cdxmill.inputs.archives import find_archives
     from cdxmill.inputs.pipes import open_pipes
     from cdxmill.outputs.existing import rule_of

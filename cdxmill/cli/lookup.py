@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_error, standard_output
+from cdxmill.cli.command import command, print_error, standard_output
 from cdxmill.errors import FAILED, OK, CorruptError, InputError, UsageError
 from cdxmill.options.option import Argument, Excludes, Option
 from cdxmill.options.queries import Query
@@ -209,7 +208,7 @@ def _print_sizes(arguments: LookupArguments, out: BinaryIO) -> bool:
 def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenCluster, keys: KeyRange) -> str:
     import json
 
-    from cdxmill.search.size import count_pages, estimate
+    from cdxmill.search.query import count_pages, estimate
 
     if arguments.show_num_pages:
         return json.dumps(count_pages(opened, keys, arguments.page_size)._asdict())

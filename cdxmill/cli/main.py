@@ -16,7 +16,7 @@ from types import FrameType
 import click
 from click.shell_completion import get_completion_class, shell_complete
 
-from cdxmill.cli.output import ClosedPipe, discard_output, print_error
+from cdxmill.cli.command import ClosedPipe, discard_output, print_error
 from cdxmill.errors import INTERRUPTED, OK, STOPPED, USAGE, CdxmillError
 from cdxmill.messages import say_lines, write_advice
 from cdxmill.version import __version__

@@ -8,9 +8,7 @@ from typing import Annotated
 
 import click
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_error, print_summary, standard_output
+from cdxmill.cli.command import Printing, command, print_error, print_summary, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
 from cdxmill.options.option import Argument, Option, path_list
 from cdxmill.options.trees import TreeBuilding, TreeQuery

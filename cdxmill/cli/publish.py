@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import Printing, command, print_summary
 from cdxmill.errors import OK
-from cdxmill.options.finished import Publishing
+from cdxmill.options.clusters import Publishing
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

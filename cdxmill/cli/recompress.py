@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cdxmill.cli.arguments import Printing, check_no_pipe
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import Printing, check_no_pipe, command, print_summary
 from cdxmill.errors import FAILED, OK, InputError, UsageError
 from cdxmill.options.archives import ArchiveInputs
-from cdxmill.options.option import Excludes, Needs, Option, path_list
-from cdxmill.options.running import Existing, Running
+from cdxmill.options.option import Excludes, Existing, Needs, Option, Running, path_list
 
 if TYPE_CHECKING:
-    from cdxmill.commands.per_archive.recompress_one import RecompressOptions
+    from cdxmill.commands.per_archive.recompress import RecompressOptions
 
 HIGHEST_LEVELS = {"zst": 22, "gz": 12}
 
@@ -65,7 +62,7 @@ class RecompressArguments(Printing, ArchiveInputs, Existing, Running):
 
     def options(self) -> RecompressOptions:
         """How archives are written again. Raises UsageError."""
-        from cdxmill.commands.per_archive.recompress_one import RecompressOptions
+        from cdxmill.commands.per_archive.recompress import RecompressOptions
         from cdxmill.outputs.existing import rule_of
 
         if self.level > HIGHEST_LEVELS[self.to]:

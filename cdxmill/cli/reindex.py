@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import Printing, command, print_summary
 from cdxmill.errors import FAILED, OK, UsageError
-from cdxmill.options.option import Argument, Option
-from cdxmill.options.running import Replace, Running
+from cdxmill.options.option import Argument, Option, Replace, Running
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
+from cdxmill.cli.command import Printing, command
 from cdxmill.errors import FAILED, OK
 from cdxmill.options.clusters import Sampling, SplitsOutput
 from cdxmill.options.option import path_list
@@ -34,10 +33,10 @@ def sample(arguments: SampleArguments) -> int:
     Examples:
         cdxmill sample -s 4 -o splits.txt cdx/
     """
+    from cdxmill.cluster.split_files import check_splits_absent, write_splits
     from cdxmill.commands.sample import sample_files
     from cdxmill.inputs.cdx_files import find_cdx_files
     from cdxmill.inputs.pipes import open_pipes
-    from cdxmill.inputs.split_files import check_splits_absent, write_splits
     from cdxmill.running.failures import Failures
 
     if not arguments.replace:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from cdxmill.cli.arguments import Printing, check_no_pipe
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import Printing, check_no_pipe, command, print_summary
 from cdxmill.errors import FAILED, OK, UsageError
 from cdxmill.options.archives import ArchiveInputs
-from cdxmill.options.option import Excludes, Option, path_list
-from cdxmill.options.running import Existing, Running
+from cdxmill.options.option import Excludes, Existing, Option, Running, path_list
 
 if TYPE_CHECKING:
     from cdxmill.commands.scanning.options import ScanOptions
@@ -93,7 +90,7 @@ class ScanArguments(Printing, ArchiveInputs, Existing, Running):
         """What is searched and written. Raises UsageError."""
         from cdxmill.commands.scanning.options import ScanOptions
         from cdxmill.outputs.existing import rule_of
-        from cdxmill.stages.scan.extract import DEFAULT
+        from cdxmill.stages.scan.fields import DEFAULT
 
         return ScanOptions(
             where=tuple(self.where or ()),
@@ -111,7 +108,7 @@ class ScanArguments(Printing, ArchiveInputs, Existing, Running):
 
     def capture_lines(self) -> bytes | None:
         """The lines of --captures. Raises UsageError, InputError."""
-        from cdxmill.commands.scanning.captures import read_captures
+        from cdxmill.commands.scanning.options import read_captures
 
         if self.captures is None:
             return None

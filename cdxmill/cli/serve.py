@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import command, print_summary
 from cdxmill.errors import OK
-from cdxmill.options.finished import ServeOptions
+from cdxmill.options.clusters import ServeOptions
 from cdxmill.options.option import Argument, Needs, Option
 
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import Printing, command, print_summary
 from cdxmill.errors import OK
 from cdxmill.options.clusters import ShardCount, SplitsOutput
-from cdxmill.options.option import Option
-from cdxmill.options.running import Replace
+from cdxmill.options.option import Option, Replace
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -38,8 +35,8 @@ def split_points(arguments: SplitPointsArguments) -> int:
     Examples:
         cdxmill split-points --from-cluster cluster -s 4 -o next-splits.txt
     """
+    from cdxmill.cluster.split_files import check_splits_absent, write_splits
     from cdxmill.commands.clusters.split_points import points_of_cluster
-    from cdxmill.inputs.split_files import check_splits_absent, write_splits
 
     if not arguments.replace:
         check_splits_absent(arguments.output)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import Printing, command, print_summary
 from cdxmill.errors import FAILED, OK
-from cdxmill.options.archives import ArchiveInputs
+from cdxmill.options.archives import ArchiveInputs, TrainOptions
 from cdxmill.options.option import Option
-from cdxmill.options.summaries import TrainOptions
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

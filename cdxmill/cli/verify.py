@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from cdxmill.cli.arguments import Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import Printing, command, print_summary
 from cdxmill.errors import FAILED, OK, UsageError
-from cdxmill.options.finished import Verifying
+from cdxmill.options.clusters import Verifying
 from cdxmill.options.option import Argument, path_list
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdxmill.cli.arguments import EngineOptions, Printing
-from cdxmill.cli.command import command
-from cdxmill.cli.output import print_summary
+from cdxmill.cli.command import EngineOptions, Printing, command, print_summary
 from cdxmill.errors import FAILED, OK
 from cdxmill.options.clusters import Zipnum
 from cdxmill.options.option import path_list
@@ -34,7 +32,7 @@ def zipnum(arguments: ZipnumArguments) -> int:
         cdxmill zipnum -o cluster-4 --splits splits.txt cdx/
         zcat cdx/*.gz | cdxmill zipnum -o cluster-1 -s 1 -
     """
-    from cdxmill.cluster.locations import local_directory
+    from cdxmill.cluster.find import local_directory
     from cdxmill.commands.clusters.next_step import next_lookup
     from cdxmill.commands.clusters.zipnum import build_cluster, output_place, zipnum_options
     from cdxmill.inputs.cdx_files import find_cdx_files
@@ -50,7 +48,7 @@ def zipnum(arguments: ZipnumArguments) -> int:
             if engine is None:
                 summary = build_cluster(paths, local_directory(place), options, failures)
             else:
-                from cdxmill.spark.build import zipnum_on_spark
+                from cdxmill.spark.jobs import zipnum_on_spark
 
                 summary = zipnum_on_spark(engine, paths, place, options, failures)
     if not arguments.quiet:

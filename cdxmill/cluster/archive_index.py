@@ -9,10 +9,9 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from cdxmill.cluster.find import find_index
-from cdxmill.cluster.locations import resolved, why_refused
+from cdxmill.cluster.find import find_index, resolved, why_refused
 from cdxmill.errors import InputError, RefusedError, UsageError
-from cdxmill.formats.clusters.path_index import ARCHIVES, format_path_index, parse_path_index
+from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index, parse_path_index
 from cdxmill.storage.location import Location, join, locate
 
 if TYPE_CHECKING:

@@ -1,22 +1,95 @@
-"""A path or URL that a user gave -> the directory of a cluster and its index. All commands look here."""
+"""What a user named, a path, a URL or a crawl -> the directory of a cluster, its index and where its shards are.
+
+    <base>/cc-index/collections/<name>/indexes/    the index, a ZipNum cluster
+    <base>/<file name of an index line>            the archives
+    collinfo.json                                  the list of all crawls, newest first
+
+CDXMILL_COMMONCRAWL sets another base, such as that of a mirror or s3://commoncrawl, and CDXMILL_COLLINFO the URL of
+another list.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
 
-from cdxmill.cluster.crawls import no_crawl
 from cdxmill.errors import CdxmillError, InputError, RefusedError, UsageError
-from cdxmill.formats.clusters.zipnum_index import (
-    INDEX,
-    LOCATIONS,
-    MANIFEST,
-    SHARD,
-    SUMMARY,
-    part_name,
-    shard_name,
-)
+from cdxmill.formats.clusters.zipnum import INDEX, LOCATIONS, MANIFEST, SHARD, SUMMARY, part_name, shard_name
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
+from cdxmill.storage.reach import LedUrl, Reach
+
+BASE = "https://data.commoncrawl.org"
+COLLINFO = "https://index.commoncrawl.org/collinfo.json"
+_BUCKET = "s3://commoncrawl"
+_NAME = re.compile(r"CC-MAIN-[0-9*?\[\]-]+")
+_KEPT = 86400.0
+"""Seconds for which the list is kept: a new crawl is published once a month."""
+_SHOWN = 3
+
+
+def is_crawl(name: str) -> bool:
+    """Whether it is the name of a crawl, or a pattern for such names.
+
+    >>> [is_crawl(name) for name in ("CC-MAIN-2024-22", "CC-MAIN-2024-*", "CC-MAIN-2024-22/indexes")]
+    [True, True, False]
+    """
+    return bool(_NAME.fullmatch(name))
+
+
+def archives_of_crawls() -> str:
+    """The URL that the file names of index lines start from."""
+    return os.environ.get("CDXMILL_COMMONCRAWL", "").rstrip("/") or BASE
+
+
+def index_of_crawl(name: str) -> str:
+    """The URL of the index of a crawl."""
+    return join(archives_of_crawls(), "cc-index", "collections", name, "indexes")
+
+
+def no_crawl(index: str) -> UsageError | None:
+    """The error for the URL of an index that does not exist; None if it is not that of a crawl."""
+    name = index.rstrip("/").split("/")[-2:][0]
+    if not is_crawl(name) or index != index_of_crawl(name):
+        return None
+    return UsageError(f"{name}: no such crawl ({index} does not exist); {list_url()} has all names")
+
+
+def crawls_like(pattern: str) -> list[str]:
+    """The names of the crawls that a name or a pattern stands for, in the order of the list.
+
+    Raises UsageError if the list has none, InputError if it cannot be read and no earlier copy is kept.
+    """
+    if not re.search(r"[*?\[]", pattern):
+        return [pattern]
+    url = list_url()
+    from cdxmill.storage.cache import read_recent  # slow to import, and most names are paths
+
+    names = _names(url, read_recent(url, _KEPT))
+    found = [name for name in names if fnmatchcase(name, pattern)]
+    if not found:
+        raise UsageError(f"{pattern}: no such crawl in {url}; the newest are {', '.join(names[:_SHOWN])}")
+    return found
+
+
+def list_url() -> str:
+    """The URL of the list of all crawls."""
+    base = archives_of_crawls()
+    default = COLLINFO if base in (BASE, _BUCKET) else join(base, "collinfo.json")
+    return os.environ.get("CDXMILL_COLLINFO") or default
+
+
+def _names(url: str, data: bytes) -> list[str]:
+    try:
+        names = [str(one["id"]) for one in json.loads(data)]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise InputError(url, "is not a list of crawls", "check the URL, or name each crawl") from None
+    return [name for name in names if is_crawl(name) and not re.search(r"[*?\[]", name)]
+
 
 INDEXES = (INDEX, SUMMARY, "all.idx")
 """File names of an index, in the order in which commands look for them."""
@@ -139,3 +212,92 @@ def is_index_file(path: PathOrUrl) -> bool:
         return False
     found = None if place.is_remote else place.status()
     return found is None or not found.is_directory
+
+
+Rule = tuple[str, str]
+"""pywb's `match` and `replace`: a regular expression and its replacement turn the index's directory into that of the shards."""
+Locations = Mapping[str, list[str]]
+"""The locations of each shard by cluster.loc, best first."""
+
+_NOT_LISTED = re.compile("[\t\r\n]")
+"""No path in cluster.loc may have one of these characters."""
+_ENDINGS = (".gz", ".cdx.gz")
+"""Some indexes name shards without these endings."""
+
+
+def local_directory(path: PathOrUrl) -> Path:
+    """The local directory that a path or file URL names, for a cluster. Raises UsageError if a cluster cannot be there."""
+    place = locate(path)
+    if place.is_remote:
+        raise UsageError(
+            f"{path}: not a local directory; build the cluster locally, then copy it with cdxmill publish"
+        )
+    if _NOT_LISTED.search(place.absolute()):
+        raise UsageError(
+            f"{path}: cluster.loc cannot have a path with a tab or a line end; choose another directory"
+        )
+    return Path(place.local)
+
+
+def check_rule(rule: Rule) -> None:
+    """Raise UsageError if a rule is invalid."""
+    try:
+        re.sub(rule[0], rule[1], "directory/")
+    except (re.error, IndexError) as error:
+        raise UsageError(
+            f"invalid --shard-index-loc {rule[0]!r} {rule[1]!r}: not a regular expression and its replacement ({error})"
+        ) from None
+
+
+def shard_locations(
+    directory: Location,
+    shard: str,
+    rule: Rule | None,
+    locations: Callable[[], Locations],
+    has: Callable[[str], bool],
+) -> Iterator[Location]:
+    """Where a shard may be, best first; at least one place.
+
+    `directory` is the directory of the index. `has` says whether it has, or may have, a file of a name.
+    """
+    if rule is not None:
+        yield locate(re.sub(rule[0], rule[1], f"{directory}/") + shard)
+        return
+    if has(shard):
+        yield directory / shard
+    listed = locations().get(shard, [])
+    yield from (resolved(directory, location) for location in listed if not why_refused(directory, location))
+    if not listed and not shard.endswith(".gz"):
+        yield from (directory / (shard + ending) for ending in _ENDINGS if has(shard + ending))
+    yield directory / shard
+
+
+def resolved(directory: Location, location: str) -> Location:
+    """A location in cluster.loc. A relative one starts at the cluster's directory.
+
+    A URL elsewhere may not lead to every address (SECURITY.md).
+
+    >>> str(resolved(locate("/data/C"), "cdx-00000.gz")), str(resolved(locate("/data/C"), "s3://bucket/cdx-00000.gz"))
+    ('/data/C/cdx-00000.gz', 's3://bucket/cdx-00000.gz')
+    """
+    place = locate(location)
+    if place.is_remote and not location.startswith(f"{directory}/"):
+        return locate(LedUrl(location, directory.content_reach()))
+    return place if place.is_remote or _is_local(location) else directory / location
+
+
+def why_refused(directory: Location, location: str) -> str:
+    """Why a location in the cluster.loc of a cluster is not used; "" if it is. What a local cluster names is used.
+
+    >>> why_refused(locate("https://host/C"), "/etc/passwd"), why_refused(locate("/data/C"), "/data/D/cdx-00000.gz")
+    ('is a local path, and the cluster is remote', '')
+    """
+    if directory.is_remote and _is_local(location):
+        return "is a local path, and the cluster is remote"
+    if locate(location).scheme == "hdfs" != directory.scheme and directory.content_reach() == Reach.PUBLIC:
+        return "is in HDFS, and the cluster is public"
+    return ""
+
+
+def _is_local(location: str) -> bool:
+    return location.startswith(("/", "file:"))

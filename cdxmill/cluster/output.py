@@ -16,17 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 
 from cdxmill.cluster.find import INDEXES
-from cdxmill.cluster.own_files import (
-    COPIED,
-    NUMBERED,
-    WORK,
-    RunRecord,
-    cluster_files,
-    fault_of,
-    read_record,
-    shards_of,
-    write_record,
-)
+from cdxmill.cluster.split_files import SPLITS, read_splits
 from cdxmill.cluster.switch import (
     check_switchable,
     discard,
@@ -38,10 +28,19 @@ from cdxmill.cluster.switch import (
     repair,
     switch,
 )
+from cdxmill.cluster.write import (
+    COPIED,
+    NUMBERED,
+    WORK,
+    RunRecord,
+    cluster_files,
+    fault_of,
+    read_record,
+    shards_of,
+    write_record,
+)
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.formats.clusters.path_index import ARCHIVES
-from cdxmill.formats.clusters.zipnum_index import LOCATIONS, MANIFEST
-from cdxmill.inputs.split_files import SPLITS, read_splits
+from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import LOCK, hold
 from cdxmill.storage.location import Location, PathOrUrl, ask_all, join, locate

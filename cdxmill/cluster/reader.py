@@ -1,4 +1,4 @@
-"""A cluster at a path or URL, opened for lookups: its secondary index, and bytes of its shards."""
+"""An open cluster: its secondary index, and bytes of its shards, the most recently used of which stay open."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import cached_property
+from threading import Lock
 from typing import TYPE_CHECKING
 
-from cdxmill.cluster.find import index_files, location_names, no_index
-from cdxmill.cluster.locations import Locations, Rule, check_rule, shard_locations, why_refused
-from cdxmill.cluster.open_shards import OpenShard, OpenShards
+import cachetools
+
+from cdxmill.cluster.find import (
+    Locations,
+    Rule,
+    check_rule,
+    index_files,
+    location_names,
+    no_index,
+    shard_locations,
+    why_refused,
+)
 from cdxmill.errors import AbsentError, CorruptError, InputError, RefusedError
-from cdxmill.formats.clusters.zipnum_index import (
+from cdxmill.formats.clusters.zipnum import (
     INDEX,
     LOCATIONS,
     MANIFEST,
@@ -24,11 +34,76 @@ from cdxmill.formats.clusters.zipnum_index import (
 )
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import LOCAL_PAGE, REMOTE_PAGE, DamagedCluster, SecondaryIndex
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import Location, PathOrUrl, locate
 
 if TYPE_CHECKING:
     from cdxmill.formats.clusters.manifest import Manifest
+
+
+class OpenShard:
+    """An open shard. `files` closes it; `holders` counts the cache and each read in progress."""
+
+    def __init__(self, place: Location, read_at: Callable[[int, int], bytes], files: ExitStack) -> None:
+        self.place, self.read_at, self.files = place, read_at, files
+        self.holders = 0
+
+
+class OpenShards:
+    """Up to `most` open shards by name; the least recently used one is removed first. Threads may share it.
+
+    The last holder of a shard closes it, so a shard that is removed during a read is closed after the read.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._lock = Lock()
+        self._kept: cachetools.LRUCache[bytes, OpenShard] = cachetools.LRUCache(most)
+
+    def borrow(self, name: bytes) -> OpenShard | None:
+        """The open shard of this name, None if it is not open. It stays open until it is given back."""
+        with self._lock:
+            if name not in self._kept:
+                return None
+            shard = self._kept[name]
+            shard.holders += 1
+            return shard
+
+    def give_back(self, shard: OpenShard) -> None:
+        """End a `borrow`."""
+        with self._lock:
+            _release(shard)
+
+    def add(self, name: bytes, shard: OpenShard) -> None:
+        """Keep a shard open. It is closed at once if another thread has already added one of this name."""
+        with self._lock:
+            shard.holders += 1
+            if name in self._kept:
+                _release(shard)
+                return
+            while len(self._kept) >= self._kept.maxsize:
+                _release(self._kept.popitem()[1])
+            self._kept[name] = shard
+
+    def remove(self, name: bytes, shard: OpenShard) -> None:
+        """Stop keeping a shard open, unless another thread has replaced it."""
+        with self._lock:
+            if self._kept.get(name) is shard:
+                del self._kept[name]
+                _release(shard)
+
+    def close(self) -> None:
+        """Stop keeping any shard open."""
+        with self._lock:
+            while self._kept:
+                _release(self._kept.popitem()[1])
+
+
+def _release(shard: OpenShard) -> None:
+    """Remove one holder. Requires: the lock is held."""
+    shard.holders -= 1
+    if not shard.holders:
+        shard.files.close()
+
 
 _MOST_OPEN = 64
 """Shards that stay open."""
@@ -166,7 +241,7 @@ class ClusterReader:
         """A missing or corrupt one is not an error: lookups do not need it."""
         if not self.is_remote and not (self._directory / MANIFEST).exists():
             return None
-        from cdxmill.cluster.manifest import manifest_beside  # imported only if there is one
+        from cdxmill.cluster.write import manifest_beside  # imported only if there is one
 
         return manifest_beside(self._directory.text)
 

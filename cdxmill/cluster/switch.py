@@ -46,7 +46,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cdxmill.cluster.find import INDEXES, SWITCHED
-from cdxmill.cluster.own_files import (
+from cdxmill.cluster.write import (
     COPIED,
     FINISHED,
     NUMBERED,
@@ -57,8 +57,7 @@ from cdxmill.cluster.own_files import (
     shards_of,
 )
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.path_index import ARCHIVES
-from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST, SHARD, SUMMARY
+from cdxmill.formats.clusters.zipnum import ARCHIVES, INDEX, MANIFEST, SHARD, SUMMARY
 from cdxmill.running.lock import LOCK
 from cdxmill.storage.local.files import stopping, sync_directory
 from cdxmill.storage.location import Location, ask_all, join, locate

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdxmill.capture import Damage, Record
-from cdxmill.formats.tsv_row import format_row
+from cdxmill.formats.own_records import format_row
+from cdxmill.messages import count
 from cdxmill.running.failures import Failures
-from cdxmill.running.quantities import count
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.storage.location import locate
-from cdxmill.storage.unchanged import open_unchanged
+from cdxmill.storage.reading import open_unchanged
 
 COLUMNS = ["url", "kind", "offset", "length"]
 

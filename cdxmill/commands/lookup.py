@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lines.answer_line import Format, line_format
+from cdxmill.formats.lines.capture_fields import Format, line_format
 from cdxmill.options.queries import Query
 from cdxmill.search.many import Answer, Lists, answer_many
 from cdxmill.search.open import open_searched

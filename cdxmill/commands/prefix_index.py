@@ -15,11 +15,11 @@ from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.pipes import STDIN, is_pipe
+from cdxmill.messages import count, human_bytes
 from cdxmill.options.queries import Query
 from cdxmill.options.trees import TreeOptions
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
-from cdxmill.running.quantities import count, human_bytes
 from cdxmill.search.open import ARCHIVES, LAYOUT
 from cdxmill.search.prefix_index import parse_layout
 from cdxmill.search.query import OpenCluster, PreparedQuery
@@ -28,8 +28,17 @@ from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
 from cdxmill.storage.location import locate, total_size
 from cdxmill.storage.scratch import scratch_files
-from cdxmill.tasks.tree_items import Archives, CaptureItems, Items, NoItemError, pointer_items
-from cdxmill.tasks.tree_sources import TreeSource, in_order, not_sorted, open_source
+from cdxmill.tasks.tree_items import (
+    Archives,
+    CaptureItems,
+    Items,
+    NoItemError,
+    TreeSource,
+    in_order,
+    not_sorted,
+    open_source,
+    pointer_items,
+)
 
 _ALL = KeyRange(b"", b"\xff" * 16)
 _FILE = re.compile(r"\.(cdxj?|tsv|txt)(\.gz)?$", re.I)

@@ -7,9 +7,9 @@ import random
 from collections.abc import Sequence
 
 from cdxmill.errors import UsageError
-from cdxmill.inputs.sources import take_inventory
+from cdxmill.inputs.cdx_files import take_inventory
+from cdxmill.messages import count
 from cdxmill.running.failures import Failures
-from cdxmill.running.quantities import count
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD, sample_inventory, splits_of
 
 

@@ -18,9 +18,9 @@ from cdxmill.formats.archives.zstd_dictionary import (
     with_own_id,
 )
 from cdxmill.inputs.named import Input
-from cdxmill.options.summaries import TrainOptions
+from cdxmill.messages import count, human_bytes
+from cdxmill.options.archives import TrainOptions
 from cdxmill.running.failures import Failures
-from cdxmill.running.quantities import count, human_bytes
 from cdxmill.storage.location import locate
 from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen
 from cdxmill.version import __version__

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import chain, pairwise
 
-from cdxmill.formats.tsv_row import format_row, parse_row
+from cdxmill.formats.own_records import format_row, parse_row
 
 COLUMNS = ["filename", "offset", "length", "new filename", "new offset", "new length"]
 HEADER = format_row(COLUMNS)

@@ -12,9 +12,9 @@ from urllib.parse import unquote
 from cachetools import LRUCache
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.formats.clusters.path_index import find_places
+from cdxmill.formats.clusters.zipnum import find_places
 from cdxmill.formats.lines.record_location import RecordLocation
-from cdxmill.inputs.wacz import locator_in_wacz
+from cdxmill.inputs.archives import locator_in_wacz
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.stages.window import ReadAt

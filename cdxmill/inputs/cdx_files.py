@@ -1,22 +1,44 @@
-"""The CDX files that the user named, and how one of them is read."""
+"""The CDX files that the user named: found, looked at once before a run, and read.
+
+For a remote file each question is a request. So size, time and first bytes are asked for together.
+Everything that is decided before the files are read is computed from them: the kind of
+lines, the groups for the tasks, the ceiling of the sample, the total for the progress, and the
+fingerprint of the run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
 
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.gzip_member import MAGIC
-from cdxmill.formats.lines.cdx import CDX_NAME
+from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.inputs.named import Input, Search, Wanted
 from cdxmill.inputs.pipes import Pipes
-from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failures
-from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.lines.check_lines import LineCheck, LineError, Piece
-from cdxmill.stages.lines.read_content import read_cdx, read_content, read_large_pieces
-from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
-from cdxmill.stages.window import CHUNK, Window
-from cdxmill.storage.location import PathOrUrl, locate
-from cdxmill.storage.unchanged import open_unchanged
+from cdxmill.running.processes import counted
+from cdxmill.stages.lines.cdx_text import (
+    LineCheck,
+    LineError,
+    Piece,
+    fields_of,
+    name_of,
+    read_cdx,
+    read_content,
+    read_large_pieces,
+)
+from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
+from cdxmill.stages.lines.sorted_input import SeekPoints, note_seek_points
+from cdxmill.stages.window import CHUNK, MemberError, Window
+from cdxmill.storage.interface import Entry
+from cdxmill.storage.location import Location, PathOrUrl, ask_all, locate
+from cdxmill.storage.reading import first_bytes, look, open_unchanged
 
 _LOCAL_CHUNK = 1 << 18
 """Bytes per read of a local file: larger reads cost more, because their memory is new each time."""
@@ -94,3 +116,165 @@ def read_sorted(path: PathOrUrl, most: int, take: Callable[[bytes], object]) -> 
 def chunk_of(path: PathOrUrl) -> int:
     """Bytes per read of a file that is read from start to end."""
     return CHUNK if locate(path).is_remote else _LOCAL_CHUNK
+
+
+HEAD = 1 << 16
+"""Bytes at the start of a file that are read to see its lines."""
+
+_HEADS = 8
+"""Heads of the largest files. The number of lines is guessed from them."""
+
+_BATCH = 256
+"""Files whose heads are in memory at a time."""
+
+_FAR, _FAR_READ = 4 << 20, 1 << 18
+"""If the head has no capture line: bytes of text in which one is searched, and bytes per read."""
+
+
+class Flavour(NamedTuple):
+    """The kind of a file's lines: CDXJ, or CDX with a number of fields. See `fields_of`."""
+
+    name: str
+    fields: int
+
+
+class CdxSource(NamedTuple):
+    """A CDX file as it was when the run started. Size and time are 0 if unknown; flavour is None if there is no line."""
+
+    location: Location
+    size: int
+    modified: float
+    flavour: Flavour | None = None
+    is_empty: bool = False
+
+    @property
+    def path(self) -> str:
+        """Its path or URL."""
+        return self.location.text
+
+    def state(self) -> tuple[str, int, float]:
+        """Changes when the file does."""
+        path = self.path if self.location.is_remote else str(Path(self.path).absolute())
+        return path, self.size, self.modified
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The sources of a run, in their order, and the heads of the largest of them if they were read."""
+
+    sources: Sequence[CdxSource]
+    known_heads: Sequence[bytes] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files whose size is known."""
+        return sum(source.size for source in self.sources)
+
+    @property
+    def total(self) -> int:
+        """Bytes of all files, for a progress bar; 0 if a file has an unknown size."""
+        return self.size if all(source.size or source.is_empty for source in self.sources) else 0
+
+    def heads(self) -> Sequence[bytes]:
+        """The heads of the largest files. They are read now if `take_inventory` has not read them."""
+        if self.known_heads:
+            return self.known_heads
+        largest = heapq.nlargest(_HEADS, self.sources, key=lambda source: (source.size, source.path))
+        return ask_all(partial(first_bytes, size=HEAD), [source.location for source in largest])
+
+
+def take_inventory(paths: Sequence[PathOrUrl], flavours: bool = False) -> Inventory:
+    """Look at each file once. Without `flavours` only size and time are asked for, and no lines are read.
+
+    Files that cannot be read are left for the reader to report.
+    """
+    places = list(map(locate, paths))
+    if not flavours:
+        return Inventory(ask_all(_size_of, places))
+    sources: list[CdxSource] = []
+    heads: list[tuple[int, str, bytes]] = []
+    for start in range(0, len(places), _BATCH):
+        looks = ask_all(_look, places[start : start + _BATCH])
+        sources += [source for source, _ in looks]
+        heads += [(source.size, source.path, head) for source, head in looks]
+        heads = heapq.nlargest(_HEADS, heads)
+    return Inventory(sources, [head for _, _, head in heads])
+
+
+def _size_of(place: Location) -> CdxSource:
+    return _source(place, *look(place, 0))
+
+
+def _look(place: Location) -> tuple[CdxSource, bytes]:
+    """The source with its flavour, and its head."""
+    entry, head = look(place, HEAD)
+    source = _source(place, entry, head)
+    return source._replace(flavour=_flavour(source, head) if head else None), head
+
+
+def _source(place: Location, entry: Entry | None, head: bytes) -> CdxSource:
+    if entry is None:
+        return CdxSource(place, 0, 0)
+    is_empty = not entry.size and not entry.is_directory and not head
+    return CdxSource(place, entry.size, entry.modified, None, is_empty)
+
+
+def have_changed(sources: Sequence[CdxSource]) -> bool:
+    """Whether the size or time of a file has changed: the storage is asked again for each."""
+    states = ask_all(_size_and_time, [source.location for source in sources])
+    return states != [(source.size, source.modified) for source in sources]
+
+
+def _size_and_time(place: Location) -> tuple[int, float]:
+    try:
+        entry = place.status()
+    except InputError:
+        entry = None
+    return (entry.size, entry.modified) if entry is not None else (0, 0)
+
+
+def check_flavours(sources: Iterable[CdxSource]) -> CdxSource | None:
+    """The first source whose flavour is known. Raises UsageError if another source has another flavour."""
+    first: CdxSource | None = None
+    for source in sources:
+        if source.flavour is None:
+            continue
+        first = first or source
+        if first.flavour is not None and first.flavour.name != source.flavour.name:
+            raise UsageError(
+                f"{first.path} is {first.flavour.name}, but {source.path} is {source.flavour.name}:"
+                " all CDX files of a cluster must have the same format"
+            )
+    return first
+
+
+def _flavour(source: CdxSource, head: bytes) -> Flavour | None:
+    """The flavour of the first capture line. If the head has none, the file is read further.
+
+    A head can be short because the server limits its answers, so only the size shows that it is the whole file.
+    """
+    is_whole = len(head) == source.size
+    window = Window(lambda offset, size: head[offset : offset + size], HEAD)
+    line = _first_line(chain(read_content(window), (b"\n",) if is_whole else ()))
+    if line is None and not is_whole:
+        line = _first_line(chain(read_pieces(source.location, _FAR_READ), (b"\n",)))
+    if line is None:
+        return None
+    fields = fields_of(line)
+    return None if fields is None else Flavour(name_of(fields), fields)
+
+
+def _first_line(pieces: Iterable[bytes]) -> bytes | None:
+    """The first capture line that ends in a text. None if there is none near the start, or corrupt data come first."""
+    cutter, seen = LineCutter(), 0
+    try:
+        for piece in pieces:
+            for line in cutter.cut(piece):
+                if is_capture_line(line):
+                    return line
+            seen += len(piece)
+            if seen > _FAR:
+                return None
+    except (InputError, MemberError):
+        return None
+    return None

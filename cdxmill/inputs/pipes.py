@@ -16,8 +16,8 @@ from typing import IO
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.messages import human_bytes
 from cdxmill.running.failures import Failures
-from cdxmill.running.quantities import human_bytes
 from cdxmill.storage.local.files import stopping
 from cdxmill.storage.scratch import temporary_directory
 

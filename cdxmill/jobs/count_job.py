@@ -27,11 +27,10 @@ from typing import ClassVar
 from cdxmill.capture import Record
 from cdxmill.errors import UsageError
 from cdxmill.inputs.found_inputs import archives_of
-from cdxmill.jobs.index_options import ArchiveJobOptions
+from cdxmill.jobs.archive_job import ArchiveJobOptions, directory_url
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
-from cdxmill.jobs.launcher.index_on_hadoop import directory_url
-from cdxmill.jobs.launcher.mrjob_types import RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.count import FAILURES, JOB_FILE, add_counts, count_archives
 from cdxmill.jobs.nodes.task_context import parse_failure

@@ -14,11 +14,10 @@ from argparse import ArgumentParser
 from dataclasses import dataclass
 from typing import Annotated
 
+from cdxmill.cluster.split_files import check_splits_absent, write_splits
 from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.errors import OK, CdxmillError
-from cdxmill.inputs.split_files import check_splits_absent, write_splits
-from cdxmill.jobs.sample_job import SampleCDXJob
-from cdxmill.jobs.sample_options import SplitsOptions
+from cdxmill.jobs.sample_job import SampleCDXJob, SplitsOptions
 from cdxmill.messages import say
 from cdxmill.options.option import Option
 from cdxmill.options.table import add_options, read_options

@@ -13,27 +13,24 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from cdxmill.commands.per_archive.index_one import IndexOptions
+from cdxmill.commands.per_archive.index import IndexOptions
 from cdxmill.commands.per_archive.task import outputs_in
 from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.jobs.index_options import IndexJobOptions, parse_options
+from cdxmill.jobs.archive_job import IndexJobOptions, directory_url, make_step, parse_options
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
-from cdxmill.jobs.launcher.index_on_hadoop import directory_url, make_step
-from cdxmill.jobs.launcher.mrjob_import import MRStep
-from cdxmill.jobs.launcher.mrjob_types import RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import MRStep, RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.nodes.index import ArchiveWork, index_archives, parse_output
 from cdxmill.jobs.nodes.task_context import format_failure
-from cdxmill.messages import say
+from cdxmill.messages import count, say
 from cdxmill.options.table import add_options
 from cdxmill.outputs.existing import plan_outputs
 from cdxmill.outputs.names import cdx_names, identity
 from cdxmill.outputs.record import forgetting
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import hold
-from cdxmill.running.quantities import count
 from cdxmill.storage.location import locate
 
 

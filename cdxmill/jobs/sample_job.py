@@ -9,34 +9,61 @@ On Hadoop they depend on how Hadoop divides the inputs among its mappers.
 from __future__ import annotations
 
 import posixpath
+from argparse import Namespace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
+from cdxmill.cluster.split_files import check_splits_absent, write_splits
 from cdxmill.formats.clusters.split_points import format_text
+from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.inputs.found_inputs import cdx_files_of
-from cdxmill.inputs.sources import take_inventory
-from cdxmill.inputs.split_files import check_splits_absent, write_splits
 from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
-from cdxmill.jobs.launcher.mrjob_types import RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
-from cdxmill.jobs.nodes.sample import (
-    parse_failures,
-    parse_points,
-    pick_points,
-    sample_files,
-    share_of_sample,
-)
-from cdxmill.jobs.sample_options import SampleJobOptions, parse_options
-from cdxmill.messages import say
-from cdxmill.options.table import add_options
+from cdxmill.jobs.nodes.sample import parse_failures, parse_points, pick_points, sample_files, share_of_sample
+from cdxmill.messages import count, say
+from cdxmill.options.option import Option, Replace, Seed
+from cdxmill.options.table import add_options, read_options
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import processes_by_default
-from cdxmill.running.quantities import count
-from cdxmill.stages.lines.sample_lines import pick_splits
-from cdxmill.tasks.sample_texts import SampleTask
-from cdxmill.tasks.sampling import guess_ceiling, run_sampling, sample_tasks, texts_of
+from cdxmill.stages.lines.pick_splits import pick_splits
+from cdxmill.tasks.sampling import SAMPLES_PER_SHARD, guess_ceiling, run_sampling, sample_tasks, texts_of
+from cdxmill.tasks.whole_files import SampleTask
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class SplitsOptions:
+    """How many shards, and where their split points are written."""
+
+    shards: Annotated[int, Option(min=1, help="Number of shards.")] = 300
+    splitfile: Annotated[
+        str | None, Option(help="Write the split points to this SequenceFile, and to a .txt file beside it.")
+    ] = None
+    replace: Replace = False
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class SampleJobOptions(SplitsOptions):
+    """The options of the sample job."""
+
+    scaler: Annotated[int, Option(min=1, help="Number of sampled lines per shard.")] = SAMPLES_PER_SHARD
+    seed: Seed = 0
+    inputs: tuple[str, ...]
+    output_dir: str | None
+
+    @property
+    def size(self) -> int:
+        """The number of lines in the whole sample."""
+        return self.shards * self.scaler
+
+
+def parse_options(options: Namespace) -> SampleJobOptions:
+    """The options as one typed value. Raises UsageError if one is invalid."""
+    return read_options(SampleJobOptions, options, inputs=tuple(options.args), output_dir=options.output_dir)
 
 
 class SampleCDXJob(StreamJob):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
+from cdxmill.cluster.split_files import read_splits, write_points
 from cdxmill.errors import OK, CdxmillError
-from cdxmill.inputs.split_files import read_splits, write_points
 from cdxmill.running.start_script import fail
 from cdxmill.storage.location import locate
 

@@ -14,17 +14,25 @@ from pathlib import Path
 
 from cdxmill.commands.clusters.zipnum import build_cluster
 from cdxmill.errors import UsageError
-from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.inputs.cdx_files import read_pieces
 from cdxmill.inputs.found_inputs import cdx_files_of
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
-from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch, mark_place
-from cdxmill.jobs.launcher.mrjob_types import RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.jobs.launcher.zipnum_local import ShardsUnderMrjob
-from cdxmill.jobs.launcher.zipnum_on_hadoop import check_outputs, clear, cluster_url, finish, make_step
+from cdxmill.jobs.launcher.zipnum_on_hadoop import (
+    building_place,
+    check_outputs,
+    clear,
+    cluster_url,
+    finish,
+    finish_switch,
+    make_step,
+    mark_place,
+)
 from cdxmill.jobs.nodes.zipnum import ShardTaskOptions, chunk_packer, send_chunks, write_one_shard
 from cdxmill.jobs.zipnum_options import ZipnumJobArguments, ZipnumJobOptions, parse_options
 from cdxmill.messages import say

@@ -18,7 +18,7 @@ typedef struct {
 #define CDX_ENTRY(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
 
 CDX_ENTRY(cdx_read);           /* captures/common_line.py */
-CDX_ENTRY(cdx_head_of);        /* formats/archives/header_shape.py */
+CDX_ENTRY(cdx_head_of);        /* formats/archives/warc_header.py */
 CDX_ENTRY(cdx_frame_within);   /* formats/archives/zstd_frame.py */
 CDX_ENTRY(cdx_count);          /* counting/count_records.py */
 CDX_ENTRY(cdx_odd_line);       /* lines/check_lines.py */

@@ -1,4 +1,4 @@
-/* The start tags of a page, as the tokenizer of the HTML standard finds them. See stages/counting/tags.py. */
+/* The start tags of a page, as the tokenizer of the HTML standard finds them. See stages/counting/tally.py. */
 
 #ifndef CDX_TAGS_H
 #define CDX_TAGS_H

@@ -1,4 +1,4 @@
-"""What a field of a dataclass says about its option: `limit: Annotated[int | None, Option("--limit", min=1, help="...")]`.
+"""What a field of a dataclass says about its option, and the options that several commands have.
 
 The dataclass is the one declaration of an option. `cli/command` makes click's parameters of it, `api/calls` the
 signatures of the API, and `table` the options of the jobs and the Spark scripts. These dataclasses have no repr and no
@@ -7,10 +7,11 @@ comparison, and are not frozen: `cdxmill --help` makes 60 of them, and each meth
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -223,3 +224,48 @@ def optional_path(path: AnyPath | None) -> str | None:
 def text_list(texts: str | Iterable[str]) -> tuple[str, ...]:
     """One text or several, as a tuple."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+Quiet = Annotated[
+    bool, Option("--quiet", "-q", help="Hide the progress and the summary. Failures are still reported.")
+]
+Replace = Annotated[bool, Option("--replace", help="Replace an existing output."), Excludes("output=-")]
+Seed = Annotated[
+    int,
+    Option(help="Seed of the random sample. The same seed gives the same split points."),
+    Excludes("splits"),
+]
+ShardRule = Annotated[
+    tuple[str, str] | None,
+    Option(
+        "--shard-index-loc",
+        metavar="MATCH REPLACE",
+        help="Location of the shards: the directory of the index, with the regular expression MATCH replaced by"
+        " REPLACE. The same as shard_index_loc in pywb.",
+    ),
+]
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class Running:
+    """How a command runs. Without a `quiet` of the command line, it shows no progress."""
+
+    processes: Annotated[
+        int, Option("--processes", "-p", min=0, help="Number of processes. 0: one per core.")
+    ] = 0
+    quiet: bool = dataclasses.field(default=True, init=False)
+
+
+@dataclass(kw_only=True, repr=False, eq=False)
+class Existing:
+    """What happens to outputs of archives that exist. `outputs.existing.rule_of` makes a rule of it."""
+
+    update: Annotated[
+        bool,
+        Option(
+            help="Write only what is missing, is older than its archive, or had failures. Keep all other outputs,"
+            " whatever options they were written with."
+        ),
+        Excludes("replace", "output=-"),
+    ] = False
+    replace: Replace = False

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.options.option import Excludes, Needs, Option
-from cdxmill.options.running import ShardRule
+from cdxmill.options.option import Excludes, Needs, Option, ShardRule
 
 MATCH_TYPES = ("exact", "prefix", "host", "domain", "range")
 OUTPUTS = ("cdxj", "json", "text", "cdx", "csv")

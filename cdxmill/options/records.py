@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from cdxmill.errors import UsageError
-from cdxmill.options.option import AnyPath, Argument, Needs, Option, Paths
+from cdxmill.options.option import AnyPath, Argument, Needs, Option, Paths, Running
 from cdxmill.options.queries import Selection
-from cdxmill.options.running import Running
 
 _SIZE = re.compile(r"(\d{1,12})([KMGT]?)(?:i?B)?", re.I)
 _LEAST = 1 << 16

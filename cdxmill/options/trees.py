@@ -3,9 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from cdxmill.options.option import AnyPath, Argument, Option, Paths
+from cdxmill.options.option import AnyPath, Argument, Option, Paths, Replace
 from cdxmill.options.queries import OUTPUTS, CaptureFilters, Fields
-from cdxmill.options.running import Replace
 
 
 @dataclass(kw_only=True, repr=False, eq=False)

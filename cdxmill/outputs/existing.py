@@ -19,7 +19,7 @@ from cdxmill.formats.archives.zstd_frame import DICTIONARY_MAGIC
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.formats.own_records import OUTPUTS
 from cdxmill.inputs.named import Input
-from cdxmill.options.running import Existing
+from cdxmill.options.option import Existing
 from cdxmill.outputs.names import identity
 from cdxmill.outputs.record import OutputRecord, OutputRow, failed_in, failures_beside
 from cdxmill.stages.captures.capture_options import CaptureOptions

@@ -13,13 +13,12 @@ from cdxmill.formats.own_records import OFFSETS
 from cdxmill.inputs.cdx_files import chunk_of
 from cdxmill.inputs.named import Search, Wanted
 from cdxmill.running.failures import Failures
-from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.lines.move_lines import Names, TableNames
-from cdxmill.stages.lines.read_content import read_content
-from cdxmill.stages.window import Window
+from cdxmill.stages.window import MemberError, Window
 from cdxmill.storage.location import Location, ask_all, locate
-from cdxmill.storage.unchanged import open_unchanged
+from cdxmill.storage.reading import open_unchanged
 
 _AGAIN = "write it again with cdxmill recompress --offsets"
 _START = 1 << 16

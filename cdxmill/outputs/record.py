@@ -21,8 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS
-from cdxmill.formats.tsv_row import format_row, parse_row
+from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS, format_row, parse_row
 from cdxmill.outputs.names import identity
 from cdxmill.running.failures import Failure
 from cdxmill.storage.local.files import append_rows, make_directory, stopping, write_atomic

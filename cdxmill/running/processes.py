@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from cdxmill.errors import StoppedError
+from cdxmill.stages.window import ReadAt
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -253,3 +254,20 @@ def _receive(connection: Connection[Any, Any], what: str) -> Any:
     except (EOFError, ConnectionResetError):
         reason = "a worker process was killed (out of memory?); try fewer processes (-p)"
         raise StoppedError(f"{what}: {reason}") from None
+
+
+def counted(read_at: ReadAt) -> ReadAt:
+    """`read_at`, but it counts each byte from the first read on once, however often it is read."""
+    furthest: int | None = None
+
+    def counting(offset: int, size: int) -> bytes:
+        nonlocal furthest
+        data = read_at(offset, size)
+        if furthest is None:
+            furthest = offset
+        if offset + len(data) > furthest:
+            count_bytes(offset + len(data) - furthest)
+            furthest = offset + len(data)
+        return data
+
+    return counting

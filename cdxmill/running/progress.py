@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
-from cdxmill.messages import printable, say
+from cdxmill.messages import count, human_bytes, human_seconds, printable, say
 from cdxmill.running.processes import bytes_done
-from cdxmill.running.quantities import count, human_bytes, human_seconds
 
 LOG_SECONDS = 30.0
 

@@ -18,9 +18,9 @@ from cdxmill.errors import AbsentError, InputError
 from cdxmill.formats.archives.gzip_member import MAGIC
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.cdx_files import read_pieces
-from cdxmill.stages.lines.check_lines import REBUILD, fields_of
+from cdxmill.stages.lines.cdx_text import REBUILD, fields_of
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines, text_of
-from cdxmill.stages.lines.merge_runs import sort_lists
+from cdxmill.stages.lines.merge_lines import sort_lists
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cdxmill.cluster.crawls import is_crawl
-from cdxmill.cluster.find import is_index_file
-from cdxmill.cluster.locations import Rule
+from cdxmill.cluster.find import Rule, is_crawl, is_index_file
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import UsageError
-from cdxmill.formats.lines.cdx import CDX_NAME
+from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.search.query import OpenCluster
 from cdxmill.storage.location import PathOrUrl, locate

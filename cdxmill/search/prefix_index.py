@@ -29,12 +29,11 @@ from cdxmill.formats.tree.pointer_layout import (
 )
 from cdxmill.formats.tree.prefix_btree import Item
 from cdxmill.search.open import ARCHIVES, LAYOUT
-from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.lines.read_content import read_content
+from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.prefix_tree.search_tree import DamagedTreeError, TreeReader
-from cdxmill.stages.window import CHUNK, ReadAt, Window
-from cdxmill.storage.local.mapped import open_mapped
+from cdxmill.stages.window import CHUNK, MemberError, ReadAt, Window
 from cdxmill.storage.location import locate
+from cdxmill.storage.reading import open_mapped
 
 KEYS = ("surt", "reversed", "plain")
 """Kinds of keys: `com,example)/a`, `com.example/a:http`, and any other."""

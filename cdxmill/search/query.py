@@ -1,4 +1,4 @@
-"""One query -> the lines of a cluster, as pywb's CDX server would answer it.
+"""One query -> the lines of a cluster, their number or an estimate, as pywb's CDX server would answer it.
 
 URL, match type  -> key range        formats/lookup_query
 key range        -> blocks           stages/zipnum/secondary_index
@@ -9,28 +9,86 @@ chosen lines     -> printed lines    formats/answer_line
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import TypeVar
+from itertools import chain, islice, pairwise
+from typing import NamedTuple, Protocol, TypeVar
 
 from cdxmill.cluster.reader import damage_as_input_error
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.clusters.zipnum_index import BlockRef
-from cdxmill.formats.lines.answer_line import header, line_format
-from cdxmill.formats.lines.capture_fields import ALSO
-from cdxmill.formats.lines.line_filter import parse_filter
-from cdxmill.formats.lines.lookup_query import KeyRange, key_range, narrowed, time_range
+from cdxmill.formats.clusters.zipnum import BLOCK_LINES, BlockRef, number_of
+from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, header, line_format, stored_fields
+from cdxmill.formats.lines.lookup_query import KeyRange, key_range, narrowed, parse_filter, time_range
 from cdxmill.options.queries import Query
-from cdxmill.search.field_names import BlockSource, check_fields, unknown_fields
 from cdxmill.stages.lines import choose_lines
-from cdxmill.stages.zipnum.find_lines import (
-    BlockReader,
-    find_backwards,
-    find_lines,
-    texts,
-    wanted_blocks,
-)
+from cdxmill.stages.zipnum.find_lines import BlockReader, find_backwards, find_lines, texts, wanted_blocks
+from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
+
+
+class BlockSource(Protocol):
+    """What a query needs of an open cluster or CDX file."""
+
+    @property
+    def cluster(self) -> str:
+        """The name in messages."""
+
+    @property
+    def index(self) -> SecondaryIndex:
+        """The blocks."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether each read costs a request, so that neighboring blocks are better read together."""
+
+    def read(self, shard: bytes, offset: int, size: int, /) -> bytes:
+        """Bytes of a shard."""
+
+    def blocks(self) -> BlockReader:
+        """A reader of blocks."""
+
+    def block_lines(self) -> int | None:
+        """Lines of a full block; None if that is not known, 0 if there is no such number."""
+
+
+CRAWL = "crawl"
+"""The field that says from which crawl a line is."""
+
+
+def unknown_fields(names: Iterable[str]) -> tuple[str, ...]:
+    """The names that no line of cdxmill or pywb has.
+
+    >>> unknown_fields(["status", "statuscode", "staus"])
+    ('staus',)
+    """
+    return tuple(name for name in names if name not in (*FIELDS, CRAWL) and name not in ALSO)
+
+
+def check_fields(names: Iterable[str], reader: BlockSource, low: bytes, high: bytes) -> None:
+    """Raise UsageError if one of `names` is in no line of the first blocks of the cluster and of a key range.
+
+    Other tools write fields of their own, so an unknown name may be right.
+    """
+    found: dict[str, None] = {}
+    for line in _first_lines(reader, low, high):
+        try:
+            found.update(dict.fromkeys(stored_fields(line)))
+        except (ValueError, RecursionError):  # reported where the line is needed
+            continue
+    for name in names:
+        if name not in found:
+            known = ", ".join(dict.fromkeys((*FIELDS, *found)))
+            raise UsageError(
+                f"unknown field {name!r}, which {reader.cluster} does not have; known are {known}"
+            )
+
+
+def _first_lines(reader: BlockSource, low: bytes, high: bytes) -> Iterator[bytes]:
+    """The lines of two blocks of the cluster, and of two of the range, the first of which may end before it."""
+    blocks = reader.blocks()
+    for first, last in ((b"", b"\xff"), (low, high)):
+        for block in islice(wanted_blocks(reader.index, first, last), 2):
+            yield from blocks.text_of(block, b"").between(b"", b"\xff")[0]
+
 
 _LONGEST = 200
 """Characters of a URL in a message."""
@@ -201,3 +259,79 @@ def _checked(make: Callable[..., _T], *values: object) -> _T:
         return make(*values)
     except ValueError as error:
         raise UsageError(str(error)) from None
+
+
+class Pages(NamedTuple):
+    """The answer to showNumPages, with pywb's names."""
+
+    pages: int
+    pageSize: int  # noqa: N815
+    blocks: int
+
+
+class Estimate(NamedTuple):
+    """The estimated number of lines, with its bounds. `most` is None if the cluster does not record its block size."""
+
+    lines: int
+    least: int
+    most: int | None
+    blocks: int
+
+
+class _FullBlock(NamedTuple):
+    """The number of lines in a full block. It is recorded in the cluster, or assumed."""
+
+    lines: int
+    is_recorded: bool
+
+
+def count_pages(cluster: OpenCluster, keys: KeyRange, size: int) -> Pages:
+    """The number of pages of `size` blocks. If only one block may have lines, it is read, as in pywb."""
+    index = cluster.reader.index
+    low, high, _ = keys
+    blocks = _count_blocks(index, low, high)
+    if blocks == 1:
+        found = find_lines(wanted_blocks(index, low, high), cluster.blocks, low, high, cluster.join)
+        blocks = int(next(found, None) is not None)
+    return Pages(-(-blocks // size), size, blocks)
+
+
+def _count_blocks(index: SecondaryIndex, low: bytes, high: bytes) -> int:
+    """The difference of the block numbers. If the index has none, the blocks are counted."""
+    if next(wanted_blocks(index, low, high), None) is None:
+        return 0
+    begin, end = (number_of(index.last_before(key) or b"") for key in (low, high))
+    if begin is not None and end is not None and end >= begin:
+        return end - begin + 1
+    return sum(1 for _ in wanted_blocks(index, low, high))
+
+
+def estimate(cluster: OpenCluster, prepared: PreparedQuery, keys: KeyRange) -> Estimate:
+    """The number of lines in a key range. No block is read, but the lines of a CDX file are counted.
+
+    The block before the range may reach into it, and the last block may reach beyond it. Each counts as half a
+    block. All blocks between count whole. The bounds hold if all blocks are full but the last one of each shard. Raises
+    UsageError for times in a range of URLs: the index does not tell which lines have them.
+    """
+    if prepared.has_times and not keys.is_one_url and cluster.reader.block_lines():
+        raise UsageError("--estimate takes --from and --to for a single URL only; use --count")
+    low, high, _ = prepared.narrowed(keys)
+    blocks = list(wanted_blocks(cluster.reader.index, low, high))
+    if not blocks:
+        return Estimate(0, 0, 0, 0)
+    if cluster.reader.block_lines() == 0:
+        lines = prepared.count(cluster, keys)
+        return Estimate(lines, lines, lines, len(blocks))
+    full = _full_block(cluster.reader)
+    begun = sum(block.key >= low for block in blocks)
+    whole = [block.shard == following.shard for block, following in pairwise(blocks) if block.key >= low]
+    middle = len(whole) * full.lines + (full.lines // 2) * (len(blocks) - len(whole))
+    if not full.is_recorded:
+        return Estimate(max(begun, middle), begun, None, len(blocks))
+    least = sum(full.lines if is_full else 1 for is_full in whole) + (begun > 0)
+    return Estimate(max(least, middle), least, len(blocks) * full.lines, len(blocks))
+
+
+def _full_block(reader: BlockSource) -> _FullBlock:
+    recorded = reader.block_lines()
+    return _FullBlock(recorded, True) if recorded else _FullBlock(BLOCK_LINES, False)

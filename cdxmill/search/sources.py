@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_directory
-from cdxmill.cluster.crawls import archives_of_crawls, crawls_like, index_of_crawl
+from cdxmill.cluster.find import archives_of_crawls, crawls_like, index_of_crawl
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.search.many import Answer, answer_many
@@ -25,11 +25,10 @@ from cdxmill.search.open import (
     open_searched,
 )
 from cdxmill.search.query import OpenCluster, PreparedQuery
-from cdxmill.stages.inflate import MemberError
+from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
-from cdxmill.stages.lines.read_content import read_content
-from cdxmill.stages.window import ReadAt, Window
-from cdxmill.storage.entry import Entry
+from cdxmill.stages.window import MemberError, ReadAt, Window
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.local.files import spooled
 from cdxmill.storage.location import locate
 

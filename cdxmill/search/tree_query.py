@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cdxmill.errors import CorruptError, UsageError
-from cdxmill.formats.lines.answer_line import header, line_format
-from cdxmill.formats.lines.capture_fields import ALSO
-from cdxmill.formats.lines.line_filter import parse_filter
-from cdxmill.formats.lines.lookup_query import KeyRange, time_range
+from cdxmill.formats.lines.capture_fields import ALSO, header, line_format
+from cdxmill.formats.lines.lookup_query import KeyRange, parse_filter, time_range
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.formats.tree.prefix_btree import Item
 from cdxmill.options.trees import TreeQuery

@@ -10,17 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from cdxmill.commands.per_archive.index import index_to_directory
-from cdxmill.commands.per_archive.index_one import IndexOptions
+from cdxmill.commands.per_archive.index import IndexOptions, index_to_directory
 from cdxmill.errors import FAILED, OK
 from cdxmill.inputs.found_inputs import archives_of
 from cdxmill.messages import say_lines
-from cdxmill.options.option import Option
-from cdxmill.options.running import Existing
+from cdxmill.options.option import Existing, Option
 from cdxmill.outputs.existing import rule_of
 from cdxmill.outputs.names import cdx_names
 from cdxmill.running.failures import Failures
-from cdxmill.spark.index import IndexRunner
+from cdxmill.spark.jobs import IndexRunner
 from cdxmill.spark.script import ScriptOptions, make_engine, parse_options, plain_url
 
 _ABOUT = (

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, NoReturn, TypeVar
 
 from cdxmill.errors import INTERRUPTED, STOPPED, CdxmillError
-from cdxmill.options.option import Argument, Option
-from cdxmill.options.running import Quiet, Replace
+from cdxmill.options.option import Argument, Option, Quiet, Replace
 from cdxmill.options.table import add_options, read_options
 from cdxmill.running.start_script import exit_on_signals, fail
 from cdxmill.spark.engine import Engine, check_pyspark

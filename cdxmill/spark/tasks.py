@@ -17,17 +17,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.cluster.own_files import WORK
-from cdxmill.cluster.write import write_shard_files
-from cdxmill.commands.per_archive.index_one import IndexedArchive, IndexTask, index_one
+from cdxmill.cluster.write import WORK, write_shard_files
+from cdxmill.commands.per_archive.index import IndexedArchive, IndexTask, index_one
 from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.inputs.sources import CdxSource
+from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.inputs.cdx_files import CdxSource
 from cdxmill.running.failures import Failure
-from cdxmill.stages.lines.merge_blocks import merge_blocks
-from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_run
+from cdxmill.stages.lines.merge_lines import merge_blocks
+from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_run
 from cdxmill.storage.local.files import stopping
 from cdxmill.storage.location import join, locate
 from cdxmill.storage.scratch import Scratch, temporary_directory

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cdxmill.messages import count
 from cdxmill.running.progress import Progress
-from cdxmill.running.quantities import count
 
 POLL = 0.5
 """Seconds between two questions to Spark."""

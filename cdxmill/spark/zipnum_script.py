@@ -11,20 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
+from cdxmill.cluster.split_files import read_splits, write_splits
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, check_inputs, zipnum_options
 from cdxmill.errors import FAILED, OK, UsageError
-from cdxmill.formats.clusters.boundaries import format_boundaries, parse_boundaries
+from cdxmill.formats.clusters.split_points import format_boundaries, parse_boundaries
+from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.inputs.found_inputs import cdx_files_of
-from cdxmill.inputs.sources import take_inventory
-from cdxmill.inputs.split_files import read_splits, write_splits
 from cdxmill.messages import say
 from cdxmill.options.clusters import ClusterOptions
 from cdxmill.options.option import AnyPath, Option
 from cdxmill.running.failures import Failures
-from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine
+from cdxmill.spark.jobs import Maker, zipnum_on_spark
 from cdxmill.spark.script import ScriptOptions, below, make_engine, parse_options, plain_url
-from cdxmill.spark.zipnum import Maker
 from cdxmill.storage.location import locate
 
 _SHARDS = 300

@@ -26,10 +26,10 @@ from cachetools import LRUCache
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError, InputError
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.local.files import write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
-from cdxmill.storage.web.answers import give_back
+from cdxmill.storage.web.connections import give_back
 from cdxmill.storage.web.http import HttpRanges, first_answer
 from cdxmill.storage.web.http_file import HttpFile
 

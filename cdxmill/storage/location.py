@@ -24,7 +24,7 @@ from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import wacz
-from cdxmill.storage.entry import Entry, Properties, Reads, Writes
+from cdxmill.storage.interface import Entry, Properties, Reads, Writes
 from cdxmill.storage.local import files as local
 from cdxmill.storage.reach import Reach
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
 from cdxmill.errors import AbsentError, InputError
-from cdxmill.storage.entry import Entry, Reads
+from cdxmill.storage.interface import Entry, Reads
 from cdxmill.storage.reach import led_as
 
 if TYPE_CHECKING:

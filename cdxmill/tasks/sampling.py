@@ -1,4 +1,4 @@
-"""CDX files -> a uniform sample of their lines, taken by tasks, and split points from it."""
+"""CDX files -> groups for tasks, the number of shards, and split points from a uniform sample of the lines."""
 
 from __future__ import annotations
 
@@ -7,15 +7,61 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from cdxmill.formats.archives.gzip_member import MAGIC
-from cdxmill.inputs.cdx_files import read_text
-from cdxmill.inputs.sources import Inventory
+from cdxmill.inputs.cdx_files import CdxSource, Inventory, read_text
+from cdxmill.messages import count
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.running.quantities import count
-from cdxmill.stages.lines.sample_lines import Sample, merge_samples, pick_splits
-from cdxmill.tasks.grouping import group_sources
-from cdxmill.tasks.sample_texts import GroupSample, SampleTask, sample_texts
+from cdxmill.stages.lines.pick_splits import Sample, merge_samples, pick_splits
+from cdxmill.tasks.whole_files import GroupSample, SampleTask, sample_texts
+
+SHARD_SIZE = 64 << 20
+"""Bytes of gzipped CDX lines per shard: about a million lines. A process merges them in seconds."""
+MOST = 300
+"""Shards of a monthly crawl of Common Crawl. More files make no lookup faster."""
+_PLAIN = 6
+"""gzip makes CDX lines about this many times smaller."""
+
+
+def shards_by_size(sources: Sequence[CdxSource]) -> int:
+    """One shard for each 64 MiB of gzipped CDX files, at least 1 and at most 300. A plain file counts a sixth.
+
+    It depends on the names and sizes of the files only, so every run with the same files has the same number.
+
+    >>> from cdxmill.storage.location import locate
+    >>> shards_by_size([CdxSource(locate("a.cdx.gz"), 100 << 20, 0), CdxSource(locate("b.cdxj"), 600 << 20, 0)])
+    4
+    >>> shards_by_size([]), shards_by_size([CdxSource(locate("a.cdx.gz"), 1 << 50, 0)])
+    (1, 300)
+    """
+    size = sum(
+        source.size if source.path.lower().endswith(".gz") else source.size // _PLAIN for source in sources
+    )
+    return min(max(-(-size // SHARD_SIZE), 1), MOST)
+
+
+_TASKS, _MOST_TASKS = 64, 400
+_LEAST, _LARGE = 8 << 20, 256 << 20
+
+
+def group_sources(sources: Sequence[CdxSource]) -> list[list[CdxSource]]:
+    """Consecutive sources in groups of similar size; the same sizes give the same groups on any machine.
+
+    There are about _TASKS groups, more if these had over _LARGE bytes, and never more than _MOST_TASKS.
+    """
+    total = sum(source.size for source in sources)
+    # two groups in a row are larger than one may be
+    wanted = max(min(total // _TASKS, _LARGE), 2 * total // (_MOST_TASKS - 1), _LEAST)
+    groups: list[list[CdxSource]] = []
+    room = 0
+    for source in sources:
+        if not groups or room < source.size:
+            groups.append([])
+            room = wanted
+        groups[-1].append(source)
+        room -= source.size
+    return groups
+
 
 SAMPLES_PER_SHARD = 400
 """The largest of 300 shards then has about 1.15 times the mean number of lines; 1.25 times is rarer than one in a million."""

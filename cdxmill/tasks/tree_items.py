@@ -1,4 +1,4 @@
-"""Sorted CDX or CDXJ lines, or lines of keys and pointers -> items for a prefix B-tree.
+"""The inputs of a prefix B-tree, checked to be sorted -> its items.
 
 A step of Python per line would take most of the time of a build. So compiled code takes lines apart, but stops at an unusual one,
 which Python parses. Lines of other columns than numbers are taken apart in columns, many lines at once.
@@ -9,16 +9,26 @@ from __future__ import annotations
 import re
 from binascii import unhexlify
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from itertools import chain, islice
+from operator import le
+from typing import NamedTuple, TypeVar
 from zlib import crc32
 
 import orjson
 
+from cdxmill.errors import InputError
 from cdxmill.formats.lines.capture_fields import is_cdxj, stored_fields
-from cdxmill.formats.lines.convert import FIELDS, convert_line
+from cdxmill.formats.lines.cdx_lines import FIELDS, convert_line
 from cdxmill.formats.tree.pointer_layout import MOST_NAMES, Layout, capture_tails
-from cdxmill.stages.lines.check_lines import MAX_LINE
+from cdxmill.inputs.cdx_files import chunk_of
+from cdxmill.inputs.pipes import STDIN, is_pipe, open_pipe
+from cdxmill.running.processes import counted
+from cdxmill.stages.lines import cdx_text
+from cdxmill.stages.lines.cdx_text import MAX_LINE, REBUILD, read_content
+from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.native import capture_items, pointer_rows
+from cdxmill.stages.window import MemberError, Window
+from cdxmill.storage.reading import open_unchanged
 
 Items = tuple[Sequence[bytes], Sequence[bytes]]
 """Keys, and their pointers, each after a NUL."""
@@ -253,3 +263,92 @@ def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
             raise NoItemError(f"a line is longer than {MAX_LINE >> 20} MiB")
     if rest := b"".join(begun):
         yield rest
+
+
+_SORT = "sort it with LC_ALL=C sort, or build a cluster of it with cdxmill zipnum and use that"
+_PIPED = 1 << 18
+"""Bytes per read of a pipe."""
+_T = TypeVar("_T")
+
+
+class TreeSource(NamedTuple):
+    """An input: its name in messages, its first line, and its text in pieces."""
+
+    label: str
+    first: bytes
+    pieces: Iterator[bytes]
+
+    @property
+    def has_pointers(self) -> bool:
+        """Whether its lines are keys and pointers, with a tab after the key, and no CDX lines."""
+        return b"\t" in self.first.partition(b" ")[0]
+
+    def lists(self) -> Iterator[list[bytes]]:
+        """Its lines, checked to be sorted, in lists. CDX lines are checked, too. Raises InputError."""
+        pieces = self.pieces if self.has_pointers else cdx_text.checked(self.pieces)
+        with_errors = _with_errors(self.label, split_lines(pieces))
+        return in_order(self.label, with_errors)
+
+    def texts(self) -> Iterator[bytes]:
+        """Its text in pieces that end with a line. Raises InputError."""
+        return _with_errors(self.label, whole_lines(self.pieces))
+
+
+def open_source(path: str) -> TreeSource:
+    """Open a file, URL, named pipe or standard input. Raises InputError if it cannot be read or is empty."""
+    label = "standard input" if path == STDIN else path
+    pieces = _with_errors(label, _piped(path) if is_pipe(path) else _content(path))
+    head: list[bytes] = []
+    for piece in pieces:
+        head.append(piece)
+        lines = b"".join(head).split(b"\n")
+        first = next(filter(is_capture_line, lines[:-1]), b"")
+        if first or len(head) > 64:  # a file of other things than lines
+            return TreeSource(label, first, chain(head, pieces))
+    first = next(filter(is_capture_line, b"".join(head).split(b"\n")), b"")
+    return TreeSource(label, first, iter(head))
+
+
+def _piped(path: str) -> Iterator[bytes]:
+    """The content of a pipe, gzip or plain. It is read once, from its start to its end."""
+    with open_pipe(path) as read:
+        yield from read_content(Window(lambda offset, size: read(size), _PIPED))
+
+
+def _content(path: str) -> Iterator[bytes]:
+    with open_unchanged(path) as read_at:
+        window = Window(counted(read_at), chunk_of(path))
+        if not window.get(0, 1):
+            raise InputError(path, "the file is empty", REBUILD)
+        yield from read_content(window)
+
+
+def _with_errors(label: str, values: Iterable[_T]) -> Iterator[_T]:
+    try:
+        yield from values
+    except (MemberError, NoItemError, cdx_text.LineError) as error:
+        raise InputError(label, str(error), REBUILD) from None
+
+
+def in_order(label: str, lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    """The same lists. Raises InputError at a line that is less than the one before."""
+    last = b""
+    for lines in lists:
+        if lines[0] < last or not all(map(le, lines, islice(lines, 1, None))):
+            raise not_sorted(label, *_disorder(last, lines))
+        last = lines[-1]
+        yield lines
+
+
+def _disorder(last: bytes, lines: Sequence[bytes]) -> tuple[bytes, bytes]:
+    before = last
+    for line in lines:
+        if line < before:
+            return before, line
+        before = line
+    return before, before
+
+
+def not_sorted(label: str, before: bytes, line: bytes) -> InputError:
+    """The error for a line that is less than the one before."""
+    return InputError(label, f"not sorted: {line[:_SHOWN]!r} comes after {before[:_SHOWN]!r}", _SORT)

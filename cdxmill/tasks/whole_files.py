@@ -1,14 +1,16 @@
-"""A file is taken whole or not at all: if it turns out to be corrupt, what was taken of it is undone."""
+"""Files that are taken whole or not at all, and a sample of their lines. Needs nothing but Python, so that it runs on any node of Hadoop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cdxmill.errors import InputError
 from cdxmill.running.failures import Failure
-from cdxmill.stages.lines.check_lines import REBUILD
+from cdxmill.stages.lines.cdx_text import REBUILD
+from cdxmill.stages.lines.pick_splits import Reservoir, Sample, add_pieces
 
 NONE_IN_CLUSTER = "none of its lines are in the cluster"
 
@@ -39,3 +41,31 @@ def whole_or_nothing(
         if consequence:
             hint = f"{consequence}: {hint or REBUILD}"
         failures.append(Failure(path, None, reason, hint))
+
+
+class SampleTask(NamedTuple):
+    """A group of CDX files, and how it is sampled."""
+
+    paths: list[str]
+    seed: str
+    size: int
+    ceiling: float = 1.0
+
+
+class GroupSample(NamedTuple):
+    """A sample of a group's lines, and the files that could not be read."""
+
+    sample: Sample
+    failures: list[Failure]
+
+
+def sample_texts(
+    texts: Iterable[tuple[str, Iterator[bytes] | Iterator[bytes | bytearray]]], task: SampleTask
+) -> GroupSample:
+    """A uniform sample, of `task.size` lines, of all lines of the texts: the path of each file, and its pieces."""
+    reservoir = Reservoir(task.size, random.Random(task.seed), task.ceiling)
+    failures: list[Failure] = []
+    for path, pieces in texts:
+        with whole_or_nothing(path, failures, reservoir):
+            add_pieces(pieces, reservoir)
+    return GroupSample(reservoir.sample(), failures)

@@ -7,7 +7,7 @@ from pathlib import Path
 from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import CdxmillError
-from cdxmill.options.finished import VerifyOptions
+from cdxmill.options.clusters import VerifyOptions
 from cdxmill.running.failures import Failures
 
 from ..material.cdx_files import many_lines, write_gzip

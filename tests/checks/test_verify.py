@@ -15,7 +15,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.cluster.write import write_index
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
-from cdxmill.formats.clusters.zipnum_index import key_of
+from cdxmill.formats.clusters.zipnum import key_of
 from cdxmill.running.failures import Failures
 from cdxmill.storage import patience
 from tests.storage.range_server import serving

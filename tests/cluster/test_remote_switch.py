@@ -15,7 +15,7 @@ from cdxmill.cluster import reader, switch
 from cdxmill.cluster.output import check_replaceable, mend
 from cdxmill.commands.clusters import publish
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.options.finished import PublishOptions
+from cdxmill.options.clusters import PublishOptions
 from cdxmill.storage.hadoop import hdfs
 from cdxmill.storage.location import Location, join, locate
 from cdxmill.storage.s3 import objects as s3

@@ -12,7 +12,7 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from cdxmill.commands.get import GetOptions, RecordRange, get_record
-from cdxmill.formats.tsv_row import parse_row
+from cdxmill.formats.own_records import parse_row
 from tests.storage.range_server import serving
 
 if TYPE_CHECKING:

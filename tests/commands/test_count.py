@@ -21,7 +21,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
-import cdxmill.commands.counting.count_group
+import cdxmill.commands.count
 from cdxmill.cli.main import main
 from cdxmill.stages.counting.count_records import count_records
 from cdxmill.stages.counting.counters import COUNTERS
@@ -177,7 +177,7 @@ def test_spilled_runs_and_processes_do_not_change_a_byte(
         parts = [text(" ".join(words[start : start + 100])) for start in range(0, 3000, 100)]
         (directory / f"{number}.warc.wet.gz").write_bytes(b"".join(parts))
     lines = b"".join(sorted(b"%b\t%d\n" % item for item in expected.items()))
-    monkeypatch.setattr(cdxmill.commands.counting.count_group, "HELD", 20_000)
+    monkeypatch.setattr(cdxmill.commands.count, "HELD", 20_000)
     for processes in ("1", "2", "3"):
         out = tmp_path / processes
         assert main(["count", "words", "-q", "-p", processes, "-o", str(out), str(directory)]) == 0
@@ -196,8 +196,8 @@ def test_an_archive_that_fails_at_its_end_is_not_counted_at_all(
         return found
 
     grown: list[int] = []
-    monkeypatch.setattr(cdxmill.commands.counting.count_group, "count_records", count_and_grow)
-    monkeypatch.setattr(cdxmill.commands.counting.count_group, "HELD", 1)
+    monkeypatch.setattr(cdxmill.commands.count, "count_records", count_and_grow)
+    monkeypatch.setattr(cdxmill.commands.count, "HELD", 1)
     out = tmp_path / "out"
     assert (
         main(["count", "words", "-p", "1", "-o", str(out), str(crawl / "a.warc.wet.gz"), str(crawl / "sub")])

@@ -11,7 +11,7 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.per_archive import task
-from cdxmill.formats.tsv_row import parse_row
+from cdxmill.formats.own_records import parse_row
 from cdxmill.storage.location import Location
 
 

@@ -16,9 +16,9 @@ from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.commands.sample import sample_files
 from cdxmill.formats.clusters.split_points import parse_sequence_file, parse_text
-from cdxmill.formats.clusters.zipnum_index import BlockRef
+from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.running.failures import Failures
-from cdxmill.stages.zipnum.split_blocks import mark_blocks, pick_marks
+from cdxmill.stages.lines.pick_splits import mark_blocks, pick_marks
 from tests.storage.range_server import serving
 
 from ..material.cdx_files import many_lines, write_gzip, write_plain

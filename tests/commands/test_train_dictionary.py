@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from bench.warc_corpus import WarcRecipe, make_records
-from cdxmill.stages.records.sample_records import Candidate, Candidates
+from cdxmill.tasks.record_sampling import Candidate, Candidates
 
 from ..stages.records.test_read_zst import frames, members
 

@@ -21,9 +21,8 @@ from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines import line_lists
 from cdxmill.stages.lines.line_lists import is_capture_line
-from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_runs import Run, Slice, cut_runs
-from cdxmill.tasks import grouping, sort_tasks, sorting
+from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_runs
+from cdxmill.tasks import sampling, sorting
 
 from ..material.cdx_files import as_text, cdxj, content_of, many_lines, sort_unique, write_gzip, write_plain
 from ..material.clusters import check_cluster, published, shards_of
@@ -62,10 +61,10 @@ def runs_on_disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         assert sorted(names) == sorted(run.name for run in runs)
         return cut_runs(runs, points, open_run)
 
-    monkeypatch.setattr(sort_tasks, "LineSorter", partial(LineSorter, chunk=2000))
+    monkeypatch.setattr(sorting, "LineSorter", partial(LineSorter, chunk=2000))
     monkeypatch.setattr(sorting, "MOST_RUNS", 20)
     monkeypatch.setattr(zipnum, "cut_runs", noting)
-    monkeypatch.setattr(grouping, "_LEAST", 1)
+    monkeypatch.setattr(sampling, "_LEAST", 1)
     monkeypatch.setattr(line_lists, "BATCH", 500)
     return names
 

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from cdxmill.formats.lines.answer_line import line_format
+from cdxmill.formats.lines.capture_fields import line_format
 
 NAMES = ["url", "status", "mime", "filename"]
 

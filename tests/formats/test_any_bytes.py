@@ -18,23 +18,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdxmill.capture import Record
-from cdxmill.formats.archives import arc_header, header_shape, http_head, warc_header
+from cdxmill.formats.archives import arc_header, http_head, warc_header
 from cdxmill.formats.archives.gzip_member import header_size
 from cdxmill.formats.archives.small_member import inflate_members
 from cdxmill.formats.archives.zstd_frame import FrameError, frame_end
 from cdxmill.formats.clusters import manifest as cluster_manifest
 from cdxmill.formats.clusters import split_points
-from cdxmill.formats.clusters.zipnum_index import (
+from cdxmill.formats.clusters.zipnum import (
     format_part_line,
     number_of,
     parse_index_line,
     parse_locations,
 )
-from cdxmill.formats.lines.answer_line import line_format
-from cdxmill.formats.lines.capture_fields import field_reader, is_cdxj, parse_fields
-from cdxmill.formats.lines.convert import convert_line
-from cdxmill.formats.lines.line_filter import parse_filter
-from cdxmill.formats.lines.lookup_query import key_range, narrowed, time_range
+from cdxmill.formats.lines.capture_fields import field_reader, is_cdxj, line_format, parse_fields
+from cdxmill.formats.lines.cdx_lines import convert_line
+from cdxmill.formats.lines.lookup_query import key_range, narrowed, parse_filter, time_range
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.formats.lines.request_query import append_query
 from cdxmill.formats.lines.surt import surt, unsurt
@@ -215,7 +213,7 @@ def any_warc(data: bytes) -> None:
     parsers: list[Callable[[bytes], object]] = [
         lambda data: warc_header.parse_warc_header(data),
         lambda data: _odd_header(data),
-        lambda data: header_shape.HeaderShapes().parse(data),
+        lambda data: warc_header.HeaderShapes().parse(data),
     ]
     for parse in parsers:
         try:

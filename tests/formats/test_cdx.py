@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.capture import Capture
-from cdxmill.formats.lines.cdx import CDX9_HEADER, CDX11_HEADER, format_cdx9, format_cdx11
+from cdxmill.formats.lines.cdx_lines import CDX9_HEADER, CDX11_HEADER, format_cdx9, format_cdx11
 
 # Letters of "The CDX File Format" (IIPC, 2015).
 LETTERS = {

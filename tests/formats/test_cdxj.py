@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.capture import Capture
-from cdxmill.formats.lines.cdxj import (
+from cdxmill.formats.lines.cdx_lines import (
     format_cdxj,
     format_placeless,
     is_of_revisit,

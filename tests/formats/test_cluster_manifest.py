@@ -21,8 +21,7 @@ from cdxmill.formats.clusters.manifest import (
     parse_manifest,
 )
 from cdxmill.formats.clusters.split_points import format_text
-from cdxmill.formats.clusters.zipnum_block import LIBRARIES, Compressor
-from cdxmill.formats.clusters.zipnum_index import shard_name
+from cdxmill.formats.clusters.zipnum import LIBRARIES, Compressor, shard_name
 
 counts = st.integers(0, 2**53)
 digests = st.binary(max_size=9).map(lambda data: hashlib.sha256(data).hexdigest())

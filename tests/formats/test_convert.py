@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.lines.convert import convert_line
+from cdxmill.formats.lines.cdx_lines import convert_line
 
 fields = st.text(st.characters(exclude_characters=" \n", exclude_categories=["Cs"]), min_size=1, max_size=20)
 

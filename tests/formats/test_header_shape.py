@@ -5,8 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.archives.header_shape import ASKED, HeaderShapes, fields_of
-from cdxmill.formats.archives.warc_header import HeaderError, parse_warc_header
+from cdxmill.formats.archives.warc_header import (
+    ASKED,
+    HeaderError,
+    HeaderShapes,
+    fields_of,
+    parse_warc_header,
+)
 
 lines = st.sampled_from(
     [b"WARC-Type: response", b"WARC-Type: request", b"WARC-Type:metadata", b"Content-Length: 12", b"X: a b "]

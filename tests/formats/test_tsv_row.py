@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as some
 
-from cdxmill.formats.tsv_row import format_row, parse_row
+from cdxmill.formats.own_records import format_row, parse_row
 from cdxmill.messages import printable
 
 PIECES = some.sampled_from(

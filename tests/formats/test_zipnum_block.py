@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum_block import LIBRARIES, Compressor
+from cdxmill.formats.clusters.zipnum import LIBRARIES, Compressor
 
 compressors = st.builds(Compressor, st.just("libdeflate"), st.integers(1, 12)) | st.builds(
     Compressor, st.just("zlib"), st.integers(1, 9)

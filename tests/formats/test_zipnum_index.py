@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum_index import (
+from cdxmill.formats.clusters.zipnum import (
     BlockRef,
     format_location,
     format_part_line,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdxmill.inputs.sources import CdxSource, Inventory
+from cdxmill.inputs.cdx_files import CdxSource, Inventory
 from cdxmill.storage.location import Location
 
 KNOWN, EMPTY, UNKNOWN = (

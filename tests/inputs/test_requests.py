@@ -12,8 +12,8 @@ import pytest
 from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.commands.sample import sample_files
-from cdxmill.inputs.sources import take_inventory
-from cdxmill.options.finished import VerifyOptions
+from cdxmill.inputs.cdx_files import take_inventory
+from cdxmill.options.clusters import VerifyOptions
 from cdxmill.running.failures import Failures
 from cdxmill.storage.local import files as local
 from cdxmill.tasks import sampling

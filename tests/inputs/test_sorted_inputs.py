@@ -15,9 +15,9 @@ from cdxmill.commands.clusters import zipnum
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import StoppedError
 from cdxmill.running.failures import Failures
-from cdxmill.stages.lines import sorted_file, sorted_start
-from cdxmill.stages.lines.sorted_runs import OpenRun, Run, Slice, cut_runs
-from cdxmill.tasks import grouping, sorting
+from cdxmill.stages.lines import sorted_input
+from cdxmill.stages.lines.sort_lines import OpenRun, Run, Slice, cut_runs
+from cdxmill.tasks import sampling, sorting
 
 from ..material.cdx_files import many_lines, sort_unique, write_gzip, write_plain
 from ..material.clusters import check_cluster, published
@@ -26,9 +26,9 @@ from ..material.clusters import check_cluster, published
 @pytest.fixture(autouse=True)
 def _all_count_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorting, "LEAST_SORTED", 1)
-    monkeypatch.setattr(grouping, "_LEAST", 1)
-    monkeypatch.setattr(sorted_file, "APART", 1000)
-    monkeypatch.setattr(sorted_start, "BATCH", 5000)
+    monkeypatch.setattr(sampling, "_LEAST", 1)
+    monkeypatch.setattr(sorted_input, "APART", 1000)
+    monkeypatch.setattr(sorted_input, "BATCH", 5000)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.inputs.split_files import read_splits, write_splits
+from cdxmill.cluster.split_files import read_splits, write_splits
 
 
 @pytest.mark.parametrize(

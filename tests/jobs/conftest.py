@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cdxmill.formats.clusters.zipnum_block import Compressor
+from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.jobs.nodes.task_context import parse_failure
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_chunks import format_record, read_records

@@ -1,4 +1,4 @@
-"""jobs/launcher/hadoop_switch.py: a job builds beside the cluster that it replaces, in every storage, and then switches."""
+"""jobs/launcher/zipnum_on_hadoop.py: a job builds beside the cluster that it replaces, in every storage, and then switches."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def local(directory: Path) -> dict[str, bytes]:
 
 def build_beside(url: str, new: Path) -> str:
     """What the job does before the switch."""
-    from cdxmill.jobs.launcher.hadoop_switch import building_place, mark_place
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import building_place, mark_place
 
     place = building_place(url, replace=True)
     mark_place(place, url)
@@ -93,7 +93,7 @@ def build_beside(url: str, new: Path) -> str:
 def test_the_new_cluster_is_built_beside_the_old_one_and_takes_its_place(
     url: str, built: dict[str, Path]
 ) -> None:
-    from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import building_place, finish_switch
 
     write(join(url, "notes.txt"), b"mine")
     place = build_beside(url, built["new"])
@@ -113,7 +113,7 @@ def test_the_new_cluster_is_built_beside_the_old_one_and_takes_its_place(
 def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_next_job_restores(
     storages: None, built: dict[str, Path], steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import building_place, finish_switch
     from cdxmill.storage.hadoop.webhdfs import WebHdfs
 
     url = "hdfs:///crawl/C"
@@ -142,7 +142,7 @@ def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_ne
 
 
 def test_a_switch_that_cannot_be_done_leaves_both_clusters(url: str, built: dict[str, Path]) -> None:
-    from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import building_place, finish_switch
 
     place = build_beside(url, built["new"])
     write(join(url, "cdx-00007.gz"), b"mine")
@@ -159,7 +159,7 @@ def test_a_switch_that_cannot_be_done_leaves_both_clusters(url: str, built: dict
 
 
 def test_where_only_hadoop_has_the_keys_nothing_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cdxmill.jobs.launcher.hadoop_switch import building_place, finish_switch
+    from cdxmill.jobs.launcher.zipnum_on_hadoop import building_place, finish_switch
 
     for url in ("gs://bucket/C", "maprfs:///crawl/C"):
         assert building_place(url, replace=True) == url

@@ -144,7 +144,7 @@ def test_wrong_usage_is_reported_before_any_work(
     reason: str,
 ) -> None:
     from cdxmill.jobs.index_job import IndexWARCJob
-    from cdxmill.jobs.launcher.run_job import launch
+    from cdxmill.jobs.launcher.stream_job import launch
 
     monkeypatch.chdir(tmp_path)
     Path("m.txt").write_text(listed)
@@ -166,7 +166,7 @@ def crawl(pywb_warcs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def launched(*options: str) -> int:
     from cdxmill.jobs.index_job import IndexWARCJob
-    from cdxmill.jobs.launcher.run_job import launch
+    from cdxmill.jobs.launcher.stream_job import launch
 
     arguments = ["--no-conf", "-r", "inline", "--cdx_bucket", "out", "--quiet", *options, "m.txt"]
     return launch(IndexWARCJob(arguments))

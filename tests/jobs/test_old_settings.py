@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import UsageError
-from cdxmill.jobs.launcher.mrjob_import import runner_class
+from cdxmill.jobs.launcher.mrjob_parts import runner_class
 from cdxmill.jobs.launcher.old_settings import NOW, check_conf
 from tests.jobs.conftest import RunJob
 

@@ -218,7 +218,7 @@ def test_wrong_usage_is_reported_in_one_line_before_any_work(
     arguments: list[str],
     reason: str,
 ) -> None:
-    from cdxmill.jobs.launcher.run_job import launch
+    from cdxmill.jobs.launcher.stream_job import launch
     from cdxmill.jobs.zipnum_job import ZipNumClusterJob
 
     monkeypatch.chdir(tmp_path)
@@ -255,7 +255,7 @@ def test_a_file_url_is_a_directory(tmp_path: Path, run_job: RunJob) -> None:
 def test_a_missing_shard_leaves_no_finished_cluster(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cdxmill.jobs.launcher.run_job import launch
+    from cdxmill.jobs.launcher.stream_job import launch
     from cdxmill.jobs.zipnum_job import ZipNumClusterJob
 
     monkeypatch.setattr(ZipNumClusterJob, "run_reducer", lambda job, step_num=0: None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.formats.tsv_row import format_row, parse_row
+from cdxmill.formats.own_records import format_row, parse_row
 from cdxmill.inputs.named import Input
 from cdxmill.outputs.names import identity, unique_names
 from cdxmill.storage.location import Location

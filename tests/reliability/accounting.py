@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Note, Record
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.common_line import common_reader
+from cdxmill.stages.captures.index_archive import common_reader
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.take_record import ReadCommon

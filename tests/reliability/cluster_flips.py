@@ -27,7 +27,7 @@ from cdxmill.api.searches import Cluster
 from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import CdxmillError
-from cdxmill.options.finished import VerifyOptions
+from cdxmill.options.clusters import VerifyOptions
 from cdxmill.running.failures import Failures
 
 ALL = "*.com"

@@ -10,8 +10,7 @@ import zlib
 import pytest
 
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.findings import MAX_DAMAGE
-from cdxmill.stages.captures.index_archive import ArchiveIndexer
+from cdxmill.stages.captures.index_archive import MAX_DAMAGE, ArchiveIndexer
 from cdxmill.stages.records.read_records import read_records
 
 from .accounting import findings

@@ -9,8 +9,8 @@ import pytest
 from cdxmill.errors import InputError
 from cdxmill.running import failures as module
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.stages.lines.sorted_runs import Run
-from cdxmill.tasks.sort_tasks import SortResult
+from cdxmill.stages.lines.sort_lines import Run
+from cdxmill.tasks.sorting import SortResult
 
 
 def test_all_failures_are_counted_and_the_first_are_kept(

@@ -18,7 +18,7 @@ from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory
-from cdxmill.tasks import grouping
+from cdxmill.tasks import sampling
 
 from ..material.cdx_files import many_lines, sort_unique, write_plain
 from ..material.clusters import check_cluster, published
@@ -133,7 +133,7 @@ class Counted:
 
 @pytest.fixture
 def sorts(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    monkeypatch.setattr(grouping, "_LEAST", 1)
+    monkeypatch.setattr(sampling, "_LEAST", 1)
     return Counted(monkeypatch, "sort_group")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.cluster import locations
+from cdxmill.cluster import find
 from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError
@@ -67,8 +67,7 @@ def test_a_public_cluster_does_not_lead_to_internal_addresses(
         list(lookup(remote.url, "*.com"))
     assert not any("/there/" in path for _, path, _ in remote.server.seen)
     assert (
-        locations.why_refused(Location(remote.url), "hdfs://namenode/c")
-        == "is in HDFS, and the cluster is public"
+        find.why_refused(Location(remote.url), "hdfs://namenode/c") == "is in HDFS, and the cluster is public"
     )
 
 

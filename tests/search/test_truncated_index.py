@@ -8,7 +8,7 @@ import pytest
 
 from cdxmill.cluster.reader import open_cluster
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.zipnum_index import INDEX, MANIFEST
+from cdxmill.formats.clusters.zipnum import INDEX, MANIFEST
 from tests.conftest import RunCdxmill
 from tests.storage.range_server import serving
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from cdxmill.formats.tsv_row import parse_row
+from cdxmill.formats.own_records import parse_row
 
 from .archives import Archive
 from .peers import Row, normalised

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from cdxmill.search.example_page import example_page
+from cdxmill.commands.clusters.next_step import example_page
 
 from .browser import dump_dom, find_chromium, screenshot
 from .conftest import enter_private_network

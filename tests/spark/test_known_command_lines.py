@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.formats.clusters.boundaries import parse_boundaries
+from cdxmill.formats.clusters.split_points import parse_boundaries
 from tests.conftest import RunCdxmill
 from tests.spark.conftest import hashes
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.formats.clusters.boundaries import format_boundaries, parse_boundaries
+from cdxmill.formats.clusters.split_points import format_boundaries, parse_boundaries
 from cdxmill.spark import zipnum_script as spark_zipnum
-from cdxmill.spark.zipnum import Maker
+from cdxmill.spark.jobs import Maker
 from tests.conftest import RunCdxmill
 
 HIDE = """import sys

@@ -18,13 +18,13 @@ from cdxmill.cluster import output
 from cdxmill.commands.clusters import zipnum
 from cdxmill.commands.clusters.zipnum import ClusterSummary, ZipnumOptions, build_cluster
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.inputs.sources import take_inventory
+from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.running import progress
 from cdxmill.running.failures import Failures
 from cdxmill.spark import tasks as spark_tasks
-from cdxmill.spark.build import zipnum_on_spark
 from cdxmill.spark.engine import Engine, Shuffle
+from cdxmill.spark.jobs import zipnum_on_spark
 from cdxmill.spark.tasks import ShardWork, SortWork, join_parts, sort_and_send
 from cdxmill.storage.location import locate
 from cdxmill.tasks import sorting

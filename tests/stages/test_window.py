@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.stages import window as window_module
-from cdxmill.stages.inflate import MemberError, inflate, inflate_start
-from cdxmill.stages.window import Window
+from cdxmill.stages.window import MemberError, Window, inflate, inflate_start
 
 datas = st.binary(max_size=200)
 chunks = st.integers(1, 60)

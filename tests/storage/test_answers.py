@@ -17,7 +17,7 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.storage.reach import Reach
 from cdxmill.storage.web import connections
-from cdxmill.storage.web.answers import give_back
+from cdxmill.storage.web.connections import give_back
 from cdxmill.storage.web.http import open_ranges
 
 from .range_server import RangeServer, serving

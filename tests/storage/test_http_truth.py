@@ -13,7 +13,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import patience
 from cdxmill.storage.cache import open_cached, open_known
 from cdxmill.storage.location import Location
-from cdxmill.storage.look import first_bytes
+from cdxmill.storage.reading import first_bytes
 from cdxmill.storage.web.http import open_ranges
 
 from .range_server import RangeServer, Served

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import locate
-from cdxmill.storage.look import first_bytes, look
+from cdxmill.storage.reading import first_bytes, look
 
 from .range_server import RangeServer
 

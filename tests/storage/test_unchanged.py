@@ -11,7 +11,7 @@ import pytest
 from cdxmill.api.archives import captures
 from cdxmill.errors import InputError
 from cdxmill.inputs.cdx_files import read_pieces
-from cdxmill.storage.unchanged import open_unchanged
+from cdxmill.storage.reading import open_unchanged
 
 
 def grow(path: Path) -> None:

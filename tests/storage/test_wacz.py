@@ -17,7 +17,7 @@ from cdxmill.cli.main import main
 from cdxmill.errors import AbsentError, InputError
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.storage.location import locate
-from cdxmill.storage.unchanged import open_unchanged
+from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.wacz import inside, place_of
 
 from ..material.wacz_files import DATA, make_wacz

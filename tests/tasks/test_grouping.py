@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.inputs.sources import CdxSource
-from cdxmill.stages.lines.merge_runs import MOST_RUNS
+from cdxmill.inputs.cdx_files import CdxSource
+from cdxmill.stages.lines.merge_lines import MOST_RUNS
 from cdxmill.storage.location import Location
-from cdxmill.tasks.grouping import group_sources
+from cdxmill.tasks.sampling import group_sources
 from cdxmill.tasks.sorting import share_of_runs
 
 GIB = 1 << 30

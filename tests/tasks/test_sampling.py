@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cdxmill.cluster.split_files import read_splits
 from cdxmill.commands.sample import choose_files, sample_files
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.split_points import parse_sequence_file, parse_text
 from cdxmill.inputs import cdx_files
-from cdxmill.inputs.split_files import read_splits
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.lines.sample_lines import WINDOW, Reservoir, add_pieces, pick_splits
+from cdxmill.stages.lines.pick_splits import WINDOW, Reservoir, add_pieces, pick_splits
 from cdxmill.storage.local.files import open_ranges
-from cdxmill.tasks import grouping, sampling
+from cdxmill.tasks import sampling
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD
 
 from ..material.cdx_files import cdxj, many_lines, write_gzip, write_plain
@@ -41,7 +41,7 @@ def splits(paths: list[Path], shards: int, seed: int = 0, processes: int = 1) ->
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Files of very different sizes, each a task of its own."""
-    monkeypatch.setattr(grouping, "_LEAST", 1)
+    monkeypatch.setattr(sampling, "_LEAST", 1)
     lines = many_lines(12_000)
     bounds = [0, 9000, 9100, 11_900, 12_000]
     return [write_gzip(tmp_path / f"{low}.cdx.gz", lines[low:high], 3) for low, high in pairwise(bounds)]

@@ -19,18 +19,17 @@ from cdxmill.commands.clusters.zipnum import (
     with_shards,
     write_cluster,
 )
-from cdxmill.commands.per_archive.index import IndexSummary, index_to_directory
-from cdxmill.commands.per_archive.index_one import IndexOptions
+from cdxmill.commands.per_archive.index import IndexOptions, IndexSummary, index_to_directory
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.path_index import ARCHIVES, format_path_index
+from cdxmill.formats.clusters.zipnum import ARCHIVES, format_path_index
 from cdxmill.formats.own_records import FAILURES, OUTPUTS
+from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.inputs.sources import take_inventory
+from cdxmill.messages import human_bytes, human_seconds
 from cdxmill.outputs.existing import Rule, up_to_date
 from cdxmill.outputs.names import identity, unique_names
 from cdxmill.outputs.record import link_outputs
 from cdxmill.running.failures import Failures
-from cdxmill.running.quantities import human_bytes, human_seconds
 from cdxmill.running.resume import fingerprint
 from cdxmill.storage.location import PathOrUrl, join, locate
 

@@ -1,4 +1,4 @@
-"""What a user can do next with a cluster or CDX file that was just made."""
+"""What a user can do next with a cluster or CDX file: a page to look up, and the commands."""
 
 from __future__ import annotations
 
@@ -7,10 +7,37 @@ import shlex
 import shutil
 import sys
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from cdxmill.errors import CdxmillError
-from cdxmill.search.example_page import example_page
+from cdxmill.formats.lines.capture_fields import stored_fields
+from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.options.queries import Query
+from cdxmill.search.open import open_searched
+from cdxmill.search.query import PreparedQuery
+
+_MOST = 3000
+"""Lines that are looked at."""
+
+
+def example_page(path: str) -> str | None:
+    """The shortest URL of an HTML page among the first lines; without one, the first URL of the web, or None.
+
+    Raises UsageError if there is no cluster or CDX file, InputError if it cannot be read.
+    """
+    pages: list[str] = []
+    others: list[str] = []
+    with open_searched(path) as opened:
+        lists = PreparedQuery(Query()).answer(opened, KeyRange(b"", b"\xff"))
+        for line in islice((line for lines in lists for line in lines), _MOST):
+            fields = stored_fields(line)
+            url = str(fields.get("url", ""))
+            if url.startswith(("http://", "https://")):
+                is_page = fields.get("mime") == "text/html" and fields.get("status") == "200"
+                (pages if is_page else others).append(url)
+    return min(pages, key=len) if pages else next(iter(others), None)
+
 
 _SITE = re.compile(r"https?://[^/?#\s\x00-\x1f]+", re.I)
 

@@ -18,9 +18,10 @@ from typing import NamedTuple
 from cdxmill.cluster.archive_index import published_index
 from cdxmill.cluster.find import COLLECTION_INDEXES, find_directory, is_switched
 from cdxmill.cluster.output import held, mend, place_of, put_in_place
-from cdxmill.cluster.own_files import COPIED
+from cdxmill.cluster.split_files import SPLITS
 from cdxmill.cluster.switch import discard, mark, new_place
 from cdxmill.cluster.write import (
+    COPIED,
     format_locations,
     unpublish,
     write_archive_index,
@@ -29,15 +30,11 @@ from cdxmill.cluster.write import (
 )
 from cdxmill.commands.clusters.publish_checks import PublishTarget, Shard, Way, check_parts, find_shards
 from cdxmill.errors import InputError
-from cdxmill.formats.clusters.path_index import ARCHIVES
-from cdxmill.formats.clusters.zipnum_index import LOCATIONS, MANIFEST, part_of
-from cdxmill.inputs.split_files import SPLITS
-from cdxmill.messages import say
-from cdxmill.options.finished import PublishOptions
-from cdxmill.running.counted_reads import counted
-from cdxmill.running.processes import run_tasks
+from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST, part_of
+from cdxmill.messages import count, human_bytes, say
+from cdxmill.options.clusters import PublishOptions
+from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.running.quantities import count, human_bytes
 from cdxmill.storage.location import join, locate, pieces
 
 METADATA = "metadata.yaml"

@@ -9,13 +9,12 @@ from enum import Enum
 from typing import NamedTuple
 
 from cdxmill.cluster.find import INDEXES
-from cdxmill.cluster.manifest import read_manifest
 from cdxmill.cluster.output import REPLACE, check_replaceable, place_of
-from cdxmill.cluster.own_files import BESIDE, COPIED, NUMBERED
+from cdxmill.cluster.write import BESIDE, COPIED, NUMBERED, read_manifest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.manifest import Manifest
-from cdxmill.formats.clusters.path_index import ARCHIVES
-from cdxmill.formats.clusters.zipnum_index import (
+from cdxmill.formats.clusters.zipnum import (
+    ARCHIVES,
     MANIFEST,
     SHARD,
     BlockRef,
@@ -23,7 +22,7 @@ from cdxmill.formats.clusters.zipnum_index import (
     part_name,
     shard_name,
 )
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.location import PathOrUrl, join, locate
 
 _AGAIN = "build the cluster again"

@@ -15,16 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 
+from cdxmill.checks.claims import ClusterFiles
 from cdxmill.cluster.archive_index import cluster_directory
-from cdxmill.cluster.files import ClusterFiles
 from cdxmill.cluster.find import find_index
+from cdxmill.commands.clusters.next_step import example_page
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.formats.clusters.path_index import ARCHIVES, parse_path_index
+from cdxmill.formats.clusters.zipnum import ARCHIVES, parse_path_index
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.messages import say
-from cdxmill.options.finished import ServeOptions
-from cdxmill.running.quantities import count
-from cdxmill.search.example_page import example_page
+from cdxmill.messages import count, say
+from cdxmill.options.clusters import ServeOptions
 from cdxmill.storage.local.files import make_directory, write_atomic
 from cdxmill.storage.location import join, locate
 from cdxmill.version import install_extra

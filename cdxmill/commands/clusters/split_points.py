@@ -7,15 +7,15 @@ from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.cluster.find import find_index
-from cdxmill.cluster.manifest import manifest_beside
 from cdxmill.cluster.reader import open_cluster
+from cdxmill.cluster.write import manifest_beside
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.manifest import Manifest
-from cdxmill.formats.clusters.zipnum_index import BlockRef
-from cdxmill.running.quantities import count
+from cdxmill.formats.clusters.zipnum import BlockRef
+from cdxmill.messages import count
 from cdxmill.stages.lines.line_lists import split_lines
-from cdxmill.stages.zipnum.block_sequence import BlockSequence
-from cdxmill.stages.zipnum.split_blocks import MARKS_PER_SHARD, mark_blocks, pick_marks
+from cdxmill.stages.lines.pick_splits import MARKS_PER_SHARD, mark_blocks, pick_marks
+from cdxmill.stages.zipnum.secondary_index import BlockSequence
 from cdxmill.storage.location import locate, pieces
 
 _EVEN = 8

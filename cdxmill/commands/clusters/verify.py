@@ -21,25 +21,21 @@ from cdxmill.checks.beside import (
     check_archive_index,
     check_complete,
     check_indexes,
+    check_locations,
     check_manifest,
     check_splits,
 )
-from cdxmill.checks.claims import Claims, read_claims, shard_tasks
-from cdxmill.checks.completeness import check_completeness
-from cdxmill.checks.limits import limited
-from cdxmill.checks.locations import check_locations
+from cdxmill.checks.claims import Claims, ClusterFiles, check_completeness, read_claims, shard_tasks
 from cdxmill.checks.shards import ReadShard, check_block_lines, check_order, read_shards
-from cdxmill.checks.verify_run import VerifyRun
+from cdxmill.checks.verify_run import VerifyRun, limited
 from cdxmill.cluster.archive_index import ArchivePlaces
-from cdxmill.cluster.files import ClusterFiles
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.clusters.path_index import ARCHIVES
-from cdxmill.formats.clusters.zipnum_index import MANIFEST
+from cdxmill.formats.clusters.zipnum import ARCHIVES, MANIFEST
 from cdxmill.inputs.cdx_files import find_cdx_files
-from cdxmill.options.finished import VerifyOptions
+from cdxmill.messages import count, human_bytes
+from cdxmill.options.clusters import VerifyOptions
 from cdxmill.options.option import optional_path, required_paths
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.running.quantities import count, human_bytes
 
 
 class Verified(NamedTuple):

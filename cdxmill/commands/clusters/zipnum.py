@@ -15,10 +15,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from cdxmill.cluster.locations import local_directory
+from cdxmill.cluster.find import local_directory
 from cdxmill.cluster.output import Output, open_output
-from cdxmill.cluster.own_files import WORK, RunRecord
+from cdxmill.cluster.split_files import read_splits
 from cdxmill.cluster.write import (
+    WORK,
+    RunRecord,
     ShardTask,
     is_shard_whole,
     unpublish,
@@ -28,29 +30,27 @@ from cdxmill.cluster.write import (
 )
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, Compressor, checked_compressor
-from cdxmill.formats.lines.convert import FIELDS
-from cdxmill.inputs.sources import Inventory, check_flavours, have_changed, take_inventory
-from cdxmill.inputs.split_files import read_splits
+from cdxmill.formats.clusters.zipnum import BLOCK_LINES, Compressor, checked_compressor
+from cdxmill.formats.lines.cdx_lines import FIELDS
+from cdxmill.inputs.cdx_files import Inventory, check_flavours, have_changed, take_inventory
+from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import ClusterOptions, ClusterOutput
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
-from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.resume import WorkDirectory, fingerprint
-from cdxmill.stages.lines.sample_lines import Sample, merge_samples
-from cdxmill.stages.lines.sorted_runs import Run, cut_runs
+from cdxmill.stages.lines.pick_splits import Sample, merge_samples
+from cdxmill.stages.lines.sort_lines import Run, cut_runs
 from cdxmill.storage.location import PathOrUrl, join, locate
-from cdxmill.tasks.grouping import group_sources
 from cdxmill.tasks.sampling import (
     SAMPLES_PER_SHARD,
+    group_sources,
     guess_ceiling,
     run_sampling,
     sample_tasks,
+    shards_by_size,
     splits_of,
 )
-from cdxmill.tasks.shard_count import shards_by_size
-from cdxmill.tasks.sort_tasks import SortResult, SortTask, sort_group
-from cdxmill.tasks.sorting import share_of_runs
+from cdxmill.tasks.sorting import SortResult, SortTask, share_of_runs, sort_group
 from cdxmill.version import __version__
 
 

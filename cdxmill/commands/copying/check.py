@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from cdxmill.commands.copying.plan import Asked, Planned, find_rows, is_near, read_rows
+from cdxmill.messages import count
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.running.quantities import count
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
 _TOTAL = "total"

@@ -31,17 +31,25 @@ from cdxmill.commands.copying.plan import (
     units_of,
     write_plan,
 )
-from cdxmill.commands.copying.unit import PLAN, CopyForm, UnitCopier, revisit_of
-from cdxmill.commands.copying.unit_files import Part, UnitResult, unit_file, unit_name
+from cdxmill.commands.copying.unit import (
+    PLAN,
+    CopyForm,
+    Part,
+    UnitCopier,
+    UnitResult,
+    revisit_of,
+    unit_file,
+    unit_name,
+)
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.lines.capture_fields import REVISIT
-from cdxmill.formats.tsv_row import format_row
+from cdxmill.formats.own_records import format_row
+from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import CopyOptions
 from cdxmill.running.failures import Failure, Failures, kind_of
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.running.quantities import count, human_bytes
 from cdxmill.running.rate_limit import RateLimit
 from cdxmill.running.resume import WorkDirectory, fingerprint
 from cdxmill.search.open import STDIN

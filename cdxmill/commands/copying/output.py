@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from cdxmill.commands.copying.plan import Identity
-from cdxmill.commands.copying.unit_files import ARC, Part
+from cdxmill.commands.copying.unit import ARC, Part
 from cdxmill.errors import InputError, StoppedError
-from cdxmill.formats.archives.warc_record import filedesc, warcinfo
-from cdxmill.formats.lines.cdxj import quote, with_place
-from cdxmill.formats.tsv_row import format_row, parse_row
+from cdxmill.formats.lines.cdx_lines import quote, with_place
+from cdxmill.formats.own_records import format_row, parse_row
 from cdxmill.stages.lines.line_lists import distinct, text_of
-from cdxmill.stages.records.as_member import packed
+from cdxmill.stages.records.write_record import filedesc, packed, warcinfo
 from cdxmill.storage.local.files import stopping
 from cdxmill.storage.location import join, locate
 

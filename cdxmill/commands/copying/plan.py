@@ -19,7 +19,7 @@ from cdxmill.options.queries import Query, query_of
 from cdxmill.options.records import Copying
 from cdxmill.search.query import PreparedQuery
 from cdxmill.search.sources import EVERYTHING, Source, find_sources, open_source
-from cdxmill.stages.lines.merge_runs import sort_lists
+from cdxmill.stages.lines.merge_lines import sort_lists
 from cdxmill.storage.scratch import Scratch
 
 _REQUESTS = 48

@@ -3,30 +3,148 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from cdxmill.commands.per_archive.index_one import (
-    IndexOptions,
-    IndexTask,
-    index_one,
-    with_header,
+from cdxmill.capture import Note
+from cdxmill.commands.per_archive.task import (
+    ArchiveTask,
+    OneOutput,
+    note,
+    open_directory,
+    report,
+    run_each,
+    showing,
 )
-from cdxmill.commands.per_archive.task import note, open_directory, report, run_each, showing
-from cdxmill.errors import InputError
+from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.own_records import BESIDE, FAILURES
 from cdxmill.inputs.named import Input, check_archives
-from cdxmill.outputs.existing import Rule
-from cdxmill.running.failures import Failures
-from cdxmill.running.quantities import count, human_bytes
-from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.lines.merge_runs import merge_runs
-from cdxmill.stages.lines.sorted_runs import Run
-from cdxmill.stages.lines.write_lines import write_lines
+from cdxmill.messages import count, human_bytes
+from cdxmill.options.archives import LineOptions, Recording
+from cdxmill.options.option import text_list
+from cdxmill.outputs.existing import LineSettings, Rule
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.processes import RunTasks, run_tasks
+from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
+from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer, Findings
+from cdxmill.stages.lines.line_lists import distinct, text_of, write_gzip_lines, write_lines
+from cdxmill.stages.lines.merge_lines import merge_runs
+from cdxmill.stages.lines.sort_lines import LineSorter, Run, sort_captures
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.scratch import Scratch, temporary_directory
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """How archives are indexed, and what happens to outputs that exist."""
+
+    captures: CaptureOptions = field(default_factory=CaptureOptions)
+    line_format: str = "cdxj"
+    processes: int = 1
+    existing: Rule = Rule.REFUSE
+    quiet: bool = False
+    run: RunTasks = run_tasks
+
+    def settings(self) -> LineSettings:
+        """The options that decide how lines look."""
+        return LineSettings(self.captures, self.line_format)
+
+
+@dataclass(frozen=True)
+class IndexTask(ArchiveTask):
+    """An archive to index. If it `is_part` of the output, its runs stay in `scratch`, and nothing is written."""
+
+    settings: LineSettings
+    is_part: bool = False
+
+
+class IndexedArchive(NamedTuple):
+    """What came of an archive: its size in bytes, what was found in it, and its runs, if it is a part of an output."""
+
+    size: int
+    captures: int
+    failures: list[Failure]
+    notes: list[Note]
+    runs: list[Run]
+
+
+def index_one(task: IndexTask) -> IndexedArchive:
+    """Index one archive. Its failures are in the result; they are listed before its output appears.
+
+    If it cannot be read to its end, nothing is written, and an output of an earlier run stays.
+    """
+    output, scratch = OneOutput(task), Scratch(task.scratch)
+    sorter, findings = LineSorter(scratch.create, "lines"), Findings()
+    captures, line_format = task.settings
+    error = None
+    try:
+        with task.open_archive() as read_at:
+            filename = os.fsencode(task.archive.filename)
+            indexer = ArchiveIndexer(read_at, filename, captures, line_format, task.chunk)
+            findings = indexer.findings
+            for lines in indexer:
+                sorter.add(lines)
+    except InputError as failure:
+        error = failure
+    failures = task.failures_of(findings.damage, error)
+    runs: list[Run] = []
+    if task.is_part:
+        runs = [run._replace(name=f"{task.scratch.name}/{run.name}") for run in sorter.finish()]
+    else:
+        if error is None:
+            with output.writing(lambda: failures) as file:
+                write_gzip_lines(with_header(line_format, sorted_lists(sorter, scratch)), file)
+        output.finish(failures)
+    size = output.size or task.archive.location.size()
+    return IndexedArchive(size, findings.captures, failures, findings.notes, runs)
+
+
+def sorted_lists(sorter: LineSorter, scratch: Scratch) -> Iterator[list[bytes]]:
+    """The lines of a sorter, sorted and distinct."""
+    if sorter.runs:
+        return merge_runs(sorter.finish(), scratch.create, scratch.reader)
+    lines = distinct(sort_captures(sorter.take()))
+    return iter((lines,) if lines else ())
+
+
+def with_header(line_format: str, lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    """The lines, after the header line of their format."""
+    header = LINE_FORMATS[line_format][1]
+    if header:
+        yield [header]
+    yield from lists
+
+
+def index_options(asked: LineOptions, existing: Rule) -> IndexOptions:
+    """How archives are indexed. Raises UsageError."""
+    return IndexOptions(
+        captures=capture_options(asked),
+        line_format=asked.line_format,
+        processes=asked.processes,
+        existing=existing,
+        quiet=asked.quiet,
+    )
+
+
+def capture_options(asked: Recording) -> CaptureOptions:
+    """Which records get a line. Raises UsageError for an unknown type of record."""
+    names = None if asked.records is None else ",".join(text_list(asked.records)).split(",")
+    try:
+        records = DEFAULT_RECORDS if names is None else parse_record_types(names)
+    except ValueError as error:
+        raise UsageError(f"--records: {error}") from None
+    return CaptureOptions(
+        records=records,
+        post_append=asked.post_append,
+        minimal=asked.minimal,
+        unsurt=asked.unsurt,
+        keep_www=asked.keep_www,
+    )
+
 
 _TOGETHER = Location("-")
 """The output of archives that are indexed together, which is written later."""

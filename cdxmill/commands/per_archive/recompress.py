@@ -2,26 +2,234 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import IO, NamedTuple
 
-from cdxmill.commands.per_archive.recompress_one import (
-    INDEX,
-    RecompressOptions,
-    RecompressResult,
-    RecompressTask,
-    packer_of,
-    recompress_one,
+from cdxmill.capture import Damage, Note
+from cdxmill.commands.per_archive.index import sorted_lists
+from cdxmill.commands.per_archive.task import (
+    ArchiveTask,
+    OneOutput,
+    note,
+    open_directory,
+    outputs_in,
+    report,
+    run_each,
+    showing,
 )
-from cdxmill.commands.per_archive.task import note, open_directory, outputs_in, report, run_each, showing
-from cdxmill.errors import UsageError
+from cdxmill.errors import InputError, UsageError
+from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.offset_table import HEADER, row_format
 from cdxmill.inputs.named import Input, check_archives, named_input
-from cdxmill.outputs.existing import Rule, check_inputs_stay
+from cdxmill.messages import count, human_bytes
+from cdxmill.outputs.existing import ArchiveSettings, LineSettings, Rule, check_inputs_stay
 from cdxmill.outputs.names import output_name
 from cdxmill.outputs.offset_tables import is_table_of, table_beside
-from cdxmill.running.failures import Failures
-from cdxmill.running.quantities import count, human_bytes
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.index_archive import CaptureLines, Findings, read_packed
+from cdxmill.stages.captures.make_captures import make_captures
+from cdxmill.stages.lines.line_lists import write_gzip_lines
+from cdxmill.stages.lines.sort_lines import LineSorter
+from cdxmill.stages.records.pack_contents import (
+    GzipPacker,
+    Packed,
+    Packer,
+    ZstPacker,
+    group_contents,
+    write_contents,
+)
+from cdxmill.stages.records.read_contents import ScratchFiles, read_contents
 from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.scratch import Scratch
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecompressOptions:
+    """How archives are written again. `dictionary` is the content of the dictionary's file, b"" for none."""
+
+    to: str = "zst"
+    level: int = 6
+    dictionary: bytes = field(default=b"", repr=False)
+    group: bool = False
+    max_window: int | None = None
+    index: bool = False
+    offsets: bool = False
+    processes: int = 1
+    existing: Rule = Rule.REFUSE
+    quiet: bool = False
+
+    def settings(self) -> ArchiveSettings:
+        """The options that decide how an archive looks."""
+        return ArchiveSettings(packer_of(self).head, (self.to, self.level, self.group))
+
+
+@dataclass(frozen=True)
+class RecompressTask(ArchiveTask):
+    """An archive to write again, and the places of its index and its table of offsets, None for none.
+
+    Index lines have the name `filename`.
+    """
+
+    options: RecompressOptions
+    filename: str
+    index: Location | None
+    table: Location | None
+
+
+class RecompressResult(NamedTuple):
+    """What came of an archive: bytes before and after (0 if nothing was written), records, captures in its index.
+
+    `notes` are about records of the new archive.
+    """
+
+    before: int
+    after: int
+    records: int
+    captures: int
+    failures: list[Failure]
+    notes: list[Note]
+
+
+_CAPTURES = CaptureOptions()
+INDEX = LineSettings(_CAPTURES, "cdxj")
+"""The index has the lines that `index` writes without options."""
+
+
+_ROWS = 10_000
+"""Rows of a table of offsets that are compressed together."""
+
+
+class _NothingToWriteError(Exception):
+    """The archive has no record that can be written."""
+
+
+@lru_cache(maxsize=1)
+def packer_of(options: RecompressOptions) -> Packer:
+    """The packer of a process: its tables are made once."""
+    return GzipPacker(options.level) if options.to == "gz" else ZstPacker(options.level, options.dictionary)
+
+
+def recompress_one(task: RecompressTask) -> RecompressResult:
+    """Write one archive again. Its failures are in the result; they are listed before its output appears.
+
+    If it cannot be read to its end, or has no record, nothing is written, and an output of an earlier run stays.
+    """
+    output, error = OneOutput(task), None
+    copy = _Copy(task)
+    try:
+        with _table(task) as add, output.writing(copy.failures) as file:
+            copy.run(file, add)
+        copy.write_index()
+    except _NothingToWriteError:
+        pass
+    except InputError as failure:
+        error = failure
+    failures = copy.failures(error)
+    output.finish(failures)
+    if error is not None:
+        return RecompressResult(output.size, 0, 0, 0, failures, [])
+    found = copy.indexed
+    return RecompressResult(output.size, output.bytes, copy.records, found.captures, failures, found.notes)
+
+
+@contextmanager
+def _table(task: RecompressTask) -> Iterator[Callable[[Packed], object]]:
+    """A function that adds a record to the table of offsets, if it is wanted. The table gets its name at the end."""
+    if task.table is None:
+        yield lambda packed: None
+        return
+    with task.table.write_atomic(sync_name=False) as file:
+        rows = _Rows(row_format(task.archive.filename, task.filename), file)
+        yield rows.add
+        rows.flush()
+
+
+class _Rows:
+    """Writes rows of a table of offsets to a file, compressed."""
+
+    def __init__(self, row: bytes, file: IO[bytes]) -> None:
+        self._row, self._file, self._compressor = row, file, Compressor()
+        self._rows = [HEADER]
+
+    def add(self, packed: Packed) -> None:
+        """Add a record, if an index of the old archive can have a line of it."""
+        old = packed.content
+        if old.line_length:
+            self._rows.append(self._row % (old.offset, old.line_length, packed.offset, packed.length))
+        if len(self._rows) == _ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows that are held."""
+        self._file.write(self._compressor.compress(b"".join(self._rows)))
+        self._rows = []
+
+
+class _Copy:
+    """An archive that is written again: the steps, and what was found."""
+
+    def __init__(self, task: RecompressTask) -> None:
+        self._task, self._scratch = task, Scratch(task.scratch)
+        self._findings, self.indexed, self.records = Findings(), Findings(), 0
+        self._sorter = LineSorter(self._scratch.create, "lines")
+
+    def run(self, file: IO[bytes], add: Callable[[Packed], object]) -> None:
+        """Write the archive to `file`. Raises InputError, _NothingToWriteError. `add` gets each record."""
+        task = self._task
+        packed = self._packed(file, add)
+        if task.index is not None:
+            filename = os.fsencode(task.filename)
+            captures = make_captures(read_packed(packed, filename, _CAPTURES), filename, _CAPTURES)
+            lines = CaptureLines(captures, "cdxj")
+            self.indexed = lines.findings
+            for some in lines:
+                self._sorter.add(some)
+        else:
+            for _ in packed:
+                pass
+        if not self.records:
+            raise _NothingToWriteError
+        if task.table is not None:
+            task.table.remove()  # it is of the archive that is replaced now
+
+    def _packed(self, file: IO[bytes], add: Callable[[Packed], object]) -> Iterator[Packed]:
+        task, options = self._task, self._task.options
+        scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
+        with task.open_archive() as read_at:
+            contents = read_contents(read_at, scratch, task.chunk, options.max_window)
+            if options.group:
+                contents = group_contents(contents)
+            for item in write_contents(contents, packer_of(options), file.write):
+                if isinstance(item, Damage):
+                    self._findings.add(item)
+                else:
+                    self.records += item.content.records
+                    add(item)
+                    yield item
+
+    def write_index(self) -> None:
+        """Write the index of the new archive, if it is wanted. It is newer than the archive."""
+        task = self._task
+        if task.index is None:
+            return
+        new = Input(task.output, task.filename, task.output.text)
+        index = ArchiveTask(new, task.index, task.directory, task.scratch, INDEX)
+        with OneOutput(index).writing(list) as file:
+            write_gzip_lines(sorted_lists(self._sorter, self._scratch), file)
+
+    def failures(self, error: InputError | None = None) -> list[Failure]:
+        """What was found so far. `error` is why the archive cannot be read."""
+        found = self._task.failures_of(self._findings.damage, error)
+        if error is None:
+            path = self._task.output.text
+            found += [Failure(path, one.offset, one.reason, one.hint) for one in self.indexed.damage]
+        return found
+
 
 _KEEP = (
     "{}: is not {} of {} that recompress writes; use --replace to write it again, or another output directory"

@@ -28,16 +28,15 @@ from cdxmill.outputs.record import (
     list_beside,
     list_in,
 )
-from cdxmill.running.counted_reads import counted
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.lock import hold
-from cdxmill.running.processes import RunTasks, run_tasks
+from cdxmill.running.processes import RunTasks, counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
 from cdxmill.storage.local.files import sync_directories
 from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
+from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import temporary_directory
-from cdxmill.storage.unchanged import open_unchanged
 
 
 @dataclass(frozen=True)

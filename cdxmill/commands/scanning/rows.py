@@ -10,12 +10,12 @@ from itertools import chain
 from typing import IO, Any, Protocol
 
 from cdxmill.errors import UsageError
-from cdxmill.formats.archives.warc_record import END, record_id, warc_header_of_arc, warcinfo
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.pack_contents import GzipPacker, ZstPacker, write_contents
 from cdxmill.stages.records.payload_digest import base32
 from cdxmill.stages.records.read_contents import Content
-from cdxmill.stages.scan.extract import CallError, Row, json_line
+from cdxmill.stages.records.write_record import END, record_id, warc_header_of_arc, warcinfo
+from cdxmill.stages.scan.fields import CallError, Row, json_line
 from cdxmill.version import install_extra
 
 _LEVEL = 6

@@ -12,15 +12,14 @@ from functools import partial
 from typing import NamedTuple
 
 from cdxmill.commands.per_archive.task import note, open_directory, outputs_in, report, showing
-from cdxmill.commands.scanning.captures import Ranges, ranges_of
-from cdxmill.commands.scanning.options import ScanOptions, compiled
+from cdxmill.commands.scanning.options import Ranges, ScanOptions, compiled, ranges_of
 from cdxmill.commands.scanning.scan_one import ScanResult, ScanTask, SkippedRecord, remove_parts, scan_one
 from cdxmill.inputs.named import Input, check_archives
+from cdxmill.messages import count, human_seconds
 from cdxmill.outputs.existing import Rule, check_inputs_stay
 from cdxmill.outputs.names import below
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
-from cdxmill.running.quantities import count, human_seconds
 from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
 from cdxmill.storage.location import PathOrUrl, locate

@@ -10,18 +10,17 @@ from typing import IO, NamedTuple
 
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
-from cdxmill.commands.scanning.captures import Ranges
-from cdxmill.commands.scanning.options import ScanOptions, compiled
+from cdxmill.commands.scanning.options import Ranges, ScanOptions, compiled
 from cdxmill.commands.scanning.rows import RowWriter, WarcWriter, as_warc, row_writer
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.formats.archives.header_shape import Head, HeaderMatch, HeaderShapes
+from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
 from cdxmill.stages.pages.full_record import FullRecord
+from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.read_contents import Content, Refusals, ScratchFiles, choose_contents
 from cdxmill.stages.records.read_records import Container, container_of
-from cdxmill.stages.records.record_errors import RecordError
-from cdxmill.stages.scan.extract import CallError, Row
+from cdxmill.stages.scan.fields import CallError, Row
 from cdxmill.stages.scan.plan import Measured
 from cdxmill.stages.window import ReadAt, Window
 from cdxmill.storage.location import Location

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from cdxmill.formats.clusters.split_points import format_text
-from cdxmill.formats.clusters.zipnum_block import LIBRARIES, Compressor
-from cdxmill.formats.clusters.zipnum_index import shard_name
+from cdxmill.formats.clusters.zipnum import LIBRARIES, Compressor, shard_name
 
 FORMAT_VERSION = 1
 

@@ -1,4 +1,4 @@
-"""Split points: the keys at which the shards of a cluster start (docs/formats/split-points.md).
+"""Split points, the keys at which the shards of a cluster start: as text, as a SequenceFile, or as JSON of webarchive-indexing's Spark job.
 
 Text: one point per line. SequenceFile<Text, NullWritable>, uncompressed, version 6, as Hadoop's
 TotalOrderPartitioner reads it:
@@ -7,12 +7,17 @@ TotalOrderPartitioner reads it:
     | 0 0 0 0 (no metadata) | sync marker (16 bytes)
     record: length (4 B, big endian) | key length (4 B) | vint size + key | (no value)
     sync:   -1 (4 B) | sync marker; before a record if it is 102,400 B or more after the last one (Hadoop 3)
+
+A split point is the first key and timestamp of a shard. Bytes that are not UTF-8 are written as surrogates.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
 
 _KEY_CLASS = b"org.apache.hadoop.io.Text"
 _BYTES_CLASS = b"org.apache.hadoop.io.BytesWritable"
@@ -156,3 +161,37 @@ def _read_text(data: bytes, pos: int) -> tuple[bytes, int]:
     if pos + size > len(data):
         raise IndexError
     return data[pos : pos + size], pos + size
+
+
+def parse_boundaries(data: bytes) -> list[bytes]:
+    """The split points in a file. Raises ValueError.
+
+    >>> parse_boundaries(b'[["com,a)/", "20200101000000"], ["com,b)/", ""]]')
+    [b'com,a)/ 20200101000000', b'com,b)/']
+    """
+    try:
+        rows: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ValueError("is not JSON") from None
+    if not isinstance(rows, list) or not all(map(_is_row, rows)):
+        raise ValueError("is not a list of [key, timestamp]")
+    points = [" ".join(filter(None, row)).encode("utf-8", "surrogateescape") for row in rows]
+    if not all(points) or any(one >= other for one, other in pairwise(points)):
+        raise ValueError("the split points are empty or not in order")
+    if any(b"\n" in point for point in points):
+        raise ValueError("a split point has a line end")
+    return points
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, list) and len(row) == 2 and all(isinstance(value, str) for value in row)
+
+
+def format_boundaries(points: Sequence[bytes]) -> bytes:
+    """The content of the file. A split point is divided at its first space.
+
+    >>> format_boundaries([b"com,a)/ 20200101000000", b"com,b)/"])
+    b'[["com,a)/", "20200101000000"], ["com,b)/", ""]]'
+    """
+    rows = [point.decode("utf-8", "surrogateescape").partition(" ")[::2] for point in points]
+    return json.dumps(rows).encode()

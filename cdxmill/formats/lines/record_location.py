@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from cdxmill.formats.lines.capture_fields import is_cdxj, stored_fields
-from cdxmill.formats.lines.convert import FIELDS, convert_line
+from cdxmill.formats.lines.cdx_lines import FIELDS, convert_line
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 """Larger numbers are beyond the end of any file, and beyond what a file system takes."""

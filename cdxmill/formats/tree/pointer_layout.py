@@ -15,7 +15,7 @@ from itertools import cycle
 from typing import NamedTuple
 from zlib import crc32
 
-from cdxmill.formats.lines.cdxj import quote
+from cdxmill.formats.lines.cdx_lines import quote
 
 _CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q"}
 _FIELD = re.compile(r"([A-Za-z_][\w-]*):(u8|u16|u32|u64)", re.ASCII)

@@ -1,4 +1,4 @@
-"""A directory of the cluster, as the launcher of a job sees it.
+"""URLs, directories and files of Hadoop, as the launcher of a job sees them.
 
 HDFS is reached as everywhere (cdxmill.storage). The hadoop command has the keys of the job, so under mrjob's hadoop runner it is
 used for S3 and all other file systems. Elsewhere, and for a directory that all machines share (file://), cdxmill.storage is used.
@@ -8,20 +8,44 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from cdxmill.errors import StoppedError
-from cdxmill.jobs.launcher.mrjob_types import RunnerLike
-from cdxmill.storage.entry import Writes
+from cdxmill.errors import CdxmillError, StoppedError
+from cdxmill.jobs.launcher.mrjob_parts import HadoopFilesystem, RunnerLike, fully_qualify_hdfs_path
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
-from cdxmill.storage.listing import is_glob
+from cdxmill.storage.hadoop.site import use_command
+from cdxmill.storage.interface import Writes, is_glob
 from cdxmill.storage.local.files import make_directory
-from cdxmill.storage.location import Location, ask_all, join, locate
+from cdxmill.storage.location import Location, ask_all, join, locate, pieces
 from cdxmill.storage.patience import stops
 from cdxmill.storage.walk import files_below, files_like
+
+
+def is_url(path: str) -> bool:
+    """Whether `path` has a scheme.
+
+    >>> is_url("hdfs:///a"), is_url("/a")
+    (True, False)
+    """
+    return "://" in path
+
+
+def hadoop_url(path: str) -> str:
+    """The URL of a path in Hadoop's default file system; a URL as it is.
+
+    >>> hadoop_url("/a"), hadoop_url("s3://b")
+    ('hdfs:///a', 's3://b')
+    """
+    if is_url(path) or path.startswith("/"):
+        return str(fully_qualify_hdfs_path(path))
+    user = os.environ.get("HADOOP_USER_NAME")
+    return f"hdfs:///user/{user}/{path}" if user else str(fully_qualify_hdfs_path(path))
 
 
 class _ByHadoop(Location):
@@ -134,3 +158,65 @@ def _sized_files(url: str) -> dict[str, int]:
         for directory, _, name in names
         if name in listed[directory]
     }
+
+
+_VERSION = re.compile(r"hadoop-streaming-(\d+(?:\.\d+)+)")
+
+
+def use_storage(runner: RunnerLike) -> None:
+    """Let mrjob's hadoop runner use cdxmill.storage, and that the runner's hadoop command."""
+    if runner.alias == "hadoop":
+        use_command(runner.get_hadoop_bin())
+        runner.fs.hadoop = StorageFilesystem(runner.get_hadoop_bin(), runner.get_hadoop_streaming_jar() or "")
+
+
+class StorageFilesystem(HadoopFilesystem):  # type: ignore[misc]  # mrjob has no types
+    """mrjob's file system with the same methods. `jar` is the jar of Hadoop streaming, whose name has Hadoop's version."""
+
+    def __init__(self, hadoop: list[str], jar: str) -> None:
+        super().__init__(hadoop)
+        found = _VERSION.match(Path(jar).name)
+        if found:
+            self._hadoop_version = found[1]
+
+    def mkdir(self, path: str) -> None:
+        """Create a directory and those above it. Raises OSError."""
+        with _storage_of(path) as storage:
+            storage.make(path)
+
+    def put(self, src: str, path: str) -> None:
+        """Upload a file. If no other user may read it here, as with keys, none may there. Raises OSError."""
+        with _storage_of(path) as storage, Path(src).open("rb") as file:
+            storage.put(file, path, is_private=not Path(src).stat().st_mode & 0o077)
+
+    def exists(self, path_glob: str) -> bool:
+        """Whether there is such a file or directory. Raises OSError."""
+        with _storage_of(path_glob) as storage:
+            return storage.status(path_glob) is not None
+
+    def rm(self, path_glob: str) -> None:
+        """Delete a file or directory. Raises OSError."""
+        with _storage_of(path_glob) as storage:
+            storage.remove_tree(path_glob)
+
+    def ls(self, path_glob: str) -> Iterator[str]:
+        """The files below a directory. Raises OSError."""
+        with _storage_of(path_glob):
+            yield from RemoteDirectory(path_glob, not path_glob.startswith("hdfs:")).files()
+
+    def _cat_file(self, path: str) -> Iterator[bytes]:
+        with _storage_of(path) as storage:
+            if storage is hadoop_fs:  # one command for each of many files
+                yield from super()._cat_file(path)
+                return
+            with storage.open_ranges(path) as read_at:
+                yield from pieces(read_at)
+
+
+@contextmanager
+def _storage_of(url: str) -> Iterator[Any]:
+    """The module that reaches a URL. Its errors become those that mrjob expects."""
+    try:
+        yield storage_of(url) if url.startswith("hdfs:") else hadoop_fs
+    except CdxmillError as error:
+        raise OSError(str(error)) from None

@@ -6,8 +6,7 @@ import logging
 import re
 from collections.abc import Sequence
 
-from cdxmill.jobs.launcher.mrjob_import import interpret_task_logs
-from cdxmill.jobs.launcher.mrjob_types import LogInterpretation, RunnerLike
+from cdxmill.jobs.launcher.mrjob_parts import LogInterpretation, RunnerLike, interpret_task_logs
 
 _NOISE = ("STDOUT: ", "Probable cause", "Job not successful!", "Streaming Command Failed!")
 _LISTING = "ls: "

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cdxmill.errors import UsageError
-from cdxmill.formats.lines.cdx import CDX_NAME
+from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.inputs.found_inputs import cdx_files_of
-from cdxmill.jobs.launcher.hadoop_directory import directory_of
-from cdxmill.jobs.launcher.hadoop_urls import is_url
-from cdxmill.jobs.launcher.mrjob_types import RunnerLike
-from cdxmill.stages.lines.check_lines import REBUILD
-from cdxmill.storage.listing import UNFINISHED, is_glob
+from cdxmill.jobs.launcher.hadoop_directory import directory_of, is_url
+from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
+from cdxmill.stages.lines.cdx_text import REBUILD
+from cdxmill.storage.interface import UNFINISHED, is_glob
 
 SIZE_SETTING = "mapreduce.input.fileinputformat.split.maxsize"
 """Hadoop's name for the number of bytes that a mapper reads."""

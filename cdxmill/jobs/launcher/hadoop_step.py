@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill.errors import UsageError
-from cdxmill.jobs.launcher.hadoop_urls import is_url
-from cdxmill.jobs.launcher.mrjob_types import RunnerArguments, RunnerLike
+from cdxmill.jobs.launcher.hadoop_directory import is_url
+from cdxmill.jobs.launcher.mrjob_parts import RunnerArguments, RunnerLike
 from cdxmill.jobs.launcher.node_archive import DEFLATE, NAME, URLLIB3
 from cdxmill.version import install_extra
 

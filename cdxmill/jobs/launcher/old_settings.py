@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from cdxmill.errors import OK, UsageError
-from cdxmill.jobs.launcher.mrjob_import import load_opts_from_mrjob_confs, runner_class
+from cdxmill.jobs.launcher.mrjob_parts import load_opts_from_mrjob_confs, runner_class
 from cdxmill.running.start_script import fail
 
 NOW = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cdxmill.commands.clusters.zipnum import ZipnumOptions
 from cdxmill.errors import StoppedError
-from cdxmill.formats.clusters.zipnum_index import shard_name
+from cdxmill.formats.clusters.zipnum import shard_name
 from cdxmill.jobs.nodes.zipnum import REPORT, ReducerReport
 
 

@@ -7,13 +7,13 @@ import shutil
 from pathlib import Path
 
 from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
-from cdxmill.inputs.sources import Inventory
+from cdxmill.inputs.cdx_files import Inventory
 from cdxmill.jobs.launcher.reports import read_reports
 from cdxmill.jobs.launcher.stream_job import StreamJob
 from cdxmill.running.failures import Failures
 from cdxmill.storage.local.files import stopping
 from cdxmill.storage.location import PathOrUrl, locate
-from cdxmill.tasks.grouping import group_sources
+from cdxmill.tasks.sampling import group_sources
 
 _RUN = ".run-"
 

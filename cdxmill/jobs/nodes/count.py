@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from cdxmill.commands.counting.count_group import CountTask, count_group
+from cdxmill.commands.count import CountTask, count_group
 from cdxmill.inputs.named import Input
+from cdxmill.jobs.nodes.files import Destination
 from cdxmill.jobs.nodes.index import status_reports
-from cdxmill.jobs.nodes.output import Destination
 from cdxmill.jobs.nodes.task_context import TaskRun, format_failure
 from cdxmill.stages.counting.counters import Counter, counter_of
-from cdxmill.stages.counting.sum_lines import sum_counts, sum_lines
+from cdxmill.stages.counting.tally import sum_counts, sum_lines
 from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.lines.merge_runs import merge_runs
+from cdxmill.stages.lines.merge_lines import merge_runs
 from cdxmill.storage.scratch import Scratch
 
 JOB_FILE = "cdxmill_count_job.py"

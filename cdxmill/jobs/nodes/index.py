@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill.commands.per_archive.index_one import IndexedArchive, IndexOptions, IndexTask, index_one
+from cdxmill.commands.per_archive.index import IndexedArchive, IndexOptions, IndexTask, index_one
 from cdxmill.inputs.named import Input
 from cdxmill.jobs.nodes.task_context import TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import SHOWN, Failure, kind_of

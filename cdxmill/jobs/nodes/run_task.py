@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from cdxmill.formats.clusters.split_points import parse_text
-from cdxmill.formats.clusters.zipnum_block import BLOCK_LINES, Compressor
+from cdxmill.formats.clusters.zipnum import BLOCK_LINES, Compressor
 from cdxmill.jobs.nodes import sample, zipnum
-from cdxmill.jobs.nodes.inputs import read_inputs
+from cdxmill.jobs.nodes.files import read_inputs
 from cdxmill.jobs.nodes.task_context import TaskRun
 from cdxmill.stages.lines.line_chunks import format_record, read_records
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from cdxmill.jobs.nodes.task_context import Read, TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import Failure
-from cdxmill.stages.lines.sample_lines import Sample, merge_samples, pick_splits
-from cdxmill.tasks.sample_texts import SampleTask, sample_texts
+from cdxmill.stages.lines.pick_splits import Sample, merge_samples, pick_splits
+from cdxmill.tasks.whole_files import SampleTask, sample_texts
 
 _LEAST_SENT = 1000
 """A mapper sends at least this many samples."""

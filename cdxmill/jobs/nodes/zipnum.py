@@ -14,9 +14,8 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from cdxmill.formats.clusters.manifest import ShardEntry
-from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.formats.clusters.zipnum_index import part_name, shard_name
-from cdxmill.jobs.nodes.output import Destination
+from cdxmill.formats.clusters.zipnum import Compressor, part_name, shard_name
+from cdxmill.jobs.nodes.files import Destination
 from cdxmill.jobs.nodes.task_context import Read, TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import Failure
 from cdxmill.stages import native

@@ -1,18 +1,101 @@
-"""One archive -> its CDX lines, by way of records and captures."""
+"""One archive, read or being written -> its CDX lines, made by the compiled reader if a record is common, else by way of captures.
+
+`native/common_line.c` does this in one call. The Python modules (take_record, make_captures, surt,
+cdxj) are the reference: whatever is unusual is left to them, and tests check that both give the
+same bytes. If nothing was compiled, the Python modules do all the work, which takes a third longer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
 
-from cdxmill.capture import Capture, Damage, Note
-from cdxmill.formats.lines.cdx import CDX9_HEADER, CDX11_HEADER, format_cdx9, format_cdx11
-from cdxmill.formats.lines.cdxj import format_cdxj
+from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Note, Outcome, Record
+from cdxmill.formats.archives.warc_header import HeaderShapes
+from cdxmill.formats.lines.cdx_lines import (
+    CDX9_HEADER,
+    CDX11_HEADER,
+    format_cdx9,
+    format_cdx11,
+    format_cdxj,
+    quote,
+)
+from cdxmill.formats.lines.surt import origin_keys
+from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.common_line import common_reader
-from cdxmill.stages.captures.findings import Findings
 from cdxmill.stages.captures.make_captures import make_captures
+from cdxmill.stages.records.parse_header import BlankContent, RecordError
+from cdxmill.stages.records.payload_digest import base32, sha1
 from cdxmill.stages.records.read_records import read_records
+from cdxmill.stages.records.take_record import ReadCommon, take_stream, take_whole
 from cdxmill.stages.window import CHUNK, ReadAt
+
+if TYPE_CHECKING:
+    from cdxmill.stages.records.pack_contents import Packed
+
+MAX_DAMAGE = 10_000
+"""Damage that is reported separately, per file. More would take memory and nobody would read it."""
+
+
+@dataclass
+class Findings:
+    """The number of captures in an archive, and the damage and the notes about it."""
+
+    damage: list[Damage] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    captures: int = 0
+    _more: int = 0
+
+    def add(self, found: Damage | Note) -> None:
+        """Add damage or a note. All damage after the first MAX_DAMAGE becomes one item, the last of the list."""
+        if isinstance(found, Note):
+            self.notes.append(found)
+        elif len(self.damage) < MAX_DAMAGE:
+            self.damage.append(found)
+        else:
+            self._add_to_last(found)
+
+    def _add_to_last(self, found: Damage) -> None:
+        self._more += 1
+        first = found.offset if self._more == 1 else self.damage.pop().offset
+        more = f"{self._more} more errors up to offset {found.offset}"
+        self.damage.append(Damage(first, f"{more}, the last one: {found.reason}", found.hint))
+
+
+def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon[CommonLine] | None:
+    """A reader for the archive whose lines have the field `filename`.
+
+    None if nothing was compiled, or if `options` ask for lines that it does not make.
+    """
+    usual = options.lineless and {b"response", b"revisit"} <= (options.records or set())
+    if native.read is None or not usual or options.minimal or options.unsurt:
+        return None
+    return partial(native.read, (origin_keys(options.keep_www), quote(filename)[1:-1], _digest))
+
+
+_HEAD_END = b"\n\r\n"
+"""The end of a WARC header and of an HTTP head, as `native/record.c` reads them: other ends are not common."""
+_CLOSING = 4
+"""Bytes after the block of a WARC record."""
+
+
+def common_payload(content: bytearray) -> memoryview:
+    """The payload of a record that the compiled reader has made a line of."""
+    block = content.find(_HEAD_END) + len(_HEAD_END)
+    payload = content.find(_HEAD_END, block) + len(_HEAD_END)
+    return memoryview(content)[payload:-_CLOSING]
+
+
+def is_revisit(content: bytearray) -> bool:
+    """Whether a record that the compiled reader has made a line of is a revisit, and no response with its media type."""
+    return b"\nwarc-type: revisit\r" in content[: content.find(_HEAD_END)].lower()
+
+
+def _digest(content: bytearray | bytes, start: int, end: int) -> bytes:
+    return base32(sha1(memoryview(content)[start:end]))
+
 
 _BATCH = 1000
 
@@ -72,3 +155,36 @@ class ArchiveIndexer(CaptureLines):
         read_common = common_reader(filename, options) if line_format == "cdxj" else None
         records = read_records(read_at, options.lineless, chunk, read_common)
         super().__init__(make_captures(records, filename, options), line_format)
+
+
+Item = Record | CommonLine | CrawlNotes | Damage
+
+
+def read_packed(
+    packed: Iterable[Packed | Damage], filename: bytes, options: CaptureOptions
+) -> Iterator[Item]:
+    """The record of each content, as `read_records` would find it in the new archive. Damage passes through.
+
+    Requires: each content is one record, or blank.
+    """
+    read_common, shapes = common_reader(filename, options), HeaderShapes()
+    for item in packed:
+        if isinstance(item, Damage):
+            yield item
+            continue
+        content, offset, length = item
+        found: Item | Outcome
+        try:
+            if content.data is None:
+                found = take_stream(offset, content.pieces())._replace(length=length)
+            else:
+                data = content.data
+                found = Outcome.NOT_COMMON if read_common is None else read_common(data, offset, length)
+                if found is Outcome.NOT_COMMON:
+                    found = take_whole(offset, length, data, shapes, options.lineless)
+        except BlankContent:
+            continue
+        except RecordError as error:
+            found = Damage(content.offset, error.reason, error.hint)
+        if not isinstance(found, Outcome):
+            yield found

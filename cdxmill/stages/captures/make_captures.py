@@ -1,16 +1,172 @@
-"""Records -> captures, each with what related records add to it."""
+"""Records -> captures: which records get an index line, its values, and what related records add to it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import urljoin
 
-from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Note, Record
+from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Headers, Note, Record
 from cdxmill.formats.archives.arc_header import odd_field
-from cdxmill.formats.lines.cdxj import with_notes
-from cdxmill.stages.captures.capture_of import capture_of
-from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.select_records import Dated, select
-from cdxmill.stages.records.join_records import Asked, Notes, asked_by, belongs_to, crawl_notes
+from cdxmill.formats.archives.http_head import HttpHead, parse_http_head
+from cdxmill.formats.lines.cdx_lines import with_notes
+from cdxmill.formats.lines.timestamp import arc_timestamp_of, warc_timestamp_of
+from cdxmill.stages.captures.capture_options import (
+    RECORD_TYPES,
+    CaptureOptions,
+    clean_url,
+    media_type,
+    text_of,
+)
+from cdxmill.stages.records.payload_digest import base32, is_http, sha1, wants_digest
+from cdxmill.stages.records.take_record import Asked, Notes, asked_by, belongs_to, crawl_notes
+
+_REPAIR = "repair the record if you need its line"
+_WITHOUT_URL = frozenset((b"metadata", b"warcinfo"))
+_WITHOUT_HEAD = frozenset((b"metadata", b"resource"))
+
+
+class Dated(NamedTuple):
+    """A record that gets a line, with its URL and timestamp."""
+
+    record: Record
+    url: bytes
+    timestamp: bytes
+
+
+def select(record: Record, options: CaptureOptions) -> Dated | Damage | Note | None:
+    """The record if it gets a line, None if it gets none by the rules, Damage if it lacks what a line needs.
+
+    A Note reports a record type that no standard knows: it may be corrupt.
+
+    The timestamp is `-` if the date is missing or invalid.
+    """
+    url = _url_to_index(record, options)
+    if not isinstance(url, bytes):
+        return url
+    return Dated(record, url, timestamp_of(record) or b"-")
+
+
+def timestamp_of(record: Record) -> bytes | None:
+    """The 14 digits of a record's date. None if it is missing or invalid."""
+    date = record.headers.get(b"warc-date", b"")
+    return arc_timestamp_of(date) if record.is_arc else warc_timestamp_of(date)
+
+
+def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | Note | None:
+    """The URL of a record that gets a line; otherwise as `select`."""
+    headers = record.headers
+    kind = headers.get(b"warc-type", b"")
+    if not kind:
+        return Damage(record.offset, "missing WARC-Type", _REPAIR)
+    wanted = options.records
+    if wanted is not None and (
+        kind not in wanted or (kind in _WITHOUT_HEAD and _is_crawl_note(kind, headers))
+    ):
+        return None if kind in RECORD_TYPES else _unknown(record.offset, kind)
+    url = clean_url(headers.get(b"warc-target-uri"))
+    if url and not (record.is_arc and kind == b"warcinfo"):
+        return url
+    if kind in _WITHOUT_URL:
+        return None
+    reason = f"missing WARC-Target-URI ({kind.decode('latin-1')} record)"
+    return Damage(record.offset, reason, _REPAIR)
+
+
+def _unknown(offset: int, kind: bytes) -> Note:
+    return Note(offset, f"unknown WARC-Type {repr(kind[:20])[1:]}; the record is not indexed")
+
+
+def _is_crawl_note(kind: bytes, headers: Headers) -> bool:
+    """Whether this is a note of the crawler about a capture, and not a capture itself."""
+    content_type = headers.get(b"content-type", b"")
+    return content_type == b"application/warc-fields" or (
+        kind == b"metadata" and media_type(content_type) == b"text/anvl"
+    )
+
+
+_SHORT = 200
+"""Bytes of a Content-Type that is cached. Longer ones seldom repeat, and would take memory."""
+_NO_HEAD = HttpHead(None, None, None, 0)
+
+
+def capture_of(
+    dated: Dated, notes: Notes, asked: Asked | None, filename: bytes, options: CaptureOptions
+) -> Capture:
+    """The capture of a record. `notes` are its crawler's notes, `asked` is what its request adds."""
+    record, url, timestamp = dated
+    ask = record.headers.get
+    kind = record.headers[b"warc-type"]
+    http = record.size > 0 and is_http(kind, url)
+    status, content_type, location, end = parse_http_head(record.block) if http else _NO_HEAD
+    if not http:
+        content_type = ask(b"content-type")
+    is_revisit = kind == b"revisit"
+    key, method, body = asked or (options.urlkey(url), None, None)
+    charset, languages = notes
+    return Capture(
+        urlkey=key,
+        timestamp=timestamp,
+        url=url,
+        mime=b"warc/revisit" if is_revisit else None if options.minimal else _mime(record, content_type),
+        mime_detected=None if is_revisit else text_of(ask(b"warc-identified-payload-type")),
+        status=text_of(status) if kind != b"request" and not options.minimal else None,
+        digest=_digest(record, end),
+        length=record.length,
+        offset=record.offset,
+        filename=filename,
+        charset=charset,
+        languages=languages,
+        truncated=text_of(ask(b"warc-truncated")),
+        redirect=_redirect(url, status, location) if location is not None and not options.minimal else None,
+        method=method,
+        request_body=body,
+    )
+
+
+def _mime(record: Record, content_type: bytes | None) -> bytes | None:
+    """The media type of a Content-Type. ARC without one in its HTTP head: that of the header line."""
+    if content_type is None and record.is_arc:
+        content_type = record.headers.get(b"content-type", b"")
+        if b"/" not in content_type:  # `no-type` and the like
+            return None
+    if not content_type:
+        return None
+    return _cached_type(content_type) if len(content_type) < _SHORT else _type_text(content_type)
+
+
+def _type_text(content_type: bytes) -> bytes | None:
+    return text_of(media_type(content_type))
+
+
+_cached_type = lru_cache(maxsize=4096)(_type_text)
+
+
+def _digest(record: Record, payload_start: int) -> bytes | None:
+    """The payload's digest: the header's, or the SHA-1 of the payload. A revisit has only the header's."""
+    headers = record.headers
+    given = headers.get(b"warc-payload-digest")
+    if given:
+        return text_of(given.removeprefix(b"sha1:"))
+    if record.payload_digest is not None or not wants_digest(headers):
+        return record.payload_digest
+    return base32(sha1(memoryview(record.block)[payload_start:]))
+
+
+def _redirect(url: bytes, status: bytes | None, location: bytes) -> bytes | None:
+    """The absolute target of a redirect; None for other statuses."""
+    if status is None or status[:1] != b"3" or status == b"304":
+        return None
+    location = text_of(location) or b""
+    if location.startswith((b"http://", b"https://")):
+        return location
+    try:
+        target = urljoin(url.decode(), location.decode())
+    except ValueError:
+        return None
+    return target.encode("utf-8", "replace")
+
 
 _NO_NOTES: Notes = (None, None)
 

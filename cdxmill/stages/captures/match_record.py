@@ -1,15 +1,80 @@
-"""A record, compared with the index line that led to it."""
+"""A record, compared with the index line that led to it: URL, timestamp, digest. The common kind is compared by compiled code.
+
+    member -> content, proven by libdeflate -> line by the compiled reader -> compared up to the digest -> SHA-1
+
+Whatever is unusual or differs is left to those two, which say what differs.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from cdxmill.capture import Capture, Record
+from cdxmill.capture import Capture, CommonLine, Record
+from cdxmill.formats.archives.small_member import inflate_member
+from cdxmill.formats.lines.cdx_lines import is_of_revisit, up_to_digest
 from cdxmill.formats.lines.record_location import RecordLocation
-from cdxmill.formats.lines.surt import surt
+from cdxmill.formats.lines.surt import origin_keys, surt
 from cdxmill.formats.lines.timestamp import timestamp_of
+from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
+from cdxmill.stages.captures.index_archive import common_payload, is_revisit
 from cdxmill.stages.captures.make_captures import make_captures
+from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
+from cdxmill.stages.records.payload_digest import base32, payload_start, sha1
+from cdxmill.stages.records.read_gzip import QUICK_CONTENT
+from cdxmill.stages.records.record_parts import record_parts
+
+_GIVEN_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
+_HAS_PAYLOAD = frozenset((b"response", b"resource", b"metadata", b"conversion"))
+
+
+def wrong_digest(record: Record, content: Iterator[bytes], digest: str) -> str | None:
+    """How the payload differs from `digest`, the one of the index line; None if it does not, or cannot be compared.
+
+    Only SHA-1 in base32 is compared. Crawlers hash the payload as it was sent, without its chunks, or decoded. A
+    truncated payload (WARC-Truncated) may have the digest of the whole one.
+    """
+    found = _GIVEN_SHA1.fullmatch(digest)
+    if found is None or record.headers.get(b"warc-type") not in _HAS_PAYLOAD:
+        return None
+    wanted = found[1].encode()
+    if not record.headers.get(b"warc-payload-digest"):
+        return None  # its capture has the SHA-1 of the payload, which was compared with the line
+    block = record.block
+    if len(block) == record.size:
+        start = payload_start(record.headers, block)
+        own = base32(sha1(memoryview(block)[start:]))
+        if own == wanted or own == base32(sha1(memoryview(block))):
+            return None
+    if record.headers.get(b"warc-truncated") or wanted in _other_digests(record, content):
+        return None
+    return f"the payload does not have the digest {found[1]} of the index line"
+
+
+def _other_digests(record: Record, content: Iterator[bytes]) -> Iterator[bytes]:
+    """The digests of the payload as it is, without chunks, and decoded; and that of the block."""
+    parts = record_parts(record, content)
+    hashes = [sha1(), sha1(parts.http_head)]
+    kept, held = [], 0
+    for piece in parts.payload:
+        for one in hashes:
+            one.update(piece)
+        held += len(piece)
+        if held <= len(record.block):
+            kept.append(piece)
+    yield from map(base32, hashes)
+    if held > len(record.block):
+        return
+    for decode in (dechunk, lambda pieces: decode_payload(parts.http_head, pieces)):
+        hashed = sha1()
+        try:
+            for piece in decode(iter(kept)):
+                hashed.update(piece)
+        except PayloadError:
+            continue
+        yield base32(hashed)
+
 
 _SHA1 = re.compile(r"[A-Z2-7]{32}")
 
@@ -55,3 +120,54 @@ def _same_url(recorded: bytes, named: str) -> bool:
         return recorded == other or surt(recorded) == surt(other)
     except ValueError:
         return False
+
+
+_DIGEST_FIELD = re.compile(rb'"digest": "([A-Z2-7]{32})"')
+_DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
+
+
+class CommonChecks:
+    """Checks members, one after the other. `has_revisits` says whether revisits are accepted, too."""
+
+    def __init__(self, has_revisits: bool = True) -> None:
+        self._has_revisits = has_revisits
+        self._wanted = b""
+        self._is_checked = False
+        self._archive = origin_keys(False), b"", self._own_digest
+
+    def _own_digest(self, content: bytearray | bytes, start: int, end: int) -> bytes:
+        """The digest of a payload whose record has none: the wanted one if it has that."""
+        hashed = sha1(memoryview(content)[start:end])
+        self._is_checked = _is_same(self._wanted, hashed.digest())
+        return self._wanted if self._is_checked else base32(hashed)
+
+    def line_of(self, member: bytes, line: bytes) -> CommonLine | None:
+        """The line of a response or revisit at the start of a file without a name, if it agrees with its index line.
+
+        That is: the member is exactly one record, key, timestamp, URL, MIME type, status and digest are those of
+        `line`, and the payload of a response has this digest, in SHA-1. None if this is not so or not certain.
+        """
+        wanted = _DIGEST_FIELD.search(line)
+        content = None if native.read is None or wanted is None else inflate_member(member, QUICK_CONTENT)
+        if native.read is None or wanted is None or content is None:
+            return None
+        self._wanted, self._is_checked = wanted[1], False
+        made = native.read(self._archive, content, 0, len(member))
+        if not isinstance(made, CommonLine):
+            return None
+        same = up_to_digest(made.start)
+        if not line.startswith(same) or not same.endswith(wanted[0]):
+            return None
+        if is_of_revisit(same):
+            return made if self._has_revisits and is_revisit(content) else None
+        return made if self._is_checked or _payload_has(wanted[1], content) else None
+
+
+def _payload_has(digest: bytes, content: bytearray) -> bool:
+    """Whether `digest` is that of the payload of a common record."""
+    return _is_same(digest, sha1(common_payload(content)).digest())
+
+
+def _is_same(digest: bytes, hashed: bytes) -> bool:
+    """Whether a digest in base32 is that of these 20 bytes. Faster than base32 of them."""
+    return int(digest.translate(_DIGITS), 32) == int.from_bytes(hashed, "big")

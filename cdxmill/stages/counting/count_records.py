@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.archives.header_shape import HeaderShapes
+from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages import native
-from cdxmill.stages.captures.findings import Findings
+from cdxmill.stages.captures.index_archive import Findings
 from cdxmill.stages.counting.counters import MAX_CONTENT, BadRecord, Counter, NotWanted
 from cdxmill.stages.counting.tally import Tally
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
-from cdxmill.stages.records.parse_header import parse_header
+from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.stages.records.record_errors import RecordError
 from cdxmill.stages.records.record_parts import record_parts
 from cdxmill.stages.records.take_record import ReadCommon, take_whole
 from cdxmill.stages.window import CHUNK, ReadAt

@@ -1,24 +1,79 @@
-"""What is counted in a record: its tags, its server, its words; or what a user's function finds in it."""
+"""What is counted in a record: its tags, its server, its words, its links; or what a user's function finds in it.
+
+A link is an `<a>` or `<area>` with an http or https URL. An item is `<host of the page> <host of the link>`. Hosts are
+written as in Common Crawl's web graphs: reversed, in lower case, without `www.` at the start, IDNs in Punycode, without
+a port. Links within a host, and those from or to an IP address, are not counted.
+"""
 
 from __future__ import annotations
 
+import collections
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple, TypeVar
 
 from cdxmill.capture import Headers, Record
 from cdxmill.formats.archives.http_head import HttpHead, parse_http_head
-from cdxmill.stages.captures.line_text import media_type
-from cdxmill.stages.counting.host_links import add_links
+from cdxmill.stages.captures.capture_options import media_type
 from cdxmill.stages.counting.tally import Tally, clean_item
 from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
-from cdxmill.stages.pages.decode_body import decode_body
 from cdxmill.stages.pages.decode_text import decode_text
-from cdxmill.stages.pages.link_base import LinkBase
-from cdxmill.stages.pages.parse_page import Page, is_binary, is_html
+from cdxmill.stages.pages.parse_page import LinkBase, Page, host_of, is_binary, is_html
+from cdxmill.stages.records.decode_payload import decode_body
+from cdxmill.stages.records.parse_header import REPAIR
 from cdxmill.stages.records.payload_digest import is_http, payload_start
-from cdxmill.stages.records.record_errors import REPAIR
+
+_PLAIN = re.compile(r"https?://([a-z0-9.-]+)(?:[/?#]|\Z)", re.I)
+"""A URL whose host needs no further parsing."""
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_ADDRESS = re.compile(r"[0-9.]+")
+_LONGEST = 253
+_CACHED = 1 << 16
+
+
+def add_links(url: str, base: LinkBase, hrefs: Iterable[str | None], tally: Tally) -> None:
+    """Count the links from the page at `url`. They are as the page has them, and start from `base`."""
+    source = _node_of(url)
+    if not source:
+        return
+    if _node_of(base.url) == source:  # all other links are within the host, and most links are
+        hrefs = [href for href in hrefs if href and ("//" in href or not href.isprintable())]
+    for host, count in collections.Counter(map(_host, base.absolute(hrefs))).items():
+        target = _node(host)
+        if target and target != source:
+            tally.add(f"{source} {target}".encode(), count)
+
+
+def _node_of(url: str) -> str:
+    return _node(_host(url))
+
+
+def _host(url: str) -> str:
+    found = _PLAIN.match(url)
+    return found[1] if found is not None else host_of(url)
+
+
+@lru_cache(_CACHED)
+def _node(host: str) -> str:
+    """A host as an item has it; "" if it is none that can be counted.
+
+    >>> _node("WWW.Example.com"), _node("127.0.0.1")
+    ('com.example', '')
+    """
+    host = host.lower().rstrip(".")
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode()
+        except UnicodeError:
+            return ""
+    labels = host.split(".")
+    if labels[0] == "www" and len(labels) > 1:
+        del labels[0]
+    if len(host) > _LONGEST or _ADDRESS.fullmatch(host) or not all(map(_LABEL.fullmatch, labels)):
+        return ""
+    return ".".join(reversed(labels))
+
 
 MAX_CONTENT = 64 << 20
 """Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""

@@ -1,12 +1,120 @@
-"""Counts of items in memory: in C, or in a dictionary if nothing was compiled. Both give the same lines."""
+"""Counts of items, such as the start tags of pages: in memory, in C or in a dictionary; in runs of lines; and their sums.
+
+Text in comments, in scripts and in styles, and the values of attributes, are no tags. No tree is built, so tags that a
+parser adds, like `<tbody>`, are not there. `native/tags.c` does the same.
+
+A line of a run is `<item> TAB <count> TAB <name of the run>`. So the lines of different runs differ, and the merge of
+runs, which removes equal lines, keeps them all.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from cdxmill.stages import native
-from cdxmill.stages.counting.tags import start_tags
+from cdxmill.stages.lines.line_lists import TextBlock
+from cdxmill.stages.lines.sort_lines import Create, Run, write_run
+
+MAX_TAG = 60
+"""Bytes of the longest name that is counted."""
+
+_MARKUP = re.compile(
+    rb"<(?:(/?)([a-zA-Z][^\t\n\f\r />]*+)(?=[\t\n\f\r />])|!--|!\[CDATA\[|/(?=.)|[!?])", re.S
+)
+_REST = re.compile(
+    rb"(?:[\t\n\f\r /]++|[^\t\n\f\r />][^\t\n\f\r />=]*+"
+    rb"(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >]*+))?+)*+>"
+)
+"""From the end of a tag's name to its `>`: attributes with their values."""
+_COMMENT = re.compile(rb"-?>|.*?--!?>", re.S)
+_BOGUS = re.compile(rb"[^>]*>")
+_CDATA = re.compile(rb".*?\]\]>", re.S)
+_SCRIPT = re.compile(rb"<!--|-->|<(/?)script(?=[\t\n\f\r />])", re.I)
+_TEXT = {
+    name: re.compile(rb"</%b(?=[\t\n\f\r />])" % name, re.I)
+    for name in (b"title", b"textarea", b"style", b"xmp", b"iframe", b"noembed", b"noframes")
+}
+"""Elements that contain only text, and where they end."""
+_NAME = re.compile(rb"[a-z0-9:._-]{1,%d}" % MAX_TAG)
+_FOREIGN = (b"svg", b"math")
+
+
+def start_tags(html: bytes) -> Iterator[bytes]:
+    """The names of the start tags, in lower case. Names with unusual bytes are skipped: they are of no HTML.
+
+    >>> list(start_tags(b'<P title="<i>"><!-- <b> --><br/><script>"<u>"</script>'))
+    [b'p', b'br', b'script']
+    """
+    in_foreign = False
+    found = _MARKUP.search(html)
+    while found is not None:
+        pos: int | None = found.end()
+        slash, name = found.groups()
+        if name is None:
+            end = _after_other(html, found, in_foreign)
+            pos = end
+        else:
+            rest = _REST.match(html, found.end())
+            if rest is None:
+                return
+            pos, name = rest.end(), name.lower()
+            if slash:
+                in_foreign = in_foreign and name not in _FOREIGN
+            else:
+                if _NAME.fullmatch(name):
+                    yield name
+                in_foreign = in_foreign or (name in _FOREIGN and html[pos - 2] != 0x2F)
+                if not in_foreign:
+                    pos = _after_text(html, name, pos)
+        if pos is None:
+            return
+        found = _MARKUP.search(html, pos)
+
+
+def _after_other(html: bytes, found: re.Match[bytes], in_foreign: bool) -> int | None:
+    """The end of a comment or the like; None if it does not end."""
+    start, pos = found[0], found.end()
+    if start == b"<!--":
+        pattern = _COMMENT
+    elif start == b"<![CDATA[" and in_foreign:
+        pattern = _CDATA
+    else:
+        pattern, pos = _BOGUS, found.start() + 2
+    end = pattern.match(html, pos)
+    return None if end is None else end.end()
+
+
+def _after_text(html: bytes, name: bytes, pos: int) -> int | None:
+    """The position of the end tag of an element that contains only text; `pos` if it contains elements, too."""
+    if name == b"plaintext":
+        return None
+    if name == b"script":
+        return _script_end(html, pos)
+    if name not in _TEXT:
+        return pos
+    end = _TEXT[name].search(html, pos)
+    return None if end is None else end.start()
+
+
+def _script_end(html: bytes, pos: int) -> int | None:
+    """Where a script ends: not within `<!-- <script> ... </script> -->`."""
+    in_comment = in_script = False
+    while (found := _SCRIPT.search(html, pos)) is not None:
+        pos = found.end()
+        if found[0] == b"<!--":
+            in_comment, pos = True, found.start() + 2  # `<!-->` is a whole comment
+        elif found[0] == b"-->":
+            in_comment = in_script = False
+        elif not found[1]:
+            in_script = in_comment
+        elif in_script:
+            in_script = False
+        else:
+            return found.start()
+    return None
+
 
 MAX_ITEM = 1000
 """Bytes of the longest item. Longer ones are cut, and counted by what is left."""
@@ -115,3 +223,44 @@ def cut_item(item: bytes) -> bytes:
     for _ in range(3):
         end -= item[end] & 0xC0 == 0x80
     return item[:end]
+
+
+_LIST = 1 << 12
+"""Lines per list."""
+
+
+def spill(tally: Tally, create: Create, name: str) -> Run:
+    """Write the counts of a tally as the run `name`. The tally is empty then."""
+    lines = len(tally)
+    text = tally.take(b"\t%b\n" % name.encode())
+    with create(name) as file:
+        return write_run(file, name, [TextBlock(lines, text)] if lines else [])
+
+
+def sum_lines(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    """The sorted lines of runs -> lines `<item> TAB <count>`, one per item, in lists.
+
+    >>> list(sum_lines([[b"a\\t1\\t0", b"a\\t2\\t1"], [b"b\\t1\\t0"]]))
+    [[b'a\\t3', b'b\\t1']]
+    """
+    return sum_counts([line.rpartition(b"\t")[0] for line in lines] for lines in lists)
+
+
+def sum_counts(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
+    """Sorted lines `<item> TAB <count>` -> such lines, one per item, in lists."""
+    last, total = b"", 0
+    lines: list[bytes] = []
+    for given in lists:
+        for line in given:
+            item, _, count = line.partition(b"\t")
+            if item == last:
+                total += int(count)
+                continue
+            if last:
+                lines.append(b"%b\t%d" % (last, total))
+            last, total = item, int(count)
+        if len(lines) >= _LIST:
+            yield lines
+            lines = []
+    if last:
+        yield [*lines, b"%b\t%d" % (last, total)]

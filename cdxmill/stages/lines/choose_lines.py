@@ -24,8 +24,7 @@ from cdxmill.formats.lines.capture_fields import (
     text_to_bytes,
     timestamp_of_line,
 )
-from cdxmill.formats.lines.line_filter import Passes
-from cdxmill.formats.lines.lookup_query import TimeRange
+from cdxmill.formats.lines.lookup_query import Passes, TimeRange
 from cdxmill.formats.lines.timestamp import timestamp_of
 
 Lists = Iterable[list[bytes]]

@@ -8,8 +8,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from cdxmill.formats.clusters.zipnum_index import key_of
-from cdxmill.formats.lines.convert import convert_line
+from cdxmill.formats.clusters.zipnum import key_of
+from cdxmill.formats.lines.cdx_lines import convert_line
 from cdxmill.stages.lines.line_lists import distinct
 
 

@@ -24,7 +24,7 @@ from typing import IO, NamedTuple, Protocol
 
 from cdxmill.stages import native
 from cdxmill.stages.lines.line_lists import TextBlock, divide, split_lines, without_headers
-from cdxmill.stages.lines.sorted_start import SortedStart
+from cdxmill.stages.lines.sorted_input import SortedStart
 
 _LENGTH = struct.Struct(">I")
 

@@ -1,4 +1,4 @@
-"""Lists of lines: cut from a stream, without headers, distinct, and joined to text again.
+"""Lists of lines: cut from a stream, without headers, distinct, grouped, joined to text and written to a file.
 
 Lines are bytes without their line end. This module needs nothing but Python, so that it runs on
 any node of a Hadoop cluster.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, compress, islice
+from itertools import accumulate, chain, compress, islice
 from operator import eq, ne
-from typing import NamedTuple
+from typing import IO, NamedTuple
+
+from cdxmill.formats.clusters.zipnum import Compressor
 
 BATCH = 1 << 20
 """Approximate number of bytes of lines in a list."""
@@ -144,3 +146,41 @@ def divide(lines: list[bytes], points: Sequence[bytes]) -> Iterator[tuple[int, l
         end = bisect_left(lines, points[number], start) if number < len(points) else len(lines)
         yield number, lines[start:end]
         start = end
+
+
+def group_lines(lines: list[bytes], size: int) -> Iterator[list[bytes]]:
+    """`lines` in groups of at most `size` bytes, without line ends; a longer line is a group of its own.
+
+    >>> list(group_lines([b"a", b"bb", b"c", b"dddd", b"e"], 3))
+    [[b'a', b'bb'], [b'c'], [b'dddd'], [b'e']]
+    """
+    ends = list(accumulate(map(len, lines)))
+    start = before = 0
+    while start < len(lines):
+        stop = max(bisect_right(ends, before + size, start), start + 1)
+        yield lines[start:stop]
+        start, before = stop, ends[stop - 1]
+
+
+MEMBER = 1 << 20
+
+
+def write_lines(lists: Iterable[list[bytes]], file: IO[bytes], name: str) -> None:
+    """Write lines, each with an LF, to `file`, which gets the name `name`: gzipped if that ends in `.gz`."""
+    if name.lower().endswith(".gz"):
+        write_gzip_lines(lists, file)
+        return
+    for lines in lists:
+        file.write(text_of(lines))
+
+
+def write_gzip_lines(lists: Iterable[list[bytes]], file: IO[bytes]) -> int:
+    """Write lines, each with an LF, to `file`. Returns the number of compressed bytes.
+
+    If there are no lines, one empty member is written.
+    """
+    size, compressor = 0, Compressor()
+    for lines in lists:
+        for group in group_lines(lines, MEMBER):
+            size += file.write(compressor.compress(text_of(group)))
+    return size or file.write(compressor.compress(b""))

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdxmill.capture import Headers
-from cdxmill.formats.archives.header_shape import ASKED, HeaderMatch, HeaderShapes, fields_of, head_of
 from cdxmill.formats.archives.http_head import HttpHead, parse_http_head
-from cdxmill.formats.archives.warc_header import MAX_HEADER, parse_fields, parse_warc_header
+from cdxmill.formats.archives.warc_header import (
+    ASKED,
+    MAX_HEADER,
+    HeaderMatch,
+    HeaderShapes,
+    fields_of,
+    head_of,
+    parse_fields,
+    parse_warc_header,
+)
 from cdxmill.formats.lines.timestamp import arc_timestamp_of, warc_timestamp_of
-from cdxmill.stages.pages.computed import computed
-from cdxmill.stages.pages.decode_body import MAX_BODY, Body, decode_body
-from cdxmill.stages.pages.parse_page import Page, is_html
+from cdxmill.stages.pages.parse_page import Page, computed, is_html
+from cdxmill.stages.records.decode_payload import MAX_BODY, Body, decode_body
 from cdxmill.stages.records.parse_header import content_length, parse_header
 from cdxmill.stages.records.payload_digest import is_http
 from cdxmill.stages.records.read_contents import Content

@@ -1,4 +1,4 @@
-"""A payload as it was sent -> the payload with transfer and content encodings undone (RFC 9110, RFC 9112).
+"""A payload as it was sent -> the payload with transfer and content encodings undone (RFC 9110, RFC 9112), in pieces or whole.
 
 Many crawlers decode payloads before they write them, but do not change the HTTP head. So a payload that does not begin
 like its encoding is returned unchanged.
@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import zstandard
 
@@ -239,3 +239,45 @@ def _start(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:
         if len(data) >= size:
             break
     return data, chain((data,), pieces)
+
+
+MAX_BODY = 256 << 20
+"""Bytes of a decoded body. A bomb of a few kilobytes could fill the memory."""
+
+_IS_ENCODED = re.compile(rb"\n(?:content|transfer)-encoding[ \t]*:", re.I)
+
+
+class Body(NamedTuple):
+    """The bytes of a decoded body. `problem` says why they are not all of it; "" if they are."""
+
+    data: bytes
+    problem: str = ""
+
+
+def decode_body(http_head: bytes, payload: bytes, max_body: int = MAX_BODY) -> Body:
+    """`payload` as its HTTP head says. What comes before an error is kept, as browsers do.
+
+    >>> decode_body(b"HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n", b"2\\r\\nab\\r\\n5\\r\\nc").data
+    b'abc'
+    """
+    if _IS_ENCODED.search(http_head) is None:
+        return Body(payload)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        pieces = decode_payload(http_head, iter((payload,)))
+    except PayloadError as error:  # an unknown encoding, which is often no encoding at all
+        return Body(payload, _reason(error))
+    try:
+        for piece in pieces:
+            parts.append(piece)
+            size += len(piece)
+            if size > max_body:
+                return Body(b"".join(parts)[:max_body], f"the decoded body is larger than {max_body} bytes")
+    except PayloadError as error:
+        return Body(b"".join(parts), _reason(error))
+    return Body(b"".join(parts))
+
+
+def _reason(error: PayloadError) -> str:
+    return str(error).removesuffix("; omit --decode")

@@ -15,16 +15,15 @@ from itertools import chain
 from typing import IO, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.archives.header_shape import Head, HeaderMatch, HeaderShapes, head_of
+from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes, head_of
 from cdxmill.stages import native
-from cdxmill.stages.inflate import MemberError, Pieces, inflate
+from cdxmill.stages.records.parse_header import FETCH_AGAIN
 from cdxmill.stages.records.read_gzip import GZIP_START
 from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import Container, container_of, read_records
-from cdxmill.stages.records.record_errors import FETCH_AGAIN
 from cdxmill.stages.records.resync import RECORD_START, Probe, Resync
 from cdxmill.stages.records.take_record import ReadCommon, is_one_record
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt, Window
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, MemberError, Pieces, ReadAt, Window, inflate
 
 Chosen = TypeVar("Chosen")
 
@@ -194,8 +193,8 @@ class _Units:
         self._window, self._container = window, container
         self.end = window.end
         if self._container is Container.ZST:
+            from cdxmill.formats.archives.zstd_dictionary import MAX_WINDOW, Inflater
             from cdxmill.stages.records.read_zst import ZSTD_START, Frames  # the library is slow to import
-            from cdxmill.stages.records.zst_dictionary import MAX_WINDOW, Inflater
 
             self._frames = Frames(window, Inflater(max_window=max_window or MAX_WINDOW))
             pattern = ZSTD_START

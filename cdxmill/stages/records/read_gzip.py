@@ -13,10 +13,9 @@ from typing import Final, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
 from cdxmill.formats.archives.gzip_member import MAGIC
-from cdxmill.formats.archives.header_shape import HeaderShapes
 from cdxmill.formats.archives.small_member import inflate_members
-from cdxmill.stages.inflate import MemberError, inflate, inflate_start
-from cdxmill.stages.records.record_errors import (
+from cdxmill.formats.archives.warc_header import HeaderShapes
+from cdxmill.stages.records.parse_header import (
     FETCH_AGAIN,
     NOT_AN_ARCHIVE,
     RECOMPRESS_MEMBERS,
@@ -28,7 +27,7 @@ from cdxmill.stages.records.record_errors import (
 )
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
 from cdxmill.stages.records.take_record import Found, ReadCommon, take_stream, take_whole
-from cdxmill.stages.window import Window
+from cdxmill.stages.window import MemberError, Window, inflate, inflate_start
 
 Common = TypeVar("Common")
 

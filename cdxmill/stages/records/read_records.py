@@ -9,10 +9,9 @@ from typing import TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Record
 from cdxmill.formats.archives import gzip_member, zstd_frame
-from cdxmill.stages.records.parse_header import starts_record
+from cdxmill.stages.records.parse_header import NOT_AN_ARCHIVE, starts_record
 from cdxmill.stages.records.read_gzip import GZIP_START, probe_member, read_gzip
 from cdxmill.stages.records.read_plain import PLAIN_START, probe_header, read_plain
-from cdxmill.stages.records.record_errors import NOT_AN_ARCHIVE
 from cdxmill.stages.records.resync import Probe, Resync
 from cdxmill.stages.records.take_record import ReadCommon
 from cdxmill.stages.window import CHUNK, ReadAt, Window
@@ -72,8 +71,8 @@ def _reader(
     if container is Container.GZIP:
         return read_gzip(window, lineless, read_common)
     if container is Container.ZST:
+        from cdxmill.formats.archives.zstd_dictionary import MAX_WINDOW
         from cdxmill.stages.records.read_zst import read_zst  # the library is slow to import
-        from cdxmill.stages.records.zst_dictionary import MAX_WINDOW
 
         return read_zst(window, lineless, read_common, max_window or MAX_WINDOW)
     if container is Container.PLAIN:

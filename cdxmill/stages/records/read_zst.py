@@ -14,7 +14,8 @@ from typing import Final, TypeVar
 import zstandard
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.archives.header_shape import HeaderShapes
+from cdxmill.formats.archives.warc_header import HeaderShapes
+from cdxmill.formats.archives.zstd_dictionary import MAX_DICTIONARY, MAX_WINDOW, Inflater, dictionary_of
 from cdxmill.formats.archives.zstd_frame import (
     DICTIONARY_MAGIC,
     MAGIC,
@@ -24,8 +25,7 @@ from cdxmill.formats.archives.zstd_frame import (
 )
 from cdxmill.formats.archives.zstd_frame import frame_within as _frame_within
 from cdxmill.stages import native
-from cdxmill.stages.inflate import MemberError, Pieces
-from cdxmill.stages.records.record_errors import (
+from cdxmill.stages.records.parse_header import (
     FETCH_AGAIN,
     LARGE_WINDOW,
     NOT_AN_ARCHIVE,
@@ -38,9 +38,7 @@ from cdxmill.stages.records.record_errors import (
 )
 from cdxmill.stages.records.resync import Probe, Resync, probe_content
 from cdxmill.stages.records.take_record import Found, ReadCommon, check_rest, take_block, take_whole
-from cdxmill.stages.records.window_file import WindowFile
-from cdxmill.stages.records.zst_dictionary import MAX_DICTIONARY, MAX_WINDOW, Inflater, dictionary_of
-from cdxmill.stages.window import Window
+from cdxmill.stages.window import MemberError, Pieces, Window, WindowFile
 
 Common = TypeVar("Common")
 

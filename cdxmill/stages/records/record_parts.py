@@ -7,9 +7,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.capture import Record
-from cdxmill.stages.records.parse_header import parse_header
+from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.payload_digest import payload_start
-from cdxmill.stages.records.record_errors import RecordError
 from cdxmill.stages.records.take_record import BLOCK_HEAD
 
 

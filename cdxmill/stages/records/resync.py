@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cdxmill.stages.inflate import MemberError
 from cdxmill.stages.records.parse_header import starts_record
-from cdxmill.stages.window import Window
+from cdxmill.stages.window import MemberError, Window
 
 _MIN_COST = 1 << 8
 """Bytes that a failed probe counts at least."""

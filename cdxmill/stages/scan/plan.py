@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
-from cdxmill.formats.archives.header_shape import Head
+from cdxmill.formats.archives.warc_header import Head
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.scan.conditions import ReadLines, make_test
-from cdxmill.stages.scan.expression import Condition, Every, Node, Not, parse_expression
+from cdxmill.stages.scan.conditions import Condition, Every, Node, Not, ReadLines, make_test, parse_expression
 from cdxmill.stages.scan.fields import Level
 
 Passes = Callable[[FullRecord], bool]

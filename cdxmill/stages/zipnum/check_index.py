@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import NamedTuple
 
-from cdxmill.formats.clusters.zipnum_index import parse_index_line
+from cdxmill.formats.clusters.zipnum import parse_index_line
 from cdxmill.stages.lines.line_lists import split_lines
 from cdxmill.stages.zipnum.check_shard import Fault
 

@@ -14,9 +14,8 @@ from operator import lt
 from typing import NamedTuple
 
 from cdxmill.formats.archives.small_member import inflate_next
-from cdxmill.formats.clusters.zipnum_index import BlockRef, format_part_line, key_of
-from cdxmill.stages.inflate import MemberError, inflate
-from cdxmill.stages.window import ReadAt, Window
+from cdxmill.formats.clusters.zipnum import BlockRef, format_part_line, key_of
+from cdxmill.stages.window import MemberError, ReadAt, Window, inflate
 
 MAX_BLOCK = 1 << 30
 """Bytes of an uncompressed block. Readers refuse larger ones."""

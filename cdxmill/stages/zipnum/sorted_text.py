@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cdxmill.formats.clusters.zipnum_index import BlockRef
+from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.stages.lines.line_lists import distinct, is_capture_line
 from cdxmill.stages.window import ReadAt
-from cdxmill.stages.zipnum.block_text import BlockText, ReadShard
+from cdxmill.stages.zipnum.find_lines import BlockText, ReadShard
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex, Start
 
 PAGE = 1 << 16

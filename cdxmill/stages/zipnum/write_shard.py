@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import IO, NamedTuple
 
-from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.formats.clusters.zipnum_index import BlockRef, format_part_line, key_of
+from cdxmill.formats.clusters.zipnum import BlockRef, Compressor, format_part_line, key_of
 from cdxmill.stages.lines.line_lists import TextBlock
 
 

@@ -17,8 +17,8 @@ from threading import BoundedSemaphore
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.storage.entry import Entry
 from cdxmill.storage.hadoop.site import hadoop_command, why_no_web_hdfs
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.local.files import spooled
 from cdxmill.storage.patience import stops
 

@@ -14,12 +14,12 @@ from typing import IO, Any, NamedTuple
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError
-from cdxmill.storage.entry import Entry
 from cdxmill.storage.hadoop.site import parts_of
 from cdxmill.storage.hadoop.webhdfs import WebHdfs
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.local.files import TEMPORARY, spooled
 from cdxmill.storage.patience import Pace, Tries, TryAgain, persistently, stops
-from cdxmill.storage.web.answers import piece_of
+from cdxmill.storage.web.connections import piece_of
 
 
 @contextmanager

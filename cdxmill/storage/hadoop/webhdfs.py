@@ -18,8 +18,7 @@ from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
 from cdxmill.storage.hadoop.site import parts_of, web_addresses
 from cdxmill.storage.patience import BUSY, TryAgain, persistently, refusal
 from cdxmill.storage.reach import Reach
-from cdxmill.storage.web.answers import faults, give_back, small_body
-from cdxmill.storage.web.connections import RefusedPlace, checked_pools, send
+from cdxmill.storage.web.connections import RefusedPlace, checked_pools, faults, give_back, send, small_body
 
 _LARGEST, _LARGEST_ERROR = 256 << 20, 1 << 20
 """Bytes of the largest answer of a name node: the list of a directory with a million files; and of an error."""

@@ -15,9 +15,9 @@ from stat import S_ISDIR, S_ISREG
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.formats.tsv_row import format_row
+from cdxmill.formats.own_records import format_row
 from cdxmill.messages import write_advice
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.interface import Entry
 
 TEMPORARY = ".tmp"
 OWN_TEMPORARY = re.compile(r"\.(?!.*\.attempt_).+\.\d+-[0-9a-f]{8}\.tmp", re.S)

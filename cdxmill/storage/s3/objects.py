@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import IO, Any
 
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.local.files import spooled
 from cdxmill.storage.patience import (
     BUSY,

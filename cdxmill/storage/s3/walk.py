@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from cdxmill.storage.listing import ANY_DEPTH, fixed_start
+from cdxmill.storage.interface import ANY_DEPTH, fixed_start
 from cdxmill.storage.s3.objects import list_pages, prefix_of
 
 

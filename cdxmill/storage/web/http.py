@@ -11,10 +11,10 @@ from threading import Lock
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.storage.entry import Entry
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.local.files import stopping
 from cdxmill.storage.patience import Tries, TryAgain, persistently
-from cdxmill.storage.web.answers import give_back, pieces_of
+from cdxmill.storage.web.connections import give_back, pieces_of
 from cdxmill.storage.web.http_file import HttpFile, range_of
 
 _LEAST, _SHARE = 256, 16

@@ -14,8 +14,15 @@ from urllib3 import BaseHTTPResponse
 from cdxmill.errors import InputError
 from cdxmill.storage.patience import BUSY, DOWNLOAD, TryAgain, refusal
 from cdxmill.storage.reach import Reach, reach_of
-from cdxmill.storage.web.answers import faults, give_back, piece_of
-from cdxmill.storage.web.connections import RefusedPlace, connections, is_inside, send
+from cdxmill.storage.web.connections import (
+    RefusedPlace,
+    connections,
+    faults,
+    give_back,
+    is_inside,
+    piece_of,
+    send,
+)
 
 REDIRECTS = 5
 """Real files have one or two redirects. More are a loop."""

@@ -11,9 +11,7 @@ import pytest
 
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.stages import native
-from cdxmill.stages.captures.check_common import CommonChecks
-from cdxmill.stages.captures.check_digest import wrong_digest
-from cdxmill.stages.captures.match_record import mismatch
+from cdxmill.stages.captures.match_record import CommonChecks, mismatch, wrong_digest
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
 
 if TYPE_CHECKING:

@@ -11,12 +11,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdxmill.capture import CommonLine, CrawlNotes, Outcome
-from cdxmill.formats.lines.cdxj import is_of_revisit, quote, up_to_digest, url_in, with_place
+from cdxmill.formats.lines.cdx_lines import is_of_revisit, quote, up_to_digest, url_in, with_place
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.common_line import common_payload, common_reader, is_revisit
-from cdxmill.stages.captures.findings import Findings
-from cdxmill.stages.captures.index_archive import ArchiveIndexer
+from cdxmill.stages.captures.index_archive import (
+    ArchiveIndexer,
+    Findings,
+    common_payload,
+    common_reader,
+    is_revisit,
+)
 from tests.material.sanitizers import run_sanitized
 from tests.stages.captures.common_records import archive, contents
 

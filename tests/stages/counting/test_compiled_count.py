@@ -15,7 +15,7 @@ from cdxmill.capture import Record
 from cdxmill.stages import native
 from cdxmill.stages.counting.counters import COUNTERS, BadRecord, NotWanted
 from cdxmill.stages.counting.tally import DictTally, Tally
-from cdxmill.stages.records.record_errors import RecordError
+from cdxmill.stages.records.parse_header import RecordError
 from cdxmill.stages.records.take_record import take_whole
 from tests.material.sanitizers import run_sanitized
 

@@ -11,9 +11,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cdxmill.stages import native
-from cdxmill.stages.counting.sum_lines import sum_lines
-from cdxmill.stages.counting.tags import start_tags
-from cdxmill.stages.counting.tally import MAX_ITEM, DictTally, Tally, clean_item, new_tally
+from cdxmill.stages.counting.tally import (
+    MAX_ITEM,
+    DictTally,
+    Tally,
+    clean_item,
+    new_tally,
+    start_tags,
+    sum_lines,
+)
 
 MARKUP = [
     "<",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.stages.lines import check_lines
-from cdxmill.stages.lines.check_lines import CDXJ, LineError, checked, fields_of, odd_line
+from cdxmill.stages.lines import cdx_text
+from cdxmill.stages.lines.cdx_text import CDXJ, LineError, checked, fields_of, odd_line
 from tests.material.sanitizers import run_sanitized
 
 JSON = b'com,a)/ 20200101000000 {"url": "http://a.com/", "offset": "7"}'
@@ -21,7 +21,7 @@ HEADER = b" CDX N b a m s k r M S V g"
 @pytest.fixture(autouse=True, params=["c", "python"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(check_lines, "_native_odd_line", None)
+        monkeypatch.setattr(cdx_text, "_native_odd_line", None)
 
 
 def fault(text: bytes, size: int = 1 << 20) -> str | None:
@@ -85,7 +85,7 @@ def test_the_first_other_line_is_found(text: bytes, wanted: str, size: int) -> N
 
 
 def test_a_line_has_a_maximum_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_lines, "MAX_LINE", 1 << 20)
+    monkeypatch.setattr(cdx_text, "MAX_LINE", 1 << 20)
     line = b"com,a)/ 2020 {%b}" % (b" " * ((1 << 20) - 15))
     assert len(line) == 1 << 20
     assert fault(JSON + b"\n" + line + b"\n", 1 << 15) is None

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.stages.inflate import MemberError
+from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line, split_lines
-from cdxmill.stages.lines.read_content import read_content
-from cdxmill.stages.window import Window
+from cdxmill.stages.window import MemberError, Window
 
 line = st.binary(max_size=12) | st.sampled_from(
     [b"", b"\r", b"\0", b"\t", b" CDX N b", b"\x1f\x8b\x08\0", b"x" * 3000]

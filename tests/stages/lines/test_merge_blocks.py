@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from cdxmill.errors import StoppedError
 from cdxmill.stages import native
-from cdxmill.stages.lines.merge_blocks import merge_blocks
-from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points
-from cdxmill.stages.lines.sorted_runs import Slice, cut_runs
+from cdxmill.stages.lines.merge_lines import merge_blocks
+from cdxmill.stages.lines.sort_lines import LineSorter, Slice, cut_runs
+from cdxmill.stages.lines.sorted_input import SeekPoints, note_seek_points
 from cdxmill.stages.window import Window
 from tests.material.memory_files import MemoryFiles
 from tests.material.sanitizers import run_sanitized

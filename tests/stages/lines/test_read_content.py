@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.lines.read_content import read_content, read_large_pieces
-from cdxmill.stages.window import Window
+from cdxmill.stages.lines.cdx_text import read_content, read_large_pieces
+from cdxmill.stages.window import MemberError, Window
 
 from .test_line_lists import members, window_of
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.stages.lines.line_lists import text_of
-from cdxmill.stages.lines.sample_lines import WINDOW, Reservoir, add_pieces, merge_samples, pick_splits
+from cdxmill.stages.lines.pick_splits import WINDOW, Reservoir, add_pieces, merge_samples, pick_splits
 
 LARGE, SMALL, SIZE, SEEDS = 20_000, 200, 50, 400
 FILES = [

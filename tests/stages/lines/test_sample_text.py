@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.stages.lines.sample_lines import Reservoir, Sample, add_pieces, merge_samples, pick_splits
+from cdxmill.stages.lines.pick_splits import Reservoir, Sample, add_pieces, merge_samples, pick_splits
 
 CRITICAL = 46.9
 """Of chi-square with 10 degrees of freedom: more comes by chance once in a million."""

@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.stages.inflate import MemberError
-from cdxmill.stages.lines import sorted_file
-from cdxmill.stages.lines.merge_lines import merge_slices
-from cdxmill.stages.lines.merge_runs import merge_runs
-from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_file import SeekPoints, note_seek_points, read_between
-from cdxmill.stages.lines.sorted_runs import cut_runs
-from cdxmill.stages.window import Window
+from cdxmill.stages.lines import sorted_input
+from cdxmill.stages.lines.merge_lines import merge_runs, merge_slices
+from cdxmill.stages.lines.sort_lines import LineSorter, cut_runs
+from cdxmill.stages.lines.sorted_input import SeekPoints, note_seek_points, read_between
+from cdxmill.stages.window import MemberError, Window
 
 from ...material.memory_files import MemoryFiles
 
@@ -46,7 +43,7 @@ def noted(data: bytes, most: int = SOME) -> tuple[bytes, SeekPoints | None]:
 @pytest.fixture(autouse=True, scope="module")
 def _close_together() -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorted_file, "APART", 0)
+        patch.setattr(sorted_input, "APART", 0)
         yield patch
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.stages.lines import sorted_start
+from cdxmill.stages.lines import sorted_input
 from cdxmill.stages.lines.sort_lines import LineSorter
-from cdxmill.stages.lines.sorted_start import SortedStart
+from cdxmill.stages.lines.sorted_input import SortedStart
 
 from ...material.memory_files import MemoryFiles
 
@@ -23,7 +23,7 @@ texts = st.tuples(
 
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sorted_start, "BATCH", BATCH)
+    monkeypatch.setattr(sorted_input, "BATCH", BATCH)
 
 
 def cut(text: bytes, size: int) -> Iterator[bytes]:

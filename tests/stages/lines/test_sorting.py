@@ -10,12 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdxmill.stages.lines import merge_lines as merging
-from cdxmill.stages.lines.group_lines import group_lines
-from cdxmill.stages.lines.line_lists import cut_blocks, distinct
-from cdxmill.stages.lines.merge_lines import merge_lines, merge_slices
-from cdxmill.stages.lines.merge_runs import MOST_RUNS, fewer_runs, merge_runs, sort_lists
-from cdxmill.stages.lines.sort_lines import LineSorter, sort_captures
-from cdxmill.stages.lines.sorted_runs import BLOCK, Run, Slice, cut_run, read_slice, write_run
+from cdxmill.stages.lines.line_lists import cut_blocks, distinct, group_lines
+from cdxmill.stages.lines.merge_lines import (
+    MOST_RUNS,
+    fewer_runs,
+    merge_lines,
+    merge_runs,
+    merge_slices,
+    sort_lists,
+)
+from cdxmill.stages.lines.sort_lines import (
+    BLOCK,
+    LineSorter,
+    Run,
+    Slice,
+    cut_run,
+    read_slice,
+    sort_captures,
+    write_run,
+)
 
 from ...material.memory_files import MemoryFiles
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdxmill.stages.pages.detect_language import detect_language
+from cdxmill.stages.pages.decode_text import detect_language
 
 ENGLISH = "The package manager installs and removes software: apt install nginx, systemctl restart nginx. "
 TEXTS = {

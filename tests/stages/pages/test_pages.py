@@ -8,10 +8,9 @@ import zlib
 import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
 
-from cdxmill.stages.pages.decode_body import decode_body
 from cdxmill.stages.pages.decode_text import decode_text
-from cdxmill.stages.pages.link_base import LinkBase, host_of
-from cdxmill.stages.pages.parse_page import Page, is_html
+from cdxmill.stages.pages.parse_page import LinkBase, Page, host_of, is_html
+from cdxmill.stages.records.decode_payload import decode_body
 
 HTML = b"text/html"
 

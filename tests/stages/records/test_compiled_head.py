@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cdxmill.formats.archives.header_shape import HeaderShapes
+from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages import native
 from cdxmill.stages.records.take_record import is_one_record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.stages.records.join_records import crawl_notes
+from cdxmill.stages.records.take_record import crawl_notes
 
 lines = st.sampled_from(
     [

@@ -14,8 +14,7 @@ from isal import isal_zlib
 from cdxmill.capture import Record
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.findings import Findings
-from cdxmill.stages.captures.index_archive import ArchiveIndexer
+from cdxmill.stages.captures.index_archive import ArchiveIndexer, Findings
 from cdxmill.stages.records import read_zst
 from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.records.read_records import read_records

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.archives.header_shape import HeaderShapes
+from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.read_contents import Content
-from cdxmill.stages.scan.expression import parse_expression
-from cdxmill.stages.scan.extract import CallError, Extractor, UserStep, json_line
-from cdxmill.stages.scan.fields import find_field
+from cdxmill.stages.scan.conditions import parse_expression
+from cdxmill.stages.scan.fields import CallError, Extractor, UserStep, find_field, json_line
 from cdxmill.stages.scan.plan import Plan
 
 FILES = {

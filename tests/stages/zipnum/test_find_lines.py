@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.formats.clusters.zipnum_index import BlockRef, format_part_line, parse_index_line
+from cdxmill.formats.clusters.zipnum import BlockRef, Compressor, format_part_line, parse_index_line
 from cdxmill.stages.lines.line_lists import cut_blocks
 from cdxmill.stages.zipnum.find_lines import BlockReader, find_lines, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex

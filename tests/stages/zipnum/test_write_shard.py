@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.clusters.zipnum_block import Compressor
-from cdxmill.formats.clusters.zipnum_index import key_of, parse_index_line
-from cdxmill.stages.lines.line_lists import cut_blocks
-from cdxmill.stages.lines.write_lines import MEMBER, write_gzip_lines
+from cdxmill.formats.clusters.zipnum import Compressor, key_of, parse_index_line
+from cdxmill.stages.lines.line_lists import MEMBER, cut_blocks, write_gzip_lines
 from cdxmill.stages.zipnum.write_shard import write_shard
 
 line = st.binary(min_size=1, max_size=12).filter(lambda line: b"\n" not in line)

@@ -1,0 +1,252 @@
+"""count: archives -> lines `<item> TAB <count>`, sorted as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from cdxmill.errors import InputError, UsageError
+from cdxmill.inputs.named import Input, check_archives
+from cdxmill.messages import count as quantity
+from cdxmill.options.archives import CountOptions
+from cdxmill.running.failures import Failure, Failures
+from cdxmill.running.processes import counted, processes_by_default, run_tasks
+from cdxmill.running.progress import Progress
+from cdxmill.stages.counting.count_records import Counted, count_records
+from cdxmill.stages.counting.counters import COUNTERS, Counter
+from cdxmill.stages.counting.tally import Tally, new_tally, spill, sum_lines
+from cdxmill.stages.lines.line_lists import text_of, write_lines
+from cdxmill.stages.lines.merge_lines import merge_runs
+from cdxmill.stages.lines.sort_lines import Run
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
+from cdxmill.storage.location import Location, locate, total_size
+from cdxmill.storage.reading import open_unchanged
+from cdxmill.storage.scratch import Scratch, temporary_directory
+from cdxmill.version import install_extra
+
+HELD = 64 << 20
+"""Bytes of each of the two tallies of a process. A larger one is spilled."""
+
+
+class CountTask(NamedTuple):
+    """Archives to count; the runs are written to `scratch`, and their names start with its name."""
+
+    archives: list[Input]
+    counter: Counter
+    scratch: Path
+
+
+@dataclass
+class GroupResult:
+    """The runs with the counts of a group of archives, what was read, and what went wrong."""
+
+    runs: list[Run] = field(default_factory=list)
+    counted: Counted = field(default_factory=Counted)
+    failures: list[Failure] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    """Archives with records, but none to count."""
+
+
+def count_group(task: CountTask) -> GroupResult:
+    """Count the records of some archives. Of an archive that cannot be read to its end, nothing is counted."""
+    result = GroupResult()
+    group = _Group(Scratch(task.scratch), task.scratch.name)
+    for archive in task.archives:
+        try:
+            found = group.count(archive.location, task.counter)
+        except InputError as error:
+            group.undo()
+            result.failures.append(Failure(archive.label, None, error.reason, error.hint))
+            continue
+        group.keep()
+        result.counted.add(found)
+        result.failures += [
+            Failure(archive.label, one.offset, one.reason, one.hint) for one in found.findings.damage
+        ]
+        if found.records and not found.counted and not found.skipped:
+            result.without.append(archive.label)
+    result.runs = group.finish()
+    return result
+
+
+class _Group:
+    """The tallies of a group: `_own` of the archive that is read, `_all` of those before it."""
+
+    def __init__(self, scratch: Scratch, name: str) -> None:
+        self._scratch, self._name = scratch, name
+        self._own, self._all = new_tally(), new_tally()
+        self._own_runs: list[Run] = []
+        self._runs: list[Run] = []
+        self._number = 0
+
+    def count(self, archive: Location, counter: Counter) -> Counted:
+        """Count the records of an archive. Raises InputError."""
+        with open_unchanged(archive) as read_at:
+            chunk = CHUNK if archive.is_remote else LOCAL_CHUNK
+            return count_records(counted(read_at), counter, self._own, self._limit, chunk)
+
+    def _limit(self) -> None:
+        if self._own.size > HELD:
+            self._own_runs.append(self._spill(self._own))
+
+    def _spill(self, tally: Tally) -> Run:
+        self._number += 1
+        name = f"{self._name}.{self._number}"
+        run = spill(tally, self._scratch.create, name)
+        return run._replace(name=f"{self._name}/{name}")
+
+    def keep(self) -> None:
+        """Keep the counts of the archive that was read."""
+        self._all.absorb(self._own)
+        self._runs += self._own_runs
+        self._own_runs = []
+        if self._all.size > HELD:
+            self._runs.append(self._spill(self._all))
+
+    def undo(self) -> None:
+        """Forget them."""
+        self._own.take(b"")
+        self._scratch.delete(run.name.rpartition("/")[2] for run in self._own_runs)
+        self._own_runs = []
+
+    def finish(self) -> list[Run]:
+        """All runs."""
+        if len(self._all):
+            self._runs.append(self._spill(self._all))
+        return self._runs
+
+
+_GROUPS = 8
+"""Groups of archives per process, at least. More share the work better, and write more runs."""
+_LARGEST_GROUP = 100
+_SHOWN = 3
+
+
+class CountSummary(NamedTuple):
+    """What `count` did. `lines` is the number of different items."""
+
+    what: str
+    archives: int
+    lines: int
+    counted: Counted
+
+    def __str__(self) -> str:
+        """Return the closing lines."""
+        counted = self.counted
+        parts = [
+            f"{self.lines} different {self.what} in {quantity(counted.counted, 'record')}"
+            f" of {quantity(self.archives, 'archive')}"
+        ]
+        for reason, number in sorted(counted.skipped.items()):
+            parts.append(f"note: {number} {reason}")
+        return "\n".join(parts)
+
+
+def count_to_stream(
+    archives: Sequence[Input], out: IO[bytes], options: CountOptions, failures: Failures
+) -> CountSummary:
+    """Write the counts of all archives to a stream. Raises UsageError if there is nothing to count."""
+    with _counted(archives, options, failures) as (counted, lists):
+        lines = 0
+        for given in lists:
+            out.write(text_of(given))
+            lines += len(given)
+    return CountSummary(options.what, len(archives), lines, counted)
+
+
+def count_to_file(
+    archives: Sequence[Input], path: str, options: CountOptions, failures: Failures
+) -> CountSummary:
+    """Write the counts of all archives to a file at a path or URL. It is gzipped if its name ends in `.gz`.
+
+    Raises UsageError if there is nothing to count, or if the file exists and may not be replaced. Raises InputError
+    if there are failures and nothing was counted: then no file is written.
+    """
+    output = locate(path)
+    output.check_writable()
+    if any(archive.location.is_same(output) for archive in archives):
+        raise UsageError(f"{path}: is an input; choose another output")
+    if not options.replace:
+        output.check_absent()
+    with _counted(archives, options, failures) as (counted, lists):
+        if failures.count and not counted.counted:
+            raise InputError(path, "was not written, because nothing was counted")
+        sizes: list[int] = []
+        with output.write_atomic() as file:
+            write_lines(_sizes(lists, sizes), file, path)
+    return CountSummary(options.what, len(archives), sum(sizes), counted)
+
+
+def _sizes(lists: Iterator[list[bytes]], sizes: list[int]) -> Iterator[list[bytes]]:
+    for given in lists:
+        sizes.append(len(given))
+        yield given
+
+
+@contextmanager
+def _counted(
+    archives: Sequence[Input], options: CountOptions, failures: Failures
+) -> Iterator[tuple[Counted, Iterator[list[bytes]]]]:
+    """Count all archives. Yields what was read, and the lines of the counts."""
+    check_archives(archives)
+    for archive in archives:
+        archive.location.require()
+    counter = COUNTERS[options.what]
+    with temporary_directory() as directory:
+        scratch = Scratch(Path(directory))
+        groups = group_archives(archives, options.processes)
+        tasks = [
+            CountTask(group, counter, scratch.directory / str(number)) for number, group in enumerate(groups)
+        ]
+        try:
+            counted, runs = _run(tasks, options, counter, failures)
+        except ImportError as error:
+            raise UsageError(f"{error.name} is not installed; {install_extra('scan')}") from None
+        yield counted, sum_lines(merge_runs(runs, scratch.create, scratch.reader))
+
+
+def group_archives(archives: Sequence[Input], processes: int) -> list[list[Input]]:
+    """The archives in groups of neighbours, as many as keep all processes busy."""
+    groups = (processes or processes_by_default()) * _GROUPS
+    size = max(1, min(_LARGEST_GROUP, len(archives) // groups))
+    return [list(archives[start : start + size]) for start in range(0, len(archives), size)]
+
+
+def _run(
+    tasks: Sequence[CountTask], options: CountOptions, counter: Counter, failures: Failures
+) -> tuple[Counted, list[Run]]:
+    archives = sum(len(task.archives) for task in tasks)
+    total = total_size(archive.location for task in tasks for archive in task.archives)
+    counted, runs, without = Counted(), list[Run](), list[str]()
+    with Progress(f"counting {options.what}", archives, total, options.quiet) as progress:
+        failures.show_on(progress)
+        for index, result in run_tasks(count_group, tasks, options.processes, progress.tick):
+            _report(result, failures)
+            counted.add(result.counted)
+            runs += result.runs
+            without += result.without
+            for _ in tasks[index].archives:
+                progress.advance()
+        _note_without(without, archives, options.what, counter, failures)
+    if not counted.counted and without and not failures.count:
+        where = f"{without[0]}: has" if len(without) == 1 else f"{len(without)} archives have"
+        raise UsageError(f"{where} no {options.what} to count; give {counter.needs}")
+    return counted, runs
+
+
+def _report(result: GroupResult, failures: Failures) -> None:
+    for failure in result.failures:
+        failures.report(failure)
+
+
+def _note_without(without: list[str], archives: int, what: str, counter: Counter, failures: Failures) -> None:
+    if not without or len(without) == archives:
+        return
+    without.sort()
+    for path in without[:_SHOWN]:
+        failures.note(f"{path}: note: has no {what} to count; they are counted in {counter.needs}")
+    if len(without) > _SHOWN:
+        failures.note(f"note: {len(without) - _SHOWN} more archives without {what} to count")

@@ -1,0 +1,288 @@
+"""The files of a ZipNum cluster: blocks, index lines, shard locations, and the path index of its archives.
+
+The same lines give the same bytes only with the same compressor: the same library, version and level.
+
+part-00000          <urlkey> <timestamp> TAB <shard> TAB <offset> TAB <length>
+cluster.idx         the same TAB <number of the line, from 1>
+cluster.loc         <shard> TAB <location> [TAB <location>...]
+
+A key cannot contain a tab: it is written as the bytes 08 02, and 08 as 08 01, which keeps the order.
+
+    file name TAB path or URL [TAB path or URL...]
+
+Lines are sorted by their bytes, and each file name has one line.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+LIBRARIES = ("libdeflate", "zlib")
+DEFAULT_LEVEL = 6
+BLOCK_LINES = 3000
+"""Lines of a full block, in the clusters of all tools."""
+
+
+class Compressor(NamedTuple):
+    """The compression library and its level."""
+
+    library: str = "libdeflate"
+    level: int = DEFAULT_LEVEL
+
+    def version(self) -> str:
+        """The installed version of the library. Raises ValueError if it is not installed."""
+        if self.library == "zlib":
+            return zlib.ZLIB_RUNTIME_VERSION
+        return _libdeflate_version()
+
+    def compress(self, data: bytes | bytearray) -> bytes:
+        """Compress to one gzip member without name and time, so that equal data gives equal bytes.
+
+        >>> zlib.decompress(Compressor("zlib").compress(b"a line"), 31)
+        b'a line'
+        """
+        if self.library == "zlib":
+            packer = zlib.compressobj(self.level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+            return packer.compress(data) + packer.flush()
+        import deflate  # not installed on nodes that use zlib
+
+        return bytes(deflate.gzip_compress(data, self.level))
+
+    def decompress(self, data: bytes) -> bytes:
+        """Decompress the result of `compress`.
+
+        >>> Compressor("zlib").decompress(Compressor("zlib").compress(b"a line"))
+        b'a line'
+        """
+        if self.library == "zlib":
+            return zlib.decompress(data, zlib.MAX_WBITS | 16)
+        import deflate
+
+        return bytes(deflate.gzip_decompress(data))
+
+
+def checked_compressor(library: str, level: int) -> Compressor:
+    """The compressor of this library and level. Raises ValueError if there is none or it is not installed.
+
+    >>> checked_compressor("zlib", 9)
+    Compressor(library='zlib', level=9)
+    """
+    if library not in LIBRARIES:
+        raise ValueError(f"invalid compressor {library!r}: expected {' or '.join(LIBRARIES)}")
+    highest = 9 if library == "zlib" else 12
+    if not 1 <= level <= highest:
+        raise ValueError(f"invalid level {level}: {library} has levels 1 to {highest}")
+    compressor = Compressor(library, level)
+    compressor.version()
+    return compressor
+
+
+def _libdeflate_version() -> str:
+    try:
+        import deflate
+    except ImportError:
+        raise ValueError("the compressor libdeflate is not installed (pip install deflate)") from None
+    return f"deflate {deflate.__version__}"
+
+
+INDEX, SUMMARY, LOCATIONS, MANIFEST = "cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"
+"""Names of the files beside the shards. formats/cluster_manifest has the format of the manifest."""
+
+_INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?:\t(\d{1,18}))?\r?\n?")
+
+
+class BlockRef(NamedTuple):
+    """One block of a shard: the key of its first line and its byte range."""
+
+    key: bytes
+    shard: bytes
+    offset: int
+    length: int
+
+
+class ShardLocations(NamedTuple):
+    """A shard and its locations, best first: paths or URLs."""
+
+    shard: str
+    locations: list[str]
+
+
+class ParsedLocations(NamedTuple):
+    """The rows of cluster.loc in order, and the faults found in it, each with its line number."""
+
+    rows: list[ShardLocations]
+    faults: list[str]
+
+
+SHARD = re.compile(r"cdx-(\d{5,})\.gz")
+"""A shard's file name; the group is its number."""
+PART = re.compile(r"part-(\d{5,})")
+"""The same for the part of a shard."""
+
+
+def shard_name(number: int) -> str:
+    """
+    >>> shard_name(7)
+    'cdx-00007.gz'
+    """
+    return f"cdx-{number:05d}.gz"
+
+
+def part_name(number: int) -> str:
+    """
+    >>> part_name(7)
+    'part-00007'
+    """
+    return f"part-{number:05d}"
+
+
+def part_of(shard: str) -> str:
+    """The name of a shard's part.
+
+    >>> part_of("cdx-00007.gz")
+    'part-00007'
+    """
+    return shard.replace("cdx-", "part-", 1).removesuffix(".gz")
+
+
+def key_of(line: bytes) -> bytes:
+    """`<urlkey> <timestamp>` of a CDX line.
+
+    >>> key_of(b"com,example)/ 2020 {}")
+    b'com,example)/ 2020'
+    """
+    first = line.find(b" ")
+    second = line.find(b" ", first + 1) if first >= 0 else -1
+    return line[:second] if second >= 0 else line
+
+
+def format_part_line(block: BlockRef) -> bytes:
+    """A line of a part, with its line end."""
+    key = block.key.replace(b"\x08", b"\x08\1").replace(b"\t", b"\x08\2")
+    return b"%b\t%b\t%d\t%d\n" % (key, block.shard, block.offset, block.length)
+
+
+class NumberedBlock(NamedTuple):
+    """A block, and the number of its line in the index; None if the line has no fifth column."""
+
+    block: BlockRef
+    number: int | None
+
+
+def parse_index_line(line: bytes) -> BlockRef:
+    """Parse a line of a part, idx or summary, without its line end. Raises ValueError.
+
+    >>> parse_index_line(b"com,example)/ 2020\\tcdx-00000.gz\\t0\\t188\\t1")
+    BlockRef(key=b'com,example)/ 2020', shard=b'cdx-00000.gz', offset=0, length=188)
+    """
+    return parse_numbered_line(line).block
+
+
+def parse_numbered_line(line: bytes) -> NumberedBlock:
+    """Parse a line as `parse_index_line` does, and its number. Raises ValueError."""
+    match = _INDEX_LINE.fullmatch(line)
+    if match is None:
+        raise ValueError(f"not a line of a ZipNum index: {line[:80]!r}")
+    key, shard, offset, length, number = match.groups()
+    if b"\x08" in key:
+        key = key.replace(b"\x08\2", b"\t").replace(b"\x08\1", b"\x08")
+    block = BlockRef(key, shard, int(offset), int(length))
+    return NumberedBlock(block, None if number is None else int(number))
+
+
+def number_of(line: bytes) -> int | None:
+    """The number in the fifth column of an index line; None if it has no such column or is not an index line.
+
+    >>> number_of(b"com,example)/ 2020\\tcdx-00000.gz\\t0\\t188\\t1"), number_of(b"k\\tcdx-00000.gz\\t0\\t188")
+    (1, None)
+    """
+    match = _INDEX_LINE.fullmatch(line)
+    return int(match[5]) if match is not None and match[5] is not None else None
+
+
+def format_location(shard: str, location: str) -> bytes:
+    """A line of cluster.loc."""
+    return f"{shard}\t{location}\n".encode("utf-8", "surrogateescape")
+
+
+def parse_locations(data: bytes) -> ParsedLocations:
+    """Parse cluster.loc. Only LF ends a line; a CR before it is ignored, as pywb ignores it.
+
+    A line with a fault gives a row if it has a shard and a location.
+
+    >>> parse_locations(b"cdx-00000.gz\\t/a\\t/b\\ncdx-00001.gz\\n").rows
+    [ShardLocations(shard='cdx-00000.gz', locations=['/a', '/b'])]
+    """
+    rows, faults = [], []
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    else:
+        faults.append(f"line {len(lines)} is truncated")
+    for number, line in enumerate(lines, 1):
+        text = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
+        shard, *columns = text.split("\t")
+        locations = list(filter(None, columns))
+        if shard and locations:
+            rows.append(ShardLocations(shard, locations))
+        if not (shard and columns and all(columns)):
+            faults.append(f"line {number} is not a shard with its locations, {line[:80]!r}")
+    return ParsedLocations(rows, faults)
+
+
+ARCHIVES = "archives.tsv"
+"""Name of the path index beside a cluster."""
+
+
+def format_path_index(places: Iterable[tuple[str, str]]) -> tuple[bytes, list[str]]:
+    r"""The content of a path index, and the places that it cannot have: no field can contain a tab or a line end.
+
+    >>> format_path_index([("b", "/2/b"), ("a", "/1/a"), ("b", "/1/b"), ("b", "/2/b"), ("c", "/\n/c")])
+    (b'a\t/1/a\nb\t/1/b\t/2/b\n', ['/\n/c'])
+    """
+    listed: dict[str, set[str]] = {}
+    left = []
+    for name, place in places:
+        if name and place and not {"\t", "\n", "\r"}.intersection(name + place):
+            listed.setdefault(name, set()).add(place)
+        else:
+            left.append(place)
+    lines = ("\t".join((name, *sorted(found))) for name, found in listed.items())
+    return b"".join(sorted(_encoded(f"{line}\n") for line in lines)), left
+
+
+def parse_path_index(data: bytes) -> Iterator[tuple[str, list[str]]]:
+    r"""The file names with their places; lines without a tab are skipped.
+
+    >>> list(parse_path_index(b"a\t/1/a\t/2/a\nb\n"))
+    [('a', ['/1/a', '/2/a'])]
+    """
+    for line in data.split(b"\n"):
+        name, *places = line.rstrip(b"\r").split(b"\t")
+        if places:
+            yield _decoded(name), [_decoded(place) for place in places if place]
+
+
+def find_places(data: bytes, filename: str) -> list[str]:
+    r"""The places of one file name, in lines of any order. Empty if it is not listed.
+
+    >>> find_places(b"b\t/b\r\na\t/1/a\t/2/a", "a"), find_places(b"", "a")
+    (['/1/a', '/2/a'], [])
+    """
+    wanted = _encoded(filename) + b"\t"
+    start = 0 if data.startswith(wanted) else data.find(b"\n" + wanted) + 1
+    if not data.startswith(wanted, start):
+        return []
+    end = data.find(b"\n", start)
+    return next(parse_path_index(data[start : end if end >= 0 else None]))[1]
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,198 @@
+"""The jobs on Spark: index archives, make the shards of a cluster, build and zipnum.
+
+A shard that an earlier run has finished is not written again. Its result is in the directory's .work.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cdxmill.cluster.find import local_directory
+from cdxmill.cluster.write import WORK
+from cdxmill.commands.clusters.build import BuildSummary, build
+from cdxmill.commands.clusters.zipnum import ClusterSummary, Made, ZipnumOptions, build_cluster
+from cdxmill.commands.per_archive.index import IndexedArchive, IndexOptions, IndexTask
+from cdxmill.errors import InputError, StoppedError
+from cdxmill.formats.clusters.manifest import ShardEntry
+from cdxmill.formats.clusters.zipnum import part_of
+from cdxmill.inputs.cdx_files import Inventory
+from cdxmill.inputs.named import Input
+from cdxmill.running.failures import Failures
+from cdxmill.running.lock import sweep
+from cdxmill.spark.engine import Engine, Shuffle
+from cdxmill.spark.tasks import (
+    IndexWork,
+    ShardWork,
+    SortReport,
+    SortWork,
+    index_archive,
+    join_parts,
+    report_name,
+    sort_and_send,
+)
+from cdxmill.storage.interface import Entry
+from cdxmill.storage.location import Location, PathOrUrl, join, locate
+from cdxmill.tasks.sampling import group_sources, sample_inventory, splits_of
+from cdxmill.tasks.sorting import share_of_runs
+
+
+class IndexRunner:
+    """Runs the tasks of `index` on `engine`; `scratch` is a directory of the nodes for temporary files, or ""."""
+
+    def __init__(self, engine: Engine, scratch: str = "") -> None:
+        self._engine, self._scratch = engine, scratch
+
+    def __call__(
+        self, work: Any, tasks: Sequence[Any], processes: int, tick: Callable[[], None], /
+    ) -> Iterator[tuple[int, Any]]:
+        """Index the archives: see `running.processes.RunTasks`."""
+        sent = [IndexWork(self._task(task), self._scratch) for task in tasks]
+        results: Iterator[tuple[int, IndexedArchive]] = self._engine.run_tasks(
+            index_archive, sent, processes, tick
+        )
+        return results
+
+    def _task(self, task: IndexTask) -> IndexTask:
+        """The task as a node can do it: it has another current directory."""
+        if self._engine.is_local:
+            return task
+        return replace(
+            task,
+            archive=task.archive._replace(location=Location(task.archive.location.absolute())),
+            output=Location(task.output.absolute()),
+            directory=None if task.directory is None else Path(locate(task.directory).absolute()),
+        )
+
+
+class Maker:
+    """Makes shards on `engine`; `scratch` is a directory of the nodes for temporary files, or "" for Spark's."""
+
+    def __init__(self, engine: Engine, scratch: str = "") -> None:
+        self._engine, self._scratch = engine, scratch
+
+    def __call__(
+        self, inventory: Inventory, directory: PathOrUrl, options: ZipnumOptions, failures: Failures
+    ) -> Made:
+        """Write the shards to the directory at a path or URL, as `commands.zipnum.Make` says."""
+        place = locate(directory).absolute()
+        points = self.split_points(inventory, options, failures)
+        shards = _finished_shards(place, len(points) + 1)
+        wanted = frozenset(range(len(points) + 1)) - shards.keys()
+        groups = group_sources(inventory.sources)
+        tasks = [
+            SortWork(
+                number=number,
+                sources=[source._replace(location=Location(source.location.absolute())) for source in group],
+                points=points,
+                wanted=wanted,
+                convert=options.convert,
+                scratch=self._scratch,
+                most_runs=share_of_runs(len(groups)),
+            )
+            for number, group in enumerate(groups)
+        ]
+        shared = ShardWork(
+            directory=place,
+            points=points,
+            wanted=wanted,
+            compressor=options.compressor,
+            version=options.compressor.version(),
+            block_lines=options.block_lines,
+            scratch=self._scratch,
+        )
+        step = Shuffle(sort_and_send, tasks, join_parts, shared, len(points) + 2)
+        written = [*shards.values(), *self._engine.shuffle(step)]
+        names = {source.location.absolute(): source.path for source in inventory.sources}
+        made = _made(written, points, len(tasks), place)
+        if not locate(place).is_remote:
+            sweep(Path(place))  # what killed attempts have left
+        failed = [failure._replace(path=names[failure.path]) for failure in made.failures]
+        for failure in failed:
+            failures.report(failure)
+        return made._replace(failures=failed)
+
+    def split_points(self, inventory: Inventory, options: ZipnumOptions, failures: Failures) -> list[bytes]:
+        """The split points given, or those from a sample: the sample of the local engine."""
+        if options.points is not None:
+            return list(options.points)
+        size = options.sample_size
+        run = self._engine.run_tasks
+        sample = sample_inventory(inventory, options.seed, size, 1, options.quiet, None, run)
+        return splits_of(sample, options.shards, failures)
+
+
+def _made(written: list[ShardEntry | list[SortReport]], points: list[bytes], tasks: int, place: str) -> Made:
+    """What the tasks have made. Raises StoppedError if something is missing."""
+    entries = sorted(entry for entry in written if isinstance(entry, ShardEntry))
+    reports = [report for found in written if not isinstance(found, ShardEntry) for report in found]
+    if len(entries) != len(points) + 1 or len(reports) != tasks:
+        raise StoppedError(
+            f"{place}: only {len(entries)} of {len(points) + 1} shards were written; run it again"
+        )
+    there = locate(place).entries()
+    if not all(_is_there(entry, there) for entry in entries):
+        raise StoppedError(
+            f"{place}: the shards that the nodes wrote are not there; use a directory that all machines"
+            " share, or an s3 or hdfs URL"
+        )
+    failed = [failure for report in reports for failure in report.failures]
+    lines = sum(report.lines for report in reports)
+    return Made(entries, points, lines, failed, has_read_twice=True)
+
+
+def _finished_shards(place: str, shards: int) -> dict[int, ShardEntry]:
+    """The shards that an earlier run of the same work has finished, by number."""
+    noted, there = (locate(place) / WORK).entries(), locate(place).entries()
+    found: dict[int, ShardEntry] = {}
+    for number in range(shards):
+        name = f"{report_name(number)}.json"
+        if name in noted:
+            with suppress(InputError, ValueError, TypeError):
+                entry = ShardEntry(**json.loads(locate(join(place, WORK, name)).read_bytes()))
+                if _is_there(entry, there):
+                    found[number] = entry
+    return found
+
+
+def _is_there(entry: ShardEntry, found: Mapping[str, Entry]) -> bool:
+    """Whether the files of a shard are in the directory: one listing is faster than a request for each."""
+    return entry.name in found and found[entry.name].size == entry.bytes and part_of(entry.name) in found
+
+
+def build_on_spark(
+    engine: Engine,
+    archives: Sequence[Input],
+    place: PathOrUrl,
+    index_options: IndexOptions,
+    zipnum_options: ZipnumOptions,
+    failures: Failures,
+) -> BuildSummary:
+    """Build the cluster of archives in a directory or at a URL: see `commands.build.build`."""
+    index_options = replace(index_options, run=IndexRunner(engine))
+    zipnum_options = replace(zipnum_options, make=Maker(engine))
+    return build(archives, _directory(place), index_options, zipnum_options, failures)
+
+
+def zipnum_on_spark(
+    engine: Engine,
+    paths: Sequence[str],
+    place: PathOrUrl,
+    options: ZipnumOptions,
+    failures: Failures,
+    scratch: str = "",
+) -> ClusterSummary:
+    """Build the cluster of CDX files in a directory or at a URL: see `commands.zipnum.build_cluster`.
+
+    `scratch` is a directory of the nodes for temporary files.
+    """
+    options = replace(options, make=Maker(engine, scratch))
+    return build_cluster(paths, _directory(place), options, failures)
+
+
+def _directory(place: PathOrUrl) -> PathOrUrl:
+    return place if locate(place).is_remote else local_directory(str(place))

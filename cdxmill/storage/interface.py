@@ -1,0 +1,116 @@
+"""The functions that every storage has, and what they return: entries and listings of files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import IO, NamedTuple, Protocol
+
+from cdxmill.errors import InputError
+
+
+class Entry(NamedTuple):
+    """A file or directory: its size in bytes, and the time of its last change in seconds since 1970."""
+
+    size: int
+    modified: float
+    is_directory: bool = False
+
+
+class Properties(NamedTuple):
+    """What a storage can do. Callers ask for this, and not for the storage.
+
+    Its files can be written, moved, removed and listed (`can_write`), it tells when they were changed (`has_times`), one
+    request gives size, time and first bytes (`has_look`), a file that is known to exist is opened without a request
+    (`opens_freely`), directories are moved in one step (`has_directories`): S3 has only keys with slashes.
+    """
+
+    is_remote: bool = True
+    can_write: bool = False
+    has_times: bool = True
+    has_look: bool = False
+    opens_freely: bool = False
+    has_directories: bool = True
+
+
+class Reads(Protocol):
+    """The functions of a storage that can read."""
+
+    def __hash__(self) -> int: ...
+    def open_ranges(self, path: str, /) -> AbstractContextManager[Callable[[int, int], bytes]]:
+        """Open a file: `read_at(offset, size)` returns fewer bytes only at its end. Raises InputError."""
+
+    def file_size(self, path: str, /) -> int:
+        """The size of a file in bytes; 0 if it is unknown."""
+
+    def status(self, path: str, /) -> Entry | None:
+        """The size and time of a file or directory; None if it does not exist. Raises InputError."""
+
+
+class Looks(Reads, Protocol):
+    """The functions of a storage that has `has_look`."""
+
+    def look(self, path: str, size: int, /) -> tuple[Entry, bytes]:
+        """The size and time of a file, and its first `size` bytes, in one request. Raises InputError."""
+
+
+class Writes(Reads, Protocol):
+    """The functions of a storage that can also write."""
+
+    def write_atomic(self, path: str, /) -> AbstractContextManager[IO[bytes]]:
+        """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError."""
+
+    def list_directory(self, path: str, /) -> dict[str, Entry]:
+        """The entries of a directory by name; none if it does not exist. Raises InputError."""
+
+    def remove(self, path: str, /) -> None:
+        """Delete a file if it exists. Raises StoppedError."""
+
+    def remove_tree(self, path: str, /) -> None:
+        """Delete a file, or a directory with all that is below it, if it exists. Raises StoppedError."""
+
+    def move(self, path: str, target: str, /) -> None:
+        """Give a file or directory another name (see `Location.move`). Raises StoppedError."""
+
+
+UNFINISHED = "_temporary"
+"""Hadoop's directory for the output of unfinished tasks."""
+FILE, DIRECTORY = "", "directory"
+SPECIAL = "socket, pipe or device"
+SEARCHED = "link to a directory that was searched already"
+"""What an entry of a directory is."""
+ANY_DEPTH = "**"
+_MAGIC = re.compile(r"[*?\[]")
+
+
+def is_glob(path: str) -> bool:
+    """Whether a path, a URL or a step of one has one of the characters `*?[`."""
+    return _MAGIC.search(path) is not None
+
+
+def fixed_start(step: str) -> str:
+    """The part of a step before the first of the characters `*?[`."""
+    return _MAGIC.split(step, maxsplit=1)[0]
+
+
+@dataclass
+class Listing:
+    """The paths or URLs of the files that were found; `links` are symbolic links to files.
+
+    `others` are no files, each with what it is. `errors` report what could not be listed.
+    """
+
+    files: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    others: list[tuple[str, str]] = field(default_factory=list)
+    errors: list[InputError] = field(default_factory=list)
+
+
+class Item(NamedTuple):
+    """An entry of a directory. Of a symbolic link, `kind` is what it leads to; None if that cannot be read."""
+
+    name: str
+    kind: str | None
+    is_link: bool = False

@@ -1,0 +1,102 @@
+"""Ways to read a file: its first bytes, unchanged from start to end, or mapped into memory."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from stat import S_ISREG
+from typing import NamedTuple, cast
+
+from cdxmill.errors import InputError
+from cdxmill.storage.interface import Entry, Looks
+from cdxmill.storage.local.files import open_ranges
+from cdxmill.storage.location import Location, PathOrUrl, locate
+
+
+def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
+    """The entry of a file, and its first `size` bytes; b"" if it cannot be read.
+
+    The entry is None if nothing exists there or the storage does not answer. Raises UsageError as open_ranges does.
+    """
+    try:
+        storage, name = place.reads
+        if place.properties.has_look:
+            return cast("Looks", storage).look(name, size)
+        entry = storage.status(name)
+    except InputError:
+        return None, b""
+    return entry, _head(place, size) if size else b""
+
+
+def first_bytes(place: Location, size: int) -> bytes:
+    """The first `size` bytes of a file, or fewer; b"" if it cannot be read. Raises UsageError."""
+    return look(place, size)[1] if place.properties.has_look else _head(place, size)
+
+
+def _head(place: Location, size: int) -> bytes:
+    try:
+        with place.open_ranges() as read_at:
+            return read_at(0, size)
+    except InputError:
+        return b""
+
+
+class _Identity(NamedTuple):
+    """Which file a path names, and its state. Truncating, writing and replacing change it."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+
+
+@contextmanager
+def open_unchanged(path: PathOrUrl) -> Iterator[Callable[[int, int], bytes]]:
+    """As `open_ranges`. At the end, raises InputError if a local file was written, truncated or replaced meanwhile."""
+    file = locate(path)
+    before = _identity(file)
+    with file.open_ranges() as read_at:
+        yield read_at
+    if before is not None and _identity(file) != before:
+        raise InputError(
+            file.text, "changed while it was read", "run it again when nothing writes to the file"
+        )
+
+
+def _identity(file: Location) -> _Identity | None:
+    """None if it is remote, does not exist, or is no regular file."""
+    if file.is_remote:
+        return None
+    try:
+        found = os.stat(file.stored_in.local)  # noqa: PTH116 - a path with a NUL is a ValueError here, too
+    except (OSError, ValueError):
+        return None
+    return (
+        _Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        if S_ISREG(found.st_mode)
+        else None
+    )
+
+
+@contextmanager
+def open_mapped(path: str) -> Iterator[tuple[Callable[[int, int], bytes], int]]:
+    """Open a local file: `read_at(offset, size)` and the size of the file. Raises as `local.open_ranges`.
+
+    Requires: nobody truncates the file while it is open. cdxmill replaces files and never truncates one.
+    """
+    with open_ranges(path) as read_at:
+        if not read_at(0, 1):  # empty files cannot be mapped, and pipes cannot be read here
+            yield read_at, 0
+            return
+        try:
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                data = mmap.mmap(handle, 0, access=mmap.ACCESS_READ)
+            finally:
+                os.close(handle)
+        except (OSError, ValueError) as error:
+            raise InputError(path, f"cannot be read ({error})") from None
+        with data:
+            yield lambda offset, size: data[offset : offset + size], len(data)
