@@ -47,6 +47,33 @@ WRITERS: dict[str, Callable[[list[bytes]], bytes]] = {
 }
 
 
+def arc_record(line: str, block: bytes) -> bytes:
+    return f"{line} {len(block)}\n".encode() + block + b"\n"
+
+
+ODD_ARC = [
+    arc_record(
+        "filedesc:// - - -", b"1 0 InternetArchive\nURL IP-address Archive-date Content-type Length\n"
+    ),
+    arc_record("http://a.com/ 1.2.3.4 19970417175710 text/html", b"HTTP/1.0 200 OK\r\n\r\nHi"),
+    arc_record("http://b.com/ - - -", b"HTTP/1.0 200 OK\r\n\r\nHo"),
+]
+"""As JWAT's test-arc-1.0-dashed-fields.arc: lines that are headers only where a record has to start."""
+
+
+@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_record_with_an_odd_arc_header_is_found_by_its_range(
+    number: int, is_open: bool, tmp_path: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (tmp_path / "a.arc").write_bytes(b"".join(ODD_ARC))
+    offset = len(b"".join(ODD_ARC[:number]))
+    length = () if is_open else ("--length", str(len(ODD_ARC[number]) - 1))
+    done = run_cdxmill("cat", "a.arc", "--offset", str(offset), *length, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == ODD_ARC[number]
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_each_row_of_the_table_leads_to_its_record(
     name: str, tmp_path: Path, run_cdxmill: RunCdxmill

@@ -22,7 +22,7 @@ from cdxmill.stages.captures.index_archive import common_payload, is_revisit
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
 from cdxmill.stages.records.payload_digest import base32, payload_start, sha1
-from cdxmill.stages.records.read_gzip import QUICK_CONTENT
+from cdxmill.stages.records.read_units import QUICK_CONTENT
 from cdxmill.stages.records.record_parts import record_parts
 
 _GIVEN_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")

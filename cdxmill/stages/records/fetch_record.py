@@ -22,9 +22,12 @@ from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
 from cdxmill.formats.archives import gzip_member
 from cdxmill.formats.archives.zstd_dictionary import Inflater
 from cdxmill.formats.archives.zstd_frame import MAGIC
+from cdxmill.stages.records.parse_header import starts_record
+from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import read_records
+from cdxmill.stages.records.read_units import Members, Units, read_units
 from cdxmill.stages.records.read_zst import Frames
-from cdxmill.stages.window import MemberError, ReadAt, Window, inflate
+from cdxmill.stages.window import MemberError, ReadAt, Window
 
 _HELD = 16 << 20
 """Maximum bytes of a range that is kept in memory, because it is read twice."""
@@ -59,11 +62,21 @@ class Archive:
         start = part.read_at(0, 4)
         if not start:
             raise NoRecord("the file ends before this offset")
-        frames = Frames(Window(part.read_at), self._inflater) if start == MAGIC else None
-        items = read_records(part.read_at) if frames is None else frames.records(0)
+        window = Window(part.read_at)
+        units: Units | None = None
+        if start == MAGIC:
+            units = Frames(window, self._inflater)
+        elif start.startswith(gzip_member.MAGIC):
+            units = Members(window)
+        if units is not None:
+            items = read_units(units)
+        elif starts_record(lambda size: part.read_at(0, size)):  # with a header that is odd, perhaps
+            items = read_plain(window)
+        else:
+            items = read_records(part.read_at)
         record = _only_record(items, length is None)
         part.limit(record.length)
-        return FetchedRecord(record, part, frames)
+        return FetchedRecord(record, part, units)
 
     def within(self, read_at: ReadAt) -> Archive:
         """The same archive, of which `read_at` reads only a part. The dictionary is that of the whole archive."""
@@ -88,19 +101,19 @@ class Archive:
 class FetchedRecord:
     """One whole record. `record` is its parsed form, `content()` all of its bytes, decompressed."""
 
-    def __init__(self, record: Record, part: _Range, frames: Frames | None) -> None:
+    def __init__(self, record: Record, part: _Range, units: Units | None) -> None:
         self.record = record
-        self._part, self._frames = part, frames
+        self._part, self._units = part, units
 
     @property
     def is_gzip(self) -> bool:
         """Whether the stored bytes are a gzip member."""
-        return self._part.read_at(0, 4).startswith(gzip_member.MAGIC)
+        return isinstance(self._units, Members)
 
     @property
     def is_plain(self) -> bool:
         """Whether the stored bytes are not compressed."""
-        return not self.is_gzip and self._part.read_at(0, 4) != MAGIC
+        return self._units is None
 
     def stored(self) -> Iterator[bytes]:
         """The bytes of the record as they are in the archive, in pieces."""
@@ -108,15 +121,12 @@ class FetchedRecord:
 
     def content(self) -> Iterator[bytes]:
         """The bytes of the record, including the closing line ends, in pieces. Raises NoRecord."""
-        start = self._part.read_at(0, 4)
+        if self._units is None:  # in a plain file, the range ends before the closing line ends
+            yield from self._part.pieces()
+            yield b"\n" if self.record.is_arc else b"\r\n\r\n"
+            return
         try:
-            if start.startswith(gzip_member.MAGIC):
-                yield from inflate(Window(self._part.read_at), 0)
-            elif self._frames is not None:
-                yield from self._frames.contents(0, self.record.length)
-            else:  # in a plain file, the range ends before the closing line ends
-                yield from self._part.pieces()
-                yield b"\n" if self.record.is_arc else b"\r\n\r\n"
+            yield from self._units.contents(0, self.record.length)
         except MemberError as error:
             raise NoRecord(str(error)) from None
 

@@ -10,7 +10,7 @@ have exactly one record are decompressed to a scratch file, which is read like a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from itertools import chain
 from typing import IO, NamedTuple, TypeVar
 
@@ -18,12 +18,11 @@ from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
 from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes, head_of
 from cdxmill.stages import native
 from cdxmill.stages.records.parse_header import FETCH_AGAIN
-from cdxmill.stages.records.read_gzip import GZIP_START
 from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import Container, container_of, read_records
-from cdxmill.stages.records.resync import RECORD_START, Probe, Resync
+from cdxmill.stages.records.read_units import Members, Units
 from cdxmill.stages.records.take_record import ReadCommon, is_one_record
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, MemberError, Pieces, ReadAt, Window, inflate
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, MemberError, ReadAt, Window
 
 Chosen = TypeVar("Chosen")
 
@@ -76,7 +75,7 @@ def read_contents(
         return Content(offset, length, len(data), data, line_length=length)
 
     items = read_records(read_at, chunk=chunk, read_common=take, max_window=max_window)
-    return _contents(items, _Units(window, container_of(window), max_window), scratch)
+    return _contents(items, _Bytes(window, _units_of(window, max_window)), scratch)
 
 
 class Refusals(NamedTuple):
@@ -101,14 +100,14 @@ def choose_contents(
     """
     window, shapes = Window(read_at, chunk), HeaderShapes()
     take = _taker(choose, shapes, refusals)
-    units = _Units(window, container_of(window))
+    archive = _Bytes(window, _units_of(window))
     for item in read_records(read_at, chunk=chunk, read_common=take):
         assert not isinstance(item, CrawlNotes)  # they stand only for records of types that are not asked for
         if isinstance(item, Damage) and item.is_miscut:
             yield from _choose_from(read_contents(read_at, scratch, chunk), item.offset, choose)
             return
         if isinstance(item, Record):
-            for content in units.contents(item.offset, item.offset + item.length, None):
+            for content in archive.contents(item.offset, item.offset + item.length, None):
                 chosen = choose(content, None)
                 if chosen is not None:
                     yield chosen
@@ -161,7 +160,7 @@ def _choose_from(
 
 
 def _contents(
-    items: Iterator[Content | Record | CrawlNotes | Damage], units: _Units, scratch: ScratchFiles
+    items: Iterator[Content | Record | CrawlNotes | Damage], archive: _Bytes, scratch: ScratchFiles
 ) -> Iterator[Content | Damage]:
     start, last, miscut = 0, None, False  # of what was read, but not returned yet
     line_length = 0
@@ -169,11 +168,11 @@ def _contents(
         if miscut and isinstance(item, Damage):
             continue
         assert not isinstance(item, CrawlNotes)  # they stand only for records of types that are not asked for
-        end = units.end() if item is None else item.offset
+        end = archive.end() if item is None else item.offset
         if miscut:
-            yield from _contents_of_miscut(units, start, end, scratch)
+            yield from _contents_of_miscut(archive, start, end, scratch)
         elif start >= 0:
-            for content in units.contents(start, end, last):
+            for content in archive.contents(start, end, last):
                 yield content if content is last else content._replace(line_length=line_length)
         last, miscut, line_length = None, False, 0
         if isinstance(item, Damage):
@@ -186,25 +185,26 @@ def _contents(
             line_length = item.length
 
 
-class _Units:
-    """The members or frames of an archive, or its bytes, if it is not compressed."""
+def _units_of(window: Window, max_window: int | None = None) -> Units | None:
+    """The members or frames of an archive; None if it is not compressed."""
+    container = container_of(window)
+    if container is not Container.ZST:
+        return Members(window) if container is Container.GZIP else None
+    from cdxmill.formats.archives.zstd_dictionary import MAX_WINDOW, Inflater
+    from cdxmill.stages.records.read_zst import Frames  # the library is slow to import
 
-    def __init__(self, window: Window, container: Container | None, max_window: int | None = None) -> None:
-        self._window, self._container = window, container
+    frames = Frames(window, Inflater(max_window=max_window or MAX_WINDOW))
+    with suppress(MemberError):  # reported by read_records
+        frames.read_dictionary()
+    return frames
+
+
+class _Bytes:
+    """The bytes of an archive, decompressed. `units` are its members or frames; None if it is not compressed."""
+
+    def __init__(self, window: Window, units: Units | None) -> None:
+        self._window, self._units = window, units
         self.end = window.end
-        if self._container is Container.ZST:
-            from cdxmill.formats.archives.zstd_dictionary import MAX_WINDOW, Inflater
-            from cdxmill.stages.records.read_zst import ZSTD_START, Frames  # the library is slow to import
-
-            self._frames = Frames(window, Inflater(max_window=max_window or MAX_WINDOW))
-            pattern = ZSTD_START
-            try:
-                self._frames.read_dictionary()
-            except MemberError:  # reported by read_records
-                self._container = None
-        else:
-            pattern = GZIP_START
-        self._resync = Resync(window, pattern, self._probe)
 
     def contents(self, start: int, end: int, known: Content | None) -> Iterator[Content]:
         """The content between two offsets; none if it is empty. `known` is what was read at `start` already."""
@@ -226,45 +226,40 @@ class _Units:
         yield Content(start, end - start, size, None, lambda: self._pieces(start, end))
 
     def _pieces(self, pos: int, end: int) -> Iterator[bytes]:
-        if self._container is Container.PLAIN:
-            while pos < end and (piece := self._window.get(pos, min(_PLAIN_PIECE, end - pos))):
-                yield piece
-                pos += len(piece)
-        elif self._container is not None:
-            while pos < end:
-                unit = self.unit(pos)
-                yield from unit
-                pos = unit.end
+        if self._units is not None:
+            yield from self._units.contents(pos, end)
+            return
+        while pos < end and (piece := self._window.get(pos, min(_PLAIN_PIECE, end - pos))):
+            yield piece
+            pos += len(piece)
 
-    def unit(self, pos: int) -> Pieces:
-        """The content of the member or frame at `pos`; nothing if it is a skippable frame. Iterating raises MemberError."""
-        if self._container is Container.ZST:
-            return self._frames.content_or_nothing(pos)
-        return inflate(self._window, pos)
-
-    def next_whole(self, pos: int) -> int:
-        """The offset of the first complete member or frame after the damage at `pos`, or the file's size."""
-        return self._resync.after(pos, 1)
-
-    def _probe(self, pos: int) -> Probe:
-        size = 0
-        try:
-            for piece in self.unit(pos):
-                size += len(piece)
-        except MemberError as error:
-            return Probe(False, max(error.reached - pos, size, 1))
-        return RECORD_START
+    def decompress(self, pos: int, end: int, file: IO[bytes]) -> tuple[int, Damage | None]:
+        """Decompress to `file` up to `end` or to damage. Returns the offset where more follows, and the damage."""
+        assert self._units is not None
+        while pos < end:
+            size, unit = file.tell(), self._units.content(pos)
+            try:
+                for piece in unit:
+                    file.write(piece)
+            except MemberError as error:
+                if not error.truncated:  # then no byte of it is certain
+                    file.seek(size)
+                    file.truncate()
+                following = min(self._units.next_whole(pos), end)
+                return following, Damage(pos, f"{error}; {following - pos} bytes skipped", FETCH_AGAIN)
+            pos = unit.end
+        return end, None
 
 
 def _contents_of_miscut(
-    units: _Units, start: int, end: int, scratch: ScratchFiles
+    archive: _Bytes, start: int, end: int, scratch: ScratchFiles
 ) -> Iterator[Content | Damage]:
     """The contents of members or frames that do not have exactly one record each."""
     while start < end:
         with scratch.create(_SCRATCH) as file:
-            after, damage = _decompress(units, start, end, file)
+            after, damage = archive.decompress(start, end, file)
         window = Window(scratch.reader(_SCRATCH), LOCAL_CHUNK)
-        for item in _contents(read_plain(window), _Units(window, Container.PLAIN), scratch):
+        for item in _contents(read_plain(window), _Bytes(window, None), scratch):
             if isinstance(item, Damage):
                 reason = f"{item.reason}, at byte {item.offset} of the decompressed content"
                 yield Damage(start, reason, item.hint)
@@ -273,20 +268,3 @@ def _contents_of_miscut(
         if damage is not None:
             yield damage
         start = after
-
-
-def _decompress(units: _Units, pos: int, end: int, file: IO[bytes]) -> tuple[int, Damage | None]:
-    """Decompress to `file` up to `end` or to damage. Returns the offset where more follows, and the damage."""
-    while pos < end:
-        size, unit = file.tell(), units.unit(pos)
-        try:
-            for piece in unit:
-                file.write(piece)
-        except MemberError as error:
-            if not error.truncated:  # then no byte of it is certain
-                file.seek(size)
-                file.truncate()
-            following = min(units.next_whole(pos), end)
-            return following, Damage(pos, f"{error}; {following - pos} bytes skipped", FETCH_AGAIN)
-        pos = unit.end
-    return end, None

@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Record
 from cdxmill.formats.archives import gzip_member, zstd_frame
+from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages.records.parse_header import NOT_AN_ARCHIVE, starts_record
-from cdxmill.stages.records.read_gzip import GZIP_START, probe_member, read_gzip
 from cdxmill.stages.records.read_plain import PLAIN_START, probe_header, read_plain
+from cdxmill.stages.records.read_units import GZIP_START, Members, read_units
 from cdxmill.stages.records.resync import Probe, Resync
 from cdxmill.stages.records.take_record import ReadCommon
 from cdxmill.stages.window import CHUNK, ReadAt, Window
@@ -69,7 +70,7 @@ def _reader(
 ) -> Iterator[Record | Common | CrawlNotes | Damage]:
     container = container_of(window)
     if container is Container.GZIP:
-        return read_gzip(window, lineless, read_common)
+        return read_units(Members(window), 0, HeaderShapes(), lineless, read_common)
     if container is Container.ZST:
         from cdxmill.formats.archives.zstd_dictionary import MAX_WINDOW
         from cdxmill.stages.records.read_zst import read_zst  # the library is slow to import
@@ -106,7 +107,7 @@ def _probe(window: Window, pos: int) -> Probe:
     """Whether a record starts at `pos`, in any container."""
     head = window.get(pos, 4)
     if head.startswith(gzip_member.MAGIC):
-        return probe_member(window, pos)
+        return Members(window).probe(pos)
     if head == zstd_frame.MAGIC:
         from cdxmill.stages.records.read_zst import Frames
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
-from cdxmill.capture import CrawlNotes, Damage, Headers, Outcome, Record
+from cdxmill.capture import CrawlNotes, Headers, Outcome, Record
 from cdxmill.formats.archives.http_head import parse_http_head
 from cdxmill.formats.archives.warc_header import MAX_HEADER, HeaderShapes, fields_of
 from cdxmill.stages.records.parse_header import (
@@ -96,13 +96,6 @@ ReadCommon = Callable[[bytearray | bytes, int, int], Common | CrawlNotes | Outco
 
 Outcome.NO_LINE for a complete request. Outcome.NOT_COMMON for any other content: it was not checked.
 """
-
-
-class Found(NamedTuple):
-    """What a member, or the frames of a record, contain (None if nothing), and the offset of the next."""
-
-    item: Record | Damage | None
-    next: int
 
 
 def take_whole(
