@@ -69,31 +69,29 @@ class _Leaf:
         if of_head is not None:
             self.refuses = (lambda head: not of_head(head)) if wanted else of_head
         self.level = int(field.level)
-        text = condition.text if wanted or condition.text.count("!") else f"not {condition.text}"
-        self._text, self._wanted, self.holds = text, wanted, holds
         self.passes: Passes = holds if wanted else lambda record: not holds(record)
-        self.tested = self.held = 0
-        self.seconds = 0.0
+        text = condition.text if wanted or "!" in condition.text else f"not {condition.text}"
+        self._measured = Measured(text, self.level)
 
     def measure(self, record: FullRecord) -> bool:
         start = perf_counter()
         found = self.passes(record)
-        self.seconds += perf_counter() - start
-        self.tested += 1
-        self.held += found
+        seconds = perf_counter() - start
+        text, level, tested, held, before = self._measured
+        self._measured = Measured(text, level, tested + 1, held + found, before + seconds)
         return found
 
     def cost(self) -> float:
-        return self.seconds / self.tested if self.tested else 0.0
+        return self._measured.seconds / self._measured.tested if self._measured.tested else 0.0
 
     def rate(self) -> float:
-        return self.held / self.tested if self.tested else 0.5
+        return self._measured.held / self._measured.tested if self._measured.tested else 0.5
 
     def reorder(self) -> None:
         """A single condition has no order."""
 
     def leaves(self) -> list[Measured]:
-        return [Measured(self._text, self.level, self.tested, self.held, self.seconds)]
+        return [self._measured]
 
 
 class _Conditions:
@@ -112,7 +110,7 @@ class _Conditions:
         before = (part for part in self.parts if not (isinstance(part, _Leaf) and part.refuses))
         first = next(before, None)
         self.may_hold = first.may_hold if isinstance(first, _Leaf) else None
-        self._refusals = [
+        self.refusals = [
             part.refuses for part in self.parts if isinstance(part, _Leaf) and part.refuses is not None
         ]
 
@@ -127,14 +125,9 @@ class _Conditions:
                 return not is_every
         return is_every
 
-    @property
-    def can_refuse(self) -> bool:
-        """Whether `refuses` is ever true."""
-        return bool(self._refusals)
-
     def refuses(self, head: Head) -> bool:
         """Whether a part that needs no more than the type and the URL does not hold. Requires: all parts have to."""
-        for refuses in self._refusals:  # noqa: SIM110 - a generator takes longer
+        for refuses in self.refusals:  # noqa: SIM110 - a generator takes longer
             if refuses(head):
                 return True
         return False
@@ -203,7 +196,7 @@ class Plan:
     @property
     def can_refuse(self) -> bool:
         """Whether `refuses` is ever true."""
-        return self._group.can_refuse
+        return bool(self._group.refusals)
 
     @property
     def can_refuse_content(self) -> bool:
