@@ -102,7 +102,7 @@ def test_a_second_run_beside_it_is_refused_on_s3(
 
 
 def test_of_two_runs_in_one_moment_one_stops_on_s3(bucket: Any) -> None:
-    with hold_remote("s3://mine/twice") as check:
+    with hold_remote(locate("s3://mine/twice")) as check:
         bucket.put_object(Bucket="mine", Key="twice/.lock", Body=b'{"run": "other"}')
         check(60)
         with pytest.raises(StoppedError, match="another run has taken this directory"):

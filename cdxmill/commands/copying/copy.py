@@ -1,8 +1,8 @@
 """copy: the captures of queries -> new archives, each with its index.
 
-    sources  -> plan     the chosen lines, by archive and offset         copy_plan
-    plan     -> units    fetched and checked in several processes        copy_unit
-    units    -> files    in the order of the plan                        copy_output
+    sources  -> plan     the chosen lines, by archive and offset         plan.py
+    plan     -> units    fetched and checked in several processes        unit.py
+    units    -> files    in the order of the plan                        output.py
 
 The directory .work has the plan and the finished units. A run that was killed continues with them.
 """
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdxmill.commands.copying.lock import RENEWED, hold_remote
-from cdxmill.commands.copying.originals import copied_revisits, find_originals
 from cdxmill.commands.copying.output import CopyOutput, FileHead, Finished
 from cdxmill.commands.copying.plan import (
     Asked,
@@ -26,27 +25,19 @@ from cdxmill.commands.copying.plan import (
     PlanSize,
     Unit,
     detailed,
+    find_originals,
     find_rows,
     read_rows,
     units_of,
     write_plan,
 )
-from cdxmill.commands.copying.unit import (
-    PLAN,
-    CopyForm,
-    Part,
-    UnitCopier,
-    UnitResult,
-    revisit_of,
-    unit_file,
-    unit_name,
-)
+from cdxmill.commands.copying.unit import PLAN, Part, UnitCopier, UnitResult, revisit_of, unit_file, unit_name
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import CopyOptions
-from cdxmill.running.failures import Failure, Failures, kind_of
+from cdxmill.running.failures import Failures, kind_of
 from cdxmill.running.lock import hold
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
@@ -54,7 +45,7 @@ from cdxmill.running.rate_limit import RateLimit
 from cdxmill.running.resume import WorkDirectory, fingerprint
 from cdxmill.search.open import STDIN
 from cdxmill.search.sources import state_of
-from cdxmill.storage.location import join, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.scratch import temporary_directory
 
 WORK = ".work"
@@ -89,29 +80,29 @@ class CopySummary(NamedTuple):
         return f"{what}{present}; {count(self.requests, 'request')}, {human_bytes(self.fetched)} fetched"
 
 
-def copy(asked: Asked, target: str, options: CopyOptions, failures: Failures) -> CopySummary:
+def copy(asked: Asked, target: PathOrUrl, options: CopyOptions, failures: Failures) -> CopySummary:
     """Copy the captures that `asked` finds to the directory `target`, a path or URL.
 
     Captures that it has already are not copied again. What cannot be copied is reported, and listed in FAILURES.
     Raises UsageError if another run writes to the directory, InputError if a source cannot be read, StoppedError.
     """
     _check(asked, options)
-    locate(target).check_writable()
-    with _work_directory(target, failures) as (directory, check):
-        finished = Finished(target)
+    place = locate(target)
+    place.check_writable()
+    with _work_directory(place, failures) as (directory, check):
+        finished = Finished(place)
         work = WorkDirectory(directory, _job(asked, options))
         try:
             plan = _plan(asked, work, finished)
-            _check_related(target, options, plan)
+            _check_related(place, options, plan)
         except (InputError, UsageError):
             work.scratch.remove()
             raise
         for path, reason in plan["invalid"]:
-            failures.report(Failure(path, None, reason))
-        run = _CopyRun(asked, target, options, failures)
-        summary = run.copy(work, finished, plan, check)
+            failures.add(path, None, reason)
+        summary = _CopyRun(asked, options, work, finished, failures).copy(plan, check)
         failures.close_listed()
-        _list_failures(target, failures)
+        _list_failures(place / FAILURES, failures)
         work.scratch.remove()
     return summary
 
@@ -125,21 +116,20 @@ def _check(asked: Asked, options: CopyOptions) -> None:
 
 
 @contextmanager
-def _work_directory(target: str, failures: Failures) -> Iterator[tuple[Path, Callable[[float], None]]]:
+def _work_directory(target: Location, failures: Failures) -> Iterator[tuple[Path, Callable[[float], None]]]:
     """The directory for a run's unfinished work, and a check that no other run writes to the target.
 
     A remote copy cannot continue with the work of a killed run.
     """
-    if locate(target).is_remote:
+    if target.directory is None:
         with hold_remote(target) as check, temporary_directory() as directory:
             yield Path(directory), check
         return
-    path = Path(locate(target).local)
-    with hold(path, failures.note):
-        yield path / WORK, lambda seconds: None
+    with hold(target.directory, failures.note):
+        yield target.directory / WORK, lambda seconds: None
 
 
-def _check_related(target: str, options: CopyOptions, plan: dict[str, Any]) -> None:
+def _check_related(target: Location, options: CopyOptions, plan: dict[str, Any]) -> None:
     """Raise UsageError if related records are asked for, but their responses were copied without them."""
     if options.related and plan["unrelated"]:
         what = count(plan["unrelated"], "capture")
@@ -152,11 +142,8 @@ def _job(asked: Asked, options: CopyOptions) -> str:
     """What decides the plan and the units. Standard input may be another one each time."""
     sources = [(source, state_of(source)) for source in asked.sources]
     once = time.time_ns() if any(source.name == STDIN for source in asked.sources) else 0
-    return fingerprint(sources, asked.urls, vars(asked.query), _form(options), once)
-
-
-def _form(options: CopyOptions, plan: str = PLAN) -> CopyForm:
-    return CopyForm(plan, options.keep_arc, options.related, options.originals)
+    form = options.keep_arc, options.related, options.originals
+    return fingerprint(sources, asked.urls, vars(asked.query), form, once)
 
 
 def _plan(asked: Asked, work: WorkDirectory, finished: Finished) -> dict[str, Any]:
@@ -222,83 +209,76 @@ class _Phase(NamedTuple):
 class _CopyRun:
     """One run of `copy`."""
 
-    def __init__(self, asked: Asked, target: str, options: CopyOptions, failures: Failures) -> None:
-        self._asked, self._target, self._options, self._failures = asked, target, options, failures
+    def __init__(
+        self, asked: Asked, options: CopyOptions, work: WorkDirectory, finished: Finished, failures: Failures
+    ) -> None:
+        self._asked, self._options, self._failures = asked, options, failures
+        self._work, self._directory, self._finished = work, work.scratch.directory, finished
         self._captures = self._requests = self._fetched = 0
         self._revisits: list[list[Any]] = []
 
-    def copy(
-        self, work: WorkDirectory, finished: Finished, plan: dict[str, Any], check: Callable[[float], None]
-    ) -> CopySummary:
+    def copy(self, plan: dict[str, Any], check: Callable[[float], None]) -> CopySummary:
         """Copy what is planned, and then the originals of all revisits."""
         head = FileHead(plan["timestamp"], _about(self._asked))
-        with CopyOutput(self._target, finished, self._options.size, head, check) as output:
-            self._copy_units(_Phase(PLAN, 0, PlanSize(*plan["size"])), work, finished, output)
+        with CopyOutput(self._finished, self._options.size, head, check) as output:
+            self._copy_units(_Phase(PLAN, 0, PlanSize(*plan["size"])), output)
             if self._options.originals:
-                self._revisits += copied_revisits(finished, plan["revisits"])
+                self._revisits += self._finished.revisits(plan["revisits"])
             if self._revisits:
-                size = self._plan_originals(work, finished)
-                self._copy_units(_Phase(ORIGINALS, _SECOND, size), work, finished, output)
+                self._copy_units(_Phase(ORIGINALS, _SECOND, self._plan_originals()), output)
             output.finish()
         done = self._captures, plan["present"], output.files, output.bytes, self._requests, self._fetched
         return CopySummary(*done, self._options.related)
 
-    def _plan_originals(self, work: WorkDirectory, finished: Finished) -> PlanSize:
+    def _plan_originals(self) -> PlanSize:
         """Plan the copy of the records that revisits refer to, without those that are copied anyway."""
-        known = _planned("originals", ORIGINALS, work)
+        known = _planned("originals", ORIGINALS, self._work)
         if known is None:
-            with (work.scratch.directory / PLAN).open("rb") as file:
+            with (self._directory / PLAN).open("rb") as file:
                 have = {one.identity for _, one in read_rows(row.removesuffix(b"\n") for row in file)}
             rows = find_originals(self._asked.sources, self._revisits)
-            known = _write_rows(sorted(rows), ORIGINALS, work, finished, have)
-            work.save("originals", known)
+            known = _write_rows(sorted(rows), ORIGINALS, self._work, self._finished, have)
+            self._work.save("originals", known)
         return PlanSize(*known["size"])
 
-    def _copy_units(self, phase: _Phase, work: WorkDirectory, finished: Finished, output: CopyOutput) -> None:
-        directory = work.scratch.directory
-        end = (directory / phase.plan).stat().st_size
-        with (directory / (phase.plan + _RUNS)).open("rb") as file:
+    def _copy_units(self, phase: _Phase, output: CopyOutput) -> None:
+        end = (self._directory / phase.plan).stat().st_size
+        with (self._directory / (phase.plan + _RUNS)).open("rb") as file:
             units = list(units_of(file, end, phase.size, phase.first))
-        for result, number in self._in_order(work, units, phase, finished):
+        for result, number in self._in_order(units, phase):
             if self._options.originals and phase.plan == PLAN:
                 self._revisits += result.revisits
             for kind, part in result.parts.items():
                 output.check(RENEWED)
-                if not _are_in(part, finished):
-                    self._captures += output.add(kind, unit_file(directory, number, kind), part)
+                if not _are_in(part, self._finished):
+                    self._captures += output.add(kind, unit_file(self._directory, number, kind), part)
 
-    def _in_order(
-        self, work: WorkDirectory, units: Sequence[Unit], phase: _Phase, finished: Finished
-    ) -> Iterator[tuple[UnitResult, int]]:
+    def _in_order(self, units: Sequence[Unit], phase: _Phase) -> Iterator[tuple[UnitResult, int]]:
         """The results of all units, and their numbers, in the order of the units."""
         ready: set[int] = set()
         following = phase.first
-        for number in self._completed(work, units, phase, finished):
+        for number in self._completed(units, phase):
             ready.add(number)
             while following in ready:
                 ready.remove(following)
-                found = work.load(unit_name(following))
+                found = self._work.load(unit_name(following))
                 if found is None:
-                    raise StoppedError(
-                        f"{work.scratch.directory / unit_name(following)}.json: cannot be read; run it again"
-                    )
+                    path = self._directory / unit_name(following)
+                    raise StoppedError(f"{path}.json: cannot be read; run it again")
                 yield UnitResult.from_json(found), following
                 following += 1
 
-    def _completed(
-        self, work: WorkDirectory, units: Sequence[Unit], phase: _Phase, finished: Finished
-    ) -> Iterator[int]:
+    def _completed(self, units: Sequence[Unit], phase: _Phase) -> Iterator[int]:
         """Copy the units that no earlier run has copied. The numbers of all units, in the order in which they end."""
         left = []
         for unit in units:
-            if _is_valid(work, unit.number, finished):
+            if _is_valid(self._work, unit.number, self._finished):
                 yield unit.number
             else:
                 left.append(unit)
         places = [source.places for source in self._asked.sources]
         limit = RateLimit(self._options.rate)
-        form = _form(self._options, phase.plan)
-        copier = UnitCopier(places, work.scratch, finished, limit.wait, work.save, form)
+        copier = UnitCopier(places, self._work, phase.plan, self._finished, limit.wait, self._options)
         total = phase.size.bytes if len(left) == len(units) else 0
         with Progress("copying", phase.size.captures, total, self._options.quiet) as progress:
             self._failures.show_on(progress)
@@ -343,9 +323,8 @@ def _about(asked: Asked) -> list[tuple[str, str]]:
     return [("description", f"captures of {shown}, copied from {', '.join(names) or 'index lines'}")]
 
 
-def _list_failures(target: str, failures: Failures) -> None:
+def _list_failures(place: Location, failures: Failures) -> None:
     """List the failures of this run in place of those of earlier runs."""
-    path = join(target, FAILURES)
     if failures.items:
         rows = [
             [one.path, "" if one.offset is None else str(one.offset), one.reason, one.hint]
@@ -353,7 +332,7 @@ def _list_failures(target: str, failures: Failures) -> None:
         ]
         if failures.count > len(rows):
             rows.append(["", "", f"{failures.count - len(rows)} more failures", ""])
-        with locate(path).write_atomic() as file:
+        with place.write_atomic() as file:
             file.writelines(map(format_row, rows))
-    elif locate(path).exists():
-        locate(path).remove()
+    elif place.exists():
+        place.remove()

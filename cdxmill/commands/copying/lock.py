@@ -17,7 +17,7 @@ from typing import Any
 
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.running.lock import LOCK
-from cdxmill.storage.location import join, locate
+from cdxmill.storage.location import Location
 
 RENEWED = 300.0
 """Seconds after which a lock is checked and renewed during a run. It costs two requests."""
@@ -26,12 +26,12 @@ _STALE = 3600.0
 
 
 @contextmanager
-def hold_remote(directory: str) -> Iterator[Callable[[float], None]]:
+def hold_remote(directory: Location) -> Iterator[Callable[[float], None]]:
     """Hold a remote directory. Yields a function that raises StoppedError if another run has taken it, and renews the lock.
 
     It does nothing if it did that in the last seconds, whose number it takes. Raises UsageError if another run holds it.
     """
-    path = join(directory, LOCK)
+    path = directory / LOCK
     lock = _Lock(path)
     lock.take(directory)
     try:
@@ -39,14 +39,14 @@ def hold_remote(directory: str) -> Iterator[Callable[[float], None]]:
     finally:
         with suppress(InputError, StoppedError):
             if _read(path).get("run") == lock.run:
-                locate(path).remove()
+                path.remove()
 
 
 class _Lock:
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Location) -> None:
         self._path, self.run = path, os.urandom(8).hex()
 
-    def take(self, directory: str) -> None:
+    def take(self, directory: Location) -> None:
         """Write the lock. Raises UsageError if another run has it."""
         found = _read(self._path)
         if found and not _is_stale(found):
@@ -69,15 +69,15 @@ class _Lock:
 
     def _write(self) -> None:
         known = {"run": self.run, "process": os.getpid(), "host": socket.gethostname(), "since": self._since}
-        with locate(self._path).write_atomic() as file:
+        with self._path.write_atomic() as file:
             file.write(json.dumps({**known, "renewed": time.time()}).encode() + b"\n")
         self._renewed = time.monotonic()
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read(path: Location) -> dict[str, Any]:
     """The content of a lock; {} if there is none, or if it cannot be understood."""
     try:
-        found = json.loads(locate(path).read_bytes())
+        found = json.loads(path.read_bytes())
     except (AbsentError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

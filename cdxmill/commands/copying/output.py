@@ -12,21 +12,24 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import repeat
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from cdxmill.commands.copying.plan import Identity
 from cdxmill.commands.copying.unit import ARC, Part
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.lines.cdx_lines import quote, with_place
 from cdxmill.formats.own_records import format_row, parse_row
+from cdxmill.inputs.joined_ranges import OpenRanges
+from cdxmill.search.originals import reference_in
 from cdxmill.stages.lines.line_lists import distinct, text_of
+from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.write_record import filedesc, packed, warcinfo
 from cdxmill.storage.local.files import stopping
-from cdxmill.storage.location import join, locate
+from cdxmill.storage.location import Location
 
 ROW = ["filename", "offset", "length", "timestamp", "url", "related", "copied_offset", "copied_length"]
 """The first row of a list: the names of its columns. `related` is yes if the run also copied related records, else no."""
@@ -41,26 +44,18 @@ class FileHead(NamedTuple):
     about: list[tuple[str, str]]
 
 
-class CopiedRecord(NamedTuple):
-    """Where a copied record is: its archive in the copy, and its byte range."""
-
-    path: str
-    offset: int
-    length: int
-
-
 class Finished:
     """The files that earlier runs have written to the directory `target`. Raises InputError if they cannot be read.
 
     `captures` are copied. Those of them in `unrelated` were copied without their related records.
     """
 
-    def __init__(self, target: str) -> None:
-        self._target = target
-        self.names = set(locate(target).entries())
+    def __init__(self, target: Location) -> None:
+        self.target = target
+        self.names = set(target.entries())
         self.captures: set[Identity] = set()
         self.unrelated: set[Identity] = set()
-        for identity, is_related, _ in self._rows():
+        for identity, is_related, *_ in self._rows():
             self.captures.add(identity)
             if not is_related:
                 self.unrelated.add(identity)
@@ -68,17 +63,30 @@ class Finished:
     def __contains__(self, identity: object) -> bool:
         return identity in self.captures
 
-    def places(self, wanted: Container[Identity]) -> Iterator[tuple[Identity, CopiedRecord]]:
-        """The places of some of the captures."""
-        return ((identity, place) for identity, _, place in self._rows() if identity in wanted)
+    def revisits(self, wanted: Iterable[Sequence[Any]]) -> Iterator[list[Any]]:
+        """What `find_originals` takes, for revisits that are copied; their headers are read in the copy.
 
-    def _rows(self) -> Iterator[tuple[Identity, bool, CopiedRecord]]:
+        `wanted` has for each its file name, offset and timestamp, and what `revisit_of` returns.
+        """
+        found = {(filename, offset, timestamp): rest for filename, offset, timestamp, *rest in wanted}
+        archives = OpenRanges(lambda: None)
+        for identity, _, offset, length, archive in self._rows() if found else ():
+            if identity not in found:
+                continue
+            try:
+                record = archives.opened(archive).archive.record(offset, length).record
+            except NoRecord as error:
+                hint = "move this file and its index away"
+                raise InputError(archive.text, f"{error} at {offset}", hint) from None
+            yield [*found[identity], *reference_in(record.headers)]
+
+    def _rows(self) -> Iterator[tuple[Identity, bool, int, int, Location]]:
+        """The rows of all lists, each with the archive of the copy that has the record."""
         for name in sorted(self.names):
             beside = _list_of(name)
             if beside in self.names:
-                path = join(self._target, name)
-                for identity, is_related, *place in _list(join(self._target, beside)):
-                    yield identity, is_related, CopiedRecord(path, *place)
+                for row in _list(self.target / beside):
+                    yield *row, self.target / name
 
 
 def _list_of(name: str) -> str:
@@ -86,8 +94,9 @@ def _list_of(name: str) -> str:
     return name.removesuffix(".gz").rpartition(".")[0] + ".tsv" if _FILE.fullmatch(name) else ""
 
 
-def _list(path: str) -> Iterator[tuple[Identity, bool, int, int]]:
-    names, *rows = locate(path).read_bytes().split(b"\n")[:-1] or [b""]
+def _list(file: Location) -> Iterator[tuple[Identity, bool, int, int]]:
+    """The rows of a list: a record, whether those related to it were copied, too, and its place in the copy."""
+    names, *rows = file.read_bytes().split(b"\n")[:-1] or [b""]
     if parse_row(names) != ROW:
         return  # of another tool
     for row in rows:
@@ -102,24 +111,21 @@ class CopyOutput:
     its name; it raises StoppedError if another run writes to the directory.
     """
 
-    def __init__(
-        self, target: str, finished: Finished, most: int, head: FileHead, check: Callable[[float], None]
-    ) -> None:
+    def __init__(self, finished: Finished, most: int, head: FileHead, check: Callable[[float], None]) -> None:
         self.check = check
-        self._target, self._finished, self._most, self._head = target, finished, most, head
-        self._stem = (
-            re.sub(r"[^\w.+-]+", "_", locate(target).absolute().rpartition("/")[2]).strip("_.") or "copy"
-        )
+        self._target, self._finished, self._most, self._head = finished.target, finished, most, head
+        name = Location(self._target.absolute()).name
+        self._stem = re.sub(r"[^\w.+-]+", "_", name).strip("_.") or "copy"
         self._used = {int(found[2]) for name in finished.names if (found := _FILE.fullmatch(name))}
-        self._used |= {int(found[1]) for name in finished.names if (found := self._foreign(name, finished))}
+        self._used |= {int(found[1]) for name in finished.names if (found := self._foreign(name))}
         self._open: dict[str, _OpenFile] = {}
         self.files = self.bytes = 0
 
-    def _foreign(self, name: str, finished: Finished) -> re.Match[str] | None:
+    def _foreign(self, name: str) -> re.Match[str] | None:
         """An index with the name of one of our files, which has no list: somebody else's."""
         found = re.fullmatch(re.escape(self._stem) + r"-(\d{5,})\.(?:cdxj|tsv)", name)
         beside = name.removesuffix(".cdxj").removesuffix(".tsv") + ".tsv"
-        if found is None or (beside in finished.names and _is_own(join(self._target, beside))):
+        if found and beside in self._finished.names and _is_own(self._target / beside):
             return None
         return found
 
@@ -168,7 +174,7 @@ class CopyOutput:
             self._finish(kind)
             file = None
         if file is None:
-            file = self._open[kind] = _OpenFile(self._target, self._next_name(kind), self._head)
+            file = self._open[kind] = _OpenFile(self._target / self._next_name(kind), self._head)
         return file
 
     def finish(self) -> None:
@@ -190,9 +196,9 @@ class CopyOutput:
         return f"{self._stem}-{number:05d}.{kind}.gz"
 
 
-def _is_own(path: str) -> bool:
+def _is_own(file: Location) -> bool:
     try:
-        return locate(path).read_bytes().startswith(format_row(ROW))
+        return file.read_bytes().startswith(format_row(ROW))
     except InputError:
         return False
 
@@ -200,24 +206,20 @@ def _is_own(path: str) -> bool:
 class _OpenFile:
     """One file that is being written."""
 
-    def __init__(self, target: str, name: str, head: FileHead) -> None:
-        self._target, self._name = target, name
+    def __init__(self, place: Location, head: FileHead) -> None:
+        self._place, name = place, place.name
         self._lines: list[bytes] = []
         self._rows: list[bytes] = []
         self._filename = quote(name.encode())[1:-1]
         self.units: list[Path] = []
         """The scratch files whose last record is here. Until the end, a killed run can continue with them."""
         self._stack = ExitStack()
-        self._file: IO[bytes] = self._stack.enter_context((locate(target) / name).write_atomic())
-        self.size = 0
-        timestamp = head.timestamp.encode()
-        if name.endswith(f".{ARC}.gz"):
-            first = filedesc(name, timestamp)
-        else:
-            first = warcinfo(name, timestamp, head.about)
+        self._file: IO[bytes] = self._stack.enter_context(place.write_atomic())
+        timestamp, is_arc = head.timestamp.encode(), name.endswith(f".{ARC}.gz")
+        first = filedesc(name, timestamp) if is_arc else warcinfo(name, timestamp, head.about)
         start = b"".join(packed([first]))
         self._write([start])
-        self.size += len(start)
+        self.size = len(start)
 
     def has_room(self, size: int, most: int) -> bool:
         """Whether a record of `size` bytes can be appended."""
@@ -231,7 +233,7 @@ class _OpenFile:
         self.size += size
 
     def _write(self, pieces: Iterable[bytes]) -> None:
-        with stopping(Path(self._name)):
+        with stopping(Path(self._place.name)):
             self._file.writelines(pieces)
 
     def copy(self, source: IO[bytes], start: int, end: int) -> None:
@@ -247,11 +249,11 @@ class _OpenFile:
 
     def finish(self) -> None:
         """Write the files beside it, then give it its name."""
-        stem = _list_of(self._name).removesuffix(".tsv")
-        with (locate(self._target) / f"{stem}.tsv").write_atomic() as file:
+        beside = self._place.with_name(_list_of(self._place.name))
+        with beside.write_atomic() as file:
             file.writelines([format_row(ROW), *self._rows])
         self._lines.sort()
-        with (locate(self._target) / f"{stem}.cdxj").write_atomic() as file:
+        with beside.with_name(beside.name.removesuffix(".tsv") + ".cdxj").write_atomic() as file:
             file.write(text_of(distinct(self._lines)))
         self._stack.close()
         for unit in self.units:

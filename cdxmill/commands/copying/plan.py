@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.record_location import RecordLocation, record_location, usual_place
@@ -17,8 +17,9 @@ from cdxmill.inputs.joined_ranges import JOINED, is_one_request
 from cdxmill.options.option import optional_path, path_list
 from cdxmill.options.queries import Query, query_of
 from cdxmill.options.records import Copying
+from cdxmill.search.originals import Reference, first_original, query_for
 from cdxmill.search.query import PreparedQuery
-from cdxmill.search.sources import EVERYTHING, Source, find_sources, open_source
+from cdxmill.search.sources import EVERYTHING, LineSource, Source, find_sources, open_source
 from cdxmill.stages.lines.merge_lines import sort_lists
 from cdxmill.storage.scratch import Scratch
 
@@ -224,3 +225,33 @@ def units_of(runs: IO[bytes], end: int, plan: PlanSize, number: int) -> Iterator
         requests, size = requests + 1, size + length
     if requests:
         yield Unit(number, start, end - start)
+
+
+def find_originals(sources: Sequence[Source], revisits: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    """The rows of the records that revisits refer to, in no order: found in the same source by URL, digest and time.
+
+    A revisit is its source, URL, timestamp and digest, and the URL and the date that its header refers to. One whose
+    original no line names is skipped.
+    """
+    by_source: dict[int, list[Sequence[Any]]] = {}
+    for one in revisits:
+        by_source.setdefault(one[0], []).append(one)
+    for number, found in by_source.items():
+        with open_source(sources[number]) as searched:
+            for _, url, timestamp, digest, *refers in found:
+                reference = Reference(*refers)
+                lines = _answers(searched, query_for(reference, timestamp), reference.url or url)
+                original = first_original(lines, digest)
+                row = original and row_of(original.line, 0, number, sources[number], lambda error: None)
+                if row:
+                    yield row
+
+
+def _answers(searched: LineSource, query: Query, url: str) -> Iterator[bytes]:
+    try:
+        prepared = PreparedQuery(query, lambda error: None)
+    except UsageError:  # the revisit has no date
+        return
+    for answer in searched.answers(prepared, [url]):
+        for lines in answer.lists:
+            yield from lines

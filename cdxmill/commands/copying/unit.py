@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from cdxmill.capture import Capture, CommonLine, Record
 from cdxmill.cluster.archive_index import ArchivePlaces
@@ -23,8 +23,10 @@ from cdxmill.formats.lines.cdx_lines import format_placeless, url_in
 from cdxmill.formats.own_records import parse_row, row_text
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.inputs.joined_ranges import JoinedRanges, OpenRanges
+from cdxmill.options.records import CopyOptions
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import count_bytes
+from cdxmill.running.resume import WorkDirectory
 from cdxmill.search.originals import reference_in
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
@@ -33,7 +35,6 @@ from cdxmill.stages.records.fetch_record import AROUND, NoRecord, Placed, record
 from cdxmill.stages.records.write_record import NewMember, stored_member, warc_member_of_arc
 from cdxmill.storage.local.files import stopping
 from cdxmill.storage.location import Location
-from cdxmill.storage.scratch import Scratch
 
 WARC, ARC = "warc", "arc"
 """The kinds of files that a copy consists of."""
@@ -198,15 +199,6 @@ _ARCHIVES = 64
 _MISMATCH = "index the archive again, or use --archives with the indexed archives"
 
 
-class CopyForm(NamedTuple):
-    """What is copied besides the captures, and how; `plan` is the scratch file with the rows."""
-
-    plan: str = PLAN
-    keep_arc: bool = False
-    related: bool = False
-    originals: bool = False
-
-
 def revisit_of(one: Planned) -> list[Any]:
     """What tells the original of a revisit from others: its source, URL, timestamp and digest."""
     return [one.source, one.location.url, one.location.timestamp, one.location.digest]
@@ -215,28 +207,26 @@ def revisit_of(one: Planned) -> list[Any]:
 class UnitCopier:
     """Copies units. A process opens archives when it first needs them, and keeps some of them open.
 
-    `places` are those of the archives of each source. The scratch directory has the rows of the plan in the file PLAN.
-    Captures in `have` are skipped: an earlier run has copied them. `before` is called before each request. `save`
-    keeps a result under a name.
+    `places` are those of the archives of each source. The work directory has the rows in the file `plan`, and gets the
+    results. Captures in `have` are skipped: an earlier run has copied them. `before` is called before each request.
     """
 
     def __init__(
         self,
         places: Sequence[ArchivePlaces],
-        scratch: Scratch,
+        work: WorkDirectory,
+        plan: str,
         have: Container[Identity],
         before: Callable[[], None],
-        save: Callable[[str, object], None],
-        form: CopyForm,
+        options: CopyOptions,
     ) -> None:
-        self._save = save
-        self._places, self._directory, self._form = places, scratch.directory, form
-        self._have = have
-        self._read_plan = scratch.reader(form.plan)
+        self._places, self._work, self._have, self._options = places, work, have, options
+        self._directory = work.scratch.directory
+        self._read_plan = work.scratch.reader(plan)
         self._stores: dict[int, ArchiveStore] = {}
         self._open = OpenRanges(before)
         self._locate = lru_cache(_ARCHIVES)(self._locations_of)
-        self._common = CommonChecks(has_revisits=not form.originals)  # their headers are needed then
+        self._common = CommonChecks(has_revisits=not options.originals)  # their headers are needed then
 
     def __call__(self, unit: Unit) -> UnitResult:
         """Copy a unit and save its UnitResult, which is returned without parts and revisits.
@@ -245,12 +235,12 @@ class UnitCopier:
         """
         result = UnitResult()
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
-        with closing(UnitFiles(self._directory, unit.number, result, self._form.related)) as files:
+        with closing(UnitFiles(self._directory, unit.number, result, self._options.related)) as files:
             runs = list(runs_of(one for _, one in read_rows(rows, self._have)))
             for run, following in zip_longest(runs, runs[1:]):
                 result.captures += len(run)
                 self._copy_run(run, following, files, result)
-        self._save(unit_name(unit.number), result.as_json())
+        self._work.save(unit_name(unit.number), result.as_json())
         return replace(result, parts={}, revisits=[])
 
     def _copy_run(self, run: Run, following: Run | None, files: UnitFiles, result: UnitResult) -> None:
@@ -292,7 +282,7 @@ class UnitCopier:
 
     def _range_of(self, run: Run) -> tuple[int, int]:
         """The first offset that is fetched for a run, and the number of bytes."""
-        around = AROUND if self._form.related else 0
+        around = AROUND if self._options.related else 0
         first = max(0, run[0].location.offset - around)
         return first, run[-1].end + around - first
 
@@ -328,7 +318,7 @@ class UnitCopier:
         place = one.location
         if (place.filename, place.offset) in files.written:  # beside a response
             return
-        if not self._form.related and self._copy_common(one, archive, files):
+        if not self._options.related and self._copy_common(one, archive, files):
             return
         one = detailed(one)
         place = one.location
@@ -346,7 +336,7 @@ class UnitCopier:
         row = [place.filename, place.offset, place.length, place.timestamp, place.url]
         if not record.is_arc:
             self._write_group(row, Placed(place.offset, fetched), archive, files)
-        elif self._form.keep_arc:
+        elif self._options.keep_arc:
             files.write(ARC, row, stored_member(fetched))
         else:
             try:
@@ -372,7 +362,7 @@ class UnitCopier:
         """Write a record; if asked for, with the request and metadata records beside it."""
         before: list[Placed] = []
         after: list[Placed] = []
-        if self._form.related and response.fetched.record.headers.get(b"warc-type") in _HAS_RELATED:
+        if self._options.related and response.fetched.record.headers.get(b"warc-type") in _HAS_RELATED:
             inside, low, high = archive.inside()
             before = records_before(inside, archive.read_at, response, low)
             after = records_after(inside, response, high)

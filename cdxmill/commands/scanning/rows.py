@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hashlib import sha1
 from importlib import import_module
 from itertools import chain
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from cdxmill.errors import UsageError
 from cdxmill.stages.pages.full_record import FullRecord
@@ -26,16 +26,6 @@ _BATCH = 1000
 
 def _packer(compression: str) -> GzipPacker | ZstPacker:
     return GzipPacker(_LEVEL) if compression == "gz" else ZstPacker(_ZST_LEVEL)
-
-
-class RowWriter(Protocol):
-    """Writes the rows of an output."""
-
-    def write(self, row: Row) -> None:
-        """Write a row. Raises CallError if it cannot be written."""
-
-    def close(self) -> None:
-        """Write what is left. The file stays open."""
 
 
 class _Lines:
@@ -140,23 +130,16 @@ def _cell(value: Any) -> Any:
     return json_line({"": value})[4:-2].decode()
 
 
-class WarcWriter:
-    """An archive with records as they are, each in a member or frame of its own, after a warcinfo record."""
+def write_warc(file: IO[bytes], to: str, name: str, contents: Iterable[Content]) -> None:
+    """Write an archive in the format `to`: a warcinfo record with its `name`, and records as they are.
 
-    def __init__(self, file: IO[bytes], compression: str) -> None:
-        self._file = file
-        self._packer = _packer(compression)
-
-    def write_all(self, name: str, contents: Iterable[Content]) -> None:
-        """Write the records. `name` is that of the archive, for the warcinfo record."""
-        now = datetime.now(UTC).strftime("%Y%m%d%H%M%S").encode()
-        head = warcinfo(name, now, [])
-        first = Content(0, 0, len(head), head)
-        for _ in write_contents(chain((first,), contents), self._packer, self._file.write):
-            pass
-
-    def close(self) -> None:
-        """Nothing is left."""
+    Each is in a member or frame of its own.
+    """
+    now = datetime.now(UTC).strftime("%Y%m%d%H%M%S").encode()
+    head = warcinfo(name, now, [])
+    first = Content(0, 0, len(head), head)
+    for _ in write_contents(chain((first,), contents), _packer(to.partition(".")[2]), file.write):
+        pass
 
 
 def as_warc(record: FullRecord, content: Content, name: str) -> Content:
@@ -178,12 +161,9 @@ def as_warc(record: FullRecord, content: Content, name: str) -> Content:
     return Content(content.offset, content.length, len(data), data)
 
 
-def row_writer(to: str, file: IO[bytes]) -> RowWriter | WarcWriter:
-    """The writer of a format."""
-    name, _, compression = to.partition(".")
-    if name == "warc":
-        return WarcWriter(file, compression)
-    return _Parquet(file) if name == "parquet" else _Lines(file, compression)
+def row_writer(to: str, file: IO[bytes]) -> _Lines | _Parquet:
+    """The writer of a format. Its `write` raises CallError for a row that cannot be written; `close` leaves the file open."""
+    return _Parquet(file) if to == "parquet" else _Lines(file, to.partition(".")[2])
 
 
 def check_format(to: str) -> None:

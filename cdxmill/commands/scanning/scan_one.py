@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, NamedTuple
 
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.commands.scanning.options import Ranges, ScanOptions, compiled
-from cdxmill.commands.scanning.rows import RowWriter, WarcWriter, as_warc, row_writer
+from cdxmill.commands.scanning.rows import as_warc, row_writer, write_warc
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
@@ -100,28 +100,25 @@ class _Scan:
 
     def run(self, file: IO[bytes]) -> None:
         """Write the output to `file`. Raises InputError."""
-        with ExitStack() as files:
-            writer = row_writer(self._task.options.to, file)
-            if isinstance(writer, WarcWriter):
-                writer.write_all(self._task.output.name, (content for content, _ in self._matching(files)))
-            else:
-                self._write_rows(writer, files)
+        to = self._task.options.to
+        with self._task.open_archive() as read_at:
+            found = self._matching(_unmarked(read_at))
+            if to.startswith("warc"):
+                write_warc(file, to, self._task.output.name, (content for content, _ in found))
+                return
+            writer = row_writer(to, file)
+            for content, row in found:
+                with self._listing(content.offset):
+                    writer.write(row)
+                    self.matches += 1
             with self._listing(None):
                 writer.close()
 
-    def _write_rows(self, writer: RowWriter, files: ExitStack) -> None:
-        for content, row in self._matching(files):
-            with self._listing(content.offset):
-                writer.write(row)
-                self.matches += 1
-
-    def _matching(self, files: ExitStack) -> Iterator[tuple[Content, Row]]:
+    def _matching(self, read_at: ReadAt) -> Iterator[tuple[Content, Row]]:
         """Each record that passes, with its row."""
         is_warc = self._task.options.to.startswith("warc")
         has_calls = bool(self._task.options.calls or self._task.options.page_calls)
-        scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
-        read_at = _unmarked(files.enter_context(self._task.open_archive()))
-        for item in self._items(read_at, scratch, self._task.chunk):
+        for item in self._items(read_at):
             if isinstance(item, Damage):
                 self._fail(item.offset, item.reason, item.hint)
                 continue
@@ -136,22 +133,23 @@ class _Scan:
                 self.matches += is_warc
                 yield content, row
 
-    def _items(
-        self, read_at: ReadAt, scratch: ScratchFiles, chunk: int
-    ) -> Iterator[tuple[Content, FullRecord] | Damage]:
+    def _items(self, read_at: ReadAt) -> Iterator[tuple[Content, FullRecord] | Damage]:
         """The records of the archive, or of its ranges. The frames of a zst file need its dictionary: it is read whole."""
-        ranges = self._task.ranges
-        if ranges is None or container_of(Window(read_at, 16)) is not Container.GZIP:
-            wanted = None if ranges is None else {offset for offset, _ in ranges}
+        scratch, ranges = ScratchFiles(self._scratch.create, self._scratch.reader), self._task.ranges
+        if ranges is None:
+            return choose_contents(read_at, scratch, self._choose, self._task.chunk, self._refusals())
+        if container_of(Window(read_at, 16)) is Container.GZIP:
+            return self._in_ranges(read_at, scratch, ranges)
+        wanted = {offset for offset, _ in ranges}
 
-            def choose(content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
-                return self._choose(content, found) if content.offset in (wanted or ()) else None
+        def choose(content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
+            return self._choose(content, found) if content.offset in wanted else None
 
-            if wanted is None:
-                yield from choose_contents(read_at, scratch, self._choose, chunk, self._refusals())
-            else:
-                yield from choose_contents(read_at, scratch, choose, chunk)
-            return
+        return choose_contents(read_at, scratch, choose, self._task.chunk)
+
+    def _in_ranges(
+        self, read_at: ReadAt, scratch: ScratchFiles, ranges: Ranges
+    ) -> Iterator[tuple[Content, FullRecord] | Damage]:
         from cdxmill.inputs.joined_ranges import JoinedRanges  # network code
 
         joined = JoinedRanges(read_at, unmark, self._task.archive.location)
