@@ -48,7 +48,8 @@ def reindex(arguments: ReindexArguments) -> int:
     Examples:
         cdxmill reindex -o cdx-moved --offsets moved cdx/
     """
-    from cdxmill.commands.per_archive.reindex import ReindexOptions, reindex
+    from cdxmill.commands.per_archive.reindex import reindex
+    from cdxmill.commands.per_archive.task import OutputOptions
     from cdxmill.inputs.cdx_files import find_cdx_inputs
     from cdxmill.outputs.existing import Rule
     from cdxmill.outputs.names import below, output_names
@@ -60,7 +61,7 @@ def reindex(arguments: ReindexArguments) -> int:
     failures = Failures()
     tables = find_tables(arguments.offsets, failures)
     names = output_names(find_cdx_inputs(arguments.inputs, failures), below)
-    options = ReindexOptions(
+    options = OutputOptions(
         processes=arguments.processes,
         existing=Rule.REPLACE if arguments.replace else Rule.REFUSE,
         quiet=arguments.quiet,

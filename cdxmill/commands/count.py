@@ -18,7 +18,7 @@ from cdxmill.running.progress import Progress
 from cdxmill.stages.counting.count_records import Counted, count_records
 from cdxmill.stages.counting.counters import COUNTERS, Counter
 from cdxmill.stages.counting.tally import Tally, new_tally, spill, sum_lines
-from cdxmill.stages.lines.line_lists import text_of, write_lines
+from cdxmill.stages.lines.line_lists import write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
 from cdxmill.stages.lines.sort_lines import Run
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
@@ -150,11 +150,7 @@ def count_to_stream(
 ) -> CountSummary:
     """Write the counts of all archives to a stream. Raises UsageError if there is nothing to count."""
     with _counted(archives, options, failures) as (counted, lists):
-        lines = 0
-        for given in lists:
-            out.write(text_of(given))
-            lines += len(given)
-    return CountSummary(options.what, len(archives), lines, counted)
+        return CountSummary(options.what, len(archives), write_lines(lists, out, ""), counted)
 
 
 def count_to_file(
@@ -174,16 +170,9 @@ def count_to_file(
     with _counted(archives, options, failures) as (counted, lists):
         if failures.count and not counted.counted:
             raise InputError(path, "was not written, because nothing was counted")
-        sizes: list[int] = []
         with output.write_atomic() as file:
-            write_lines(_sizes(lists, sizes), file, path)
-    return CountSummary(options.what, len(archives), sum(sizes), counted)
-
-
-def _sizes(lists: Iterator[list[bytes]], sizes: list[int]) -> Iterator[list[bytes]]:
-    for given in lists:
-        sizes.append(len(given))
-        yield given
+            lines = write_lines(lists, file, path)
+    return CountSummary(options.what, len(archives), lines, counted)
 
 
 @contextmanager
@@ -197,56 +186,46 @@ def _counted(
     counter = COUNTERS[options.what]
     with temporary_directory() as directory:
         scratch = Scratch(Path(directory))
-        groups = group_archives(archives, options.processes)
-        tasks = [
-            CountTask(group, counter, scratch.directory / str(number)) for number, group in enumerate(groups)
-        ]
+        groups = enumerate(_grouped(archives, options.processes))
+        tasks = [CountTask(group, counter, scratch.directory / str(number)) for number, group in groups]
         try:
-            counted, runs = _run(tasks, options, counter, failures)
+            counted, runs = _run(tasks, options, failures)
         except ImportError as error:
             raise UsageError(f"{error.name} is not installed; {install_extra('scan')}") from None
         yield counted, sum_lines(merge_runs(runs, scratch.create, scratch.reader))
 
 
-def group_archives(archives: Sequence[Input], processes: int) -> list[list[Input]]:
+def _grouped(archives: Sequence[Input], processes: int) -> list[list[Input]]:
     """The archives in groups of neighbours, as many as keep all processes busy."""
     groups = (processes or processes_by_default()) * _GROUPS
     size = max(1, min(_LARGEST_GROUP, len(archives) // groups))
     return [list(archives[start : start + size]) for start in range(0, len(archives), size)]
 
 
-def _run(
-    tasks: Sequence[CountTask], options: CountOptions, counter: Counter, failures: Failures
-) -> tuple[Counted, list[Run]]:
+def _run(tasks: Sequence[CountTask], options: CountOptions, failures: Failures) -> tuple[Counted, list[Run]]:
     archives = sum(len(task.archives) for task in tasks)
     total = total_size(archive.location for task in tasks for archive in task.archives)
     counted, runs, without = Counted(), list[Run](), list[str]()
     with Progress(f"counting {options.what}", archives, total, options.quiet) as progress:
         failures.show_on(progress)
         for index, result in run_tasks(count_group, tasks, options.processes, progress.tick):
-            _report(result, failures)
+            for failure in result.failures:
+                failures.report(failure)
             counted.add(result.counted)
             runs += result.runs
             without += result.without
             for _ in tasks[index].archives:
                 progress.advance()
-        _note_without(without, archives, options.what, counter, failures)
+        if len(without) < archives:
+            _note_without(sorted(without), options.what, failures)
     if not counted.counted and without and not failures.count:
         where = f"{without[0]}: has" if len(without) == 1 else f"{len(without)} archives have"
-        raise UsageError(f"{where} no {options.what} to count; give {counter.needs}")
+        raise UsageError(f"{where} no {options.what} to count; give {COUNTERS[options.what].needs}")
     return counted, runs
 
 
-def _report(result: GroupResult, failures: Failures) -> None:
-    for failure in result.failures:
-        failures.report(failure)
-
-
-def _note_without(without: list[str], archives: int, what: str, counter: Counter, failures: Failures) -> None:
-    if not without or len(without) == archives:
-        return
-    without.sort()
+def _note_without(without: list[str], what: str, failures: Failures) -> None:
     for path in without[:_SHOWN]:
-        failures.note(f"{path}: note: has no {what} to count; they are counted in {counter.needs}")
+        failures.note(f"{path}: note: has no {what} to count; they are counted in {COUNTERS[what].needs}")
     if len(without) > _SHOWN:
         failures.note(f"note: {len(without) - _SHOWN} more archives without {what} to count")

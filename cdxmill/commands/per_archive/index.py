@@ -14,6 +14,7 @@ from cdxmill.capture import Note
 from cdxmill.commands.per_archive.task import (
     ArchiveTask,
     OneOutput,
+    OutputOptions,
     note,
     open_directory,
     report,
@@ -31,7 +32,7 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer, Findings
-from cdxmill.stages.lines.line_lists import distinct, text_of, write_gzip_lines, write_lines
+from cdxmill.stages.lines.line_lists import distinct, write_gzip_lines, write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
 from cdxmill.stages.lines.sort_lines import LineSorter, Run, sort_captures
 from cdxmill.storage.location import Location, PathOrUrl, locate
@@ -39,14 +40,11 @@ from cdxmill.storage.scratch import Scratch, temporary_directory
 
 
 @dataclass(frozen=True, kw_only=True)
-class IndexOptions:
+class IndexOptions(OutputOptions):
     """How archives are indexed, and what happens to outputs that exist."""
 
     captures: CaptureOptions = field(default_factory=CaptureOptions)
     line_format: str = "cdxj"
-    processes: int = 1
-    existing: Rule = Rule.REFUSE
-    quiet: bool = False
     run: RunTasks = run_tasks
 
     def settings(self) -> LineSettings:
@@ -189,16 +187,10 @@ def index_to_directory(
     Raises UsageError if there are no archives, if such URLs cannot be written to, or if an output exists that may not
     be replaced. Nothing is changed then.
     """
-    check_archives(names)
-    place = locate(target)
-    place.check_writable()
     settings = options.settings()
-    with open_directory(place, failures) as directory:
+    with open_directory(names, target, failures) as directory:
         outputs, kept = directory.plan(names, settings, options.existing)
-        tasks = [
-            IndexTask(archive, output, directory.directory, directory.scratch / str(number), settings)
-            for number, (archive, output) in enumerate(outputs.items())
-        ]
+        tasks = [IndexTask(*fields) for fields in directory.each(outputs, settings)]
         with directory.writing(outputs):
             summary, _ = _run(tasks, options, failures)
     if options.existing is Rule.UPDATE:
@@ -211,8 +203,7 @@ def index_to_stream(
 ) -> IndexSummary:
     """Index all archives to one sorted stream of lines. Raises UsageError if there are none."""
     with _index_together(archives, options, failures) as (summary, lists):
-        for lines in lists:
-            out.write(text_of(lines))
+        write_lines(lists, out, "")
     return summary
 
 

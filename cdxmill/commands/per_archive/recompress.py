@@ -14,6 +14,7 @@ from cdxmill.commands.per_archive.index import sorted_lists
 from cdxmill.commands.per_archive.task import (
     ArchiveTask,
     OneOutput,
+    OutputOptions,
     note,
     open_directory,
     outputs_in,
@@ -24,9 +25,9 @@ from cdxmill.commands.per_archive.task import (
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.formats.offset_table import HEADER, row_format
-from cdxmill.inputs.named import Input, check_archives, named_input
+from cdxmill.inputs.named import Input, named_input
 from cdxmill.messages import count, human_bytes
-from cdxmill.outputs.existing import ArchiveSettings, LineSettings, Rule, check_inputs_stay
+from cdxmill.outputs.existing import ArchiveSettings, LineSettings, Rule
 from cdxmill.outputs.names import output_name
 from cdxmill.outputs.offset_tables import is_table_of, table_beside
 from cdxmill.running.failures import Failure, Failures
@@ -44,12 +45,12 @@ from cdxmill.stages.records.pack_contents import (
     write_contents,
 )
 from cdxmill.stages.records.read_contents import ScratchFiles, read_contents
-from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.location import Location, PathOrUrl
 from cdxmill.storage.scratch import Scratch
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecompressOptions:
+class RecompressOptions(OutputOptions):
     """How archives are written again. `dictionary` is the content of the dictionary's file, b"" for none."""
 
     to: str = "zst"
@@ -59,9 +60,6 @@ class RecompressOptions:
     max_window: int | None = None
     index: bool = False
     offsets: bool = False
-    processes: int = 1
-    existing: Rule = Rule.REFUSE
-    quiet: bool = False
 
     def settings(self) -> ArchiveSettings:
         """The options that decide how an archive looks."""
@@ -270,13 +268,9 @@ def recompress(
     Raises UsageError if there are no archives, if such URLs cannot be written to, or if an output exists that may not
     be replaced. Nothing is changed then.
     """
-    check_archives(names)
-    place = locate(target)
-    place.check_writable()
-    packer_of(options)  # for all processes
-    check_inputs_stay(outputs_in(place, names))
-    with open_directory(place, failures) as directory:
-        outputs, kept = directory.plan(names, options.settings(), options.existing)
+    settings = options.settings()  # makes the packer, for all processes
+    with open_directory(names, target, failures) as directory:
+        outputs, kept = directory.plan(names, settings, options.existing)
         beside = {
             archive: _Beside.of(output) for archive, output in outputs_in(directory.place, names).items()
         }
@@ -287,18 +281,8 @@ def recompress(
             for archive in outputs:
                 beside[archive].check(archive.filename, names[archive], options)
         tasks = [
-            RecompressTask(
-                archive,
-                output,
-                directory.directory,
-                directory.scratch / str(number),
-                options.settings(),
-                options,
-                names[archive],
-                beside[archive].index_file if options.index else None,
-                beside[archive].table_to_write(options),
-            )
-            for number, (archive, output) in enumerate(outputs.items())
+            RecompressTask(*fields, options, names[fields[0]], *beside[fields[0]].to_write(options))
+            for fields in directory.each(outputs, settings)
         ]
         with directory.writing(outputs):
             summary = _run_tasks(tasks, options, failures)
@@ -324,9 +308,10 @@ class _Beside(NamedTuple):
             options.offsets and not self.table.exists()
         )
 
-    def table_to_write(self, options: RecompressOptions) -> Location | None:
-        """The table, if it is wanted, or if that of an earlier archive would become wrong."""
-        return self.table if options.offsets or self.table.exists() else None
+    def to_write(self, options: RecompressOptions) -> tuple[Location | None, Location | None]:
+        """The index, if it is wanted, and the table, if it is wanted or that of an earlier archive would become wrong."""
+        has_table = options.offsets or self.table.exists()
+        return self.index_file if options.index else None, self.table if has_table else None
 
     def check(self, old: str, new: str, options: RecompressOptions) -> None:
         """Raise UsageError if what would be written exists, and is not of the archive with the names `old` and `new`."""

@@ -16,8 +16,8 @@ from typing import IO, NamedTuple, TypeVar, cast
 
 from cdxmill.capture import Damage, Note
 from cdxmill.errors import InputError
-from cdxmill.inputs.named import Input
-from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, plan_outputs
+from cdxmill.inputs.named import Input, check_archives
+from cdxmill.outputs.existing import OutputSettings, PlannedOutputs, Rule, check_inputs_stay, plan_outputs
 from cdxmill.outputs.names import identity
 from cdxmill.outputs.record import (
     Fingerprinted,
@@ -37,6 +37,15 @@ from cdxmill.storage.local.files import sync_directories
 from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import temporary_directory
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """How a command that makes an output of each archive runs, and what happens to outputs that exist."""
+
+    processes: int = 1
+    existing: Rule = Rule.REFUSE
+    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,6 +134,9 @@ class OneOutput:
         shutil.rmtree(self._task.scratch, ignore_errors=True)
 
 
+Settings = TypeVar("Settings", bound=OutputSettings)
+
+
 class OutputDirectory(NamedTuple):
     """Where the outputs go. `directory` is the local directory, None if it is remote; `scratch` is for temporary files."""
 
@@ -135,6 +147,13 @@ class OutputDirectory(NamedTuple):
     def plan(self, names: Mapping[Input, str], settings: OutputSettings, rule: Rule) -> PlannedOutputs:
         """Which archives have to be read to write the outputs of these names. Raises UsageError, InputError."""
         return plan_outputs(outputs_in(self.place, names), settings, rule, self.directory)
+
+    def each(
+        self, outputs: Mapping[Input, Location], settings: Settings
+    ) -> Iterator[tuple[Input, Location, Path | None, Path, Settings]]:
+        """The fields of an ArchiveTask for each output."""
+        for number, (archive, output) in enumerate(outputs.items()):
+            yield archive, output, self.directory, self.scratch / str(number), settings
 
     @contextmanager
     def writing(self, outputs: Mapping[Input, Location]) -> Iterator[None]:
@@ -152,9 +171,18 @@ def outputs_in(place: Location, names: Mapping[Input, str]) -> dict[Input, Locat
 
 
 @contextmanager
-def open_directory(place: PathOrUrl, failures: Failures) -> Iterator[OutputDirectory]:
-    """Open a directory to write outputs to. A local one is created, and no other run may write to it meanwhile."""
-    place = locate(place)
+def open_directory(
+    names: Mapping[Input, str], target: PathOrUrl, failures: Failures
+) -> Iterator[OutputDirectory]:
+    """Open a directory to write outputs of these names to. A local one is created, and no other run may write to it meanwhile.
+
+    Raises UsageError, and nothing is changed, if there are no archives, if cdxmill cannot write to such URLs, or if an
+    output would replace an archive.
+    """
+    check_archives(names)
+    place = locate(target)
+    place.check_writable()
+    check_inputs_stay(outputs_in(place, names))
     directory = place.directory
     if directory is None:
         with temporary_directory() as scratch:

@@ -14,11 +14,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from cdxmill.commands.per_archive.task import OutputOptions
 from cdxmill.commands.scanning.rows import check_format
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.inputs.named import Input
-from cdxmill.outputs.existing import Rule, Seen
+from cdxmill.outputs.existing import Seen
 from cdxmill.running.failures import Failures
 from cdxmill.stages.scan.fields import DEFAULT, Extractor, Level, UserStep
 from cdxmill.stages.scan.plan import Plan
@@ -78,7 +79,7 @@ FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc.gz", "warc.zst")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScanOptions:
+class ScanOptions(OutputOptions):
     """What is searched, what is written of each match, and how the scan runs. `captures` is a hash of the captures."""
 
     where: tuple[str, ...] = ()
@@ -90,9 +91,6 @@ class ScanOptions:
     seconds: float = 60.0
     memory: int = 2 << 30
     captures: str = ""
-    processes: int = 1
-    existing: Rule = Rule.REFUSE
-    quiet: bool = False
 
     def settings(self) -> ScanSettings:
         """What decides how an output looks, with the content of the files that the options name."""

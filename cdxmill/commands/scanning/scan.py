@@ -11,18 +11,18 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from cdxmill.commands.per_archive.task import note, open_directory, outputs_in, report, showing
+from cdxmill.commands.per_archive.task import note, open_directory, report, showing
 from cdxmill.commands.scanning.options import Ranges, ScanOptions, compiled, ranges_of
 from cdxmill.commands.scanning.scan_one import ScanResult, ScanTask, SkippedRecord, remove_parts, scan_one
-from cdxmill.inputs.named import Input, check_archives
+from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
-from cdxmill.outputs.existing import Rule, check_inputs_stay
+from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.names import below
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.watched import Limits, Lost, Working, run_watched
 from cdxmill.stages.scan.plan import Measured, added
-from cdxmill.storage.location import PathOrUrl, locate
+from cdxmill.storage.location import PathOrUrl
 
 _COMPRESSED = re.compile(r"\.(gz|zst)$", re.I)
 _WARC = re.compile(r"\.warc$", re.I)
@@ -76,10 +76,6 @@ def scan(
     Raises UsageError if there are no archives, if the options are invalid, or if an output exists that may not be
     replaced. Nothing is changed then.
     """
-    check_archives(names)
-    place = locate(target)
-    place.check_writable()
-    check_inputs_stay(outputs_in(place, names))
     ranges: Mapping[Input, Ranges | None] = dict.fromkeys(names)
     if captures is not None:
         options = replace(options, captures=hashlib.sha256(captures).hexdigest())
@@ -87,22 +83,12 @@ def scan(
     compiled.cache_clear()  # the files that the options name may have changed
     compiled(options)  # for all processes
     settings = options.settings()
-    with open_directory(place, failures) as directory:
-        outputs, kept = directory.plan(
-            {archive: names[archive] for archive in ranges}, settings, options.existing
-        )
+    with open_directory(names, target, failures) as directory:
+        wanted = {archive: names[archive] for archive in ranges}
+        outputs, kept = directory.plan(wanted, settings, options.existing)
         tasks = [
-            ScanTask(
-                archive,
-                output,
-                directory.directory,
-                directory.scratch / str(number),
-                settings,
-                options,
-                ranges[archive],
-                is_last=False,
-            )
-            for number, (archive, output) in enumerate(outputs.items())
+            ScanTask(*fields, options, ranges[fields[0]], is_last=False)
+            for fields in directory.each(outputs, settings)
         ]
         with directory.writing(outputs):
             summary = _run_tasks(tasks, options, failures)

@@ -165,13 +165,25 @@ def group_lines(lines: list[bytes], size: int) -> Iterator[list[bytes]]:
 MEMBER = 1 << 20
 
 
-def write_lines(lists: Iterable[list[bytes]], file: IO[bytes], name: str) -> None:
-    """Write lines, each with an LF, to `file`, which gets the name `name`: gzipped if that ends in `.gz`."""
+def write_lines(lists: Iterable[list[bytes]], file: IO[bytes], name: str) -> int:
+    """Write lines, each with an LF, to `file`, which gets the name `name`: gzipped if that ends in `.gz`.
+
+    Returns the number of lines.
+    """
+    number = 0
+
+    def counted() -> Iterator[list[bytes]]:
+        nonlocal number
+        for lines in lists:
+            number += len(lines)
+            yield lines
+
     if name.lower().endswith(".gz"):
-        write_gzip_lines(lists, file)
-        return
-    for lines in lists:
-        file.write(text_of(lines))
+        write_gzip_lines(counted(), file)
+    else:
+        for some in counted():
+            file.write(text_of(some))
+    return number
 
 
 def write_gzip_lines(lists: Iterable[list[bytes]], file: IO[bytes]) -> int:
