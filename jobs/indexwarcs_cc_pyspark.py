@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from cdxmill.spark.index_script import main
-from cdxmill.spark.script import run
+from cdxmill.spark.scripts import index, run
 
 if __name__ == "__main__":
-    run(main)
+    run(index)

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from cdxmill.spark.script import run
-from cdxmill.spark.zipnum_script import main
+from cdxmill.spark.scripts import run, zipnum
 
 if __name__ == "__main__":
-    run(main)
+    run(zipnum)

@@ -29,7 +29,8 @@ def build(arguments: BuildArguments) -> int:
     Examples:
         cdxmill build -o crawl warcs/
     """
-    from cdxmill.cluster.find import local_directory
+    from dataclasses import replace
+
     from cdxmill.commands.clusters.build import build as build_all
     from cdxmill.commands.clusters.zipnum import output_place, zipnum_options
     from cdxmill.commands.per_archive.index import index_options
@@ -47,11 +48,13 @@ def build(arguments: BuildArguments) -> int:
     place = output_place(arguments, is_local=arguments.engine == "local")
     options = zipnum_options(arguments)
     with arguments.open_engine(arguments.processes, quiet=arguments.quiet) as engine:
-        if engine is None:
-            summary = build_all(archives, local_directory(place), indexing, options, failures)
-        else:
-            from cdxmill.spark.jobs import build_on_spark
+        if engine is not None:
+            from cdxmill.spark.jobs import IndexRunner, Maker
 
-            summary = build_on_spark(engine, archives, place, indexing, options, failures)
+            indexing, options = (
+                replace(indexing, run=IndexRunner(engine)),
+                replace(options, make=Maker(engine)),
+            )
+        summary = build_all(archives, place, indexing, options, failures)
     print_summary(summary.report(failures, place), quiet=arguments.quiet)
     return FAILED if failures.count else OK

@@ -32,7 +32,8 @@ def zipnum(arguments: ZipnumArguments) -> int:
         cdxmill zipnum -o cluster-4 --splits splits.txt cdx/
         zcat cdx/*.gz | cdxmill zipnum -o cluster-1 -s 1 -
     """
-    from cdxmill.cluster.find import local_directory
+    from dataclasses import replace
+
     from cdxmill.commands.clusters.next_step import next_lookup
     from cdxmill.commands.clusters.zipnum import build_cluster, output_place, zipnum_options
     from cdxmill.inputs.cdx_files import find_cdx_files
@@ -45,12 +46,11 @@ def zipnum(arguments: ZipnumArguments) -> int:
     with open_pipes(failures, quiet=arguments.quiet) as pipes:
         paths = find_cdx_files(path_list(arguments.cdx), failures, pipes)
         with arguments.open_engine(arguments.processes, quiet=arguments.quiet) as engine:
-            if engine is None:
-                summary = build_cluster(paths, local_directory(place), options, failures)
-            else:
-                from cdxmill.spark.jobs import zipnum_on_spark
+            if engine is not None:
+                from cdxmill.spark.jobs import Maker
 
-                summary = zipnum_on_spark(engine, paths, place, options, failures)
+                options = replace(options, make=Maker(engine))
+            summary = build_cluster(paths, place, options, failures)
     if not arguments.quiet:
         next_step = next_lookup(place) if summary.new else ""
         print_summary(f"{place}: {summary}\n{next_step}".rstrip("\n"), quiet=False)

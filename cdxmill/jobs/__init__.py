@@ -5,8 +5,8 @@
 - `zipnum_job`: the ZipNum job (jobs/zipnumclusterjob.py)
 - `dosample`: run the sample job and write both split files (jobs/dosample.py)
 - `count_job`: the base class of the counting jobs (jobs/*countjob.py) and of a user's own
+- `archive_job`: what the index job and the counting jobs share
 - `seqfileutils`: convert and write split files (jobs/seqfileutils.py)
-- `index_options`, `sample_options`, `zipnum_options`: the options of each job
 
 `launcher/` has what runs on the machine from which a job is started, `nodes/` what runs on the nodes of a cluster.
 The Spark jobs are in `cdxmill.spark`.

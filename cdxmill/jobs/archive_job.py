@@ -1,18 +1,20 @@
-"""What the jobs that read archives share: their options, and the step of the index job on Hadoop."""
+"""The base class of the jobs whose mappers read archives: IndexWARCJob and CountJob."""
 
 from __future__ import annotations
 
-from argparse import Namespace
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, TypeVar
 
 from cdxmill.errors import UsageError
 from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, is_url
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
-from cdxmill.options.option import Existing, Option
-from cdxmill.options.table import read_options
-from cdxmill.outputs.existing import Rule, rule_of
+from cdxmill.jobs.launcher.stream_job import StreamJob
+from cdxmill.options.option import Option
+from cdxmill.running.failures import Failures
 
 
 @dataclass(frozen=True)
@@ -65,34 +67,45 @@ class ArchiveJobOptions:
     ] = FailureLimit(0, False)
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class IndexJobOptions(ArchiveJobOptions, Existing):
-    """The options of the index job."""
-
-    cdx_directory: Annotated[str, Option("--cdx_bucket", help="Directory or URL to write the CDX files to.")]
-    update: Annotated[
-        bool, Option("--skip-existing", help="Skip archives with a finished CDX file. Default.")
-    ] = True
-    replace: Annotated[bool, Option(help="Index all archives again.")] = False
-    cc_index_paths: Annotated[
-        bool,
-        Option(help="Write the CDX file of crawl-data/X to cc-index/cdx/X. Default."),
-        Option("--no-cc-index-paths", help="Write the CDX file of crawl-data/X to crawl-data/X."),
-    ] = True
-    manifests: tuple[str, ...]
-    output_dir: str | None
-    quiet: bool
-
-    @property
-    def existing(self) -> Rule:
-        """What happens to CDX files that exist."""
-        return rule_of(self)
+Options = TypeVar("Options", bound=ArchiveJobOptions)
 
 
-def parse_options(options: Namespace) -> IndexJobOptions:
-    """The options as one typed value. Raises UsageError if one is missing or invalid."""
-    own = {"manifests": tuple(options.args), "output_dir": options.output_dir, "quiet": options.quiet}
-    return read_options(IndexJobOptions, options, **own)
+class ArchiveJob(StreamJob[Options]):
+    """Input: manifests. `total` is the number of archives on the work list."""
+
+    total = 0
+
+    def use_root(self, runner: RunnerLike) -> None:
+        """Let relative paths start from a URL on EMR; on other clusters, it may be a path that exists on all nodes."""
+        root = self.own_options.archive_root
+        if root and runner.alias == "emr":
+            self.own_options = replace(self.own_options, archive_root=directory_url(root, runner))
+
+    def archive_step(
+        self,
+        work: WorkList,
+        mapper: list[str],
+        reducer: list[str] | None = None,
+        files: Mapping[str, Path] = MappingProxyType({}),
+    ) -> HadoopStep:
+        """The step on Hadoop. Each mapper gets some lines of the work list."""
+        options = self.own_options
+        lines = {"mapreduce.input.lineinputformat.linespermap": str(options.archives_per_mapper)}
+        return HadoopStep(
+            inputs=work,
+            mapper=[*mapper, "--scratch", options.scratch] if options.scratch else mapper,
+            reducer=reducer,
+            settings=lines if reducer else {**lines, "mapreduce.job.reduces": "0"},
+            defaults={"mapreduce.map.maxattempts": "4", "mapreduce.job.reduces": "1"},
+            output_dir=self.options.output_dir,
+            files=files,
+        )
+
+    def status_of(self, failures: Failures, done: str, more: str = "") -> int:
+        """Print how many archives were `done`. Returns 0 if there are no more failures than --max-failures allows."""
+        failed = len(failures.inputs)
+        self.tell(f"{self.total - failed} of {self.total} archives {done}, {failed} with failures{more}")
+        return 0 if failed <= self.own_options.max_failures.of(self.total) else failed
 
 
 def directory_url(directory: str, runner: RunnerLike) -> str:
@@ -105,19 +118,3 @@ def directory_url(directory: str, runner: RunnerLike) -> str:
     if "/" in directory:
         raise UsageError(f"{directory}: not a URL; on EMR a directory is s3://BUCKET/DIR")
     return f"s3://{directory}"
-
-
-def make_step(options: IndexJobOptions, work: WorkList) -> HadoopStep:
-    """The step that indexes the archives on the work list."""
-    scratch = ["--scratch", options.scratch] if options.scratch else []
-    return HadoopStep(
-        inputs=work,
-        mapper=["index", *scratch],
-        reducer=None,
-        settings={
-            "mapreduce.job.reduces": "0",
-            "mapreduce.input.lineinputformat.linespermap": str(options.archives_per_mapper),
-        },
-        defaults={"mapreduce.map.maxattempts": "4"},
-        output_dir=options.output_dir,
-    )

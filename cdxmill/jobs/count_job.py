@@ -19,30 +19,26 @@ import inspect
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
 from cdxmill.capture import Record
 from cdxmill.errors import UsageError
 from cdxmill.inputs.found_inputs import archives_of
-from cdxmill.jobs.archive_job import ArchiveJobOptions, directory_url
+from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
-from cdxmill.jobs.launcher.stream_job import StreamJob
-from cdxmill.jobs.nodes.count import FAILURES, JOB_FILE, add_counts, count_archives
+from cdxmill.jobs.nodes.archives import FAILURES, JOB_FILE, add_counts, count_archives
 from cdxmill.jobs.nodes.task_context import parse_failure
-from cdxmill.messages import say
-from cdxmill.options.table import add_options, read_options
 from cdxmill.running.failures import Failures
 from cdxmill.stages.counting.counters import COUNTERS, Counter, Item, counter_of
 
 
-class CountJob(StreamJob):
+class CountJob(ArchiveJob[ArchiveJobOptions]):
     """Input: manifests. Output: lines `<item> TAB <count>`. A subclass sets `what` or has a method `items`."""
 
+    kind = ArchiveJobOptions
     arguments = "MANIFEST..."
     description = "Count what the archives that the manifests list contain. Prints <item> TAB <count>."
     what: ClassVar[str] = ""
@@ -51,16 +47,6 @@ class CountJob(StreamJob):
     def items(self, record: Record) -> Iterable[Item] | Item | None:
         """The items to count in a record: bytes or text. What is raised is reported, and the record is skipped."""
         raise NotImplementedError
-
-    def configure_args(self) -> None:
-        """Add the options."""
-        super().configure_args()
-        add_options(ArchiveJobOptions, self.add_passthru_arg)
-
-    @cached_property
-    def archive_options(self) -> ArchiveJobOptions:
-        """The parsed options. Raises UsageError."""
-        return read_options(ArchiveJobOptions, self.options)
 
     @property
     def counter(self) -> Counter:
@@ -71,13 +57,13 @@ class CountJob(StreamJob):
         """The archives. Raises UsageError if the job does not say what it counts."""
         if not self.what and type(self).items is CountJob.items:
             raise UsageError(f"{type(self).__name__} has no method `items`; it says what the job counts")
-        archives = archives_of(self.options.args, self.archive_options.archive_root)
-        self._total = len(archives)
+        archives = archives_of(self.options.args, self.own_options.archive_root)
+        self.total = len(archives)
         return [{"archive": archive.to_fields()} for archive in archives]
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Write the counts of all archives of this task."""
-        count_archives(self.counter, self.mapper_run(self.archive_options.scratch))
+        count_archives(self.counter, self.mapper_run(self.own_options.scratch))
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the sums."""
@@ -86,38 +72,22 @@ class CountJob(StreamJob):
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Each mapper gets some lines of the work list."""
-        options = self.archive_options
-        if options.archive_root and runner.alias == "emr":
-            root = directory_url(options.archive_root, runner)
-            options = self.archive_options = replace(options, archive_root=root)
-        scratch = ["--scratch", options.scratch] if options.scratch else []
+        self.use_root(runner)
         what = ["--what", self.what] if self.what else ["--job", type(self).__name__]
-        return HadoopStep(
-            inputs=self.list_work(),
-            mapper=["count", *what, *scratch],
-            reducer=["sum"],
-            settings={
-                "mapreduce.input.lineinputformat.linespermap": str(options.archives_per_mapper),
-            },
-            defaults={"mapreduce.map.maxattempts": "4", "mapreduce.job.reduces": "1"},
-            output_dir=self.options.output_dir,
-            files={} if self.what else {JOB_FILE: Path(inspect.getfile(type(self)))},
-        )
+        files = {} if self.what else {JOB_FILE: Path(inspect.getfile(type(self)))}
+        return self.archive_step(self.list_work(), ["count", *what], ["sum"], files)
 
     def finish(self, runner: RunnerLike) -> int:
         """Print the failures, and the counts in one order. Returns 0 if there are no more failures than --max-failures allows."""
         if self._should_cat_output():
             output = b"".join(runner.cat_output())
-            if not output and not self.options.quiet:
-                say(f"note: nothing was counted; give {self.counter.needs}")
+            if not output:
+                self.tell(f"note: nothing was counted; give {self.counter.needs}")
             self.show(b"".join(sorted(output.splitlines(keepends=True))))
-        failed = self._report_failures(runner)
-        if not self.options.quiet:
-            say(f"{self._total - failed} of {self._total} archives counted, {failed} with failures")
-        return 0 if failed <= self.archive_options.max_failures.of(self._total) else failed
+        return self.status_of(self._report_failures(runner), "counted")
 
-    def _report_failures(self, runner: RunnerLike) -> int:
-        """Print what the mappers could not count. Returns the number of archives."""
+    def _report_failures(self, runner: RunnerLike) -> Failures:
+        """Print what the mappers could not count."""
         output = directory_of(runner.get_output_dir(), runner)
         names = [name for name in output.names() if name.startswith(FAILURES)]
         failures = Failures()
@@ -127,4 +97,4 @@ class CountJob(StreamJob):
             rows = [row for name in names for row in Path(directory, name).read_bytes().splitlines()]
         for row in sorted(rows):
             failures.report(parse_failure(row))
-        return len(failures.inputs)
+        return failures

@@ -9,9 +9,7 @@ On Hadoop they depend on how Hadoop divides the inputs among its mappers.
 from __future__ import annotations
 
 import posixpath
-from argparse import Namespace
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -24,10 +22,15 @@ from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, gr
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
-from cdxmill.jobs.nodes.sample import parse_failures, parse_points, pick_points, sample_files, share_of_sample
+from cdxmill.jobs.nodes.sample import (
+    parse_failures,
+    parse_points,
+    pick_points,
+    sample_files,
+    share_of_sample,
+)
 from cdxmill.messages import count, say
 from cdxmill.options.option import Option, Replace, Seed
-from cdxmill.options.table import add_options, read_options
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import processes_by_default
 from cdxmill.stages.lines.pick_splits import pick_splits
@@ -52,8 +55,6 @@ class SampleJobOptions(SplitsOptions):
 
     scaler: Annotated[int, Option(min=1, help="Number of sampled lines per shard.")] = SAMPLES_PER_SHARD
     seed: Seed = 0
-    inputs: tuple[str, ...]
-    output_dir: str | None
 
     @property
     def size(self) -> int:
@@ -61,52 +62,38 @@ class SampleJobOptions(SplitsOptions):
         return self.shards * self.scaler
 
 
-def parse_options(options: Namespace) -> SampleJobOptions:
-    """The options as one typed value. Raises UsageError if one is invalid."""
-    return read_options(SampleJobOptions, options, inputs=tuple(options.args), output_dir=options.output_dir)
-
-
-class SampleCDXJob(StreamJob):
+class SampleCDXJob(StreamJob[SampleJobOptions]):
     """Input: CDX files, directories, patterns. Output: split points, one per line."""
 
+    kind = SampleJobOptions
     arguments = "CDX..."
     description = "Sample CDX files and print split points for the ZipNum job, one per line."
-
-    def configure_args(self) -> None:
-        """Add the options."""
-        super().configure_args()
-        add_options(SampleJobOptions, self.add_passthru_arg)
 
     _ceiling = 1.0
     """See `guess_ceiling`; on Hadoop nothing is guessed."""
 
-    @cached_property
-    def sample_options(self) -> SampleJobOptions:
-        """The parsed options. Raises UsageError."""
-        return parse_options(self.options)
-
     def check(self) -> None:
         """Raise UsageError if the job cannot run with its options, also if a split file exists."""
-        options = self.sample_options
+        options = self.own_options
         if options.splitfile and not options.replace:
             check_splits_absent(options.splitfile, ".seq")
         super().check()
 
     def list_work(self) -> WorkList:
         """Groups of files, and how to sample each."""
-        options = self.sample_options
-        self._inventory = take_inventory(cdx_files_of(options.inputs))
+        options = self.own_options
+        self._inventory = take_inventory(cdx_files_of(self.options.args))
         self._ceiling = guess_ceiling(self._inventory, options.size)
         tasks = sample_tasks(self._inventory, options.seed, options.size, self._ceiling)
         return [task._asdict() for task in tasks]
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Each mapper sends a sample of its lines, one reducer picks the split points."""
-        options = self.sample_options
+        options = self.own_options
         size = ["--size", str(options.size)]
         if options.splitfile:
             RemoteDirectory(posixpath.dirname(options.splitfile) or ".").check_writable()
-        groups = group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner))
+        groups = group_inputs(cdx_inputs(self.options.args, runner), bytes_per_mapper(runner))
         share = share_of_sample(options.size, len(groups))
         tasks = [SampleTask(paths, f"{options.seed}:{number}", share) for number, paths in enumerate(groups)]
         return HadoopStep(
@@ -115,20 +102,20 @@ class SampleCDXJob(StreamJob):
             reducer=["points", *size, "--shards", str(options.shards)],
             settings={"mapreduce.job.reduces": "1"},
             defaults={},
-            output_dir=options.output_dir,
+            output_dir=self.options.output_dir,
         )
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Write the sample of the files on the work list."""
-        sample_files(self.sample_options.size, texts_of, self.mapper_run())
+        sample_files(self.own_options.size, texts_of, self.mapper_run())
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the split points."""
-        pick_points(self.sample_options.size, self.sample_options.shards, self.reducer_run())
+        pick_points(self.own_options.size, self.own_options.shards, self.reducer_run())
 
     def finish(self, runner: RunnerLike) -> int:
         """Write the split files, and print the split points."""
-        options = self.sample_options
+        options = self.own_options
         output = b"".join(runner.cat_output())
         failures = Failures()
         for failure in parse_failures(output):
@@ -138,20 +125,19 @@ class SampleCDXJob(StreamJob):
             say(f"note: {len(points) + 1} shards, not {options.shards}: too few keys")
         if options.splitfile:
             write_splits(points, options.splitfile, ".seq")
-            if not self.options.quiet:
-                say(
-                    f"{options.splitfile}: {count(len(points), 'split point')} for {count(len(points) + 1, 'shard')}"
-                )
+            self.tell(
+                f"{options.splitfile}: {count(len(points), 'split point')} for {count(len(points) + 1, 'shard')}"
+            )
         self.show(format_text(points))
         return failures.count
 
     def _is_short(self, runner: RunnerLike) -> bool:
         """Whether the sample is too small because the number of lines was guessed wrongly."""
-        return self._ceiling < 1 and runner.counters()[0]["cdxmill"]["samples"] < self.sample_options.size
+        return self._ceiling < 1 and runner.counters()[0]["cdxmill"]["samples"] < self.own_options.size
 
     def _points_again(self) -> list[bytes]:
         """The split points from all lines, as `cdxmill sample` takes them if the guess of their number was wrong."""
-        options = self.sample_options
+        options = self.own_options
         tasks = sample_tasks(self._inventory, options.seed, options.size)
         sample = run_sampling(tasks, self._inventory.total, processes_by_default(), quiet=True, failures=None)
         return pick_splits((key for _, key in sample), options.shards)

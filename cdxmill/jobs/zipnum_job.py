@@ -7,94 +7,149 @@ The cluster has the same bytes as that of `cdxmill zipnum` with the same split p
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Annotated
 
-from cdxmill.commands.clusters.zipnum import build_cluster
+from cdxmill.commands.clusters.zipnum import (
+    Made,
+    ZipnumOptions,
+    build_cluster,
+    summary_of_made,
+    zipnum_options,
+)
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.zipnum import Compressor
-from cdxmill.inputs.cdx_files import read_pieces
+from cdxmill.inputs.cdx_files import Inventory, read_pieces
 from cdxmill.inputs.found_inputs import cdx_files_of
-from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
-from cdxmill.jobs.launcher.zipnum_local import ShardsUnderMrjob
-from cdxmill.jobs.launcher.zipnum_on_hadoop import (
-    building_place,
-    check_outputs,
-    clear,
-    cluster_url,
-    finish,
-    finish_switch,
-    make_step,
-    mark_place,
+from cdxmill.jobs.launcher.zipnum_on_hadoop import ClusterOnHadoop
+from cdxmill.jobs.nodes.zipnum import (
+    ReducerReport,
+    ShardTaskOptions,
+    chunk_packer,
+    read_reports,
+    send_chunks,
+    write_one_shard,
 )
-from cdxmill.jobs.nodes.zipnum import ShardTaskOptions, chunk_packer, send_chunks, write_one_shard
-from cdxmill.jobs.zipnum_options import ZipnumJobArguments, ZipnumJobOptions, parse_options
 from cdxmill.messages import say
-from cdxmill.options.table import add_options
+from cdxmill.options.clusters import ClusterOptions, Convert
+from cdxmill.options.option import Option
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.line_chunks import format_line, format_marks, read_lines
-from cdxmill.storage.location import locate
+from cdxmill.storage.local.files import stopping
+from cdxmill.storage.location import PathOrUrl, locate
+from cdxmill.tasks.sampling import group_sources
+
+_RUN = ".run-"
 
 
-class ZipNumClusterJob(StreamJob):
+@dataclass(kw_only=True, repr=False, eq=False)
+class ZipnumJobOptions(ClusterOptions):
+    """The options of the ZipNum job."""
+
+    splits: Annotated[
+        str,
+        Option("--splitfile", help="Split points: a SequenceFile or text file, as dosample.py writes them."),
+    ] = field()
+    zipnum_dir: Annotated[str | None, Option(help="Directory of the cluster. Default: --output-dir.")] = None
+    shards: Annotated[
+        int | None, Option(help="Expected number of shards. An error if the split file gives another number.")
+    ] = None
+    convert: Convert = False
+    seed: int = field(default=0, init=False)
+    processes: int = field(default=1, init=False)
+
+
+class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
     """Input: CDX files, directories, patterns. Output: the cluster."""
 
+    kind = ZipnumJobOptions
     arguments = "--splitfile FILE --zipnum-dir DIR CDX..."
     description = "Build a ZipNum cluster from CDX files. The split points give the shards."
 
-    def configure_args(self) -> None:
-        """Add the options."""
-        super().configure_args()
-        add_options(ZipnumJobArguments, self.add_passthru_arg)
+    @property
+    def directory(self) -> str:
+        """The path or URL of the cluster's directory. Raises UsageError."""
+        found: str | None = self.own_options.zipnum_dir or self.options.output_dir
+        if not found:
+            raise UsageError("--zipnum-dir is missing; give the directory of the cluster")
+        return found
 
     @cached_property
-    def zipnum_options(self) -> ZipnumJobOptions:
-        """The parsed options. Raises UsageError."""
-        return parse_options(self.options)
+    def build(self) -> ZipnumOptions:
+        """How the cluster is built. Reads the split file. Raises UsageError."""
+        return zipnum_options(self.own_options, self.own_options.convert)
 
     def run_locally(self) -> int:
         """Build the cluster as `cdxmill zipnum` does, with shards that the tasks write. Raises UsageError."""
         self.check()
-        options, failures = self.zipnum_options, Failures()
-        if locate(options.directory).is_remote:
+        directory, failures = self.directory, Failures()
+        if locate(directory).is_remote:
             raise UsageError(
-                f"{options.directory}: not a directory of this machine; use -r hadoop, or cdxmill publish afterwards"
+                f"{directory}: not a directory of this machine; use -r hadoop, or cdxmill publish afterwards"
             )
-        build = replace(options.build, make=ShardsUnderMrjob(self))
-        summary = build_cluster(cdx_files_of(options.inputs), options.directory, build, failures)
-        if not (summary.new and options.quiet):
-            say(f"{options.directory}: {summary}")
+        build = replace(self.build, make=self._make_shards)
+        summary = build_cluster(cdx_files_of(self.options.args), directory, build, failures)
+        if not (summary.new and self.options.quiet):
+            say(f"{directory}: {summary}")
         return failures.count
+
+    def _make_shards(
+        self, inventory: Inventory, directory: PathOrUrl, options: ZipnumOptions, failures: Failures
+    ) -> Made:
+        """Run the job. Its tasks write to a directory of their own: reducers of a killed run may still be alive."""
+        place = Path(locate(directory).local).absolute() / f"{_RUN}{os.getpid()}"
+        with stopping(place):
+            for left in place.parent.glob(f"{_RUN}*"):
+                shutil.rmtree(left)
+            place.mkdir()
+        work = [{"paths": [source.path for source in group]} for group in group_sources(inventory.sources)]
+        # mrjob's own output must not go to the cluster: it has files named part-* as well
+        to = ("--zipnum-dir", place.as_uri())
+        with self.local_runner(work, *to, output_dir=None, sort_values=True) as runner:
+            runner.run()
+        reports = read_reports(place, options.shards, options.compressor, str(directory))
+        with stopping(place):
+            for path in place.glob("[cp]*"):
+                path.replace(place.parent / path.name)
+            shutil.rmtree(place)
+        return self._made(reports, failures)
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Check everything first: what the job needs is missed only after hours."""
-        options = self.zipnum_options
-        url = cluster_url(options, runner)
-        self._place = building_place(url, options.build.replace)
-        check_outputs(options, self._place, runner)
-        inputs = group_inputs(cdx_inputs(options.inputs, runner), bytes_per_mapper(runner))
-        clear(directory_of(self._place, runner), options.build.replace)
-        mark_place(self._place, url)
-        return make_step(options, self._place, directory, [{"paths": paths} for paths in inputs])
+        parts = self.options.output_dir if self.own_options.zipnum_dir else None
+        self._cluster = ClusterOnHadoop(self.directory, parts, self.build, runner)
+        inputs = group_inputs(cdx_inputs(self.options.args, runner), bytes_per_mapper(runner))
+        return self._cluster.step([{"paths": paths} for paths in inputs], directory)
 
     def finish(self, runner: RunnerLike) -> int:
-        """Write the files beside the shards."""
-        options = self.zipnum_options
-        url = cluster_url(options, runner)
-        failed = finish(options, url, self._place, runner)
-        finish_switch(self._place, url)
-        return failed
+        """Write the files beside the shards. Returns the number of CDX files that failed."""
+        failures = Failures()
+        made = self._made(self._cluster.write_files(), failures)
+        self._cluster.switch()
+        self.tell(f"{self._cluster.url}: {summary_of_made(made)}")
+        return failures.count
+
+    def _made(self, reports: list[ReducerReport], failures: Failures) -> Made:
+        """What the reducers have made. Reports the files that failed."""
+        failed = [failure for report in reports for failure in report.failures]
+        for failure in failed:
+            failures.report(failure)
+        taken = sum(report.shard.lines + report.duplicate_lines for report in reports)
+        return Made([report.shard for report in reports], list(self.build.points or ()), taken, failed)
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Send the lines in sorted chunks, with the number of their shard, because mrjob's shuffle has no split points."""
         run = self.mapper_run()
-        points, packer = self.zipnum_options.points, chunk_packer(self.options.compressor)
+        points, packer = self.build.points or (), chunk_packer(self.options.compressor)
         run.output.write(format_marks(len(points) + 1))
         send_chunks(_texts_of, points, partial(format_line, points=points, packer=packer), run)
 

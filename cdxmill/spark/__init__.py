@@ -4,10 +4,8 @@
 - `java`, `daemon`: start the processes of Spark faster, on this machine
 - `watch`: show the progress of a job
 - `tasks`: what runs on the nodes: sort the lines of files, and write a shard
-- `zipnum`: CDX files -> the shards of a cluster
-- `index`: archives -> one CDX file each
-- `build`: `build` and `zipnum`, to a directory or a URL
-- `remote`: a cluster at a URL
+- `jobs`: archives -> one CDX file each; CDX files -> the shards of a cluster
+- `scripts`: the command lines of the scripts for spark-submit
 
 PySpark is imported only when Spark is started.
 """

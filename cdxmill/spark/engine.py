@@ -1,6 +1,6 @@
 """Start Spark, run tasks on it, and send cdxmill to the nodes.
 
-Tasks and results are sent as bytes: a node can read them only after cdxmill is on its path.
+Tasks are sent as bytes: a node can read them only after cdxmill is on its path.
 """
 
 from __future__ import annotations
@@ -120,13 +120,14 @@ class Engine:
             return
         blobs = [pickle.dumps((work, task)) for task in tasks]
         context = self._start()
-        call = _on_node(self._archive)
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
         slices = min(len(blobs), most)
         with watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
-            found = self._collect(lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(call))
+            found = self._collect(
+                lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(_working(self._archive))
+            )
         for index, result in found:
-            yield index, pickle.loads(result)
+            yield index, result
             tick()  # after the caller has counted the result
 
     def shuffle(self, step: Shuffle) -> list[Any]:
@@ -134,7 +135,7 @@ class Engine:
         context = self._start()
         blobs = [pickle.dumps((step.split, task)) for task in step.tasks]
         join = pickle.dumps((step.join, step.shared))
-        splitting, joining = _splitting(self._archive), _joining(self._archive, join)
+        splitting, joining = _working(self._archive), _joining(self._archive, join)
         most = _SPLITS_PER_CORE * context.defaultParallelism if self._is_local else len(blobs)
         slices = min(len(blobs), most)
 
@@ -144,7 +145,7 @@ class Engine:
 
         count = slices + step.partitions
         with watched(context, "sorting and writing: tasks of Spark", count, self._quiet, may_draw=True):
-            return [pickle.loads(blob) for blob in self._collect(joined)]
+            return self._collect(joined)
 
     def _collect(self, lines: Callable[[], Any]) -> list[Any]:
         from py4j.protocol import Py4JError
@@ -321,54 +322,35 @@ def _pyspark() -> Any:
     return pyspark
 
 
-# The functions below return functions that PySpark sends by value, because they have no name in a module. They must
-# import everything themselves.
+# PySpark sends these functions by value, because they have no name in a module. They must import everything themselves.
 
 
-def _on_node(archive: str) -> Callable[[bytes], bytes]:
-    find = _finding(archive)
+def _working(archive: str) -> Callable[[bytes], Any]:
+    load = _loading(archive)
 
-    def call(blob: bytes) -> bytes:
-        import pickle
+    def work(blob: bytes) -> Any:
+        call, task = load(blob)
+        return call(task)
 
-        find()
-        work, task = pickle.loads(blob)
-        return pickle.dumps(work(task))
-
-    return call
-
-
-def _splitting(archive: str) -> Callable[[bytes], Any]:
-    find = _finding(archive)
-
-    def split(blob: bytes) -> Any:
-        import pickle
-
-        find()
-        work, task = pickle.loads(blob)
-        return work(task)
-
-    return split
+    return work
 
 
 def _joining(archive: str, blob: bytes) -> Callable[[int, Any], Any]:
-    find = _finding(archive)
+    load = _loading(archive)
 
     def join(number: int, pairs: Any) -> Any:
-        import pickle
-
-        find()
-        work, shared = pickle.loads(blob)
-        result = work(shared, number, (part for _, part in pairs))
+        call, shared = load(blob)
+        result = call(shared, number, (part for _, part in pairs))
         if result is not None:
-            yield pickle.dumps(result)
+            yield result
 
     return join
 
 
-def _finding(archive: str) -> Callable[[], None]:
-    def find() -> None:
-        """Put the cdxmill that was sent on the path of the node."""
+def _loading(archive: str) -> Callable[[bytes], Any]:
+    def load(blob: bytes) -> Any:
+        """Put the cdxmill that was sent on the path of the node, and read what needs it."""
+        import pickle
         import sys
 
         if archive:
@@ -377,5 +359,6 @@ def _finding(archive: str) -> Callable[[], None]:
             directory = SparkFiles.get(archive)
             if directory not in sys.path:
                 sys.path.insert(0, directory)
+        return pickle.loads(blob)
 
-    return find
+    return load

@@ -1,4 +1,4 @@
-"""The jobs on Spark: index archives, make the shards of a cluster, build and zipnum.
+"""What Spark does: index archives; make the shards of a cluster: sample, sort and send, write.
 
 A shard that an earlier run has finished is not written again. Its result is in the directory's .work.
 """
@@ -12,16 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cdxmill.cluster.find import local_directory
 from cdxmill.cluster.write import WORK
-from cdxmill.commands.clusters.build import BuildSummary, build
-from cdxmill.commands.clusters.zipnum import ClusterSummary, Made, ZipnumOptions, build_cluster
-from cdxmill.commands.per_archive.index import IndexedArchive, IndexOptions, IndexTask
+from cdxmill.commands.clusters.zipnum import Made, ZipnumOptions
+from cdxmill.commands.per_archive.index import IndexedArchive, IndexTask
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import part_of
 from cdxmill.inputs.cdx_files import Inventory
-from cdxmill.inputs.named import Input
 from cdxmill.running.failures import Failures
 from cdxmill.running.lock import sweep
 from cdxmill.spark.engine import Engine, Shuffle
@@ -162,37 +159,3 @@ def _finished_shards(place: str, shards: int) -> dict[int, ShardEntry]:
 def _is_there(entry: ShardEntry, found: Mapping[str, Entry]) -> bool:
     """Whether the files of a shard are in the directory: one listing is faster than a request for each."""
     return entry.name in found and found[entry.name].size == entry.bytes and part_of(entry.name) in found
-
-
-def build_on_spark(
-    engine: Engine,
-    archives: Sequence[Input],
-    place: PathOrUrl,
-    index_options: IndexOptions,
-    zipnum_options: ZipnumOptions,
-    failures: Failures,
-) -> BuildSummary:
-    """Build the cluster of archives in a directory or at a URL: see `commands.build.build`."""
-    index_options = replace(index_options, run=IndexRunner(engine))
-    zipnum_options = replace(zipnum_options, make=Maker(engine))
-    return build(archives, _directory(place), index_options, zipnum_options, failures)
-
-
-def zipnum_on_spark(
-    engine: Engine,
-    paths: Sequence[str],
-    place: PathOrUrl,
-    options: ZipnumOptions,
-    failures: Failures,
-    scratch: str = "",
-) -> ClusterSummary:
-    """Build the cluster of CDX files in a directory or at a URL: see `commands.zipnum.build_cluster`.
-
-    `scratch` is a directory of the nodes for temporary files.
-    """
-    options = replace(options, make=Maker(engine, scratch))
-    return build_cluster(paths, _directory(place), options, failures)
-
-
-def _directory(place: PathOrUrl) -> PathOrUrl:
-    return place if locate(place).is_remote else local_directory(str(place))

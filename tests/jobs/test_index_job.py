@@ -234,7 +234,7 @@ def test_an_empty_archive_is_a_failure(runner: str, crawl: Path, capfd: pytest.C
 
 def test_an_empty_archive_is_a_failure_on_a_node(crawl: Path) -> None:
     from cdxmill.inputs.named import Input
-    from cdxmill.jobs.nodes.index import ArchiveWork, index_archives
+    from cdxmill.jobs.nodes.archives import ArchiveWork, index_archives
     from cdxmill.jobs.nodes.task_context import TaskRun
     from cdxmill.storage.location import Location
 

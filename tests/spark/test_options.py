@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdxmill.formats.clusters.split_points import format_boundaries, parse_boundaries
-from cdxmill.spark import zipnum_script as spark_zipnum
+from cdxmill.spark import scripts
 from cdxmill.spark.jobs import Maker
 from tests.conftest import RunCdxmill
 
@@ -86,10 +86,10 @@ def test_boundaries_are_not_written_if_no_input_can_be_read(
 ) -> None:
     """A rerun would take them for those of the whole crawl: one shard."""
     monkeypatch.setattr(Maker, "split_points", lambda *arguments: [])
-    monkeypatch.setattr(spark_zipnum, "zipnum_on_spark", lambda *arguments: None)
+    monkeypatch.setattr(scripts, "build_cluster", lambda *arguments: None)
     (tmp_path / "a.cdx.gz").write_bytes(b"")
     words = [f"--output_base_url={tmp_path}/c", f"--partition_boundaries_file={tmp_path}/b.json"]
-    spark_zipnum.main(["-q", "--num_output_partitions=3", *words, f"{tmp_path}/a.cdx.gz"])
+    scripts.zipnum(["-q", "--num_output_partitions=3", *words, f"{tmp_path}/a.cdx.gz"])
     assert not (tmp_path / "b.json").exists()
-    spark_zipnum.main(["-q", "--num_output_partitions=1", *words, f"{tmp_path}/a.cdx.gz"])
+    scripts.zipnum(["-q", "--num_output_partitions=1", *words, f"{tmp_path}/a.cdx.gz"])
     assert (tmp_path / "b.json").read_text() == "[]"

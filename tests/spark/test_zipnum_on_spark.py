@@ -24,7 +24,7 @@ from cdxmill.running import progress
 from cdxmill.running.failures import Failures
 from cdxmill.spark import tasks as spark_tasks
 from cdxmill.spark.engine import Engine, Shuffle
-from cdxmill.spark.jobs import zipnum_on_spark
+from cdxmill.spark.jobs import Maker
 from cdxmill.spark.tasks import ShardWork, SortWork, join_parts, sort_and_send
 from cdxmill.storage.location import locate
 from cdxmill.tasks import sorting
@@ -59,7 +59,8 @@ def run(
     engine: Engine, paths: Sequence[str], place: str | Path, options: ZipnumOptions = OPTIONS
 ) -> tuple[ClusterSummary, Failures]:
     failures = Failures(printed=False)
-    return zipnum_on_spark(engine, paths, str(place), options, failures), failures
+    options = replace(options, make=Maker(engine))
+    return build_cluster(paths, str(place), options, failures), failures
 
 
 def test_every_file_equals_that_of_the_local_engine(

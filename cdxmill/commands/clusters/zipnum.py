@@ -232,7 +232,7 @@ def write_cluster(
     else:
         made = options.make(inventory, output.work, options, failures)
     _check_made(made, inventory, str(place))
-    summary = _summary_of_made(made)
+    summary = summary_of_made(made)
     if beside.archives:
         write_archive_index(output.work, beside.archives)
     output.record(run, list(map(int, summary[:5])), beside.files)
@@ -265,7 +265,7 @@ def _check_made(made: Made, inventory: Inventory, directory: str) -> None:
         raise StoppedError("inputs were changed while they were read; run it again")
 
 
-def _summary_of_made(made: Made) -> ClusterSummary:
+def summary_of_made(made: Made) -> ClusterSummary:
     """The summary of a new cluster."""
     lines = sum(shard.lines for shard in made.shards)
     return ClusterSummary(

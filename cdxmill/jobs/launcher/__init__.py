@@ -1,23 +1,15 @@
 """What runs on the machine from which a job is started.
 
-Shared by all mrjob jobs:
-
-- `stream_job`: their base class
-- `run_job`: run a job as a command; messages and exit statuses
-- `mrjob_types`, `mrjob_import`: types for the parts of mrjob that are used here; import it, or say that it is missing
+- `stream_job`: the base class of the jobs, and how a job is run as a command
+- `mrjob_parts`: what is used of mrjob, with types; says so if mrjob is missing
 - `old_settings`: what mrjob reads from older configurations
-
-What the launchers of single jobs do:
-
-- `index_on_hadoop`, `zipnum_on_hadoop`, `hadoop_switch`: on Hadoop
-- `zipnum_local`: under the local runners; `reports`: what the reducers of both have written
 
 Hadoop and EMR:
 
 - `hadoop_step`: the description of a step, and the arguments that mrjob needs for it
+- `zipnum_on_hadoop`: checks, step, further files and switch of the ZipNum job
 - `hadoop_inputs`: check the CDX files that Hadoop will read
-- `hadoop_directory`, `hadoop_files`: list, read and write directories of Hadoop
-- `hadoop_urls`: paths and URLs as Hadoop understands them
+- `hadoop_directory`: paths and URLs as Hadoop understands them; list, read and write directories of Hadoop
 - `hadoop_failure`: find the reason why a step failed
 - `node_archive`: pack the archive that is sent to the nodes
 """

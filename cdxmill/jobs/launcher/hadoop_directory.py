@@ -1,12 +1,14 @@
 """URLs, directories and files of Hadoop, as the launcher of a job sees them.
 
-HDFS is reached as everywhere (cdxmill.storage). The hadoop command has the keys of the job, so under mrjob's hadoop runner it is
-used for S3 and all other file systems. Elsewhere, and for a directory that all machines share (file://), cdxmill.storage is used.
+HDFS is reached as everywhere (cdxmill.storage), by mrjob, too. The hadoop command has the keys of the job, so under mrjob's hadoop
+runner it is used for S3 and all other file systems. Elsewhere, and for a directory that all machines share (file://),
+cdxmill.storage is used.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import getpass
 import os
 import re
 import shutil
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cdxmill.errors import CdxmillError, StoppedError
-from cdxmill.jobs.launcher.mrjob_parts import HadoopFilesystem, RunnerLike, fully_qualify_hdfs_path
+from cdxmill.jobs.launcher.mrjob_parts import HadoopFilesystem, RunnerLike
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
 from cdxmill.storage.hadoop.site import use_command
@@ -25,6 +27,8 @@ from cdxmill.storage.local.files import make_directory
 from cdxmill.storage.location import Location, ask_all, join, locate, pieces
 from cdxmill.storage.patience import stops
 from cdxmill.storage.walk import files_below, files_like
+
+_VERSION = re.compile(r"hadoop-streaming-(\d+(?:\.\d+)+)")
 
 
 def is_url(path: str) -> bool:
@@ -42,10 +46,11 @@ def hadoop_url(path: str) -> str:
     >>> hadoop_url("/a"), hadoop_url("s3://b")
     ('hdfs:///a', 's3://b')
     """
-    if is_url(path) or path.startswith("/"):
-        return str(fully_qualify_hdfs_path(path))
-    user = os.environ.get("HADOOP_USER_NAME")
-    return f"hdfs:///user/{user}/{path}" if user else str(fully_qualify_hdfs_path(path))
+    if is_url(path):
+        return path
+    if path.startswith("/"):
+        return f"hdfs://{path}"
+    return f"hdfs:///user/{os.environ.get('HADOOP_USER_NAME') or getpass.getuser()}/{path}"
 
 
 class _ByHadoop(Location):
@@ -114,11 +119,11 @@ class RemoteDirectory:
         with stops(self.url, "written"):
             while place.startswith("hdfs:") and self._at(place).status() is None:
                 place = place.rstrip("/").rpartition("/")[0] + "/"
-        probe = join(place, f".cdxmill-{os.getpid()}.probe")
+        probe = self._at(join(place, f".cdxmill-{os.getpid()}.probe"))
         try:
-            with self._at(probe).write_atomic() as file:
+            with probe.write_atomic() as file:
                 file.write(b"\n")
-            self._at(probe).remove_tree()
+            probe.remove_tree()
         except StoppedError as error:
             raise StoppedError(f"{self.url}: no file can be written there: {error}") from None
 
@@ -127,7 +132,8 @@ class RemoteDirectory:
         urls = [join(self.url, name) for name in names]
         if self._by_hadoop and urls:
             hadoop_fs.remove_tree(*urls)
-        for url in () if self._by_hadoop else urls:
+            return
+        for url in urls:
             locate(url).remove_tree()
 
     def empty(self, names: Sequence[str]) -> None:
@@ -148,19 +154,11 @@ def _sized_files(url: str) -> dict[str, int]:
     listing = (files_like if is_glob(url) else files_below)(url)
     if listing.errors:
         raise listing.errors[0]
-    directories = dict.fromkeys(file.rpartition("/")[0] for file in listing.files)
-    listed = dict(
-        zip(directories, ask_all(lambda directory: locate(directory).entries(), directories), strict=True)
-    )
-    names = (file.rpartition("/") for file in listing.files)
-    return {
-        f"{directory}/{name}": listed[directory][name].size
-        for directory, _, name in names
-        if name in listed[directory]
-    }
-
-
-_VERSION = re.compile(r"hadoop-streaming-(\d+(?:\.\d+)+)")
+    places = [locate(file) for file in listing.files]
+    parents = list(dict.fromkeys(place.parent for place in places))
+    listed = dict(zip(parents, ask_all(Location.entries, parents), strict=True))
+    found_in = ((place, listed[place.parent].get(place.name)) for place in places)
+    return {place.text: entry.size for place, entry in found_in if entry is not None}
 
 
 def use_storage(runner: RunnerLike) -> None:
@@ -171,7 +169,10 @@ def use_storage(runner: RunnerLike) -> None:
 
 
 class StorageFilesystem(HadoopFilesystem):  # type: ignore[misc]  # mrjob has no types
-    """mrjob's file system with the same methods. `jar` is the jar of Hadoop streaming, whose name has Hadoop's version."""
+    """mrjob's access to HDFS, by cdxmill.storage: mrjob itself starts a `hadoop` command, which is a JVM, for each file.
+
+    `jar` is the jar of Hadoop streaming, whose name has Hadoop's version.
+    """
 
     def __init__(self, hadoop: list[str], jar: str) -> None:
         super().__init__(hadoop)

@@ -56,24 +56,24 @@ def bytes_per_mapper(runner: RunnerLike) -> int:
 
 
 def _local_files(path: str) -> dict[str, int]:
-    files = cdx_files_of([path])
-    for file in files:
-        if not Path(file).exists():
+    found = {file: Path(file) for file in cdx_files_of([path])}
+    for file, place in found.items():
+        if not place.exists():
             raise UsageError(f"{file}: no such file; for a file in HDFS write hdfs:///PATH")
-        if not Path(file).stat().st_size:
+        if not place.stat().st_size:
             raise UsageError(f"{file}: the file is empty; {REBUILD}")
-    return {file: Path(file).stat().st_size for file in files}
+    return {file: place.stat().st_size for file, place in found.items()}
 
 
 def _files_at(url: str, runner: RunnerLike) -> dict[str, int]:
     files = directory_of(url, runner).files()
+    if not is_glob(url) and url in files:
+        return {url: files[url]}  # whatever its name
     found = {
         file: size
         for file, size in files.items()
         if CDX_NAME.search(file) and UNFINISHED not in file.split("/")
     }
-    if not is_glob(url) and url in files:
-        found = {url: files[url]}  # whatever its name
     if not found:
         raise UsageError(f"{url}: no CDX file found")
     return found

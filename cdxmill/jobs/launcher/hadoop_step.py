@@ -10,7 +10,9 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cdxmill.errors import UsageError
@@ -66,8 +68,8 @@ class HadoopStep(NamedTuple):
     output_format: str | None = None
     partitioner: str | None = None
     output_dir: str | None = None
-    files: dict[str, Path] = {}  # noqa: RUF012 - never changed
-    shared: dict[str, Path] = {}  # noqa: RUF012 - never changed
+    files: Mapping[str, Path] = MappingProxyType({})
+    shared: Mapping[str, Path] = MappingProxyType({})
 
 
 def check_engine(runner: RunnerLike) -> None:

@@ -1,4 +1,7 @@
-"""The parts of mrjob that the jobs use, with types. Where mrjob is not installed, importing this module ends the program in one line."""
+"""The parts of mrjob 0.7.4 that the jobs use, with types, which it has not.
+
+Where mrjob is not installed, importing this module ends the program in one line.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,12 @@ from cdxmill.version import install_extra
 
 __all__ = [
     "HadoopFilesystem",
+    "LogInterpretation",
     "MRJob",
     "MRStep",
+    "RunnerArguments",
+    "RunnerLike",
     "StepFailedException",
-    "fully_qualify_hdfs_path",
     "interpret_task_logs",
     "load_opts_from_mrjob_confs",
     "runner_class",
@@ -32,7 +37,6 @@ if sys.version_info < (3, 12):
 try:
     from mrjob.conf import load_opts_from_mrjob_confs
     from mrjob.fs.hadoop import HadoopFilesystem
-    from mrjob.hadoop import fully_qualify_hdfs_path
     from mrjob.job import MRJob
     from mrjob.logs.task import _interpret_task_logs as interpret_task_logs
     from mrjob.runner import _runner_class as runner_class
@@ -43,10 +47,6 @@ except ImportError as error:
         f" {install_extra('jobs')}"
     )
     sys.exit(2)
-
-
-Counters = dict[str, dict[str, int]]
-"""Counters by group and name."""
 
 RunnerArguments = dict[str, Any]
 """Keyword arguments of a runner's constructor. Each has a type of its own."""
@@ -92,8 +92,8 @@ class RunnerLike(Protocol):
     def get_output_dir(self) -> str:
         """The directory of the job's output."""
 
-    def counters(self) -> Sequence[Counters]:
-        """The counters of each step."""
+    def counters(self) -> Sequence[dict[str, dict[str, int]]]:
+        """The counters of each step, by group and name."""
 
     def get_hadoop_bin(self) -> list[str]:
         """The hadoop command."""
@@ -104,20 +104,3 @@ class RunnerLike(Protocol):
     def _python_bin(self) -> list[str]: ...
 
     def _ls_task_logs(self, step_type: str, application_id: str | None = ...) -> Iterable[dict[str, str]]: ...
-
-
-class JobLike(Protocol):
-    """What a job needs so that it can be run as a command."""
-
-    @property
-    def is_on_hadoop(self) -> bool:
-        """Whether the job runs on Hadoop or EMR."""
-
-    def make_runner(self) -> RunnerLike:
-        """mrjob's runner for this job. Raises UsageError."""
-
-    def run_locally(self) -> int:
-        """Run the job under a local runner of mrjob. Returns the number of inputs that failed. Raises UsageError."""
-
-    def finish(self, runner: RunnerLike) -> int:
-        """Do the launcher's work after all tasks. Returns the number of inputs that failed."""

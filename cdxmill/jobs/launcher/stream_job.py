@@ -1,8 +1,8 @@
-"""The base class of the jobs, and how one is run as a command.
+"""The base class of the jobs. Their tasks read and write streams of bytes, not mrjob's key-value pairs.
 
 A mapper's standard input is a work list: one JSON object per line (docs/engines.md says why). The tasks are those of
 jobs/nodes. mrjob's inline and local runners call them; on Hadoop and EMR they are commands, and mrjob only
-submits them (see `hadoop_step`).
+submits them (see `hadoop_step`). A job ends with a message and the exit statuses of `cdxmill`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError, UsageError
 from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, use_storage
@@ -36,7 +37,6 @@ from cdxmill.jobs.launcher.hadoop_step import (
     runner_arguments,
 )
 from cdxmill.jobs.launcher.mrjob_parts import (
-    JobLike,
     MRJob,
     MRStep,
     RunnerArguments,
@@ -47,88 +47,20 @@ from cdxmill.jobs.launcher.node_archive import pack_archive
 from cdxmill.jobs.launcher.old_settings import check_conf
 from cdxmill.jobs.nodes.task_context import TaskRun
 from cdxmill.messages import say
+from cdxmill.options.table import add_options, read_options
 from cdxmill.running.start_script import exit_on_signals, fail
+
+Options = TypeVar("Options")
 
 _COMMAND = re.compile(r"Command '?\[.*\]'?", re.S)
 """A failed command in a message of mrjob. Its arguments may contain keys, so it is not printed."""
 
 
-def run(job: JobLike) -> None:
-    """Run the job as a command. Exits unless the status is 0."""
-    exit_on_signals()
-    status = launch(job)
-    if status:
-        sys.exit(status)
+class StreamJob(MRJob, Generic[Options]):  # type: ignore[misc]  # mrjob has no types
+    """A job of one step, with `run_mapper` and `run_reducer` as its tasks, and the options of a dataclass."""
 
-
-def launch(job: JobLike) -> int:
-    """Run the job, print its output and its failures. Returns the exit status."""
-    runner: RunnerLike | None = None
-    complaints = Complaints()
-    try:
-        if not job.is_on_hadoop:
-            return FAILED if job.run_locally() else OK
-        runner = job.make_runner()
-        with runner:
-            with _ending_its_application(runner, complaints):
-                runner.run()
-            return FAILED if job.finish(runner) else OK
-    except CdxmillError as error:
-        return _fail(error, error.status)
-    except (StepFailedException, WrongPythonError, OSError, subprocess.CalledProcessError) as error:
-        return _fail(explain(error, runner, complaints) if job.is_on_hadoop else error, STOPPED)
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
-    except Exception as error:  # of mrjob and its libraries; none of them means that inputs failed
-        return _fail(f"{type(error).__name__}: {error}", STOPPED)
-
-
-@contextmanager
-def _ending_its_application(runner: RunnerLike, complaints: Complaints) -> Iterator[None]:
-    """If the job is interrupted, end what it has started on Hadoop. It would go on, and write its output later."""
-    try:
-        yield
-    except (KeyboardInterrupt, SystemExit, WrongPythonError):
-        if runner.alias == "hadoop" and complaints.application:
-            _kill(runner, complaints.application)
-        raise
-
-
-def _kill(runner: RunnerLike, application: str) -> None:
-    hadoop = Path(shutil.which(runner.get_hadoop_bin()[0]) or runner.get_hadoop_bin()[0])
-    beside = hadoop.with_name("yarn")
-    command = [str(beside) if beside.exists() else "yarn", "application", "-kill", application]
-    say(f"ending {application}")
-    try:
-        # its own session, so that a second Ctrl-C does not end it
-        done = subprocess.run(
-            command, check=False, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True
-        )
-        failed = done.returncode != 0
-    except OSError:
-        failed = True
-    if failed:
-        say(
-            f"{application} could not be ended; use `yarn application -kill {application}` before you run the job again"
-        )
-
-
-def _fail(reason: object, status: int) -> int:
-    return fail(_COMMAND.sub("the command", str(reason)), status)
-
-
-def _hadoop_places(runner: RunnerLike) -> RunnerArguments:
-    """mrjob's temporary directory in HDFS: that of HADOOP_USER_NAME, and removed after a failure, too."""
-    if runner.alias != "hadoop":
-        return {}
-    places: RunnerArguments = {"hadoop_tmp_dir": hadoop_url(str(runner._opts["hadoop_tmp_dir"]))}
-    if list(runner._opts["cleanup_on_failure"]) == ["NONE"]:
-        places["cleanup_on_failure"] = ["HADOOP_TMP", "LOCAL_TMP"]
-    return places
-
-
-class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
-    """A job of one step, with `run_mapper` and `run_reducer` as its tasks."""
+    kind: type[Options]
+    """The dataclass."""
 
     arguments: ClassVar[str]
     """Required options and arguments, for --help."""
@@ -137,9 +69,15 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
     """What the job does, for --help."""
 
     def configure_args(self) -> None:
-        """Add the options that every job has."""
+        """Add the options."""
         super().configure_args()
         self.add_passthru_arg("--launched-from", help=argparse.SUPPRESS)
+        add_options(self.kind, self.add_passthru_arg)
+
+    @cached_property
+    def own_options(self) -> Options:
+        """The parsed options, without those of mrjob. Raises UsageError."""
+        return read_options(self.kind, self.options)
 
     def _usage(self) -> str:
         return f"%(prog)s [options] {self.arguments}\n\n{self.description}"
@@ -152,6 +90,10 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         """The work list of the mappers. Raises UsageError."""
         raise NotImplementedError
 
+    def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
+        """The step for Hadoop; `directory` is for files of the launcher. Raises UsageError."""
+        raise NotImplementedError
+
     def finish(self, runner: RunnerLike) -> int:
         """Do the launcher's work after all tasks. Returns the number of inputs that failed."""
         raise NotImplementedError
@@ -162,14 +104,17 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
             self.stdout.write(output)
             self.stdout.flush()
 
+    def tell(self, text: str) -> None:
+        """Print a line to stderr, unless --quiet says otherwise."""
+        if not self.options.quiet:
+            say(text)
+
     def run_job(self) -> None:
         """Run the whole job. Exits with the same statuses as `cdxmill`."""
         self.set_up_logging(quiet=self.options.quiet, verbose=self.options.verbose)
-        run(self)
-
-    def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
-        """The step for Hadoop; `directory` is for files of the launcher. Raises UsageError."""
-        raise NotImplementedError
+        exit_on_signals()
+        if status := launch(self):
+            sys.exit(status)
 
     @property
     def is_on_hadoop(self) -> bool:
@@ -213,19 +158,16 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
         check_engine(first)
         use_storage(first)
         self._directory = tempfile.TemporaryDirectory(prefix="cdxmill-")  # removed with the job
-        step = self.hadoop_step(first, Path(self._directory.name))
-        keys = (
-            keys_file(f"{vars(self.options)} {step}", Path(self._directory.name))
-            if first.alias == "hadoop"
-            else None
-        )
+        directory = Path(self._directory.name)
+        step = self.hadoop_step(first, directory)
+        keys = None if first.alias == "emr" else keys_file(f"{vars(self.options)} {step}", directory)
         if keys is not None:
             step = step._replace(files={**step.files, KEYS: keys})
-        archive = pack_archive(Path(self._directory.name), libraries_of(step))
+        archive = pack_archive(directory, libraries_of(step))
         arguments = {**arguments, **_hadoop_places(first)}
         runner = self._make(runner_arguments(step, first._python_bin(), archive, arguments))
         use_storage(runner)
-        add_files(runner, step, Path(self._directory.name))
+        add_files(runner, step, directory)
         return runner
 
     def _make(self, arguments: RunnerArguments) -> RunnerLike:
@@ -244,3 +186,69 @@ class StreamJob(MRJob):  # type: ignore[misc]  # mrjob has no types
     def reducer_run(self) -> TaskRun:
         """What a reducer is given. It stays in its own working directory, as on Hadoop."""
         return TaskRun(self.stdin, self.stdout, self.stderr, Path())
+
+
+def launch(job: StreamJob[Any]) -> int:
+    """Run the job, print its output and its failures. Returns the exit status."""
+    runner: RunnerLike | None = None
+    complaints = Complaints()
+    try:
+        if not job.is_on_hadoop:
+            return FAILED if job.run_locally() else OK
+        runner = job.make_runner()
+        with runner:
+            with _ending_its_application(runner, complaints):
+                runner.run()
+            return FAILED if job.finish(runner) else OK
+    except CdxmillError as error:
+        return _fail(error, error.status)
+    except (StepFailedException, WrongPythonError, OSError, subprocess.CalledProcessError) as error:
+        return _fail(explain(error, runner, complaints) if job.is_on_hadoop else error, STOPPED)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+    except Exception as error:  # of mrjob and its libraries; none of them means that inputs failed
+        return _fail(f"{type(error).__name__}: {error}", STOPPED)
+
+
+def _fail(reason: object, status: int) -> int:
+    return fail(_COMMAND.sub("the command", str(reason)), status)
+
+
+def _hadoop_places(runner: RunnerLike) -> RunnerArguments:
+    """mrjob's temporary directory in HDFS: that of HADOOP_USER_NAME, and removed after a failure, too."""
+    if runner.alias != "hadoop":
+        return {}
+    places: RunnerArguments = {"hadoop_tmp_dir": hadoop_url(str(runner._opts["hadoop_tmp_dir"]))}
+    if list(runner._opts["cleanup_on_failure"]) == ["NONE"]:
+        places["cleanup_on_failure"] = ["HADOOP_TMP", "LOCAL_TMP"]
+    return places
+
+
+@contextmanager
+def _ending_its_application(runner: RunnerLike, complaints: Complaints) -> Iterator[None]:
+    """If the job is interrupted, end what it has started on Hadoop. It would go on, and write its output later."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit, WrongPythonError):
+        if runner.alias == "hadoop" and complaints.application:
+            _kill(runner, complaints.application)
+        raise
+
+
+def _kill(runner: RunnerLike, application: str) -> None:
+    hadoop = Path(shutil.which(runner.get_hadoop_bin()[0]) or runner.get_hadoop_bin()[0])
+    beside = hadoop.with_name("yarn")
+    command = [str(beside) if beside.exists() else "yarn", "application", "-kill", application]
+    say(f"ending {application}")
+    try:
+        # its own session, so that a second Ctrl-C does not end it
+        done = subprocess.run(
+            command, check=False, stdin=subprocess.DEVNULL, capture_output=True, start_new_session=True
+        )
+        failed = done.returncode != 0
+    except OSError:
+        failed = True
+    if failed:
+        say(
+            f"{application} could not be ended; use `yarn application -kill {application}` before you run the job again"
+        )

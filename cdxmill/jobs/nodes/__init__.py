@@ -2,8 +2,8 @@
 
 - `hadoop_task`: the start script of every task on a node, `run_task`: find the task and its options
 - `task_context`: what a task is given, and what it reports
-- `index`, `count`, `sample`, `zipnum`: the tasks of each job
-- `inputs`, `output`: read a task's files, and put its files into the directory of the cluster
+- `archives`, `sample`, `zipnum`: the tasks of the jobs that read archives, and of the other two
+- `files`: read a task's files, and put its files into the directory of the cluster
 
-All but `index` and `count` and what they import, such as cdxmill.storage.hadoop, need only Python 3.9 and what the archive of the job contains.
+All but `archives` and what they import, such as cdxmill.storage.hadoop, need only Python 3.9 and what the archive of the job contains.
 """

@@ -1,15 +1,17 @@
-"""A task's files: read the CDX files that it is given, and put what it has written into the cluster's directory.
+"""A task's files: it reads CDX files by name, as on one machine, and puts what it has written into the cluster's directory.
 
-hdfs://             with WebHDFS, or `hadoop fs` where that cannot be used
-s3://, others       with `hadoop fs`
-file://             read where they are
+A CDX file that is corrupt is reported, and the others are used:
 
-`hadoop fs` copies all such files of the task to the scratch disk, because each start takes seconds.
+    hdfs://             with WebHDFS, or `hadoop fs` where that cannot be used
+    s3://, others       with `hadoop fs`, which copies all such files of the task to the scratch disk: each start takes seconds
+    file://             read where they are
 
-s3://, s3a://   directly under the final name: an object is visible only when it is complete
-file://...      a directory that all nodes share: under a temporary name, then renamed
-others          into the task's own output directory, which Hadoop moves when it commits the task; hdfs:// with WebHDFS,
-                or `hadoop fs` where that cannot be used, and always for other file systems
+A file in the cluster's directory is complete, even if attempts are killed or run twice:
+
+    s3://, s3a://       directly under the final name: an object is visible only when it is complete
+    file://             a directory that all nodes share: under a temporary name, then renamed
+    others              into the task's own output directory, which Hadoop moves when it commits the task; hdfs:// with WebHDFS,
+                        or `hadoop fs` where that cannot be used, and always for other file systems
 """
 
 from __future__ import annotations
@@ -60,13 +62,13 @@ class _Fetched:
 
     def open(self, url: str) -> AbstractContextManager[ReadAt]:
         """Open the file at `url`. Raises InputError, here or when it is read."""
-        if url.startswith("file:"):
-            return local.open_ranges(unquote(url.partition("://")[2]))
-        if not _needs_command(url):
-            opened: AbstractContextManager[ReadAt] = storage_of(url).open_ranges(url)
+        storage = _storage_of(url)
+        if storage is not hadoop_fs:
+            name = unquote(url.partition("://")[2]) if storage is local else url
+            opened: AbstractContextManager[ReadAt] = storage.open_ranges(name)
             return opened
         if not self._copies:
-            self._copy(list(filter(_needs_command, self._urls)))
+            self._copy([url for url in self._urls if _storage_of(url) is hadoop_fs])
         path = self._copies[url]
         if not path.exists():  # alone, for its own error
             hadoop_fs.fetch([hadoop_fs.quoted(url)], path.parent)
@@ -85,10 +87,10 @@ class _Fetched:
             left = [url for url in left if url not in self._copies]
 
 
-def _needs_command(url: str) -> bool:
-    return not url.startswith(("file:", "hdfs:")) or (
-        url.startswith("hdfs:") and storage_of(url) is hadoop_fs
-    )
+def _storage_of(url: str) -> Any:
+    if url.startswith("file:"):
+        return local
+    return storage_of(url) if url.startswith("hdfs:") else hadoop_fs
 
 
 class Destination:
@@ -96,23 +98,23 @@ class Destination:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._storage: Any = hadoop_fs
         if urlsplit(url).scheme in ("s3", "s3a", "file"):
             return
         self._url = os.environ["mapreduce_task_output_dir"]  # noqa: SIM112 - Hadoop's spelling
+        storage = _storage_of(self._url)
         with _exiting():
-            if self._url.startswith("hdfs:"):
-                self._storage = storage_of(self._url)
-            self._storage.make(self._url)
+            if storage is not local:
+                storage.make(self._url)
 
     def put(self, names: Sequence[str]) -> None:
         """Put these files of the working directory. Exits if that fails."""
         paths = list(map(Path, names))
         with _exiting():
-            if self._url.startswith("file:"):
+            storage = _storage_of(self._url)
+            if storage is local:
                 _put_shared(paths, Path(unquote(urlsplit(self._url).path)))
             else:
-                self._storage.upload(paths, self._url)
+                storage.upload(paths, self._url)
 
 
 def _put_shared(paths: Sequence[Path], directory: Path) -> None:

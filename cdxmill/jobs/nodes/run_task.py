@@ -44,11 +44,11 @@ def run_task(arguments: list[str]) -> None:
 def _run_with_libraries(given: argparse.Namespace, run: TaskRun) -> None:
     """Run a task that needs libraries which the archive of the job does not contain."""
     if given.task == "index":
-        from cdxmill.jobs.nodes.index import index_archives
+        from cdxmill.jobs.nodes.archives import index_archives
 
         index_archives(run)
         return
-    from cdxmill.jobs.nodes.count import add_counts, count_archives, counter_in_job
+    from cdxmill.jobs.nodes.archives import add_counts, count_archives, counter_in_job
     from cdxmill.stages.counting.counters import COUNTERS
 
     if given.task == "count":

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
+from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import Compressor, part_name, shard_name
 from cdxmill.jobs.nodes.files import Destination
@@ -90,6 +91,24 @@ def report_name(number: int) -> str:
     '_report-00007'
     """
     return f"{REPORT}{number:05d}"
+
+
+def read_reports(directory: Path, shards: int, compressor: Compressor, cluster: str) -> list[ReducerReport]:
+    """The reports in a directory, one for each shard. Raises StoppedError if one is missing, or has another compressor."""
+    reports = sorted(ReducerReport.from_json(path.read_bytes()) for path in directory.glob(f"{REPORT}*"))
+    names = [report.shard.name for report in reports]
+    if names != [shard_name(number) for number in range(shards)]:
+        raise StoppedError(
+            f"{cluster}: only {len(reports)} of {shards} shards were written; run the job again"
+        )
+    versions = {report.compressor_version for report in reports}
+    wanted = compressor.version()
+    if versions != {wanted}:
+        raise StoppedError(
+            f"{cluster}: shards were compressed by {', '.join(sorted(versions))}, not by {wanted} as on this machine; "
+            f"use --compressor libdeflate, or install the same library on all machines"
+        )
+    return reports
 
 
 def chunk_packer(library: str) -> ChunkPacker:

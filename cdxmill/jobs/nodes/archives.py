@@ -1,0 +1,169 @@
+"""The tasks of the jobs that read archives: index archives, each to its own CDX file; count archives, and add counts.
+
+A Hadoop node needs the libraries that cdxmill depends on (see bootstrap.sh, or name a Python that has them with
+--python-bin). It needs no mrjob, and cdxmill itself is sent with the job.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tempfile
+import threading
+from collections import Counter as Kinds
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from cdxmill.commands.count import CountTask, count_group
+from cdxmill.commands.per_archive.index import IndexedArchive, IndexOptions, IndexTask, index_one
+from cdxmill.inputs.named import Input
+from cdxmill.jobs.nodes.files import Destination
+from cdxmill.jobs.nodes.task_context import TaskRun, format_failure, parse_failure
+from cdxmill.running.failures import SHOWN, Failure, kind_of
+from cdxmill.running.processes import bytes_done
+from cdxmill.stages.counting.counters import Counter, counter_of
+from cdxmill.stages.counting.tally import sum_counts, sum_lines
+from cdxmill.stages.lines.line_lists import text_of
+from cdxmill.stages.lines.merge_lines import merge_runs
+from cdxmill.storage.location import Location
+from cdxmill.storage.scratch import Scratch
+
+JOB_FILE = "cdxmill_count_job.py"
+"""Name of the file with a user's job, in the working directory of a task."""
+FAILURES = "_failures-"
+"""Start of the name of a file with failures; Hadoop ignores names that begin with an underscore."""
+_NOTE = b"note\t"
+"""Begins a note in the output of a task. A failure begins with a path, which has no tab."""
+_REPORT_INTERVAL = 30.0
+"""Seconds between two status reports. By default Hadoop kills a task that is silent for ten minutes."""
+
+
+class ArchiveWork(NamedTuple):
+    """One item of the index job's work list: an archive, and the path or URL of its CDX file.
+
+    `directory` is the local directory in which outputs are recorded, if there is one.
+    """
+
+    archive: Input
+    output: str
+    directory: str | None
+
+    def item(self) -> dict[str, Any]:
+        """The item as JSON can hold it."""
+        return {**self._asdict(), "archive": self.archive.to_fields()}
+
+    @classmethod
+    def from_item(cls, item: dict[str, Any]) -> ArchiveWork:
+        """What `item` has returned."""
+        return cls(**{**item, "archive": Input.of_fields(item["archive"])})
+
+
+def index_archives(run: TaskRun) -> None:
+    """Map: index the archives on the work list, one `ArchiveWork` per line. Write their failures and notes."""
+    with _reporting(run) as directory:
+        for number, work in enumerate(map(ArchiveWork.from_item, run.work())):
+            record = None if work.directory is None else Path(work.directory)
+            scratch, settings = directory / str(number), IndexOptions().settings()
+            task = IndexTask(work.archive, Location(work.output), record, scratch, settings)
+            _report(task.archive.path, index_one(task), run)
+
+
+def _report(path: str, result: IndexedArchive, run: TaskRun) -> None:
+    failures, notes = result.failures, result.notes
+    run.output.writelines(map(format_failure, failures))
+    kinds: Kinds[str] = Kinds()
+    for note in notes:
+        kinds[kind_of(note.reason)] += 1
+        if kinds[kind_of(note.reason)] <= SHOWN:  # the launcher prints no more of them
+            run.output.write(_NOTE + format_failure(Failure(f"{path}@{note.offset}", None, note.reason)))
+    run.add(
+        archives=1,
+        captures=result.captures,
+        archive_bytes=result.size,
+        failures=len(failures),
+        failed_archives=bool(failures),
+        notes=len(notes),
+    )
+
+
+def parse_output(output: bytes) -> tuple[list[Failure], list[Failure]]:
+    """The failures in the output of all tasks that index, and the notes."""
+    lines = output.splitlines()
+    notes = [parse_failure(line[len(_NOTE) :]) for line in lines if line.startswith(_NOTE)]
+    return [parse_failure(line) for line in lines if not line.startswith(_NOTE)], notes
+
+
+def count_archives(counter: Counter, run: TaskRun) -> None:
+    """Map: write the counts of the archives on the work list. A failure is a line that starts with a TAB."""
+    with _reporting(run) as directory:
+        archives = [Input.of_fields(item["archive"]) for item in run.work()]
+        scratch = Scratch(directory)
+        result = count_group(CountTask(archives, counter, scratch.directory / "0"))
+        run.output.writelines(b"\t" + format_failure(failure) for failure in result.failures)
+        run.output.writelines(
+            map(text_of, sum_lines(merge_runs(result.runs, scratch.create, scratch.reader)))
+        )
+        run.output.flush()
+    run.add(archives=len(archives), records_counted=result.counted.counted, failures=len(result.failures))
+
+
+def counter_in_job(name: str) -> Counter:
+    """The counter of the class `name` in a user's file. Its base class is not needed here, so mrjob is not, either."""
+    stub = ModuleType("cdxmill.jobs.count_job")
+    stub.CountJob = object  # type: ignore[attr-defined]
+    sys.modules[stub.__name__] = stub
+    spec = importlib.util.spec_from_file_location("cdxmill_count_job", JOB_FILE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return counter_of(getattr(module, name)().items)
+
+
+def add_counts(output: str, run: TaskRun) -> None:
+    """Reduce: write the sums of the sorted counts, and the failures to a file in the job's output directory, a URL."""
+    failures = Path(f"{FAILURES}{run.number:05d}")
+    with _reporting(run):
+        run.output.writelines(map(text_of, sum_counts(_without_failures(run.lines(), failures))))
+        run.output.flush()
+    if failures.exists():
+        Destination(output).put([failures.name])
+
+
+def _without_failures(lists: Iterable[list[bytes]], path: Path) -> Iterator[list[bytes]]:
+    """Lists without the lines of failures, which come first, because their keys are empty."""
+    for lines in lists:
+        found = [line[1:] + b"\n" for line in lines if line.startswith(b"\t")]
+        if found:
+            with path.open("ab") as file:
+                file.writelines(found)
+            lines = [line for line in lines if not line.startswith(b"\t")]
+        yield lines
+
+
+@contextmanager
+def _reporting(run: TaskRun) -> Iterator[Path]:
+    """A directory for temporary files of the task. Meanwhile, report to Hadoop that bytes were read.
+
+    If none are read there is no report, and Hadoop ends the task.
+    """
+    stop = threading.Event()
+
+    def report() -> None:
+        reported = 0
+        while not stop.wait(_REPORT_INTERVAL):
+            if (done := bytes_done()) > reported:
+                reported = done
+                run.show(f"{done >> 20} MiB read")
+
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        with tempfile.TemporaryDirectory(prefix="cdxmill-", dir=run.directory) as directory:
+            yield Path(directory)
+    finally:
+        stop.set()
+        thread.join()
