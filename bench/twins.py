@@ -16,8 +16,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from cdxmill.capture import Capture, Outcome, Record
+from cdxmill.formats.archives.framing import frame_within
 from cdxmill.formats.archives.warc_header import HeaderShapes
-from cdxmill.formats.archives.zstd_frame import frame_within
 from cdxmill.formats.lines.cdx_lines import format_cdxj
 from cdxmill.formats.tree.prefix_btree import DataBlocks
 from cdxmill.stages import native

@@ -31,10 +31,9 @@ from cdxmill.options.queries import Query, Question, query_of
 from cdxmill.options.records import Getting
 from cdxmill.search.open import open_searched
 from cdxmill.search.query import BlockSource, OpenCluster, PreparedQuery
-from cdxmill.stages.captures.make_captures import timestamp_of
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
-from cdxmill.stages.records.record_parts import record_parts
+from cdxmill.stages.records.record_parts import record_parts, record_timestamp
 
 Capture = dict[str, str]
 
@@ -211,7 +210,7 @@ class RecordNames(NamedTuple):
 
 def _names(record: Record) -> RecordNames:
     url = record.headers.get(b"warc-target-uri", b"").decode("utf-8", "replace")
-    return RecordNames(url, (timestamp_of(record) or b"").decode())
+    return RecordNames(url, (record_timestamp(record.headers, record.is_arc) or b"").decode())
 
 
 def _record(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.formats.lines.cdx_lines import CDX_NAME
 from cdxmill.inputs.named import Input, Search, Wanted
 from cdxmill.inputs.pipes import Pipes
@@ -103,7 +103,7 @@ def read_sorted(path: PathOrUrl, most: int, take: Callable[[bytes], object]) -> 
 
     with open_unchanged(path) as read_at:
         window = Window(counted(read_at), chunk_of(path))
-        if window.get(0, len(MAGIC)) != MAGIC or MAGIC not in read_at(1, most):
+        if window.get(0, len(GZIP_MAGIC)) != GZIP_MAGIC or GZIP_MAGIC not in read_at(1, most):
             return None  # without another member in `most` compressed bytes, there are more plain ones in the first
         try:
             seek_points = note_seek_points(window, most, take_checked)

@@ -15,7 +15,7 @@ from stat import S_ISFIFO
 from typing import IO
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.messages import human_bytes
 from cdxmill.running.failures import Failures
 from cdxmill.storage.local.files import stopping
@@ -93,7 +93,7 @@ def _copy(named: str, path: Path) -> Path:
     """Copy a pipe to `path`, with `.gz` after its name if it is gzip. Raises InputError, StoppedError."""
     with open_pipe(named) as read:
         data = read(_CHUNK)
-        if data.startswith(MAGIC):
+        if data.startswith(GZIP_MAGIC):
             path = path.with_name(f"{path.name}.gz")
         with stopping(path), path.open("wb") as copy:
             while data:

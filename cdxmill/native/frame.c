@@ -1,4 +1,4 @@
-/* The end of a Zstandard frame in a buffer, as zstd_frame.py finds it. */
+/* The end of a Zstandard frame in a buffer, as framing.py finds it. */
 
 #include "arguments.h"
 #include "module.h"

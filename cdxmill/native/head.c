@@ -1,4 +1,4 @@
-/* A record of the common kind -> its type and URL. See header_shape.py, the reference. */
+/* A record of the common kind -> its type and URL. See warc_header.py, the reference. */
 
 #define PY_SSIZE_T_CLEAN
 #include "arguments.h"

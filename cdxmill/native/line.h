@@ -1,4 +1,4 @@
-/* The parts of a CDXJ line, as surt.py and cdxj.py write them. */
+/* The parts of a CDXJ line, as surt.py and cdx_lines.py write them. */
 
 #ifndef CDX_LINE_H
 #define CDX_LINE_H

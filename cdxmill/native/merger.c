@@ -345,7 +345,7 @@ static PyMethodDef METHODS[] = {
      PyDoc_STR("fill(text, lines): replace the content of `text` with the next lines; return how many.")},
     {0}};
 static PyType_Slot SLOTS[] = {
-    {Py_tp_doc, "Merger([(pieces, low, high), ...]): see merge_blocks.py"},
+    {Py_tp_doc, "Merger([(pieces, low, high), ...]): see merge_lines.py"},
     {Py_tp_new, new_merger},
     {Py_tp_dealloc, free_merger},
     {Py_tp_traverse, visit_merger},

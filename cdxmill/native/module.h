@@ -17,12 +17,12 @@ typedef struct {
  * what they do. */
 #define CDX_ENTRY(name) PyObject *name(PyObject *module, PyObject *const *args, Py_ssize_t count)
 
-CDX_ENTRY(cdx_read);           /* captures/common_line.py */
+CDX_ENTRY(cdx_read);           /* captures/index_archive.py */
 CDX_ENTRY(cdx_head_of);        /* formats/archives/warc_header.py */
-CDX_ENTRY(cdx_frame_within);   /* formats/archives/zstd_frame.py */
+CDX_ENTRY(cdx_frame_within);   /* formats/archives/framing.py */
 CDX_ENTRY(cdx_count);          /* counting/count_records.py */
-CDX_ENTRY(cdx_odd_line);       /* lines/check_lines.py */
-CDX_ENTRY(cdx_lines_in_order); /* lines/sorted_start.py */
+CDX_ENTRY(cdx_odd_line);       /* lines/cdx_text.py */
+CDX_ENTRY(cdx_lines_in_order); /* lines/sorted_input.py */
 CDX_ENTRY(cdx_capture_items);  /* tasks/tree_items.py */
 CDX_ENTRY(cdx_pointer_rows);   /* tasks/tree_items.py */
 CDX_ENTRY(cdx_outline_block);  /* prefix_tree/search_tree.py */
@@ -31,7 +31,7 @@ CDX_ENTRY(cdx_elements_in);    /* pages/parse_page.py */
 /* Has to be called before cdx_capture_items. */
 void cdx_fill_crc_table(void);
 
-extern PyType_Spec cdx_merger_spec; /* lines/merge_blocks.py */
+extern PyType_Spec cdx_merger_spec; /* lines/merge_lines.py */
 extern PyType_Spec cdx_tally_spec;  /* counting/tally.py */
 
 #endif

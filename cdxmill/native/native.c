@@ -10,12 +10,12 @@
 #define METHOD(name, function, doc) {name, (PyCFunction)(void (*)(void))function, METH_FASTCALL, PyDoc_STR(doc)}
 
 static PyMethodDef METHODS[] = {
-    METHOD("read", cdx_read, "read(archive, content, offset, length): see common_line.py"),
-    METHOD("head", cdx_head_of, "head(content): see header_shape.py"),
-    METHOD("frame_within", cdx_frame_within, "frame_within(buffer, start, limit): see zstd_frame.py"),
+    METHOD("read", cdx_read, "read(archive, content, offset, length): see index_archive.py"),
+    METHOD("head", cdx_head_of, "head(content): see warc_header.py"),
+    METHOD("frame_within", cdx_frame_within, "frame_within(buffer, start, limit): see framing.py"),
     METHOD("count", cdx_count, "count(tally, what, content): see count_records.py"),
-    METHOD("odd_line", cdx_odd_line, "odd_line(text, start, end, fields): see check_lines.py"),
-    METHOD("lines_in_order", cdx_lines_in_order, "lines_in_order(text, start, end): see sorted_start.py"),
+    METHOD("odd_line", cdx_odd_line, "odd_line(text, start, end, fields): see cdx_text.py"),
+    METHOD("lines_in_order", cdx_lines_in_order, "lines_in_order(text, start, end): see sorted_input.py"),
     METHOD("capture_items", cdx_capture_items, "capture_items(lines, start, archives, keys, tails): see tree_items.py"),
     METHOD("pointer_rows", cdx_pointer_rows, "pointer_rows(text, sizes, keys, tails): see tree_items.py"),
     METHOD("outline_block", cdx_outline_block, "outline_block(data, pointer_size, apart): see search_tree.py"),

@@ -5,7 +5,7 @@
 
 #include "text.h"
 
-#define CDX_MAX_TAG 60 /* MAX_TAG of tags.py */
+#define CDX_MAX_TAG 60 /* MAX_TAG of tally.py */
 
 typedef int (*cdx_on_tag)(void *context, const cdx_byte *name, size_t length); /* a negative result ends the search */
 

@@ -14,8 +14,7 @@ from typing import NamedTuple, Protocol
 
 from cdxmill.capture import Record
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.archives.gzip_member import MAGIC
-from cdxmill.formats.archives.zstd_frame import DICTIONARY_MAGIC
+from cdxmill.formats.archives.framing import DICTIONARY_MAGIC, GZIP_MAGIC
 from cdxmill.formats.lines.capture_fields import parse_fields
 from cdxmill.formats.own_records import OUTPUTS
 from cdxmill.inputs.named import Input
@@ -291,7 +290,7 @@ def _first_line(output: Location) -> bytes:
     with output.open_ranges() as read_at:
         head = read_at(0, _HEAD)
     try:
-        text = zlib.decompressobj(31).decompress(head, _HEAD) if head.startswith(MAGIC) else head
+        text = zlib.decompressobj(31).decompress(head, _HEAD) if head.startswith(GZIP_MAGIC) else head
     except zlib.error:
         return b""
     return next(filter(is_capture_line, text.split(b"\n")), b"")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError
-from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.cdx_files import read_pieces
 from cdxmill.stages.lines.cdx_text import REBUILD, fields_of
@@ -93,7 +93,7 @@ def _open(path: str, files: ExitStack) -> tuple[ReadAt, int]:
 def _is_searchable(path: str, read_at: ReadAt, size: int) -> bool:
     """Whether the file can be searched in place. Raises InputError if it is not a CDX file."""
     head = read_at(0, _HEAD)
-    if not size or head.startswith(MAGIC):
+    if not size or head.startswith(GZIP_MAGIC):
         return False
     lines = head.split(b"\n")
     for line in lines:

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from cdxmill.formats.archives.gzip_member import MAX_HEADER, TRAILER_SIZE, header_size
+from cdxmill.formats.archives.framing import MAX_HEADER, TRAILER_SIZE, header_size
 
 ReadAt = Callable[[int, int], bytes]
 

@@ -23,8 +23,8 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
-from cdxmill.stages.records.payload_digest import is_http
 from cdxmill.stages.records.read_records import read_records
+from cdxmill.stages.records.record_parts import is_http
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
 from cdxmill.storage.location import locate, total_size
 

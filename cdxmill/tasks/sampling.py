@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.inputs.cdx_files import CdxSource, Inventory, read_text
 from cdxmill.messages import count
 from cdxmill.running.failures import Failures
@@ -93,7 +93,7 @@ def guess_ceiling(inventory: Inventory, size: int) -> float:
 
 def _lines_per_byte(head: bytes) -> float:
     """Line ends per byte at the start of a file, compressed or not; 0 if the file could not be read."""
-    if not head.startswith(MAGIC):
+    if not head.startswith(GZIP_MAGIC):
         return head.count(b"\n") / max(len(head), 1)
     inflater = zlib.decompressobj(31)
     try:

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 
 from cdxmill.capture import Record
 from cdxmill.formats.archives import arc_header, http_head, warc_header
-from cdxmill.formats.archives.gzip_member import header_size
+from cdxmill.formats.archives.framing import FrameError, frame_end, header_size
 from cdxmill.formats.archives.small_member import inflate_members
-from cdxmill.formats.archives.zstd_frame import FrameError, frame_end
 from cdxmill.formats.clusters import manifest as cluster_manifest
 from cdxmill.formats.clusters import split_points
 from cdxmill.formats.clusters.zipnum import (

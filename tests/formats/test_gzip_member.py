@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from cdxmill.formats.archives.gzip_member import header_size
+from cdxmill.formats.archives.framing import header_size
 from cdxmill.formats.archives.small_member import inflate_members, inflate_next
 
 names = st.binary(max_size=20).filter(lambda name: b"\0" not in name)

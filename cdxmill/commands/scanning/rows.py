@@ -12,8 +12,8 @@ from typing import IO, Any
 from cdxmill.errors import UsageError
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.pack_contents import GzipPacker, ZstPacker, write_contents
-from cdxmill.stages.records.payload_digest import base32
 from cdxmill.stages.records.read_contents import Content
+from cdxmill.stages.records.record_parts import base32
 from cdxmill.stages.records.write_record import END, record_id, warc_header_of_arc, warcinfo
 from cdxmill.stages.scan.fields import CallError, Row, json_line
 from cdxmill.version import install_extra

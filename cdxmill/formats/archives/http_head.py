@@ -32,6 +32,10 @@ class HttpHead(NamedTuple):
     end: int
 
 
+NO_HEAD = HttpHead(None, None, None, 0)
+"""Of a block that is no HTTP message."""
+
+
 def parse_http_head(block: bytes | bytearray) -> HttpHead:
     """The HTTP head that `block` starts with.
 

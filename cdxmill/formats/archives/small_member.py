@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import deflate
 from stringzilla import find  # three times as fast as bytes.find, which took a tenth of an index's time
 
-from cdxmill.formats.archives.gzip_member import FHCRC, MAGIC, TRAILER_SIZE
+from cdxmill.formats.archives.framing import FHCRC, GZIP_MAGIC, TRAILER_SIZE
 
 _NEAR = 1 << 17
 """Bytes in which the next header is first searched as a copy of this one: its ten bytes hardly occur by chance."""
 _LEAST = 18
 """Bytes of the shortest member."""
-_PLAIN_HEADER, _PLAIN = 10, MAGIC + b"\0"
+_PLAIN_HEADER, _PLAIN = 10, GZIP_MAGIC + b"\0"
 _LENGTH_SIZE = 4
 _read_length = struct.Struct("<I").unpack
-_HEADS = frozenset(MAGIC + bytes((flags,)) for flags in range(32) if not flags & FHCRC)
+_HEADS = frozenset(GZIP_MAGIC + bytes((flags,)) for flags in range(32) if not flags & FHCRC)
 
 
 def inflate_members(buffer: bytes, start: int, limit: int) -> Iterator[tuple[bytearray, int]]:
@@ -56,7 +56,7 @@ def inflate_next(buffer: bytes, start: int, limit: int) -> tuple[bytearray, int]
         return None
     end = find(buffer, header, start + _LEAST, start + _NEAR)
     if end < 0:
-        end = find(buffer, MAGIC, start + _LEAST)
+        end = find(buffer, GZIP_MAGIC, start + _LEAST)
         if end < 0:
             end = len(buffer)
     data = _proven(buffer[start:end], limit) if end - start >= _LEAST else None

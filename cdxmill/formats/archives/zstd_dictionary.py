@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import zstandard
 
-from cdxmill.formats.archives.zstd_frame import MAGIC
+from cdxmill.formats.archives.framing import ZSTD_MAGIC
 
 DICTIONARY = (0xEC30A437).to_bytes(4, "little")
 MIN_ID, MAX_ID = 32768, 2**31 - 1
@@ -117,7 +117,7 @@ class Inflater:
 
 
 def _unpacked(data: bytes) -> bytes:
-    if data[:4] != MAGIC:
+    if data[:4] != ZSTD_MAGIC:
         return data
     inflater = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
     with inflater.stream_reader(data, read_across_frames=False) as reader:

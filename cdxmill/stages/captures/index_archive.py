@@ -27,8 +27,8 @@ from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.parse_header import BlankContent, RecordError
-from cdxmill.stages.records.payload_digest import base32, sha1
 from cdxmill.stages.records.read_records import read_records
+from cdxmill.stages.records.record_parts import base32, sha1
 from cdxmill.stages.records.take_record import ReadCommon, take_stream, take_whole
 from cdxmill.stages.window import CHUNK, ReadAt
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urljoin
 
 from cdxmill.capture import Capture, CommonLine, CrawlNotes, Damage, Headers, Note, Record
 from cdxmill.formats.archives.arc_header import odd_field
-from cdxmill.formats.archives.http_head import HttpHead, parse_http_head
+from cdxmill.formats.archives.http_head import NO_HEAD, parse_http_head
 from cdxmill.formats.lines.cdx_lines import with_notes
-from cdxmill.formats.lines.timestamp import arc_timestamp_of, warc_timestamp_of
 from cdxmill.stages.captures.capture_options import (
     RECORD_TYPES,
     CaptureOptions,
@@ -19,8 +18,11 @@ from cdxmill.stages.captures.capture_options import (
     media_type,
     text_of,
 )
-from cdxmill.stages.records.payload_digest import base32, is_http, sha1, wants_digest
-from cdxmill.stages.records.take_record import Asked, Notes, asked_by, belongs_to, crawl_notes
+from cdxmill.stages.records.record_parts import base32, is_http, record_timestamp, sha1, wants_digest
+from cdxmill.stages.records.take_record import Notes, crawl_notes
+
+Asked = tuple[bytes, "bytes | None", "bytes | None"]
+"""A capture's key, method and request body, if the request adds something to the URL."""
 
 _REPAIR = "repair the record if you need its line"
 _WITHOUT_URL = frozenset((b"metadata", b"warcinfo"))
@@ -39,23 +41,8 @@ def select(record: Record, options: CaptureOptions) -> Dated | Damage | Note | N
     """The record if it gets a line, None if it gets none by the rules, Damage if it lacks what a line needs.
 
     A Note reports a record type that no standard knows: it may be corrupt.
-
     The timestamp is `-` if the date is missing or invalid.
     """
-    url = _url_to_index(record, options)
-    if not isinstance(url, bytes):
-        return url
-    return Dated(record, url, timestamp_of(record) or b"-")
-
-
-def timestamp_of(record: Record) -> bytes | None:
-    """The 14 digits of a record's date. None if it is missing or invalid."""
-    date = record.headers.get(b"warc-date", b"")
-    return arc_timestamp_of(date) if record.is_arc else warc_timestamp_of(date)
-
-
-def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | Note | None:
-    """The URL of a record that gets a line; otherwise as `select`."""
     headers = record.headers
     kind = headers.get(b"warc-type", b"")
     if not kind:
@@ -67,7 +54,7 @@ def _url_to_index(record: Record, options: CaptureOptions) -> bytes | Damage | N
         return None if kind in RECORD_TYPES else _unknown(record.offset, kind)
     url = clean_url(headers.get(b"warc-target-uri"))
     if url and not (record.is_arc and kind == b"warcinfo"):
-        return url
+        return Dated(record, url, record_timestamp(headers, record.is_arc) or b"-")
     if kind in _WITHOUT_URL:
         return None
     reason = f"missing WARC-Target-URI ({kind.decode('latin-1')} record)"
@@ -88,7 +75,6 @@ def _is_crawl_note(kind: bytes, headers: Headers) -> bool:
 
 _SHORT = 200
 """Bytes of a Content-Type that is cached. Longer ones seldom repeat, and would take memory."""
-_NO_HEAD = HttpHead(None, None, None, 0)
 
 
 def capture_of(
@@ -99,7 +85,7 @@ def capture_of(
     ask = record.headers.get
     kind = record.headers[b"warc-type"]
     http = record.size > 0 and is_http(kind, url)
-    status, content_type, location, end = parse_http_head(record.block) if http else _NO_HEAD
+    status, content_type, location, end = parse_http_head(record.block) if http else NO_HEAD
     if not http:
         content_type = ask(b"content-type")
     is_revisit = kind == b"revisit"
@@ -249,11 +235,11 @@ class _Latest:
         request, before = self._request, self._made
         assert request is not None
         if made.record is request:
-            is_answered = isinstance(before, Dated) and belongs_to(request, before.record)
+            is_answered = isinstance(before, Dated) and _belongs_to(request, before.record)
             return _only_key(self._asked) if is_answered else None
-        if not belongs_to(request, made.record):
+        if not _belongs_to(request, made.record):
             return None
-        asked = asked_by(request, made.url, self._options.urlkey)
+        asked = _asked_by(request, made.url, self._options.urlkey)
         if isinstance(before, Dated) and before.record is request:
             self._asked = _only_key(asked)
         return asked
@@ -272,5 +258,32 @@ class _Latest:
             self.add_notes(CrawlNotes(about, *crawl_notes(record.block)))
         elif kind == b"request" and self._options.post_append:
             self._request = record
-            if isinstance(made, Dated) and belongs_to(record, made.record):
-                self._asked = asked_by(record, made.url, self._options.urlkey) or self._asked
+            if isinstance(made, Dated) and _belongs_to(record, made.record):
+                self._asked = _asked_by(record, made.url, self._options.urlkey) or self._asked
+
+
+def _belongs_to(request: Record, record: Record) -> bool:
+    """Whether one of the two records names the other in WARC-Concurrent-To and both have the same URL."""
+    a, b = request.headers, record.headers
+    concurrent = a.get(b"warc-concurrent-to")
+    if concurrent is None or concurrent != b.get(b"warc-record-id"):
+        concurrent = b.get(b"warc-concurrent-to")
+        if concurrent is None or concurrent != a.get(b"warc-record-id"):
+            return False
+    return a.get(b"warc-target-uri") == b.get(b"warc-target-uri")
+
+
+def _asked_by(request: Record, url: bytes, urlkey: Callable[[bytes], bytes]) -> Asked | None:
+    """The key of `url` together with the request's method and body; None if these add nothing to it."""
+    from cdxmill.formats.lines.request_query import (
+        append_query,  # imports json and base64, and is seldom needed
+    )
+
+    block = bytes(request.block)
+    method = block.split(b" ", 1)[0].decode("latin-1").upper()
+    head = parse_http_head(block)
+    content_type = (head.content_type or b"").decode("latin-1")
+    whole, query = append_query(url.decode(), method, content_type, block[head.end :])
+    if whole == url.decode():
+        return None
+    return urlkey(whole.encode()), method.encode(), query.encode()

@@ -21,9 +21,8 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import common_payload, is_revisit
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
-from cdxmill.stages.records.payload_digest import base32, payload_start, sha1
 from cdxmill.stages.records.read_units import QUICK_CONTENT
-from cdxmill.stages.records.record_parts import record_parts
+from cdxmill.stages.records.record_parts import base32, payload_start, record_parts, sha1
 
 _GIVEN_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
 _HAS_PAYLOAD = frozenset((b"response", b"resource", b"metadata", b"conversion"))

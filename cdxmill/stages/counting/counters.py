@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple, TypeVar
 
 from cdxmill.capture import Headers, Record
-from cdxmill.formats.archives.http_head import HttpHead, parse_http_head
+from cdxmill.formats.archives.http_head import NO_HEAD, parse_http_head
 from cdxmill.stages.captures.capture_options import media_type
 from cdxmill.stages.counting.tally import Tally, clean_item
 from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
@@ -22,7 +22,7 @@ from cdxmill.stages.pages.decode_text import decode_text
 from cdxmill.stages.pages.parse_page import LinkBase, Page, host_of, is_binary, is_html
 from cdxmill.stages.records.decode_payload import decode_body
 from cdxmill.stages.records.parse_header import REPAIR
-from cdxmill.stages.records.payload_digest import is_http, payload_start
+from cdxmill.stages.records.record_parts import is_http, payload_start
 
 _PLAIN = re.compile(r"https?://([a-z0-9.-]+)(?:[/?#]|\Z)", re.I)
 """A URL whose host needs no further parsing."""
@@ -81,7 +81,6 @@ MAX_CONTENT = 64 << 20
 _SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
-_NO_HEAD = HttpHead(None, None, None, 0)
 Value = TypeVar("Value")
 Item = bytes | str
 Items = Callable[[Record], Iterable[Item] | Item | None]
@@ -198,8 +197,8 @@ def html_of(record: Record) -> Html:
         raise NotWanted
     url = record.headers.get(b"warc-target-uri", b"")
     is_message = record.size and is_http(record.headers[b"warc-type"], url)
-    head = parse_http_head(record.block) if is_message else _NO_HEAD
-    content_type = head.content_type or _own_type(record, is_message=head is not _NO_HEAD)
+    head = parse_http_head(record.block) if is_message else NO_HEAD
+    content_type = head.content_type or _own_type(record, is_message=head is not NO_HEAD)
     media = record.headers.get(b"warc-identified-payload-type") or content_type
     if media is None or not is_html(media, b""):
         raise NotWanted

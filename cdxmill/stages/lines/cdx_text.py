@@ -16,7 +16,7 @@ from operator import eq
 from typing import TypeVar
 
 from cdxmill.errors import InputError
-from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.stages.native import odd_line as _native_odd_line
 from cdxmill.stages.window import MemberError, Window, inflate
@@ -202,7 +202,7 @@ def read_content(window: Window) -> Iterator[bytes]:
 
     Raises MemberError if gzip data are corrupt or truncated.
     """
-    return _gzip(window) if _is_gzip(window.get(0, len(MAGIC))) else _plain(window)
+    return _gzip(window) if _is_gzip(window.get(0, len(GZIP_MAGIC))) else _plain(window)
 
 
 def read_large_pieces(window: Window) -> Iterator[bytes | bytearray]:
@@ -210,12 +210,12 @@ def read_large_pieces(window: Window) -> Iterator[bytes | bytearray]:
 
     It takes a tenth less time. The window should have a chunk of 1 MiB.
     """
-    return _gzip_quickly(window) if window.get(0, len(MAGIC)) == MAGIC else read_content(window)
+    return _gzip_quickly(window) if window.get(0, len(GZIP_MAGIC)) == GZIP_MAGIC else read_content(window)
 
 
 def _is_gzip(start: bytes) -> bool:
     """Also true if the file is truncated after one or two bytes, or one of the first three bytes is corrupt."""
-    fits: int = sum(map(eq, start, MAGIC))
+    fits: int = sum(map(eq, start, GZIP_MAGIC))
     return fits >= min(len(start), 2) > 0
 
 

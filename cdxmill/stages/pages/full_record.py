@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdxmill.capture import Headers
-from cdxmill.formats.archives.http_head import HttpHead, parse_http_head
+from cdxmill.formats.archives.http_head import NO_HEAD, HttpHead, parse_http_head
 from cdxmill.formats.archives.warc_header import (
     ASKED,
     MAX_HEADER,
@@ -16,14 +16,12 @@ from cdxmill.formats.archives.warc_header import (
     parse_fields,
     parse_warc_header,
 )
-from cdxmill.formats.lines.timestamp import arc_timestamp_of, warc_timestamp_of
 from cdxmill.stages.pages.parse_page import Page, computed, is_html
 from cdxmill.stages.records.decode_payload import MAX_BODY, Body, decode_body
 from cdxmill.stages.records.parse_header import content_length, parse_header
-from cdxmill.stages.records.payload_digest import is_http
 from cdxmill.stages.records.read_contents import Content
+from cdxmill.stages.records.record_parts import is_http, record_timestamp
 
-_NO_HEAD = HttpHead(None, None, None, 0)
 _HEADER = MAX_HEADER + (1 << 16)
 """Bytes of a record that contain its header."""
 _WITH_PAYLOAD = frozenset((b"response", b"resource", b"conversion", b"metadata"))
@@ -94,9 +92,7 @@ class FullRecord:
     @computed
     def time(self) -> str:
         """The timestamp with 14 digits; "" if the date is missing or invalid."""
-        date = self.headers.get(b"warc-date", b"")
-        found = arc_timestamp_of(date) if self.is_arc else warc_timestamp_of(date)
-        return (found or b"").decode()
+        return (record_timestamp(self.headers, self.is_arc) or b"").decode()
 
     @computed
     def is_large(self) -> bool:
@@ -128,7 +124,7 @@ class FullRecord:
     @computed
     def http(self) -> HttpHead:
         """Status, Content-Type and end of the HTTP head; the end is 0 if there is none."""
-        return parse_http_head(self.block) if self.is_http else _NO_HEAD
+        return parse_http_head(self.block) if self.is_http else NO_HEAD
 
     @property
     def http_head(self) -> bytes:

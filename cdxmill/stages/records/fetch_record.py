@@ -19,9 +19,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cdxmill.capture import CommonLine, CrawlNotes, Damage, Note, Record
-from cdxmill.formats.archives import gzip_member
+from cdxmill.formats.archives.framing import GZIP_MAGIC, ZSTD_MAGIC
 from cdxmill.formats.archives.zstd_dictionary import Inflater
-from cdxmill.formats.archives.zstd_frame import MAGIC
 from cdxmill.stages.records.parse_header import starts_record
 from cdxmill.stages.records.read_plain import read_plain
 from cdxmill.stages.records.read_records import read_records
@@ -64,9 +63,9 @@ class Archive:
             raise NoRecord("the file ends before this offset")
         window = Window(part.read_at)
         units: Units | None = None
-        if start == MAGIC:
+        if start == ZSTD_MAGIC:
             units = Frames(window, self._inflater)
-        elif start.startswith(gzip_member.MAGIC):
+        elif start.startswith(GZIP_MAGIC):
             units = Members(window)
         if units is not None:
             items = read_units(units)

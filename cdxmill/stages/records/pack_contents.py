@@ -14,9 +14,9 @@ import zstandard
 
 from cdxmill.capture import Damage, Headers
 from cdxmill.errors import StoppedError
+from cdxmill.formats.archives.framing import DICTIONARY_MAGIC
 from cdxmill.formats.archives.warc_header import HeaderShapes, fields_of
 from cdxmill.formats.archives.zstd_dictionary import MAX_DICTIONARY, dictionary_id
-from cdxmill.formats.archives.zstd_frame import DICTIONARY_MAGIC
 from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.read_contents import HELD, Content

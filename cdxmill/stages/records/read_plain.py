@@ -30,9 +30,8 @@ from cdxmill.stages.records.parse_header import (
     read_header,
     starts_record,
 )
-from cdxmill.stages.records.payload_digest import RecordBlockReader, payload_start, wants_digest
+from cdxmill.stages.records.record_parts import BLOCK_HEAD, RecordBlockReader, payload_start, wants_digest
 from cdxmill.stages.records.resync import RECORD_START, Probe, Resync
-from cdxmill.stages.records.take_record import BLOCK_HEAD
 from cdxmill.stages.window import Window
 
 _MARK = b"WARC/1."

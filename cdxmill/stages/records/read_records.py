@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Record
-from cdxmill.formats.archives import gzip_member, zstd_frame
+from cdxmill.formats.archives.framing import GZIP_MAGIC, ZSTD_MAGIC, is_skippable
 from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages.records.parse_header import NOT_AN_ARCHIVE, starts_record
 from cdxmill.stages.records.read_plain import PLAIN_START, probe_header, read_plain
@@ -84,9 +84,9 @@ def _reader(
 def container_of(window: Window) -> Container | None:
     """How the records of an archive are compressed; None if the file has no record."""
     head = window.get(_start(window), 4)
-    if head.startswith(gzip_member.MAGIC):
+    if head.startswith(GZIP_MAGIC):
         return Container.GZIP
-    if head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
+    if head == ZSTD_MAGIC or is_skippable(head):
         return Container.ZST
     return Container.PLAIN if head else None
 
@@ -94,11 +94,11 @@ def container_of(window: Window) -> Container | None:
 def _start(window: Window) -> int:
     """The offset of the first record: 0, or more if the file starts with damage."""
     head = window.get(0, 4)
-    if head.startswith(gzip_member.MAGIC) or head == zstd_frame.MAGIC or zstd_frame.is_skippable(head):
+    if head.startswith(GZIP_MAGIC) or head == ZSTD_MAGIC or is_skippable(head):
         return 0
     if starts_record(lambda size: window.get(0, size).lstrip(), is_certain=False):
         return 0
-    starts = (GZIP_START.pattern, re.escape(zstd_frame.MAGIC), PLAIN_START.pattern)
+    starts = (GZIP_START.pattern, re.escape(ZSTD_MAGIC), PLAIN_START.pattern)
     any_start = re.compile(b"|".join(starts), PLAIN_START.flags)
     return Resync(window, any_start, lambda pos: _probe(window, pos)).first(0)
 
@@ -106,9 +106,9 @@ def _start(window: Window) -> int:
 def _probe(window: Window, pos: int) -> Probe:
     """Whether a record starts at `pos`, in any container."""
     head = window.get(pos, 4)
-    if head.startswith(gzip_member.MAGIC):
+    if head.startswith(GZIP_MAGIC):
         return Members(window).probe(pos)
-    if head == zstd_frame.MAGIC:
+    if head == ZSTD_MAGIC:
         from cdxmill.stages.records.read_zst import Frames
 
         return Frames(window).probe(pos)

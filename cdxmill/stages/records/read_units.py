@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final, NamedTuple, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
-from cdxmill.formats.archives.gzip_member import MAGIC
+from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.formats.archives.small_member import inflate_members
 from cdxmill.formats.archives.warc_header import HeaderShapes
 from cdxmill.stages.records.parse_header import (
@@ -37,7 +37,7 @@ AHEAD = 1 << 17
 QUICK_UNIT = 1 << 20
 """Compressed bytes of the largest unit that the quick way is tried on a second time. Larger ones are streamed."""
 QUICK_CONTENT = 16 << 20
-GZIP_START = re.compile(re.escape(MAGIC) + rb"[\x00-\x1f]")
+GZIP_START = re.compile(re.escape(GZIP_MAGIC) + rb"[\x00-\x1f]")
 
 
 class Found(NamedTuple):
@@ -217,7 +217,7 @@ class Members(Units):
 
     def _goes_on(self, pos: int) -> bool:
         """Whether the member at `pos` has content that starts no record."""
-        content = self.first_bytes(pos, len(MAGIC))
+        content = self.first_bytes(pos, len(GZIP_MAGIC))
         return bool(content.strip(b"\r\n")) and not self.probe(pos).is_start
 
 

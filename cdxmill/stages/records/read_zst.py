@@ -14,16 +14,16 @@ from typing import TypeVar
 import zstandard
 
 from cdxmill.capture import CrawlNotes, Damage, Record
-from cdxmill.formats.archives.warc_header import HeaderShapes
-from cdxmill.formats.archives.zstd_dictionary import MAX_DICTIONARY, MAX_WINDOW, Inflater, dictionary_of
-from cdxmill.formats.archives.zstd_frame import (
+from cdxmill.formats.archives.framing import (
     DICTIONARY_MAGIC,
-    MAGIC,
+    ZSTD_MAGIC,
     FrameError,
     frame_end,
     is_skippable,
 )
-from cdxmill.formats.archives.zstd_frame import frame_within as _frame_within
+from cdxmill.formats.archives.framing import frame_within as _frame_within
+from cdxmill.formats.archives.warc_header import HeaderShapes
+from cdxmill.formats.archives.zstd_dictionary import MAX_DICTIONARY, MAX_WINDOW, Inflater, dictionary_of
 from cdxmill.stages import native
 from cdxmill.stages.records.parse_header import (
     FETCH_AGAIN,
@@ -42,7 +42,7 @@ from cdxmill.stages.window import MemberError, Pieces, Window, WindowFile
 
 Common = TypeVar("Common")
 
-ZSTD_START = re.compile(re.escape(MAGIC))
+ZSTD_START = re.compile(re.escape(ZSTD_MAGIC))
 
 frame_within = native.frame_within or _frame_within
 
@@ -105,7 +105,7 @@ class Frames(Units):
     def _has_frames_up_to(self, end: int) -> bool:
         """Whether frames fill the end of an uncompressed dictionary: its length is wrong, and would hide records."""
         data = self.window.get(0, end)
-        if data.startswith(MAGIC, _SKIPPABLE_HEADER):  # a compressed dictionary
+        if data.startswith(ZSTD_MAGIC, _SKIPPABLE_HEADER):  # a compressed dictionary
             return False
         for magic in ZSTD_START.finditer(data, _SKIPPABLE_HEADER):
             pos = magic.start()
@@ -129,7 +129,7 @@ class Frames(Units):
     def follows(self, pos: int) -> bool:
         """Whether a frame starts at `pos`."""
         head = self.window.peek(pos, 4)
-        return head == MAGIC or is_skippable(head)
+        return head == ZSTD_MAGIC or is_skippable(head)
 
     def take(self, pos: int) -> Found:
         """See Units."""
@@ -150,7 +150,7 @@ class Frames(Units):
 
     def continues(self, pos: int) -> bool:
         """See Units. Its content starts no record."""
-        if self.window.get(pos, 4) != MAGIC:
+        if self.window.get(pos, 4) != ZSTD_MAGIC:
             return False
         return bool(self.first_bytes(pos, 1)) and not self.probe(pos).is_start
 
@@ -226,7 +226,7 @@ class Frames(Units):
                 probes += 1
                 if probes > _MOST_PROBES or self.probe(pos + magic.start()).is_start:
                     return True
-            pos += max(len(data) - len(MAGIC) + 1, 1)
+            pos += max(len(data) - len(ZSTD_MAGIC) + 1, 1)
         return False
 
     def _end(self, pos: int) -> int:

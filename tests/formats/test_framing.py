@@ -10,7 +10,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdxmill.formats.archives.zstd_frame import FrameError, frame_end, frame_within, is_skippable
+from cdxmill.formats.archives.framing import FrameError, frame_end, frame_within, is_skippable
 from cdxmill.stages import native
 from tests.material.sanitizers import run_sanitized
 
