@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from typing import NamedTuple
+from typing import Generic, TypeVar
 from urllib.parse import unquote
 
 from cachetools import LRUCache
@@ -26,20 +26,20 @@ _OPEN = 32
 """Archives that stay open. Neighboring index lines are from many archives."""
 _ELSEWHERE = "if the archives are elsewhere, use --archives LOCATION"
 Allowed = Callable[[str], Location]
+Opened = TypeVar("Opened")
 
 
-class _OpenArchive(NamedTuple):
-    archive: Archive
-    files: ExitStack
-
-
-class _OpenArchives(LRUCache[Location, _OpenArchive]):
+class OpenArchives(LRUCache[Location, tuple[Opened, ExitStack]], Generic[Opened]):
     """Open archives by path or URL. If there are too many, the least recently used one is closed."""
 
-    def popitem(self) -> tuple[Location, _OpenArchive]:
-        place, opened = super().popitem()
-        opened.files.close()
-        return place, opened
+    def __init__(self) -> None:
+        super().__init__(_OPEN)
+
+    def popitem(self) -> tuple[Location, tuple[Opened, ExitStack]]:
+        """Close the least recently used archive."""
+        place, found = super().popitem()
+        found[1].close()
+        return place, found
 
 
 class ArchiveStore:
@@ -55,7 +55,7 @@ class ArchiveStore:
         self._path = path
         self._locate = _locator(path)
         self._allowed = allowed
-        self._open = _OpenArchives(_OPEN)
+        self._open = OpenArchives[Archive]()
 
     def locations(self, filename: str) -> list[Location]:
         """Where an archive is that a line names, best first. Raises InputError if they are not allowed."""
@@ -92,9 +92,8 @@ class ArchiveStore:
             different = different or (found, reason)
         if different is not None:
             return different
-        raise self._with_hint(
-            next((found for found in errors if not isinstance(found, AbsentError)), errors[0])
-        )
+        other = (error for error in errors if not isinstance(error, AbsentError))
+        raise self._with_hint(next(other, errors[0]))
 
     def _with_hint(self, error: InputError) -> InputError:
         is_unnamed = self._path is None or self._allowed is not None  # the user gave no place
@@ -116,13 +115,10 @@ class ArchiveStore:
 
     def _archive(self, place: Location) -> Archive:
         """The archive, opened if it is not open yet."""
-        opened = self._open.get(place)
-        if opened is None:
+        if place not in self._open:
             files = ExitStack()
-            archive = Archive(files.enter_context(place.open_ranges()), open_start_of(place))
-            opened = _OpenArchive(archive, files)
-            self._open[place] = opened
-        return opened.archive
+            self._open[place] = Archive(files.enter_context(place.open_ranges()), open_start_of(place)), files
+        return self._open[place][0]
 
     def close(self) -> None:
         """Close all archives."""
@@ -169,7 +165,8 @@ def _locator(path: str | None) -> Callable[[str], list[Location]]:
         return locator_in_wacz(place)
     is_list = _LIST.search(path) if place.directory is None else place.directory.is_file()
     if is_list:
-        return _PathIndex(place).locations
+        data = _path_index(place)
+        return lambda filename: list(map(locate, find_places(data, filename)))
     if place.directory is not None and not place.directory.is_dir() and place.stored_in == place:
         raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
     return lambda filename: [_below(place, filename)]
@@ -199,17 +196,10 @@ def _below(top: Location | None, filename: str) -> Location:
     return found
 
 
-class _PathIndex:
-    """The places that a path index lists (formats/path_index)."""
-
-    def __init__(self, place: Location) -> None:
-        try:
-            self._data = place.read_bytes()
-        except (AbsentError, RefusedError) as error:
-            raise UsageError(str(error)) from None
-        except InputError as error:  # the disk or the server fails
-            raise StoppedError(str(error)) from None
-
-    def locations(self, filename: str) -> list[Location]:
-        """The places of a file name. Empty if it is not listed."""
-        return list(map(locate, find_places(self._data, filename)))
+def _path_index(place: Location) -> bytes:
+    try:
+        return place.read_bytes()
+    except (AbsentError, RefusedError) as error:
+        raise UsageError(str(error)) from None
+    except InputError as error:  # the disk or the server fails
+        raise StoppedError(str(error)) from None

@@ -9,9 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
 
-from cachetools import LRUCache
-
-from cdxmill.inputs.archive_store import open_start_of
+from cdxmill.inputs.archive_store import OpenArchives, open_start_of
 from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.cache import open_known
@@ -25,8 +23,6 @@ GAP = 16 << 10
 _HELD = 16 << 20
 """Bytes of the largest range that is kept in memory. A larger one, which is a single record, goes to a file."""
 _PIECE = 4 << 20
-_OPEN = 32
-"""Archives that stay open."""
 _FAR = 0.005
 """Seconds. If a request took longer, the next one is sent in a thread before the records of the last one are checked."""
 
@@ -144,14 +140,14 @@ class JoinedRanges:
         return data
 
 
-class OpenRanges(LRUCache[Location, tuple[JoinedRanges, ExitStack]]):
-    """Open archives by path or URL. If there are too many, the least recently used one is closed.
+class OpenRanges(OpenArchives[JoinedRanges]):
+    """Open archives, read in ranges. A web server is not asked first whether a file exists.
 
-    `before` is called before each request. A web server is not asked first whether a file exists.
+    `before` is called before each request.
     """
 
     def __init__(self, before: Callable[[], None]) -> None:
-        super().__init__(_OPEN)
+        super().__init__()
         self._before = before
         self._seconds = 0.0
 
@@ -178,9 +174,3 @@ class OpenRanges(LRUCache[Location, tuple[JoinedRanges, ExitStack]]):
         is_open = place.properties.opens_freely or (place in self and place.is_remote)
         if is_open and self._seconds > _FAR:
             self.opened(place).begin(start, size)
-
-    def popitem(self) -> tuple[Location, tuple[JoinedRanges, ExitStack]]:
-        """Close the least recently used archive."""
-        place, found = super().popitem()
-        found[1].close()
-        return place, found

@@ -63,13 +63,11 @@ _KEPT = {
     Rule.REFUSE: {_State.CURRENT},
     Rule.UPDATE: {_State.CURRENT, _State.OTHER_SETTINGS, _State.UNKNOWN},
     Rule.RENEW: {_State.CURRENT},
-    Rule.REPLACE: set[_State](),
 }
 _REFUSED = {
     Rule.REFUSE: {_State.OLDER, _State.OTHER_SETTINGS, _State.OTHER_ARCHIVE, _State.UNKNOWN},
     Rule.UPDATE: {_State.OTHER_ARCHIVE},
     Rule.RENEW: set[_State](),
-    Rule.REPLACE: set[_State](),
 }
 _UNRECORDED = {_State.CURRENT: _State.UNKNOWN, _State.OTHER_SETTINGS: _State.UNKNOWN}
 """A local output needs a record to be up to date: its first line does not show which options made it."""
@@ -122,9 +120,8 @@ def up_to_date(names: Mapping[Input, str], directory: Path, settings: OutputSett
 
 def _refusal(output: Location, archive: Input, state: _State, number: int, rule: Rule) -> str:
     more = f" ({number} such outputs)" if number > 1 else ""
-    keep = "--update to keep finished outputs, " if state is not _State.OTHER_ARCHIVE else ""
-    if rule is Rule.UPDATE:
-        keep = ""
+    can_keep = rule is Rule.REFUSE and state is not _State.OTHER_ARCHIVE
+    keep = "--update to keep finished outputs, " if can_keep else ""
     return (
         f"{output}: {state.value.format(archive=archive.path)}{more};"
         f" use {keep}--replace to write it again, or another output directory"
@@ -223,11 +220,9 @@ class LineSettings(NamedTuple):
         """Look at the first line: at the name of the archive in it, and at its format."""
         line = _first_line(output)
         filename = _filename(line)
-        is_other = filename is not None and posixpath.basename(filename) != posixpath.basename(
-            archive.filename
-        )
+        is_own = filename is None or posixpath.basename(filename) == posixpath.basename(archive.filename)
         has_settings = not line or (filename, _line_format(line)) == (archive.filename, self.line_format)
-        return Seen(not is_other, has_settings)
+        return Seen(is_own, has_settings)
 
 
 class TableSettings(NamedTuple):
@@ -244,8 +239,9 @@ class TableSettings(NamedTuple):
         """Look at the first line: its key and time are those of the index, its archive is not one that has a table."""
         ours, theirs = _first_line(output), _first_line(archive.location)
         is_of_index = not ours or not theirs or ours.split(b" ")[:2] == theirs.split(b" ")[:2]
-        moved = self.names.find(os.fsencode(_filename(ours) or ""))
-        return Seen(is_of_index, moved is None or moved.new == os.fsencode(_filename(ours) or ""))
+        filename = os.fsencode(_filename(ours) or "")
+        moved = self.names.find(filename)
+        return Seen(is_of_index, moved is None or moved.new == filename)
 
 
 class ArchiveSettings(NamedTuple):

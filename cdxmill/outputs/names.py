@@ -140,10 +140,7 @@ def unique_names(archives: Sequence[Input]) -> dict[Input, str]:
 
 
 def _unique_name(path: str) -> str:
-    readable = (
-        os.fsencode(posixpath.basename(without_host(path)))[:_READABLE]
-        .decode("utf-8", "ignore")
-        .replace("\0", "")
-    )
+    name = posixpath.basename(without_host(path)).replace("\0", "")
+    readable = os.fsencode(name)[:_READABLE].decode("utf-8", "ignore")
     digest = hashlib.sha256(os.fsencode(identity(path))).hexdigest()[:16]
     return f"{readable}-{digest}.cdx.gz"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -64,8 +64,8 @@ class Failures:
         """The first KEPT of them."""
         self.inputs: set[str] = set()
         """The paths that they concern."""
-        self._notes: Counter[str] = Counter()
-        self._listed: Counter[tuple[str, str]] = Counter()
+        self._kinds: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        """The number of "notes" and "failures" of each path and kind, of those that are not all printed."""
 
     def show_on(self, progress: Progress) -> None:
         """Print around this step's progress bar from now on."""
@@ -82,30 +82,19 @@ class Failures:
 
     def report_listed(self, path: str, found: Iterable[Failure]) -> None:
         """Report the failures of one input that a file lists, too. After SHOWN of a kind, they are only counted."""
-        kinds: Counter[str] = Counter()
         for failure in found:
             self._count(failure)
-            kind = kind_of(failure.reason)
-            kinds[kind] += 1
-            if kinds[kind] <= SHOWN:
-                self._print(str(failure))
-        for kind, number in kinds.items():
-            if number > SHOWN:
-                self._print(f"{path}: {number - SHOWN} more failures of this kind: {kind}")
+            self._print_some("failures", path, kind_of(failure.reason), str(failure))
+        self._print_rest("failures")
 
     def report_one_listed(self, failure: Failure, kind: str) -> None:
         """Report a failure that a file lists, too. After SHOWN of a kind in a path, they are only counted (see `close_listed`)."""
         self._count(failure)
-        self._listed[failure.path, kind] += 1
-        if self._listed[failure.path, kind] <= SHOWN:
-            self._print(str(failure))
+        self._print_some("failures", failure.path, kind, str(failure))
 
     def close_listed(self) -> None:
         """Print how many failures of each path and kind were only counted."""
-        for (path, kind), number in self._listed.items():
-            if number > SHOWN:
-                self._print(f"{path}: {number - SHOWN} more failures of this kind: {kind}")
-        self._listed.clear()
+        self._print_rest("failures")
 
     def note(self, text: str) -> None:
         """Print a line on stderr; it does not count as a failure."""
@@ -113,23 +102,28 @@ class Failures:
 
     def note_one(self, where: str, reason: str) -> None:
         """Print a note about one record. After SHOWN of a kind, they are only counted (see `close_notes`)."""
-        kind = kind_of(reason)
-        self._notes[kind] += 1
-        if self._notes[kind] <= SHOWN:
-            self._print(f"{where}: note: {reason}")
+        self._print_some("notes", "note", kind_of(reason), f"{where}: note: {reason}")
 
     def close_notes(self) -> None:
         """Print how many notes of each kind were only counted."""
-        for kind, number in self._notes.items():
-            if number > SHOWN:
-                self._print(f"note: {number - SHOWN} more notes of this kind: {kind}")
-        self._notes.clear()
+        self._print_rest("notes")
 
     def _count(self, failure: Failure) -> None:
         self.count += 1
         self.inputs.add(failure.path)
         if len(self.items) < KEPT:
             self.items.append(failure)
+
+    def _print_some(self, what: str, path: str, kind: str, text: str) -> None:
+        kinds = self._kinds[what]
+        kinds[path, kind] += 1
+        if kinds[path, kind] <= SHOWN:
+            self._print(text)
+
+    def _print_rest(self, what: str) -> None:
+        for (path, kind), number in self._kinds.pop(what, {}).items():
+            if number > SHOWN:
+                self._print(f"{path}: {number - SHOWN} more {what} of this kind: {kind}")
 
     def _print(self, text: str) -> None:
         if not self._printed:

@@ -68,6 +68,12 @@ class Worker(NamedTuple):
     process: ForkProcess
     connection: Connection[Any, Any]
 
+    def end(self) -> None:
+        """Kill the process, whatever it does."""
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
 
 def count_in(numbers: Any) -> None:
     """Begin a step: bytes are counted in `numbers`."""
@@ -137,9 +143,7 @@ def run_tasks(
         yield from _results(workers, tasks, tick)
     finally:
         for worker in workers:
-            worker.process.kill()
-            worker.process.join()
-            worker.connection.close()
+            worker.end()
 
 
 def keep_freed_memory() -> None:
@@ -186,9 +190,7 @@ def _serve(
     """What a worker does: one task after another. Its parent handles Ctrl-C; it ends when the parent does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(
-        signal.SIGHUP, signal.SIG_IGN
-    )  # of a terminal: the parent ends the workers, as after Ctrl-C
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent ends the workers, as after Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     _end_with_parent()
     _counter.read, _counter.slot, _counter.tick = numbers, slot, None
@@ -223,9 +225,8 @@ def _results(
     from multiprocessing.connection import wait
 
     coming = iter(enumerate(tasks))
-    busy = {
-        worker.connection: index for worker in workers if (index := _next(worker.connection, coming)) >= 0
-    }
+    connections = [worker.connection for worker in workers]
+    busy = {connection: index for connection in connections if (index := _next(connection, coming)) >= 0}
     while busy:
         ready = wait(list(busy), TICK)
         tick()

@@ -12,7 +12,7 @@ from cdxmill.errors import InputError
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.storage.local import files as local
-from cdxmill.storage.location import PathOrUrl, join, locate
+from cdxmill.storage.location import PathOrUrl, locate
 from cdxmill.storage.scratch import Scratch
 
 
@@ -49,8 +49,8 @@ class WorkDirectory:
     """
 
     def __init__(self, directory: PathOrUrl, job: str, clear: Callable[[], object] = lambda: None) -> None:
-        self._directory, self._is_local = directory, not locate(directory).is_remote
-        job = f"{job} {_boot()}" if self._is_local else job
+        self._place = locate(directory)
+        job = job if self._place.is_remote else f"{job} {_boot()}"
         if self.load("job") != job:
             clear()
             self.remove()
@@ -59,28 +59,25 @@ class WorkDirectory:
     @property
     def scratch(self) -> Scratch:
         """Its files; not of a URL."""
-        return Scratch(Path(str(self._directory)))
+        return Scratch(Path(self._place.local))
 
     def remove(self) -> None:
         """Delete it."""
-        self.scratch.remove() if self._is_local else locate(self._directory).remove_tree()
+        self._place.remove_tree() if self._place.is_remote else self.scratch.remove()
 
     def load(self, name: str) -> Any:
         """The saved result of that name, or None."""
         try:
-            return json.loads((locate(self._directory) / f"{name}.json").read_bytes())
+            return json.loads((self._place / f"{name}.json").read_bytes())
         except (InputError, ValueError, RecursionError):
             return None
 
     def save(self, name: str, result: object) -> None:
         """Save a result."""
-        path = join(self._directory, f"{name}.json")
-        with (
-            local.write_atomic(path, sync_file=False)
-            if self._is_local
-            else locate(path).write_atomic() as file
-        ):
-            file.write(json.dumps(result).encode())
+        file = self._place / f"{name}.json"
+        opened = file.write_atomic() if file.is_remote else local.write_atomic(file.local, sync_file=False)
+        with opened as content:
+            content.write(json.dumps(result).encode())
 
     def run(
         self,

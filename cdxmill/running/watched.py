@@ -94,8 +94,9 @@ def run_watched(
 ) -> Iterator[tuple[int, Result]]:
     """(index of the task, result) for every task, in the order in which they end.
 
-    `tick` is called about twice a second with what each process does. If a process is lost, `lost(index, how)` returns the task to run again, or the result to take in its place: a
-    tuple of another type than the task's. Also with one process, a process is forked. Errors of a task are raised here.
+    `tick` is called about twice a second with what each process does. If a process is lost, `lost(index, how)` returns
+    the task to run again, or the result to take in its place: a tuple of another type than the task's. Also with one
+    process, a process is forked. Errors of a task are raised here.
     """
     count = max(1, min(processes or processes_by_default(), len(tasks)))
     keep_freed_memory()
@@ -135,9 +136,8 @@ class _Pool:
     def give(self, index: int, task: object) -> None:
         slot = self.idle.pop()
         start = _NUMBERS * slot
-        self._numbers[start : start + _NUMBERS] = [
-            _NOTHING
-        ] * _NUMBERS  # the process waits, so nobody else writes
+        # the process waits, so nobody else writes
+        self._numbers[start : start + _NUMBERS] = [_NOTHING] * _NUMBERS
         if slot not in self._workers:
             _marks.numbers, _marks.slot = self._numbers, start  # inherited by the process
             with signals_held():
@@ -200,23 +200,17 @@ class _Pool:
     def _drop(self, slot: int, reason: str) -> Lost:
         """Kill a process. Its number says what it worked on."""
         worker = self._workers.pop(slot)
-        if reason:
-            worker.process.kill()
-        else:
+        if not reason:
             worker.connection.close()
             worker.process.join(1)
-            worker.process.kill()
-        worker.process.join()
-        worker.connection.close()
+        worker.end()
         number, since, _ = self._marks_of(slot)
         item = number - 1 if number and since else None
         return Lost(item, reason or _reason(worker.process.exitcode))
 
     def close(self) -> None:
         for worker in self._workers.values():
-            worker.process.kill()
-            worker.process.join()
-            worker.connection.close()
+            worker.end()
 
 
 def _reason(status: int | None) -> str:

@@ -42,9 +42,6 @@ class Reads(Protocol):
     def open_ranges(self, path: str, /) -> AbstractContextManager[Callable[[int, int], bytes]]:
         """Open a file: `read_at(offset, size)` returns fewer bytes only at its end. Raises InputError."""
 
-    def file_size(self, path: str, /) -> int:
-        """The size of a file in bytes; 0 if it is unknown."""
-
     def status(self, path: str, /) -> Entry | None:
         """The size and time of a file or directory; None if it does not exist. Raises InputError."""
 

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
@@ -125,18 +125,17 @@ class Location:
             for piece in pieces(read_at):
                 data += piece
                 if len(data) > SMALL:
-                    raise InputError(
-                        self.text, f"has more than {SMALL >> 20} MiB, where a small file is expected"
-                    )
+                    reason = f"has more than {SMALL >> 20} MiB, where a small file is expected"
+                    raise InputError(self.text, reason)
         return bytes(data)
 
     def size(self) -> int:
         """The size of the file in bytes; 0 if it is unknown. A URL costs one request."""
         try:
-            storage, name = self.reads
+            found = self.status()
         except InputError:
             return 0
-        return storage.file_size(name)
+        return found.size if found is not None else 0
 
     def status(self) -> Entry | None:
         """The size and time of the file or directory; None if it does not exist. A URL costs one request.
@@ -153,10 +152,9 @@ class Location:
     def is_newer(self, source: Location) -> bool:
         """Whether this output has content and is not older than `source`.
 
-        An empty file was left by a power cut: a finished output is never empty.
-        The time of the source is not compared if its storage has none, or if it is remote and the output is
-        local. Remote archives are not rewritten, and one request for each would make a rerun slow. False if the source
-        cannot be read. Raises InputError if the storage of the output gives no answer.
+        An empty file was left by a power cut. The time of the source is not compared if its storage has none, or if
+        only the source is remote: such archives are not rewritten, and a request for each would make a rerun slow.
+        False if the source cannot be read. Raises InputError if the storage of the output gives no answer.
         """
         made = self.status()
         if made is None or not made.size:
@@ -171,7 +169,7 @@ class Location:
 
     def wacz_files(self) -> dict[str, Member]:
         """The files of the WACZ at this place, by name. Raises as `open_ranges` does."""
-        return wacz.files_in(*self._reads_file)
+        return wacz.files_in(*self._storage)
 
     @property
     def stored_in(self) -> Location:
@@ -182,10 +180,8 @@ class Location:
     def check_writable(self) -> None:
         """Raise UsageError if cdxmill cannot write to such URLs. The access rights are not checked."""
         if not self.properties.can_write:
-            raise UsageError(
-                f"{self.text}: {self.scheme}:// cannot be written or listed;"
-                " use a local path, or an s3 or hdfs URL"
-            )
+            hint = "use a local path, or an s3 or hdfs URL"
+            raise UsageError(f"{self.text}: {self.scheme}:// cannot be written or listed; {hint}")
         self.require()
         if self.scheme == "file":
             self.local  # noqa: B018 - raises if it is of another machine
@@ -196,9 +192,8 @@ class Location:
         if found is not None and found.is_directory:
             raise UsageError(f"{self.text}: is a directory; choose another output file")
         if found is not None and found.size:
-            raise UsageError(
-                f"{self.text}: already exists; use --replace to replace it, or choose another output file"
-            )
+            hint = "use --replace to replace it, or choose another output file"
+            raise UsageError(f"{self.text}: already exists; {hint}")
 
     def write_atomic(self, *, sync_name: bool = True) -> AbstractContextManager[IO[bytes]]:
         """Write a file that gets its name only when it is complete. Its directory is created.
@@ -311,17 +306,9 @@ class Location:
     @cached_property
     def reads(self) -> tuple[Reads, str]:
         """The storage that reads it, and the name to use with it."""
-        storage, name = self._reads_file
+        storage, name = self._storage
         place = wacz.place_of(name)
         return (storage, name) if place is None else (wacz.WaczFiles(storage, place), name)
-
-    @property
-    def _reads_file(self) -> tuple[Reads, str]:
-        if self.scheme in _HTTP:
-            from cdxmill.storage.web import http
-
-            return http, self.text
-        return self._storage
 
     @property
     def _writes(self) -> tuple[Writes, str]:
@@ -329,7 +316,12 @@ class Location:
         return self._storage
 
     @property
-    def _storage(self) -> tuple[Writes, str]:
+    def _storage(self) -> tuple[Any, str]:
+        """The module that reaches its file; that of http has no functions that write."""
+        if self.scheme in _HTTP:
+            from cdxmill.storage.web import http
+
+            return http, self.text
         if self.scheme in _S3:
             from cdxmill.storage.s3 import objects as s3
 
@@ -370,12 +362,8 @@ def total_size(files: Iterable[Location]) -> int:
 
     A progress bar is not worth thousands of requests before the first byte is read.
     """
-    total = 0
-    for file in files:
-        if file.is_remote:
-            return 0
-        total += file.size()
-    return total
+    places = list(files)
+    return 0 if any(place.is_remote for place in places) else sum(place.size() for place in places)
 
 
 def ask_all(ask: Callable[[Asked], Answer], places: Iterable[Asked]) -> list[Answer]:

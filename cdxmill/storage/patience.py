@@ -126,6 +126,23 @@ def persistently(url: str, attempt: Callable[[], Result]) -> Result:
             tries.failed(failure, 0)
 
 
+def read_range(url: str, offset: int, end: int, read: Callable[[int, bytearray], bool]) -> bytes:
+    """The bytes from `offset` to `end`, in as many requests as it takes.
+
+    `read(first, data)` appends those from `first` on to `data`. It returns False if the file ends before `first`.
+    """
+    data = bytearray()
+    tries = Tries(url)
+    while offset + len(data) < end:
+        before = len(data)
+        try:
+            if not read(offset + before, data):
+                break
+        except TryAgain as failure:
+            tries.failed(failure, len(data) - before)
+    return bytes(data)
+
+
 def refusal(url: str, status: int, reason: str, absent_hint: str) -> InputError:
     """The error for an HTTP status; `absent_hint` is its hint if the file does not exist.
 

@@ -43,9 +43,7 @@ def _locked_directory(base: str) -> tuple[str, int]:
         directory = tempfile.mkdtemp(prefix=_PREFIX, dir=base)
         path = f"{directory}/{_LOCK}"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        with suppress(
-            OSError
-        ):  # a file system without locks: nobody else can lock the file, and delete the directory
+        with suppress(OSError):  # without locks, nobody else can lock the file, and delete the directory
             fcntl.flock(handle, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):  # another run has deleted it before it was locked
             if os.path.samestat(os.stat(path), os.fstat(handle)):  # noqa: PTH116
@@ -121,7 +119,8 @@ def scratch_files(output: str) -> Iterator[Callable[[], IO[bytes]]]:
 
     Raises StoppedError if one cannot be written.
     """
-    directory = None if locate(output).is_remote else Path(locate(output).local).parent
+    path = locate(output).directory
+    directory = None if path is None else path.parent
     with stopping(directory or Path(tempfile.gettempdir())), ExitStack() as files:
         if directory is not None:
             create_directory(directory)

@@ -155,13 +155,6 @@ class WaczFiles:
 
             yield read_member
 
-    def file_size(self, path: str, /) -> int:
-        """The size of a file in bytes; 0 if it is unknown."""
-        try:
-            return self._member(path).size
-        except InputError:
-            return 0
-
     def status(self, path: str, /) -> Entry | None:
         """The size of a file, and the time of the WACZ; None if it does not exist. Raises InputError."""
         entry = self._storage.status(self._place.wacz)

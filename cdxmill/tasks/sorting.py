@@ -14,7 +14,6 @@ from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs
 from cdxmill.stages.lines.pick_splits import Reservoir, Sample, TextSampler
 from cdxmill.stages.lines.sort_lines import LineSorter, Run
-from cdxmill.storage.local.files import file_size
 from cdxmill.storage.scratch import Scratch
 from cdxmill.tasks.sampling import sample_from_json, sample_to_json
 from cdxmill.tasks.whole_files import NONE_IN_CLUSTER, whole_or_nothing
@@ -172,7 +171,7 @@ class SortResult(NamedTuple):
         _check_types(self.runs, _RUN)
         _check_types(self.sample, _SAMPLED)
         _check_types(self.failures, _FAILURE)
-        return all(file_size(str(scratch.directory / run.name)) == run.end for run in self.runs)
+        return all(locate(scratch.directory / run.name).size() == run.end for run in self.runs)
 
 
 def _check_types(rows: Sequence[tuple[Any, ...]], wanted: tuple[Any, ...]) -> None:

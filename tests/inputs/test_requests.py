@@ -111,7 +111,7 @@ def test_a_local_file_is_asked_for_once_and_opened_at_most_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: Counter[str] = Counter()
-    for name in ("status", "file_size", "open_ranges"):
+    for name in ("status", "open_ranges"):
         monkeypatch.setattr(local, name, counting(getattr(local, name), asked, name))
     command(list(map(str, paths)), tmp_path)
     inputs = {str(path) for path in paths}

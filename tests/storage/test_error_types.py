@@ -152,4 +152,4 @@ def test_a_name_that_no_file_can_have_is_absent(name: str) -> None:
     assert (type(error), error.reason) == (AbsentError, "cannot be read (no file can have this name)")
     assert local.status(name) is None
     assert local.list_directory(name) == {}
-    assert local.file_size(name) == 0
+    assert locate(name).size() == 0

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdxmill.errors import InputError
-from cdxmill.storage.web.http import file_size, open_ranges
+from cdxmill.storage.location import locate
+from cdxmill.storage.web.http import open_ranges
 
 from .range_server import RangeServer, Served
 from .web_file import BODY, STEP, A, error_of, read_all
@@ -105,9 +106,8 @@ def test_what_is_compressed_in_storage_is_read_as_stored(server: RangeServer, fi
     assert {headers["accept-encoding"] for headers in server.request_headers} == {"identity"}
 
 
-def test_a_size_is_asked_for_once(server: RangeServer, file: Served, slept: list[float]) -> None:
-    assert file_size(server.url + A) == len(BODY)
-    file.statuses = [503]
-    assert file_size(server.url + A) == 0
+def test_a_size_is_asked_for_once(server: RangeServer, file: Served) -> None:
+    assert locate(server.url + A).size() == len(BODY)
+    file.statuses = [404]
+    assert locate(server.url + A).size() == 0
     assert server.ranges(A) == ["bytes=0-0"] * 2
-    assert slept == []

@@ -12,7 +12,8 @@ import pytest
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import patience
-from cdxmill.storage.s3.objects import file_size, open_ranges
+from cdxmill.storage.location import locate
+from cdxmill.storage.s3.objects import open_ranges
 
 from .range_server import RangeServer, Served
 
@@ -68,7 +69,7 @@ def test_ranges_of_the_asked_size_are_read(server: RangeServer, file: Served) ->
 
 
 def test_without_credentials_reads_are_unsigned(server: RangeServer, file: Served) -> None:
-    assert file_size(URL) == len(BODY)
+    assert locate(URL).size() == len(BODY)
     assert "authorization" not in server.request_headers[0]
 
 
@@ -76,7 +77,7 @@ def test_with_credentials_reads_are_signed(
     server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sign(monkeypatch)
-    assert file_size(URL) == len(BODY)
+    assert locate(URL).size() == len(BODY)
     assert "Credential=someone/" in server.request_headers[0]["authorization"]
 
 
@@ -84,7 +85,7 @@ def test_an_endpoint_with_a_name_has_its_buckets_in_the_path(
     server: RangeServer, file: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url.replace("127.0.0.1", "localhost"))
-    assert file_size(URL) == len(BODY)
+    assert locate(URL).size() == len(BODY)
     assert server.seen[0][1] == "/archives/crawl/a.warc.gz"
 
 
@@ -181,7 +182,7 @@ def test_servers_that_tell_little_are_read(file: Served, hurry: None, etag: str 
 def test_an_object_of_unknown_size_is_not_taken_for_an_empty_one(file: Served) -> None:
     file.tells_length = False
     assert error_of(URL) == "the server does not report the size; download the file and use the local copy"
-    assert file_size(URL) == 0
+    assert locate(URL).size() == 0
 
 
 def test_a_server_that_knows_no_ranges_is_refused(file: Served) -> None:

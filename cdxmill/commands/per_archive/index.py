@@ -97,7 +97,7 @@ def index_one(task: IndexTask) -> IndexedArchive:
             with output.writing(lambda: failures) as file:
                 write_gzip_lines(with_header(line_format, sorted_lists(sorter, scratch)), file)
         output.finish(failures)
-    size = output.size or task.archive.location.size()
+    size = output.size or (task.archive.location.size() if error is None else 0)
     return IndexedArchive(size, findings.captures, failures, findings.notes, runs)
 
 

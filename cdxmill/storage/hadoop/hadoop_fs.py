@@ -17,7 +17,7 @@ from threading import BoundedSemaphore
 from typing import IO
 
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.storage.hadoop.site import hadoop_command, why_no_web_hdfs
+from cdxmill.storage.hadoop.site import absent, hadoop_command, why_no_web_hdfs
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local.files import spooled
 from cdxmill.storage.patience import stops
@@ -45,7 +45,7 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     """
     found = status(url)
     if found is None:
-        raise AbsentError(url, "cannot be read (no such file)", "check the path")
+        raise absent(url)
     if found.is_directory:
         raise InputError(url, "is a directory", "name a file, or a directory with archives")
     with spooled() as file:
@@ -53,15 +53,6 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
         if file.seek(0, os.SEEK_END) != found.size:
             raise InputError(url, "has changed while it was read", "run it again")
         yield lambda offset, size: os.pread(file.fileno(), size, offset)
-
-
-def file_size(url: str) -> int:
-    """The size of a file in bytes; 0 if it is unknown."""
-    try:
-        found = status(url)
-    except InputError:
-        return 0
-    return found.size if found else 0
 
 
 def fetch(patterns: Sequence[str], directory: Path) -> None:
@@ -196,7 +187,7 @@ def _error(url: str, verb: str, told: str) -> InputError:
     if any(sign in last for sign in _NO_TICKET):
         return RefusedError(url, "there is no valid Kerberos ticket", "run kinit")
     if last.endswith(_ABSENT):
-        return AbsentError(url, "cannot be read (no such file)", "check the path")
+        return absent(url)
     kind = RefusedError if "Permission denied" in last else InputError
     reason = _DETAILS.split(last)[0][:300] or "no reason given"
     return kind(url, f"hadoop fs {verb} failed ({reason})", "correct this and run it again")

@@ -18,7 +18,7 @@ from cdxmill.storage.hadoop.site import parts_of
 from cdxmill.storage.hadoop.webhdfs import WebHdfs
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local.files import TEMPORARY, spooled
-from cdxmill.storage.patience import Pace, Tries, TryAgain, persistently, stops
+from cdxmill.storage.patience import Pace, TryAgain, persistently, read_range, stops
 from cdxmill.storage.web.connections import piece_of
 
 
@@ -33,15 +33,6 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     with closing(_File(url)) as file:
         yield file.read_at
         file.check_unchanged()
-
-
-def file_size(url: str) -> int:
-    """The size of a file in bytes; 0 if it is unknown."""
-    try:
-        found = status(url)
-    except InputError:
-        return 0
-    return found.size if found else 0
 
 
 @contextmanager
@@ -153,16 +144,8 @@ class _File:
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, in as many requests as it takes."""
-        data = bytearray()
-        tries = Tries(self._url)
         end = min(offset + size, self._size)
-        while offset + len(data) < end:
-            before = len(data)
-            try:
-                self._read(offset + before, end - offset - before, data)
-            except TryAgain as failure:
-                tries.failed(failure, len(data) - before)
-        return bytes(data)
+        return read_range(self._url, offset, end, lambda first, data: self._read(first, end - first, data))
 
     def check_unchanged(self) -> None:
         """Raise InputError if the file has another id, time or size than before; HDFS has no versions."""
@@ -170,7 +153,7 @@ class _File:
         if any(now[name] != self._status[name] for name in ("fileId", "modificationTime", "length")):
             raise InputError(self._url, "has changed while it was read", "run it again")
 
-    def _read(self, offset: int, size: int, data: bytearray) -> None:
+    def _read(self, offset: int, size: int, data: bytearray) -> bool:
         answer = self._answer_at(offset, size)
         missing = size
         try:
@@ -187,6 +170,7 @@ class _File:
                 self._unread.append(answer._replace(pos=self._last))
         if missing:
             raise TryAgain("connection lost")
+        return True
 
     def _answer_at(self, offset: int, size: int) -> _FileBody:
         with suppress(IndexError):
@@ -215,9 +199,8 @@ def _rename(url: str, target: str) -> None:
         tries += 1
         place = parts_of(target)[1]
         try:
-            answer = _client_of(url).ask_once(
-                url, "PUT", "RENAME", destination=place, renameoptions="OVERWRITE"
-            )
+            parameters = {"destination": place, "renameoptions": "OVERWRITE"}
+            answer = _client_of(url).ask_once(url, "PUT", "RENAME", **parameters)
         except AbsentError:
             if tries > 1 and status(target) is not None:  # a try whose answer was lost has done it
                 return True
@@ -225,9 +208,8 @@ def _rename(url: str, target: str) -> None:
         return bool(answer.get("boolean", True))
 
     if not persistently(target, once):
-        raise InputError(
-            target, "HDFS does not rename to this name", "check the directory, then run it again"
-        )
+        hint = "check the directory, then run it again"
+        raise InputError(target, "HDFS does not rename to this name", hint)
 
 
 def _status(url: str) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from urllib.parse import quote, urlencode
 
 from urllib3 import BaseHTTPResponse
 
-from cdxmill.errors import AbsentError, InputError, RefusedError, UsageError
-from cdxmill.storage.hadoop.site import parts_of, web_addresses
+from cdxmill.errors import InputError, RefusedError, UsageError
+from cdxmill.storage.hadoop.site import absent, parts_of, web_addresses
 from cdxmill.storage.patience import BUSY, TryAgain, persistently, refusal
 from cdxmill.storage.reach import Reach
 from cdxmill.storage.web.connections import RefusedPlace, checked_pools, faults, give_back, send, small_body
@@ -27,7 +27,6 @@ _WAITING = frozenset(("StandbyException", "RetriableException", "SafeModeExcepti
 _ADDRESS_HINT = "set HADOOP_CONF_DIR, or CDXMILL_WEBHDFS=http://HOST:PORT"
 _SECURED_HINT = "set HADOOP_CONF_DIR, so that hadoop fs is used"
 _UNAUTHORIZED = 401
-_BYTES = {"Content-Type": "application/octet-stream"}
 
 
 class WebHdfs:
@@ -62,10 +61,8 @@ class WebHdfs:
 
     def create(self, url: str, file: IO[bytes], **parameters: str) -> None:
         """Write `file` to `url`; an existing file is replaced. Raises TryAgain, InputError."""
-        size = str(file.seek(0, os.SEEK_END))
         answer = self._ask_names(url, "PUT", "CREATE", overwrite="true", **parameters)
-        file.seek(0)
-        give_back(self._redirected(url, "PUT", answer, {"Content-Length": size}, file))
+        give_back(self._redirected(url, "PUT", answer, file))
 
     def _ask_names(self, url: str, method: str, op: str, **parameters: str) -> BaseHTTPResponse:
         """The answer of the name node that answered last time, or of the next one that answers."""
@@ -80,30 +77,28 @@ class WebHdfs:
                     raise
         raise AssertionError("a file system has at least one name node")
 
-    def _redirected(self, url: str, method: str, answer: BaseHTTPResponse, *content: Any) -> BaseHTTPResponse:
+    def _redirected(
+        self, url: str, method: str, answer: BaseHTTPResponse, file: IO[bytes] | None = None
+    ) -> BaseHTTPResponse:
         """The answer of the data node that the name node's `answer` points to."""
         give_back(answer)
         location = answer.headers.get("Location")
         if location is None:
             raise InputError(url, "the answer is not WebHDFS", _ADDRESS_HINT)
-        return self._send(url, method, location, *content)
+        return self._send(url, method, location, file)
 
-    def _send(
-        self,
-        url: str,
-        method: str,
-        location: str,
-        headers: dict[str, str] | None = None,
-        body: IO[bytes] | None = None,
-    ) -> BaseHTTPResponse:
+    def _send(self, url: str, method: str, location: str, file: IO[bytes] | None = None) -> BaseHTTPResponse:
         address = "/".join(location.split("/")[:3])
+        headers = {"Content-Type": "application/octet-stream"}
+        if file is not None:
+            headers["Content-Length"] = str(file.seek(0, os.SEEK_END))
+            file.seek(0)
         try:
             with faults(url):
-                answer = send(self._pool, method, location, {**_BYTES, **(headers or {})}, body)
+                answer = send(self._pool, method, location, headers, file)
         except RefusedPlace as place:
-            raise InputError(
-                url, f"{address} has the link-local address {place}, which is not allowed"
-            ) from None
+            reason = f"{address} has the link-local address {place}, which is not allowed"
+            raise InputError(url, reason) from None
         except TryAgain as failure:
             raise TryAgain(f"{failure.reason}: {address}") from None
         except InputError as error:  # an unknown host may be one of two name nodes
@@ -140,7 +135,7 @@ def _refusal(url: str, answer: BaseHTTPResponse, address: str) -> Exception:
         text = f"{answer.status} {answer.reason or ''}".strip()
         return InputError(url, f"{address} is not a WebHDFS server ({text})", _ADDRESS_HINT)
     if name == "FileNotFoundException":
-        return AbsentError(url, "cannot be read (no such file)", "check the path")
+        return absent(url)
     reason = f"refused ({answer.status} {name}: {message})"
     if name.endswith("QuotaExceededException"):
         return RefusedError(url, reason, "free space there, or raise the quota")

@@ -189,14 +189,6 @@ def spooled() -> Iterator[IO[bytes]]:
         yield file
 
 
-def file_size(path: str) -> int:
-    """The size of a file in bytes; 0 if it is unknown."""
-    try:
-        return Path(path).stat().st_size
-    except (OSError, ValueError):
-        return 0
-
-
 def status(path: str) -> Entry | None:
     """The size and time of a file or directory; None if it does not exist. Raises InputError if that is unknown."""
     try:
@@ -236,18 +228,18 @@ def _entry(stat: os.stat_result) -> Entry:
 
 def remove(path: str) -> None:
     """Delete a file, or an empty directory, if it exists. Raises StoppedError."""
-    with stopping(Path(path)), contextlib.suppress(FileNotFoundError):
-        if Path(path).is_dir() and not Path(path).is_symlink():
-            Path(path).rmdir()
-        else:
-            Path(path).unlink()
+    _remove(path, os.rmdir)
 
 
 def remove_tree(path: str) -> None:
     """Delete a file, or a directory with all that is below it, if it exists. Raises StoppedError."""
+    _remove(path, shutil.rmtree)
+
+
+def _remove(path: str, remove_directory: Callable[[str], object]) -> None:
     with stopping(Path(path)), contextlib.suppress(FileNotFoundError):
         if Path(path).is_dir() and not Path(path).is_symlink():
-            shutil.rmtree(path)
+            remove_directory(path)
         else:
             Path(path).unlink()
 

@@ -16,9 +16,9 @@ from cdxmill.storage.patience import (
     DOWNLOAD,
     TRIES,
     Pace,
-    Tries,
     TryAgain,
     persistently,
+    read_range,
     refusal,
     timeouts,
 )
@@ -39,14 +39,6 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     does not answer after all tries or the object changes while it is read. Raises UsageError without boto3.
     """
     yield _Object(url).read_at
-
-
-def file_size(url: str) -> int:
-    """The size of an object in bytes; 0 if it is unknown."""
-    try:
-        return _Object(url).size
-    except InputError:
-        return 0
 
 
 @contextmanager
@@ -162,18 +154,10 @@ class _Object:
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, in as many requests as it takes."""
-        data = bytearray()
-        tries = Tries(self._url)
         end = min(offset + size, self.size)
-        while offset + len(data) < end:
-            before = len(data)
-            try:
-                self._read(offset + before, end - 1, data)
-            except TryAgain as failure:
-                tries.failed(failure, len(data) - before)
-        return bytes(data)
+        return read_range(self._url, offset, end, lambda first, data: self._read(first, end - 1, data))
 
-    def _read(self, first: int, last: int, data: bytearray) -> None:
+    def _read(self, first: int, last: int, data: bytearray) -> bool:
         before = len(data)
         with _one_try(self._url):
             answer = _client(os.getpid(), 1).get_object(**self._target, Range=f"bytes={first}-{last}")
@@ -187,6 +171,7 @@ class _Object:
         del data[before + last + 1 - first :]
         if gained < last + 1 - first:
             raise TryAgain("connection lost")
+        return True
 
     def _check(self, answer: dict[str, Any], first: int, last: int) -> None:
         """Raise InputError if the object has changed or the range is wrong: some servers ignore ranges."""

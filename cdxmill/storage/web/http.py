@@ -13,7 +13,7 @@ from urllib3 import BaseHTTPResponse
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local.files import stopping
-from cdxmill.storage.patience import Tries, TryAgain, persistently
+from cdxmill.storage.patience import Tries, TryAgain, persistently, read_range
 from cdxmill.storage.web.connections import give_back, pieces_of
 from cdxmill.storage.web.http_file import HttpFile, range_of
 
@@ -39,16 +39,6 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     else:
         give_back(first)
         yield HttpRanges(file).read_at
-
-
-def file_size(url: str) -> int:
-    """The size of a file in bytes; 0 if it is unknown. Sends one request only, as the size is for progress."""
-    file = HttpFile(url)
-    try:
-        give_back(file.ask(0, 0))
-    except (InputError, TryAgain):
-        return 0
-    return file.size or 0
 
 
 def status(url: str) -> Entry | None:
@@ -94,36 +84,30 @@ class HttpRanges:
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, in as many requests as it takes."""
-        data = bytearray()
-        tries = Tries(self._file.url)
-        while len(data) < (wanted := self._available(offset, size)):
-            before = len(data)
-            try:
-                if not self._read(offset + before, offset + wanted - 1, data):
-                    break
-            except TryAgain as failure:
-                tries.failed(failure, len(data) - before)
-        return bytes(data)
+        end = offset + size
+        return read_range(self._file.url, offset, end, lambda first, data: self._read(first, end, data))
 
-    def _available(self, offset: int, size: int) -> int:
-        end = self._file.size
-        return size if end is None else min(size, max(0, end - offset))
+    def _available(self, offset: int, end: int) -> int:
+        known = self._file.size
+        return (end if known is None else min(end, known)) - offset
 
-    def _read(self, first: int, last: int, data: bytearray) -> bool:
-        """Append the bytes of the range to `data`; False if the file ends before it."""
-        before = len(data)
-        with closing(self._file.ask(first, last)) as answer:
+    def _read(self, first: int, end: int, data: bytearray) -> bool:
+        """Append the bytes from `first` to `end` to `data`; False if the file ends before them."""
+        size, before = self._available(first, end), len(data)
+        if size <= 0:
+            return False
+        with closing(self._file.ask(first, first + size - 1)) as answer:
             if answer.status == 416:
                 give_back(answer)
                 return False
-            end = before + self._range_size(answer, first)
+            sent = self._range_size(answer, first)
             for piece in pieces_of(self._file.url, answer):
-                data += piece[: end - len(data)]
-            if len(data) < end:
+                data += piece[: before + sent - len(data)]
+            if len(data) < before + sent:
                 raise TryAgain("connection lost")
-        asked = self._available(first, last + 1 - first)
-        if self._file.size is not None and end - before < min(_LEAST, asked // _SHARE):
-            raise TryAgain(f"the server sends {end - before} of {asked} bytes per answer")
+        asked = self._available(first, end)
+        if self._file.size is not None and sent < min(_LEAST, asked // _SHARE):
+            raise TryAgain(f"the server sends {sent} of {asked} bytes per answer")
         return True
 
     def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
