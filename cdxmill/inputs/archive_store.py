@@ -74,7 +74,7 @@ class ArchiveStore:
         return self._read(place, offset, length)
 
     def fetch_line(self, line: RecordLocation) -> tuple[FetchedRecord, str | None]:
-        """The record of an index line, and how it differs from the line; None if it does not.
+        """The record of an index line, and how it differs from the line. None if it does not.
 
         If several archives have the file name, it is the record of the first one that matches. Raises InputError.
         """

@@ -38,7 +38,7 @@ class Pipes:
         self._taken: set[str] = set()
 
     def copy_of(self, named: str) -> str | None:
-        """The path of the copy of an input; None if it is no pipe. Raises InputError, UsageError, StoppedError."""
+        """The path of the copy of an input. None if it is no pipe. Raises InputError, UsageError, StoppedError."""
         if not is_pipe(named):
             return None
         if named in self._taken:

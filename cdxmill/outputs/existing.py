@@ -272,7 +272,7 @@ def _hash(values: object) -> str:
 
 
 def _first_record(archive: Location) -> object:
-    """The header and the size of the first record; None if it cannot be read."""
+    """The header and the size of the first record. None if it cannot be read."""
     try:
         with archive.open_ranges() as read_at:
             found = next(read_records(read_at, chunk=_HEAD), None)

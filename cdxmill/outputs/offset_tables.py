@@ -59,7 +59,7 @@ def find_tables(named: Sequence[str], failures: Failures) -> dict[str, Names]:
 
 
 def first_names(table: Location) -> Names | None:
-    """The names in the first row of a table; None if it has no row. Raises InputError."""
+    """The names in the first row of a table. None if it has no row. Raises InputError."""
     lines = next(_read(table, _START), [])
     try:
         if lines[:1] != [HEADER[:-1]]:

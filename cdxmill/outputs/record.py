@@ -104,7 +104,7 @@ class OutputRecord:
                 self._rows[output].append(OutputRow(output, archive, settings, int(size), found))
 
     def made_from(self, output: Path) -> OutputRow | None:
-        """The row of an output; None if it is absent or empty, or if another program wrote it."""
+        """The row of an output. None if it is absent or empty, or if another program wrote it."""
         rows = self._rows.get(output.relative_to(self._directory).as_posix())
         found = fingerprint(output) if rows else None
         return next((made for made in reversed(rows or ()) if made.fingerprint == found), None)

@@ -41,7 +41,7 @@ ReadAt = Callable[[int, int], bytes]
 
 
 class Ranges(NamedTuple):
-    """`read_at(offset, size)` of a file, and its size in bytes; None if the size is unknown.
+    """`read_at(offset, size)` of a file, and its size in bytes. None if the size is unknown.
 
     `entry` is its size and time where `status` gives them again with one request: not over HTTP.
     """
@@ -217,7 +217,7 @@ class _Pages:
         return page
 
     def _stored(self, number: int) -> bytes | None:
-        """A page on disk; None if it is missing or truncated."""
+        """A page on disk. None if it is missing or truncated."""
         directory = self._directory  # another thread may give it up
         if directory is None:
             return None

@@ -43,7 +43,7 @@ class Reads(Protocol):
         """Open a file: `read_at(offset, size)` returns fewer bytes only at its end. Raises InputError."""
 
     def status(self, path: str, /) -> Entry | None:
-        """The size and time of a file or directory; None if it does not exist. Raises InputError."""
+        """The size and time of a file or directory. None if it does not exist. Raises InputError."""
 
 
 class Looks(Reads, Protocol):
@@ -60,7 +60,7 @@ class Writes(Reads, Protocol):
         """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError."""
 
     def list_directory(self, path: str, /) -> dict[str, Entry]:
-        """The entries of a directory by name; none if it does not exist. Raises InputError."""
+        """The entries of a directory by name. Empty if it does not exist. Raises InputError."""
 
     def remove(self, path: str, /) -> None:
         """Delete a file if it exists. Raises StoppedError."""

@@ -138,7 +138,7 @@ class Location:
         return found.size if found is not None else 0
 
     def status(self) -> Entry | None:
-        """The size and time of the file or directory; None if it does not exist. A URL costs one request.
+        """The size and time of the file or directory. None if it does not exist. A URL costs one request.
 
         Raises InputError if the storage gives no answer.
         """
@@ -207,7 +207,7 @@ class Location:
         return storage.write_atomic(name)
 
     def entries(self) -> dict[str, Entry]:
-        """The entries of a directory by name; none if it does not exist. Raises InputError."""
+        """The entries of a directory by name. Empty if it does not exist. Raises InputError."""
         storage, name = self._writes
         return storage.list_directory(name)
 

@@ -156,7 +156,7 @@ class WaczFiles:
             yield read_member
 
     def status(self, path: str, /) -> Entry | None:
-        """The size of a file, and the time of the WACZ; None if it does not exist. Raises InputError."""
+        """The size of a file, and the time of the WACZ. None if it does not exist. Raises InputError."""
         entry = self._storage.status(self._place.wacz)
         if entry is None:
             return None

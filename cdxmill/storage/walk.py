@@ -153,7 +153,7 @@ class RemoteDirectories:
                 yield Item(name, DIRECTORY if entry.is_directory else FILE)
 
     def item(self, path: str) -> Item | None:
-        """What is at a path; None if nothing is. Raises InputError."""
+        """What is at a path. None if nothing exists there. Raises InputError."""
         entry = locate(path).status()
         return None if entry is None else Item("", DIRECTORY if entry.is_directory else FILE)
 

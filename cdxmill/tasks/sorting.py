@@ -14,6 +14,7 @@ from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs
 from cdxmill.stages.lines.pick_splits import Reservoir, Sample, TextSampler
 from cdxmill.stages.lines.sort_lines import LineSorter, Run
+from cdxmill.storage.location import locate
 from cdxmill.storage.scratch import Scratch
 from cdxmill.tasks.sampling import sample_from_json, sample_to_json
 from cdxmill.tasks.whole_files import NONE_IN_CLUSTER, whole_or_nothing

@@ -99,12 +99,12 @@ def make(url: str) -> None:
 
 
 def status(url: str) -> Entry | None:
-    """The size and time of a file or directory; None if it does not exist. Raises InputError."""
+    """The size and time of a file or directory. None if it does not exist. Raises InputError."""
     return next(iter(_entries(url, quoted(url)).values()), None)
 
 
 def list_directory(url: str) -> dict[str, Entry]:
-    """The entries of a directory by name; none if it does not exist. Raises InputError."""
+    """The entries of a directory by name. Empty if it does not exist. Raises InputError."""
     return _entries(url, quoted(url.rstrip("/")) + "/*")
 
 
@@ -153,7 +153,7 @@ def quoted(url: str) -> str:
 
 
 def _lines(url: str, *words: str) -> list[str]:
-    """The lines that `hadoop fs` prints; none if there is no such file. Raises InputError."""
+    """The lines that `hadoop fs` prints. Empty if the file does not exist. Raises InputError."""
     try:
         return _run(url, *words).decode("utf-8", "surrogateescape").split("\n")
     except AbsentError:

@@ -76,7 +76,7 @@ def make(url: str) -> None:
 
 
 def status(url: str) -> Entry | None:
-    """The size and time of a file or directory; None if it does not exist. Raises InputError."""
+    """The size and time of a file or directory. None if it does not exist. Raises InputError."""
     try:
         return _entry(_status(url))
     except AbsentError:
@@ -84,7 +84,7 @@ def status(url: str) -> Entry | None:
 
 
 def list_directory(url: str) -> dict[str, Entry]:
-    """The entries of a directory by name; none if it does not exist. Raises InputError."""
+    """The entries of a directory by name. Empty if it does not exist. Raises InputError."""
     try:
         found = _client_of(url).ask(url, "GET", "LISTSTATUS")["FileStatuses"]["FileStatus"]
     except AbsentError:

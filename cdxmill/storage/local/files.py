@@ -37,7 +37,7 @@ _ERRORS = {
 }
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
-"""What says that no such file exists."""
+"""The error numbers of a file that does not exist."""
 
 
 @contextmanager
@@ -190,7 +190,7 @@ def spooled() -> Iterator[IO[bytes]]:
 
 
 def status(path: str) -> Entry | None:
-    """The size and time of a file or directory; None if it does not exist. Raises InputError if that is unknown."""
+    """The size and time of a file or directory. None if it does not exist. Raises InputError if that is unknown."""
     try:
         return _entry(Path(path).stat())
     except ValueError:  # no file can have this name
@@ -202,7 +202,7 @@ def status(path: str) -> Entry | None:
 
 
 def list_directory(path: str) -> dict[str, Entry]:
-    """The entries of a directory by name; none if it does not exist. Raises InputError if it cannot be listed."""
+    """The entries of a directory by name. Empty if it does not exist. Raises InputError if it cannot be listed."""
     try:
         with os.scandir(path) as found:
             items = list(found)

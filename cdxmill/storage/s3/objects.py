@@ -56,7 +56,7 @@ def write_atomic(url: str) -> Iterator[IO[bytes]]:
 
 
 def status(url: str) -> Entry | None:
-    """The size and time of an object; None if it does not exist. Raises InputError."""
+    """The size and time of an object. None if it does not exist. Raises InputError."""
     target = _bucket_and_key(url)
     try:
         head = _head(url, target)

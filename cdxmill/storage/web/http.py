@@ -42,7 +42,7 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
 
 
 def status(url: str) -> Entry | None:
-    """The size of a file, 0 if it is unknown, and 0 as its time; None if it does not exist or is refused.
+    """The size of a file, 0 if it is unknown, and 0 as its time. None if it does not exist or is refused.
 
     Refused is not told from missing, because buckets behind HTTP answer 403 for both. Raises InputError if the
     server does not answer: the file may exist.

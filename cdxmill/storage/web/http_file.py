@@ -34,7 +34,7 @@ _AS_STORED = ("", "identity", "aws-chunked")
 
 
 class Version(NamedTuple):
-    """Values that differ for each version of a file; None if the server does not send them."""
+    """Values that differ for each version of a file. None if the server does not send them."""
 
     etag: str | None
     modified: str | None
@@ -210,7 +210,7 @@ def reach_from(url: str) -> Reach:
 
 
 def range_of(answer: BaseHTTPResponse) -> tuple[int, int] | None:
-    """(first, last) byte of an answer, from its Content-Range; None if there is none."""
+    """(first, last) byte of an answer, from its Content-Range. None if there is none."""
     match = _CONTENT_RANGE.match(answer.headers.get("content-range", ""))
     return (int(match[1]), int(match[2])) if match and match[1] else None
 
