@@ -36,6 +36,7 @@ _OWN_S3 = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3")
 """Set if S3 is the user's own service."""
 SMALL = 256 << 20
 """Bytes of the largest file that is held in memory: a list of archives, cluster.json, cluster.loc, the part of a shard."""
+_PIECE = 4 << 20
 _AT_A_TIME = 16
 """Small requests that are sent at a time. They mostly wait for the network."""
 
@@ -75,11 +76,9 @@ class Location:
         object.__setattr__(self, "properties", _PROPERTIES.get(scheme) or Properties())
 
     def __str__(self) -> str:
-        """The path or URL."""
         return self.text
 
     def __reduce__(self) -> tuple[type[Location], tuple[str]]:
-        """Processes get the text."""
         return Location, (self.text,)
 
     @property
@@ -347,13 +346,13 @@ def join(place: PathOrUrl, *names: str) -> str:
     return (locate(place) / "/".join(names)).text
 
 
-def pieces(read_at: Callable[[int, int], bytes], size: int = 4 << 20) -> Iterator[bytes]:
-    """Yield the content of a file from start to end, `size` bytes at a time."""
+def pieces(read_at: Callable[[int, int], bytes]) -> Iterator[bytes]:
+    """Yield the content of a file from start to end, some megabytes at a time."""
     offset = 0
-    while data := read_at(offset, size):
+    while data := read_at(offset, _PIECE):
         yield data
         offset += len(data)
-        if len(data) < size:
+        if len(data) < _PIECE:
             return
 
 

@@ -58,7 +58,7 @@ class RefusedPlace(Exception):
     """The address of a host is not one to which content may lead."""
 
 
-def connections(url: str, reach: Reach = Reach.ANYWHERE) -> urllib3.PoolManager:
+def connections(url: str, reach: Reach) -> urllib3.PoolManager:
     """The connections to use for `url`, through a proxy if the environment says so (HTTP_PROXY, NO_PROXY).
 
     Raises RefusedPlace if `url` has an address that `reach` does not allow.
