@@ -59,7 +59,7 @@ from cdxmill.cluster.write import (
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, INDEX, MANIFEST, SHARD, SUMMARY
 from cdxmill.running.lock import LOCK
-from cdxmill.storage.local.files import stopping, sync_directory
+from cdxmill.storage.local import stopping, sync_directory
 from cdxmill.storage.location import Location, ask_all, join, locate
 
 MARK = ".replaces"

@@ -13,7 +13,7 @@ from cdxmill.inputs.archive_store import OpenArchives, open_start_of
 from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.cache import open_known
-from cdxmill.storage.local.files import stopping
+from cdxmill.storage.local import stopping
 from cdxmill.storage.location import Location
 
 JOINED = 8 << 20

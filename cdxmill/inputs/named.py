@@ -14,9 +14,8 @@ from cdxmill.formats.own_records import is_own_record
 from cdxmill.inputs.pipes import Pipes, filename_of
 from cdxmill.messages import count
 from cdxmill.running.failures import Failure, Failures
-from cdxmill.storage.interface import SPECIAL, UNFINISHED, Listing, is_glob
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
-from cdxmill.storage.walk import files_below, files_like
+from cdxmill.storage.walk import SPECIAL, UNFINISHED, Listing, files_below, files_like, is_glob
 
 SHARD = "shard of a cluster"
 _SHARD = re.compile(r"cdx-\d{5,}\.gz")

@@ -18,7 +18,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.messages import human_bytes
 from cdxmill.running.failures import Failures
-from cdxmill.storage.local.files import stopping
+from cdxmill.storage.local import stopping
 from cdxmill.storage.scratch import temporary_directory
 
 STDIN = "-"

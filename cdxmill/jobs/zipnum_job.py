@@ -44,7 +44,7 @@ from cdxmill.options.clusters import ClusterOptions, Convert
 from cdxmill.options.option import Option
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.line_chunks import format_line, format_marks, read_lines
-from cdxmill.storage.local.files import stopping
+from cdxmill.storage.local import stopping
 from cdxmill.storage.location import PathOrUrl, locate
 from cdxmill.tasks.sampling import group_sources
 

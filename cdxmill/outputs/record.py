@@ -24,7 +24,7 @@ from typing import IO, NamedTuple
 from cdxmill.formats.own_records import BESIDE, FAILURES, OUTPUTS, format_row, parse_row
 from cdxmill.outputs.names import identity
 from cdxmill.running.failures import Failure
-from cdxmill.storage.local.files import append_rows, make_directory, stopping, write_atomic
+from cdxmill.storage.local import append_rows, make_directory, stopping, write_atomic
 from cdxmill.storage.location import Location
 
 _TAIL = 8

@@ -23,7 +23,7 @@ from threading import get_ident
 
 from cdxmill.errors import UsageError
 from cdxmill.messages import say
-from cdxmill.storage.local.files import OWN_TEMPORARY, make_directory, stopping
+from cdxmill.storage.local import OWN_TEMPORARY, make_directory, stopping
 
 LOCK = ".lock"
 _SCRATCH = re.compile(r"\.scratch-[a-z0-9_]{8}")

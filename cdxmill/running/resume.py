@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from cdxmill.errors import InputError
 from cdxmill.running.processes import run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.storage.local import files as local
+from cdxmill.storage import local
 from cdxmill.storage.location import PathOrUrl, locate
 from cdxmill.storage.scratch import Scratch
 

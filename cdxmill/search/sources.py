@@ -29,7 +29,7 @@ from cdxmill.stages.lines.cdx_text import read_content
 from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.window import MemberError, ReadAt, Window
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local.files import spooled
+from cdxmill.storage.local import spooled
 from cdxmill.storage.location import locate
 
 if TYPE_CHECKING:

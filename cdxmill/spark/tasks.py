@@ -26,7 +26,7 @@ from cdxmill.inputs.cdx_files import CdxSource
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.merge_lines import merge_blocks
 from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_run
-from cdxmill.storage.local.files import stopping
+from cdxmill.storage.local import stopping
 from cdxmill.storage.location import join, locate
 from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.tasks.sorting import finish_runs, sort_sources

@@ -27,7 +27,7 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError, InputError
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local.files import write_atomic
+from cdxmill.storage.local import write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.web.connections import give_back
 from cdxmill.storage.web.http import HttpRanges, first_answer

@@ -23,9 +23,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.storage import wacz
+from cdxmill.storage import local, wacz
 from cdxmill.storage.interface import Entry, Properties, Reads, Writes
-from cdxmill.storage.local import files as local
 from cdxmill.storage.reach import Reach
 
 if TYPE_CHECKING:
@@ -232,9 +231,7 @@ class Location:
 
     def exchange(self, other: Location) -> bool:
         """Exchange two directories in one step. False if the storage cannot. Raises StoppedError."""
-        from cdxmill.storage.local.exchange import exchange  # imports ctypes, which few runs need
-
-        return not self.is_remote and exchange(self.local, other.local)
+        return not self.is_remote and local.exchange(self.local, other.local)
 
     def __truediv__(self, name: str) -> Location:
         """The file `name` below this directory.
@@ -298,7 +295,7 @@ class Location:
     def require(self) -> None:
         """Raise UsageError if a library that its storage needs is not installed."""
         if self.scheme in _S3:
-            from cdxmill.storage.s3 import objects as s3
+            from cdxmill.storage import s3
 
             s3.require()
 
@@ -322,7 +319,7 @@ class Location:
 
             return http, self.text
         if self.scheme in _S3:
-            from cdxmill.storage.s3 import objects as s3
+            from cdxmill.storage import s3
 
             return s3, self.text
         if self.scheme == _HDFS:

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 from cdxmill.errors import InputError
 from cdxmill.storage.interface import Entry, Looks
-from cdxmill.storage.local.files import open_ranges
+from cdxmill.storage.local import open_ranges
 from cdxmill.storage.location import Location, PathOrUrl, locate
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from cdxmill.errors import StoppedError
-from cdxmill.storage.local.files import create_directory, stopping
+from cdxmill.storage.local import create_directory, stopping
 from cdxmill.storage.location import locate
 
 _PREFIX = "cdxmill-run-"

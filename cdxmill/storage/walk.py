@@ -8,19 +8,58 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from stat import S_ISDIR, S_ISREG
+from typing import Any, NamedTuple
 
 from cdxmill.errors import InputError
-from cdxmill.storage.interface import ANY_DEPTH, DIRECTORY, FILE, SEARCHED, SPECIAL, Item, Listing, is_glob
 from cdxmill.storage.location import join, locate
 
+UNFINISHED = "_temporary"
+"""Hadoop's directory for the output of unfinished tasks."""
+_FILE, _DIRECTORY = "", "directory"
+SPECIAL = "socket, pipe or device"
+_SEARCHED = "link to a directory that was searched already"
+"""What an entry of a directory is."""
+_ANY_DEPTH = "**"
+_MAGIC = re.compile(r"[*?\[]")
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
+_ROOT = 3
+"""Slashes in the URL of the root of a file system."""
+_TWICE = (_ANY_DEPTH, _ANY_DEPTH)
 
 
-class LocalDirectories:
+def is_glob(path: str) -> bool:
+    """Whether a path, a URL or a step of one has one of the characters `*?[`."""
+    return _MAGIC.search(path) is not None
+
+
+@dataclass
+class Listing:
+    """The paths or URLs of the files that were found; `links` are symbolic links to files.
+
+    `others` are no files, each with what it is. `errors` report what could not be listed.
+    """
+
+    files: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    others: list[tuple[str, str]] = field(default_factory=list)
+    errors: list[InputError] = field(default_factory=list)
+
+
+class _Item(NamedTuple):
+    """An entry of a directory. Of a symbolic link, `kind` is what it leads to; None if that cannot be read."""
+
+    name: str
+    kind: str | None
+    is_link: bool = False
+
+
+class _LocalDirectories:
     """The directories of this machine. Their paths are "" or end in a slash. `errors` reports what cannot be read."""
 
     hides_dots = True
@@ -29,7 +68,7 @@ class LocalDirectories:
         self.errors: list[InputError] = []
         self._reported: set[str] = set()
 
-    def items(self, directory: str, is_wanted: Callable[[str], bool]) -> Iterator[Item]:
+    def items(self, directory: str, is_wanted: Callable[[str], bool]) -> Iterator[_Item]:
         """The entries of a directory whose names are wanted, in the order of their names."""
         path = directory[:-1] or directory or "."
         try:
@@ -40,13 +79,13 @@ class LocalDirectories:
             return
         for entry in entries:
             if is_wanted(entry.name):
-                yield Item(entry.name, self._kind(directory, entry), entry.is_symlink())
+                yield _Item(entry.name, self._kind(directory, entry), entry.is_symlink())
 
-    def item(self, path: str) -> Item | None:
+    def item(self, path: str) -> _Item | None:
         """What is at a path; None if nothing is."""
         if not os.path.lexists(path) and os.access(os.path.dirname(path) or ".", os.X_OK):  # noqa: PTH120
             return None
-        return Item("", self._kind_of(path), os.path.islink(path))  # noqa: PTH114
+        return _Item("", self._kind_of(path), os.path.islink(path))  # noqa: PTH114
 
     def identity(self, directory: str) -> Hashable:
         """What tells whether a directory was searched already, by another path; None if unknown."""
@@ -60,9 +99,9 @@ class LocalDirectories:
         """The same as `_kind_of`, mostly without a system call."""
         try:
             if entry.is_file(follow_symlinks=False):
-                return FILE
+                return _FILE
             if entry.is_dir(follow_symlinks=False):
-                return DIRECTORY
+                return _DIRECTORY
         except OSError:
             pass
         return self._kind_of(directory + entry.name)
@@ -74,7 +113,7 @@ class LocalDirectories:
         except OSError as error:
             self._report(path, error, "cannot be read")
             return None
-        return FILE if S_ISREG(mode) else DIRECTORY if S_ISDIR(mode) else SPECIAL
+        return _FILE if S_ISREG(mode) else _DIRECTORY if S_ISDIR(mode) else SPECIAL
 
     def _report(self, path: str, error: OSError, reason: str) -> None:
         if path in self._reported:
@@ -88,21 +127,14 @@ class LocalDirectories:
         self.errors.append(InputError(path, f"{reason} ({what})" if what else reason, hint))
 
 
-_ROOT = 3
-"""Slashes in the URL of the root of a file system."""
-_TWICE = (ANY_DEPTH, ANY_DEPTH)
-
-
 def files_below(directory: str) -> Listing:
     """All files below `directory` and its subdirectories. Raises InputError if a URL cannot be listed.
 
     A subdirectory that cannot be listed is in the errors.
     """
     if not locate(directory).properties.has_directories:
-        from cdxmill.storage.s3.walk import keys_below
-
-        return Listing(list(keys_below(directory)))
-    return _Walk(_directories(directory), is_glob=False).run(join(directory, ""), [ANY_DEPTH])
+        return Listing(list(_objects_below(directory)))
+    return _Walk(_directories(directory), is_glob=False).run(join(directory, ""), [_ANY_DEPTH])
 
 
 def files_like(pattern: str) -> Listing:
@@ -111,9 +143,7 @@ def files_like(pattern: str) -> Listing:
     `*` does not match a slash, `**` matches any number of directories.
     """
     if not locate(pattern).properties.has_directories:
-        from cdxmill.storage.s3.walk import keys_like
-
-        return Listing(list(keys_like(pattern)))
+        return Listing(list(_objects_like(pattern)))
     steps, fixed = pattern.split("/"), 0
     if locate(pattern).scheme:
         fixed = next(number for number, step in enumerate([*steps[:-1], "*"]) if is_glob(step))
@@ -125,11 +155,11 @@ def files_like(pattern: str) -> Listing:
     return _Walk(_directories(pattern), is_glob=True).run(top, steps)
 
 
-def _directories(path: str) -> LocalDirectories | RemoteDirectories:
-    return RemoteDirectories() if locate(path).scheme else LocalDirectories()
+def _directories(path: str) -> _LocalDirectories | _RemoteDirectories:
+    return _RemoteDirectories() if locate(path).scheme else _LocalDirectories()
 
 
-class RemoteDirectories:
+class _RemoteDirectories:
     """The directories of a storage that has no links."""
 
     hides_dots = False
@@ -138,7 +168,7 @@ class RemoteDirectories:
         self.errors: list[InputError] = []
         self._has_listed = False
 
-    def items(self, directory: str, is_wanted: Callable[[str], bool]) -> Iterator[Item]:
+    def items(self, directory: str, is_wanted: Callable[[str], bool]) -> Iterator[_Item]:
         """The entries of a directory whose names are wanted. Raises InputError if the first one cannot be listed."""
         try:
             found = locate(directory[:-1] if directory.count("/") > _ROOT else directory).entries()
@@ -150,12 +180,12 @@ class RemoteDirectories:
         self._has_listed = True
         for name, entry in sorted(found.items()):
             if is_wanted(name):
-                yield Item(name, DIRECTORY if entry.is_directory else FILE)
+                yield _Item(name, _DIRECTORY if entry.is_directory else _FILE)
 
-    def item(self, path: str) -> Item | None:
+    def item(self, path: str) -> _Item | None:
         """What is at a path. None if nothing exists there. Raises InputError."""
         entry = locate(path).status()
-        return None if entry is None else Item("", DIRECTORY if entry.is_directory else FILE)
+        return None if entry is None else _Item("", _DIRECTORY if entry.is_directory else _FILE)
 
     def identity(self, directory: str) -> Hashable:
         """What tells whether a directory was searched already: it has one path only."""
@@ -165,7 +195,7 @@ class RemoteDirectories:
 class _Walk:
     """One search for the steps of a glob, or with `**` for all files."""
 
-    def __init__(self, directories: LocalDirectories | RemoteDirectories, is_glob: bool) -> None:
+    def __init__(self, directories: _LocalDirectories | _RemoteDirectories, is_glob: bool) -> None:
         self._directories, self._is_glob = directories, is_glob
         self._found = Listing(errors=directories.errors)
         self._searched: set[tuple[Hashable, int]] = set()
@@ -179,7 +209,7 @@ class _Walk:
 
     def _match(self, directory: str, steps: list[str]) -> None:
         step, rest = steps[0], steps[1:]
-        if step == ANY_DEPTH:
+        if step == _ANY_DEPTH:
             self._match_below(directory, rest or ["*"])
         elif is_glob(step):
             for item in self._directories.items(directory, lambda name: self._fits(name, step)):
@@ -187,13 +217,13 @@ class _Walk:
         elif (found := self._directories.item(directory + step)) is not None:
             self._take(directory + step, found, rest)
 
-    def _take(self, path: str, item: Item, rest: list[str]) -> None:
+    def _take(self, path: str, item: _Item, rest: list[str]) -> None:
         if rest:
-            if item.kind == DIRECTORY:
+            if item.kind == _DIRECTORY:
                 self._match(f"{path}/", rest)
-        elif item.kind == FILE:
+        elif item.kind == _FILE:
             (self._found.links if item.is_link else self._found.files).append(path)
-        elif item.kind is not None and (self._is_glob or item.kind != DIRECTORY):
+        elif item.kind is not None and (self._is_glob or item.kind != _DIRECTORY):
             self._found.others.append((path, item.kind))
 
     def _match_below(self, top: str, steps: list[str], is_linked: bool = False) -> None:
@@ -202,13 +232,13 @@ class _Walk:
             directory = directories.pop()
             if not self._is_new(directory, steps) and (is_linked or self._is_glob):
                 if not self._is_glob:
-                    self._found.others.append((directory[:-1], SEARCHED))
+                    self._found.others.append((directory[:-1], _SEARCHED))
                 continue
             for item in self._directories.items(directory, lambda name: self._fits(name, "*", steps[0])):
                 path = directory + item.name
                 if self._fits(item.name, steps[0]):
                     self._take(path, item, steps[1:])
-                if item.kind != DIRECTORY or not self._fits(item.name, "*"):
+                if item.kind != _DIRECTORY or not self._fits(item.name, "*"):
                     continue
                 if item.is_link:
                     self._linked.append((f"{path}/", steps))
@@ -231,3 +261,63 @@ class _Walk:
             return True
         is_hidden = self._directories.hides_dots and name.startswith(".")
         return any(fnmatchcase(name, step) and (not is_hidden or step.startswith(".")) for step in steps)
+
+
+def _objects_below(url: str) -> Iterator[str]:
+    """The URLs of the objects below a directory of S3, which has keys in place of directories.
+
+    A key may have empty steps (`crawl//a.warc.gz`), and an object may have the name of a directory.
+    """
+    from cdxmill.storage import s3
+
+    for page in s3.list_pages(url, s3.prefix_of(url)):
+        yield from (_object_url(url, key) for key in _keys(page))
+
+
+def _objects_like(url: str) -> Iterator[str]:
+    """The URLs of the objects of S3 that match a glob, with as few requests as possible."""
+    steps = url.partition("://")[2].split("/")[1:]
+    yield from (_object_url(url, key) for key in _matching_keys(url, "", steps))
+
+
+def _matching_keys(url: str, prefix: str, steps: list[str]) -> Iterator[str]:
+    """The keys that start with `prefix` and continue with a match of `steps`."""
+    from cdxmill.storage import s3
+
+    step, rest = steps[0], steps[1:]
+    if step == _ANY_DEPTH:
+        keys = (key for page in s3.list_pages(url, prefix) for key in _keys(page))
+        yield from (key for key in keys if _fits(key[len(prefix) :].split("/"), steps))
+        return
+    fixed = _MAGIC.split(step, maxsplit=1)[0]
+    if rest and fixed == step:
+        yield from _matching_keys(url, f"{prefix}{step}/", rest)
+        return
+    for page in s3.list_pages(url, prefix + fixed, "/"):
+        if rest:
+            for directory in [found["Prefix"] for found in page.get("CommonPrefixes", ())]:
+                if fnmatchcase(directory[len(prefix) : -1], step):
+                    yield from _matching_keys(url, directory, rest)
+        else:
+            yield from (key for key in _keys(page) if fnmatchcase(key[len(prefix) :], step))
+
+
+def _keys(page: dict[str, Any]) -> Iterator[str]:
+    """The keys of a page, without the empty objects that some tools create for directories."""
+    for item in page.get("Contents", ()):
+        if item["Size"] or not item["Key"].endswith("/"):
+            yield item["Key"]
+
+
+def _object_url(url: str, key: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}/{key}"
+
+
+def _fits(names: Sequence[str], steps: Sequence[str]) -> bool:
+    if not steps or not names:
+        return not steps and not names
+    if steps[0] == _ANY_DEPTH:
+        rest = steps[1:] or ["*"]
+        return any(_fits(names[number:], rest) for number in range(len(names)))
+    return fnmatchcase(names[0], steps[0]) and _fits(names[1:], steps[1:])

@@ -10,7 +10,7 @@ import pytest
 
 from cdxmill.cluster.find import find_index
 from cdxmill.errors import InputError, RefusedError, UsageError
-from cdxmill.storage.s3 import objects as s3
+from cdxmill.storage import s3
 
 from ..storage.range_server import RangeServer, serving
 

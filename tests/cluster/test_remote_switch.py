@@ -16,9 +16,9 @@ from cdxmill.cluster.output import check_replaceable, mend
 from cdxmill.commands.clusters import publish
 from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.options.clusters import PublishOptions
+from cdxmill.storage import s3
 from cdxmill.storage.hadoop import hdfs
 from cdxmill.storage.location import Location, join, locate
-from cdxmill.storage.s3 import objects as s3
 from tests.conftest import RunCdxmill
 from tests.storage.conftest import moto_url
 from tests.storage.name_node import NameNode, name_node

@@ -15,7 +15,7 @@ from cdxmill.commands.sample import sample_files
 from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.options.clusters import VerifyOptions
 from cdxmill.running.failures import Failures
-from cdxmill.storage.local import files as local
+from cdxmill.storage import local
 from cdxmill.tasks import sampling
 
 from ..material.cdx_files import many_lines, write_gzip, write_plain

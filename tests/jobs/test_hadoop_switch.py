@@ -22,8 +22,8 @@ __all__ = ["moto_url"]
 def storages(moto_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     import boto3  # type: ignore[import-untyped]
 
+    from cdxmill.storage import s3
     from cdxmill.storage.hadoop import hdfs, pick
-    from cdxmill.storage.s3 import objects as s3
 
     monkeypatch.setenv("AWS_ENDPOINT_URL", moto_url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")

@@ -14,7 +14,7 @@ import pytest
 
 from cdxmill.errors import StoppedError, UsageError
 from cdxmill.running.lock import LOCK, hold, sweep
-from cdxmill.storage.local.files import temporary_name, write_atomic
+from cdxmill.storage.local import temporary_name, write_atomic
 
 HOLDER = """
 import sys, time

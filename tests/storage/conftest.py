@@ -11,10 +11,9 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 from moto.server import ThreadedMotoServer
 
-from cdxmill.storage import patience
+from cdxmill.storage import patience, s3
 from cdxmill.storage.hadoop import hdfs
 from cdxmill.storage.location import locate
-from cdxmill.storage.s3 import objects as s3
 from cdxmill.storage.walk import files_below
 from cdxmill.storage.web import connections
 

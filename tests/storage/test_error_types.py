@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
-from cdxmill.storage.local import files as local
+from cdxmill.storage import local
 from cdxmill.storage.location import locate
 
 from .name_node import name_node

@@ -17,7 +17,7 @@ from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.options.trees import TreeOptions
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import find_captures, open_prefix_index
-from cdxmill.storage.s3 import objects as s3
+from cdxmill.storage import s3
 
 from .range_server import RangeServer
 

@@ -13,7 +13,7 @@ import pytest
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import patience
 from cdxmill.storage.location import locate
-from cdxmill.storage.s3.objects import open_ranges
+from cdxmill.storage.s3 import open_ranges
 
 from .range_server import RangeServer, Served
 

@@ -13,8 +13,8 @@ import boto3  # type: ignore[import-untyped]
 import pytest
 
 from cdxmill.errors import InputError, StoppedError
+from cdxmill.storage import s3
 from cdxmill.storage.location import locate
-from cdxmill.storage.s3 import objects as s3
 
 LARGE = random.Random(9).randbytes(20 << 20)
 """Several parts of a multipart upload."""

@@ -21,7 +21,7 @@ from cdxmill.inputs import cdx_files
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.pick_splits import WINDOW, Reservoir, add_pieces, pick_splits
-from cdxmill.storage.local.files import open_ranges
+from cdxmill.storage.local import open_ranges
 from cdxmill.tasks import sampling
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD
 

@@ -24,7 +24,7 @@ from cdxmill.formats.clusters.zipnum import ARCHIVES, parse_path_index
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.messages import count, say
 from cdxmill.options.clusters import ServeOptions
-from cdxmill.storage.local.files import make_directory, write_atomic
+from cdxmill.storage.local import make_directory, write_atomic
 from cdxmill.storage.location import join, locate
 from cdxmill.version import install_extra
 

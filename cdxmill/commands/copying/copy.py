@@ -39,9 +39,8 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import CopyOptions
 from cdxmill.running.failures import Failures, kind_of
 from cdxmill.running.lock import hold
-from cdxmill.running.processes import run_tasks
+from cdxmill.running.processes import RateLimit, run_tasks
 from cdxmill.running.progress import Progress
-from cdxmill.running.rate_limit import RateLimit
 from cdxmill.running.resume import WorkDirectory, fingerprint
 from cdxmill.search.open import STDIN
 from cdxmill.search.sources import state_of

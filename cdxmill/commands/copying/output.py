@@ -28,7 +28,7 @@ from cdxmill.search.originals import reference_in
 from cdxmill.stages.lines.line_lists import distinct, text_of
 from cdxmill.stages.records.fetch_record import NoRecord
 from cdxmill.stages.records.write_record import filedesc, packed, warcinfo
-from cdxmill.storage.local.files import stopping
+from cdxmill.storage.local import stopping
 from cdxmill.storage.location import Location
 
 ROW = ["filename", "offset", "length", "timestamp", "url", "related", "copied_offset", "copied_length"]

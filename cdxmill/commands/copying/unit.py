@@ -33,7 +33,7 @@ from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.captures.match_record import CommonChecks, capture_of_record, difference, wrong_digest
 from cdxmill.stages.records.fetch_record import AROUND, NoRecord, Placed, records_after, records_before
 from cdxmill.stages.records.write_record import NewMember, stored_member, warc_member_of_arc
-from cdxmill.storage.local.files import stopping
+from cdxmill.storage.local import stopping
 from cdxmill.storage.location import Location
 
 WARC, ARC = "warc", "arc"

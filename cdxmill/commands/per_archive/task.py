@@ -33,7 +33,7 @@ from cdxmill.running.lock import hold
 from cdxmill.running.processes import RunTasks, counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
-from cdxmill.storage.local.files import sync_directories
+from cdxmill.storage.local import sync_directories
 from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import temporary_directory

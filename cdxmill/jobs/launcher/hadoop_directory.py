@@ -22,11 +22,11 @@ from cdxmill.jobs.launcher.mrjob_parts import HadoopFilesystem, RunnerLike
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
 from cdxmill.storage.hadoop.site import use_command
-from cdxmill.storage.interface import Writes, is_glob
-from cdxmill.storage.local.files import make_directory
+from cdxmill.storage.interface import Writes
+from cdxmill.storage.local import make_directory
 from cdxmill.storage.location import Location, ask_all, join, locate, pieces
 from cdxmill.storage.patience import stops
-from cdxmill.storage.walk import files_below, files_like
+from cdxmill.storage.walk import files_below, files_like, is_glob
 
 _VERSION = re.compile(r"hadoop-streaming-(\d+(?:\.\d+)+)")
 

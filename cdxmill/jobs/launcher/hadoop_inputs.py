@@ -12,7 +12,7 @@ from cdxmill.inputs.found_inputs import cdx_files_of
 from cdxmill.jobs.launcher.hadoop_directory import directory_of, is_url
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.stages.lines.cdx_text import REBUILD
-from cdxmill.storage.interface import UNFINISHED, is_glob
+from cdxmill.storage.walk import UNFINISHED, is_glob
 
 SIZE_SETTING = "mapreduce.input.fileinputformat.split.maxsize"
 """Hadoop's name for the number of bytes that a mapper reads."""

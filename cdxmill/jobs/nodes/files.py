@@ -29,9 +29,9 @@ from urllib.parse import unquote, urlsplit
 from cdxmill.errors import CdxmillError, InputError
 from cdxmill.stages.lines.cdx_text import read_cdx, read_content
 from cdxmill.stages.window import ReadAt, Window
+from cdxmill.storage import local
 from cdxmill.storage.hadoop import hadoop_fs
 from cdxmill.storage.hadoop.pick import storage_of
-from cdxmill.storage.local import files as local
 
 _READ_SIZE = 1 << 18
 

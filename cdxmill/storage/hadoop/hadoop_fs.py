@@ -19,7 +19,7 @@ from typing import IO
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage.hadoop.site import absent, hadoop_command, why_no_web_hdfs
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local.files import spooled
+from cdxmill.storage.local import spooled
 from cdxmill.storage.patience import stops
 
 _AT_ONCE = BoundedSemaphore(4)

@@ -17,7 +17,7 @@ from cdxmill.errors import AbsentError, InputError
 from cdxmill.storage.hadoop.site import parts_of
 from cdxmill.storage.hadoop.webhdfs import WebHdfs
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local.files import TEMPORARY, spooled
+from cdxmill.storage.local import TEMPORARY, spooled
 from cdxmill.storage.patience import Pace, TryAgain, persistently, read_range, stops
 from cdxmill.storage.web.connections import piece_of
 

@@ -38,6 +38,8 @@ _ERRORS = {
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 """The error numbers of a file that does not exist."""
+_NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 @contextmanager
@@ -248,6 +250,22 @@ def move(path: str, target: str) -> None:
     """Rename a file or directory. A directory that is not empty is never replaced. Raises StoppedError."""
     with stopping(Path(target)):
         Path(path).replace(target)
+
+
+def exchange(one: str, other: str) -> bool:
+    """Exchange two directories. False if the system (macOS) or the file system (NFS) cannot. Raises StoppedError."""
+    import ctypes  # few runs need it
+
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    if not call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
+        return True
+    number = ctypes.get_errno()
+    if number in _NO_EXCHANGE:
+        return False
+    with stopping(Path(other)):
+        raise OSError(number, os.strerror(number), other)
 
 
 def append_rows(path: Path, rows: Iterable[list[str]]) -> None:

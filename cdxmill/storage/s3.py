@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from cdxmill.errors import AbsentError, InputError, StoppedError, UsageError
 from cdxmill.storage.interface import Entry
-from cdxmill.storage.local.files import spooled
+from cdxmill.storage.local import spooled
 from cdxmill.storage.patience import (
     BUSY,
     DOWNLOAD,
