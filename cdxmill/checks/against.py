@@ -16,19 +16,11 @@ from cdxmill.messages import count
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
 from cdxmill.stages.lines.merge_lines import Difference, compare_lines, merge_slices
-from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_runs
+from cdxmill.stages.lines.sort_lines import Run, Slice, cut_runs
 from cdxmill.storage.location import locate, total_size
 from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.tasks.sampling import group_sources
-from cdxmill.tasks.sorting import finish_runs, share_of_runs, sort_files
-
-
-class _SortTask(NamedTuple):
-    number: int
-    paths: list[str]
-    scratch: Path
-    convert: bool
-    most_runs: int
+from cdxmill.tasks.sorting import SortTask, share_of_runs, sort_group
 
 
 class _Sorted(NamedTuple):
@@ -84,23 +76,22 @@ def difference_findings(cluster: str, difference: Difference) -> Iterator[Failur
 
 def _sort(paths: Sequence[str], scratch: Scratch, convert: bool, run: VerifyRun) -> list[Run]:
     inventory = take_inventory(paths)
-    groups = [[source.path for source in group] for group in group_sources(inventory.sources)]
+    groups = group_sources(inventory.sources)
     most = share_of_runs(len(groups))
-    tasks = [
-        _SortTask(number, group, scratch.directory, convert, most) for number, group in enumerate(groups)
-    ]
+    tasks = [SortTask(number, group, scratch.directory, convert, most) for number, group in enumerate(groups)]
     results = run.results("sorting inputs", _sort_group, tasks, inventory.total)
     return sorted(found for result in results for found in result.runs)
 
 
-def _sort_group(task: _SortTask) -> _Sorted:
-    scratch = Scratch(task.scratch)
-    sorter = LineSorter(scratch.create, f"sort-{task.number:05d}")
-    failed = sort_files(task.paths, sorter, task.convert)
-    findings = [
-        Failure(failure.path, None, failure.reason, "none of its lines were compared") for failure in failed
-    ]
-    return _Sorted(finish_runs(sorter, scratch, task.most_runs), findings)
+def _sort_group(task: SortTask) -> _Sorted:
+    runs, _, failed = sort_group(task)
+    return _Sorted(
+        runs,
+        [
+            Failure(failure.path, None, failure.reason, "none of its lines were compared")
+            for failure in failed
+        ],
+    )
 
 
 def _compare(task: _CompareTask) -> _Compared:

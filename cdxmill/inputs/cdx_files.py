@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -33,7 +34,7 @@ from cdxmill.stages.lines.cdx_text import (
     read_content,
     read_large_pieces,
 )
-from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line
+from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.stages.lines.sorted_input import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, MemberError, Window
 from cdxmill.storage.interface import Entry
@@ -266,15 +267,12 @@ def _flavour(source: CdxSource, head: bytes) -> Flavour | None:
 
 def _first_line(pieces: Iterable[bytes]) -> bytes | None:
     """The first capture line that ends in a text. None if there is none near the start, or corrupt data come first."""
-    cutter, seen = LineCutter(), 0
-    try:
+    begun, seen = b"", 0
+    with suppress(InputError, MemberError):
         for piece in pieces:
-            for line in cutter.cut(piece):
-                if is_capture_line(line):
-                    return line
+            *lines, begun = (begun + piece).split(b"\n")
             seen += len(piece)
-            if seen > _FAR:
-                return None
-    except (InputError, MemberError):
-        return None
+            first = next(filter(is_capture_line, lines), None)
+            if first is not None or seen > _FAR:
+                return first
     return None

@@ -25,11 +25,11 @@ from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.inputs.cdx_files import CdxSource
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.merge_lines import merge_blocks
-from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_run
+from cdxmill.stages.lines.sort_lines import Run, Slice, cut_run
 from cdxmill.storage.local import stopping
 from cdxmill.storage.location import join, locate
 from cdxmill.storage.scratch import Scratch, temporary_directory
-from cdxmill.tasks.sorting import finish_runs, sort_sources
+from cdxmill.tasks.sorting import SortTask, sort_group
 
 PIECE = 128 << 10
 """PySpark collects up to 1000 pieces before it looks at its memory: 128 MB."""
@@ -99,10 +99,11 @@ def index_archive(work: IndexWork) -> IndexedArchive:
 def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:
     """Sort the lines of a group, and send each shard its parts of the runs."""
     with _scratch(work.scratch) as directory:
-        scratch = Scratch(Path(directory))
-        sorter = LineSorter(scratch.create, f"{work.number:05d}")
-        failures = sort_sources(work.sources, sorter, work.convert, len(work.points) + 1)
-        runs = finish_runs(sorter, scratch, work.most_runs)
+        place = Path(directory)
+        shards = len(work.points) + 1
+        task = SortTask(work.number, work.sources, place, work.convert, work.most_runs, shards)
+        runs, _, failures = sort_group(task)
+        scratch = Scratch(place)
         for run in runs:
             yield from _cut(run, scratch, work)
             scratch.delete([run.name])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.inputs.cdx_files import CdxSource, Inventory, read_text
@@ -167,17 +166,3 @@ def run_sampling(
                 merged = merge_samples((merged,), wanted)
             progress.advance()
     return merge_samples((merged,), wanted)
-
-
-def sample_to_json(sample: Sample) -> list[dict[str, Any]]:
-    """A sample as JSON can hold it; keys may have any bytes.
-
-    >>> sample_to_json([(0.5, b"com,a)/ 2020")])
-    [{'priority': 0.5, 'key': 'com,a)/ 2020'}]
-    """
-    return [{"priority": priority, "key": key.decode("latin-1")} for priority, key in sample]
-
-
-def sample_from_json(rows: Sequence[dict[str, Any]]) -> Sample:
-    """What `sample_to_json` was given."""
-    return [(row["priority"], row["key"].encode("latin-1")) for row in rows]

@@ -30,14 +30,14 @@ def is_capture_line(line: bytes) -> bool:
     return bool(line) and not line.startswith(b" CDX")
 
 
-def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
-    """The lines of a stream that comes in `pieces`, in non-empty lists of about 1 MiB."""
+def split_lines(pieces: Iterable[bytes | bytearray], size: int = 0) -> Iterator[list[bytes]]:
+    """The lines of a stream that comes in `pieces`, in non-empty lists of about `size` bytes, or else BATCH."""
     parts: list[bytes | bytearray] = []
-    have = 0
+    have, wanted = 0, size or BATCH
     for piece in pieces:
         cut = piece.rfind(b"\n") + 1
         have += len(piece)
-        if not cut or have < BATCH:
+        if not cut or have < wanted:
             parts.append(piece)
             continue
         parts.append(piece[:cut])
@@ -51,28 +51,6 @@ def split_lines(pieces: Iterable[bytes | bytearray]) -> Iterator[list[bytes]]:
         if not lines[-1]:
             lines.pop()
         yield lines
-
-
-class LineCutter:
-    """Cuts a text that comes in pieces. `begun` is the start of a line whose end has not come yet."""
-
-    def __init__(self) -> None:
-        self.begun: list[bytes] = []
-
-    def cut(self, piece: bytes) -> list[bytes]:
-        """The lines that end in the next piece of the text."""
-        lines = piece.split(b"\n")
-        last = lines.pop()
-        if lines and self.begun:
-            lines[0] = b"".join((*self.begun, lines[0]))
-            self.begun = []
-        if last:
-            self.begun.append(last)
-        return lines
-
-    def end(self) -> list[bytes]:
-        """The last line, if the text ends without LF."""
-        return [b"".join(self.begun)] if self.begun else []
 
 
 def text_of(lines: list[bytes]) -> bytes:

@@ -11,7 +11,7 @@ thirds of the time of a merge of lists.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cdxmill.errors import StoppedError
@@ -201,12 +201,23 @@ def sort_lists(
     return merge_runs(sorter.finish(), create, open_run)
 
 
-def fewer_runs(runs: Sequence[Run], create: Create, open_run: OpenRun, most: int = MOST_RUNS) -> list[Run]:
-    """At most `most` runs with the same lines: no more of them are merged than necessary. Requires: `most` >= 1."""
+def fewer_runs(
+    runs: Sequence[Run],
+    create: Create,
+    open_run: OpenRun,
+    most: int = MOST_RUNS,
+    delete: Callable[[list[str]], object] | None = None,
+) -> list[Run]:
+    """At most `most` runs with the same lines: no more of them are merged than necessary. Requires: `most` >= 1.
+
+    `delete` is called with the names of runs that were merged.
+    """
     left = list(runs)
     while len(left) > most:
         batch = left[: min(MOST_RUNS, len(left) - most + 1)]
         left = [*left[len(batch) :], _one_run(batch, create, open_run)]
+        if delete is not None:
+            delete([run.name for run in batch])
     return left
 
 

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import IO, NamedTuple
 
 from cdxmill.errors import StoppedError
-from cdxmill.stages.lines.line_lists import LineCutter, TextBlock, cut_blocks, distinct, without_headers
+from cdxmill.stages.lines.line_lists import TextBlock, cut_blocks, distinct, split_lines, without_headers
 from cdxmill.stages.lines.sorted_input import SPAN, SeekPoints, SortedStart, read_between
 from cdxmill.stages.window import MemberError, ReadAt, Window
 
@@ -130,18 +130,9 @@ def read_slice(open_run: OpenRun, part: Slice, size: int) -> Iterator[list[bytes
 
     Raises StoppedError if a sorted input has changed.
     """
-    have, cutter = 0, LineCutter()
-    lines: list[bytes] = []
-    for text in read_text(open_run, part, size):
-        lines += cutter.cut(text)
-        have += len(text)
-        if have >= size and lines:
-            if lines := _between(lines, part.low, part.high):
-                yield lines
-            lines, have = [], 0
-    lines += cutter.end()
-    if lines and (lines := _between(lines, part.low, part.high)):
-        yield lines
+    for lines in split_lines(read_text(open_run, part, size), size):
+        if lines := _between(lines, part.low, part.high):
+            yield lines
 
 
 def read_text(open_run: OpenRun, part: Slice, size: int) -> Iterator[bytes]:

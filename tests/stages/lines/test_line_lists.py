@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.stages.lines.cdx_text import read_content
-from cdxmill.stages.lines.line_lists import LineCutter, is_capture_line, split_lines
+from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
 from cdxmill.stages.window import MemberError, Window
 
 line = st.binary(max_size=12) | st.sampled_from(
@@ -28,9 +28,7 @@ def window_of(data: bytes, chunk: int = 4 << 20) -> Window:
 
 
 def lines_in(data: bytes, chunk: int = 4 << 20) -> list[bytes]:
-    cutter = LineCutter()
-    lines = [line for piece in read_content(window_of(data, chunk)) for line in cutter.cut(piece)]
-    return lines + cutter.end()
+    return [line for lines in split_lines(read_content(window_of(data, chunk)), 1) for line in lines]
 
 
 def lines_of(content: bytes) -> list[bytes]:
