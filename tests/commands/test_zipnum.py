@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from cdxmill.commands.clusters import zipnum
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.running.failures import Failures
-from cdxmill.stages.lines import line_lists
+from cdxmill.stages.lines import line_lists, merge_lines
 from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.stages.lines.sort_lines import LineSorter, Run, Slice, cut_runs
 from cdxmill.tasks import sampling, sorting
@@ -62,7 +62,8 @@ def runs_on_disk(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return cut_runs(runs, points, open_run)
 
     monkeypatch.setattr(sorting, "LineSorter", partial(LineSorter, chunk=2000))
-    monkeypatch.setattr(sorting, "MOST_RUNS", 20)
+    for module in (sorting, merge_lines):
+        monkeypatch.setattr(module, "MOST_RUNS", 20)
     monkeypatch.setattr(zipnum, "cut_runs", noting)
     monkeypatch.setattr(sampling, "_LEAST", 1)
     monkeypatch.setattr(line_lists, "BATCH", 500)
