@@ -16,8 +16,8 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 
-from cdxmill.commands.copying.lock import hold_remote
 from cdxmill.errors import StoppedError
+from cdxmill.running.lock import hold_remote
 from cdxmill.storage.location import join, locate
 
 from ..conftest import RunCdxmill

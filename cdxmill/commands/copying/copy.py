@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill.commands.copying.lock import RENEWED, hold_remote
 from cdxmill.commands.copying.output import CopyOutput, FileHead, Finished
 from cdxmill.commands.copying.plan import (
     Asked,
@@ -38,7 +37,7 @@ from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.records import CopyOptions
 from cdxmill.running.failures import Failures, kind_of
-from cdxmill.running.lock import hold
+from cdxmill.running.lock import RENEWED, hold, hold_remote
 from cdxmill.running.processes import RateLimit, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory, fingerprint

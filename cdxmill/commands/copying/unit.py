@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any
@@ -101,11 +101,11 @@ def unit_file(directory: Path, number: int, kind: str) -> Path:
 
 
 class UnitFiles:
-    """The scratch files of a unit, one per kind, opened when a record is written."""
+    """The scratch files of a unit, one per kind, opened when a record is written; and its result."""
 
-    def __init__(self, directory: Path, number: int, result: UnitResult, is_related: bool) -> None:
-        self._related = "yes" if is_related else "no"
-        self._directory, self._number, self._parts = directory, number, result.parts
+    def __init__(self, directory: Path, number: int, is_related: bool) -> None:
+        self._directory, self._number, self._related = directory, number, "yes" if is_related else "no"
+        self.result = UnitResult()
         self._open: dict[str, IO[bytes]] = {}
         self._sizes = dict.fromkeys((WARC, ARC), 0)
         self._group: dict[int, Record | CommonLine] = {}
@@ -136,7 +136,7 @@ class UnitFiles:
 
     def _write(self, kind: str, row: list[Any], pieces: Iterable[bytes]) -> int:
         """Append a member and its row, whose number is returned."""
-        part = self._parts.setdefault(kind, Part())
+        part = self.result.parts.setdefault(kind, Part())
         size = self._append(kind, self._sizes[kind], pieces)
         self._sizes[kind] += size
         part.sizes.append(size)
@@ -148,11 +148,11 @@ class UnitFiles:
     def _add_lines(self) -> None:
         """Make the index lines of the group of records that ends here: a record, and those that say more about it.
 
-        They lack their place: CopyOutput adds it (see cdxj.with_place).
+        They lack their place: CopyOutput adds it (see `with_place`).
         """
         if not self._group:
             return
-        part = self._parts[self._kind]
+        part = self.result.parts[self._kind]
         number, first = next(iter(self._group.items()))
         if isinstance(first, CommonLine) and len(self._group) == 1:
             part.lines[number] = (first.start + first.end).decode("latin-1")
@@ -220,7 +220,7 @@ class UnitCopier:
         before: Callable[[], None],
         options: CopyOptions,
     ) -> None:
-        self._places, self._work, self._have, self._options = places, work, have, options
+        self._sources, self._work, self._have, self._options = places, work, have, options
         self._directory = work.scratch.directory
         self._read_plan = work.scratch.reader(plan)
         self._stores: dict[int, ArchiveStore] = {}
@@ -233,52 +233,50 @@ class UnitCopier:
 
         Raises StoppedError if the scratch files cannot be written.
         """
-        result = UnitResult()
         rows = self._read_plan(unit.start, unit.size).split(b"\n")[:-1]
-        with closing(UnitFiles(self._directory, unit.number, result, self._options.related)) as files:
+        with closing(UnitFiles(self._directory, unit.number, self._options.related)) as files:
             runs = list(runs_of(one for _, one in read_rows(rows, self._have)))
             for run, following in zip_longest(runs, runs[1:]):
-                result.captures += len(run)
-                self._copy_run(run, following, files, result)
-        self._work.save(unit_name(unit.number), result.as_json())
-        return replace(result, parts={}, revisits=[])
+                self._copy_run(run, following, files)
+        self._work.save(unit_name(unit.number), files.result.as_json())
+        return replace(files.result, parts={}, revisits=[])
 
-    def _copy_run(self, run: Run, following: Run | None, files: UnitFiles, result: UnitResult) -> None:
+    def _copy_run(self, run: Run, following: Run | None, files: UnitFiles) -> None:
         """Copy the captures of a run. What cannot be read in one place of the archive is read in the next.
 
         While its records are checked, the range of the following run may be fetched.
         """
-        begin = partial(self._begin, following)
         reasons: dict[Planned, InputError] = {}
-        for place in self._locations(run, reasons):
+        try:
+            places = self._places_of(run)
+        except InputError as why:
+            places, reasons = [], dict.fromkeys(run, why)
+        for place in places:
             left = [one for one in run if one in reasons] or run
-            found = self._copy_from(place, left, begin, files, result)
+            found = self._copy_from(place, left, following, files)
             reasons = {one: reasons.get(one, error) for one, error in found.items()}
             if not reasons:
                 break
         for one, error in reasons.items():
             what = f"{error.reason} ({detailed(one).location.url} {one.location.timestamp})"
-            result.failures.append(Failure(error.path, one.location.offset, what, error.hint))
+            files.result.failures.append(Failure(error.path, one.location.offset, what, error.hint))
+        files.result.captures += len(run)
         for one in run:
             count_bytes(one.location.length or 0)
 
-    def _locations(self, run: Run, reasons: dict[Planned, InputError]) -> list[Location]:
-        try:
-            return self._locate(run[0].source, run[0].location.filename)
-        except InputError as error:
-            reasons.update(dict.fromkeys(run, error))
-            return []
+    def _places_of(self, run: Run) -> list[Location]:
+        return self._locate(run[0].source, run[0].location.filename)
 
     def _locations_of(self, source: int, filename: str) -> list[Location]:
         if source not in self._stores:
-            self._stores[source] = self._places[source].open()
+            self._stores[source] = self._sources[source].open()
         return self._stores[source].locations(filename)
 
     def _begin(self, run: Run | None) -> None:
         """Begin to fetch the range of a run. If that fails, the run itself says why."""
         with suppress(InputError):
-            if run is not None and (places := self._locations(run, {})):
-                self._open.begin(places[0], *self._range_of(run))
+            if run is not None:
+                self._open.begin(self._places_of(run)[0], *self._range_of(run))
 
     def _range_of(self, run: Run) -> tuple[int, int]:
         """The first offset that is fetched for a run, and the number of bytes."""
@@ -287,7 +285,7 @@ class UnitCopier:
         return first, run[-1].end + around - first
 
     def _copy_from(
-        self, place: Location, run: Run, begin: Callable[[], None], files: UnitFiles, result: UnitResult
+        self, place: Location, run: Run, following: Run | None, files: UnitFiles
     ) -> dict[Planned, InputError]:
         """Copy captures from the archive at a place, in one request. Returns those that cannot be copied, and why."""
         try:
@@ -301,19 +299,19 @@ class UnitCopier:
         except InputError as error:
             failed = dict.fromkeys(run, error)
         else:
-            begin()
+            self._begin(following)
             for one in run:
                 try:
-                    self._copy_record(one, archive, files, result)
+                    self._copy_record(one, archive, files)
                 except NoRecord as error:
                     failed[one] = InputError(place.text, str(error), _MISMATCH)
                 except InputError as error:
                     failed[one] = error
-        result.requests += archive.requests - before[0]
-        result.fetched += archive.bytes - before[1]
+        files.result.requests += archive.requests - before[0]
+        files.result.fetched += archive.bytes - before[1]
         return failed
 
-    def _copy_record(self, one: Planned, archive: JoinedRanges, files: UnitFiles, result: UnitResult) -> None:
+    def _copy_record(self, one: Planned, archive: JoinedRanges, files: UnitFiles) -> None:
         """Check a record and write it. Raises NoRecord, with the reason, if it is not that of the index line."""
         place = one.location
         if (place.filename, place.offset) in files.written:  # beside a response
@@ -325,8 +323,7 @@ class UnitCopier:
         fetched = archive.archive.record(place.offset, place.length)
         record = fetched.record
         capture = capture_of_record(record)
-        reason = difference(capture, place)
-        reason = reason or wrong_digest(record, fetched.content(), place.digest)
+        reason = difference(capture, place) or wrong_digest(record, fetched.content(), place.digest)
         if reason is not None or capture is None:
             raise NoRecord(reason or "the record has no URL")
         if not place.url and capture.urlkey != one.key:  # lines of a prefix B-tree have no URL
@@ -345,7 +342,7 @@ class UnitCopier:
                 raise NoRecord(str(error)) from None
             files.write(WARC, row, member)
         if record.headers.get(b"warc-type") == b"revisit":
-            result.revisits.append([*revisit_of(one), *reference_in(record.headers)])
+            files.result.revisits.append([*revisit_of(one), *reference_in(record.headers)])
 
     def _copy_common(self, one: Planned, archive: JoinedRanges, files: UnitFiles) -> bool:
         """Check and write a response of the common kind, the quick way; False if it is another record, or differs."""

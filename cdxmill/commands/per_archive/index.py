@@ -12,6 +12,7 @@ from typing import IO, NamedTuple
 
 from cdxmill.capture import Note
 from cdxmill.commands.per_archive.task import (
+    KEPT_AS,
     ArchiveTask,
     OneOutput,
     OutputOptions,
@@ -193,9 +194,7 @@ def index_to_directory(
         tasks = [IndexTask(*fields) for fields in directory.each(outputs, settings)]
         with directory.writing(outputs):
             summary, _ = _run(tasks, options, failures)
-    if options.existing is Rule.UPDATE:
-        summary = summary._replace(kept_as="skipped")
-    return summary._replace(kept=len(kept))
+    return summary._replace(kept=len(kept), kept_as=KEPT_AS[options.existing])
 
 
 def index_to_stream(

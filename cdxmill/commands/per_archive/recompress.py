@@ -12,6 +12,7 @@ from typing import IO, NamedTuple
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.index import sorted_lists
 from cdxmill.commands.per_archive.task import (
+    KEPT_AS,
     ArchiveTask,
     OneOutput,
     OutputOptions,
@@ -47,6 +48,15 @@ from cdxmill.stages.records.pack_contents import (
 from cdxmill.stages.records.read_contents import ScratchFiles, read_contents
 from cdxmill.storage.location import Location, PathOrUrl
 from cdxmill.storage.scratch import Scratch
+
+_CAPTURES = CaptureOptions()
+_INDEX = LineSettings(_CAPTURES, "cdxj")
+"""The index has the lines that `index` writes without options."""
+_ROWS = 10_000
+"""Rows of a table of offsets that are compressed together."""
+_KEEP = (
+    "{}: is not {} of {} that recompress writes; use --replace to write it again, or another output directory"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,15 +103,6 @@ class RecompressResult(NamedTuple):
     notes: list[Note]
 
 
-_CAPTURES = CaptureOptions()
-INDEX = LineSettings(_CAPTURES, "cdxj")
-"""The index has the lines that `index` writes without options."""
-
-
-_ROWS = 10_000
-"""Rows of a table of offsets that are compressed together."""
-
-
 class _NothingToWriteError(Exception):
     """The archive has no record that can be written."""
 
@@ -141,31 +142,22 @@ def _table(task: RecompressTask) -> Iterator[Callable[[Packed], object]]:
     if task.table is None:
         yield lambda packed: None
         return
+    row, rows, compressor = row_format(task.archive.filename, task.filename), [HEADER], Compressor()
     with task.table.write_atomic(sync_name=False) as file:
-        rows = _Rows(row_format(task.archive.filename, task.filename), file)
-        yield rows.add
-        rows.flush()
 
+        def add(packed: Packed) -> None:
+            old = packed.content
+            if old.line_length:  # else no index of the old archive has a line of it
+                rows.append(row % (old.offset, old.line_length, packed.offset, packed.length))
+            if len(rows) == _ROWS:
+                flush()
 
-class _Rows:
-    """Writes rows of a table of offsets to a file, compressed."""
+        def flush() -> None:
+            file.write(compressor.compress(b"".join(rows)))
+            rows.clear()
 
-    def __init__(self, row: bytes, file: IO[bytes]) -> None:
-        self._row, self._file, self._compressor = row, file, Compressor()
-        self._rows = [HEADER]
-
-    def add(self, packed: Packed) -> None:
-        """Add a record, if an index of the old archive can have a line of it."""
-        old = packed.content
-        if old.line_length:
-            self._rows.append(self._row % (old.offset, old.line_length, packed.offset, packed.length))
-        if len(self._rows) == _ROWS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the rows that are held."""
-        self._file.write(self._compressor.compress(b"".join(self._rows)))
-        self._rows = []
+        yield add
+        flush()
 
 
 class _Copy:
@@ -216,7 +208,7 @@ class _Copy:
         if task.index is None:
             return
         new = Input(task.output, task.filename, task.output.text)
-        index = ArchiveTask(new, task.index, task.directory, task.scratch, INDEX)
+        index = ArchiveTask(new, task.index, task.directory, task.scratch, _INDEX)
         with OneOutput(index).writing(list) as file:
             write_gzip_lines(sorted_lists(self._sorter, self._scratch), file)
 
@@ -229,11 +221,6 @@ class _Copy:
         return found
 
 
-_KEEP = (
-    "{}: is not {} of {} that recompress writes; use --replace to write it again, or another output directory"
-)
-
-
 class RecompressSummary(NamedTuple):
     """What `recompress` did. The sizes, in bytes, are those of the archives that were written."""
 
@@ -243,8 +230,8 @@ class RecompressSummary(NamedTuple):
     records: int
     before: int
     after: int
-    captures: int = 0
-    kept_as: str = "up to date"
+    captures: int
+    kept_as: str
 
     def __str__(self) -> str:
         """Return the closing line: records, files, and the saving."""
@@ -271,12 +258,9 @@ def recompress(
     settings = options.settings()  # makes the packer, for all processes
     with open_directory(names, target, failures) as directory:
         outputs, kept = directory.plan(names, settings, options.existing)
-        beside = {
-            archive: _Beside.of(output) for archive, output in outputs_in(directory.place, names).items()
-        }
-        outputs |= {
-            archive: beside[archive].output for archive in kept if beside[archive].is_missing(options)
-        }
+        all_outputs = outputs_in(directory.place, names)
+        beside = {archive: _Beside.of(output) for archive, output in all_outputs.items()}
+        outputs |= {archive: all_outputs[archive] for archive in kept if beside[archive].is_missing(options)}
         if options.existing is not Rule.REPLACE:
             for archive in outputs:
                 beside[archive].check(archive.filename, names[archive], options)
@@ -284,29 +268,33 @@ def recompress(
             RecompressTask(*fields, options, names[fields[0]], *beside[fields[0]].to_write(options))
             for fields in directory.each(outputs, settings)
         ]
-        with directory.writing(outputs):
-            summary = _run_tasks(tasks, options, failures)
-    kept_as = "skipped" if options.existing is Rule.UPDATE else "up to date"
-    return summary._replace(kept=len(names) - len(outputs), kept_as=kept_as)
+        results = []
+        with (
+            directory.writing(outputs),
+            showing("recompressing", tasks, options.quiet, failures) as progress,
+        ):
+            for task, result in run_each(recompress_one, tasks, options.processes, progress):
+                report(task.archive, result.failures, failures)
+                note(task.output, result.notes, failures)
+                results.append(result._replace(failures=[], notes=[]))
+    return _summary(results, len(names) - len(outputs), options)
 
 
 class _Beside(NamedTuple):
-    """A new archive, and the places of what may stand beside it."""
+    """The places of what may stand beside a new archive."""
 
-    output: Location
     index_file: Location
     table: Location
 
     @classmethod
     def of(cls, output: Location) -> _Beside:
         """Beside an output. The index has the name that `index` gives."""
-        return cls(output, output.with_name(output_name(output.name)), table_beside(output))
+        return cls(output.with_name(output_name(output.name)), table_beside(output))
 
     def is_missing(self, options: RecompressOptions) -> bool:
         """Whether something is wanted and does not exist."""
-        return (options.index and not self.index_file.exists()) or (
-            options.offsets and not self.table.exists()
-        )
+        wanted = ((options.index, self.index_file), (options.offsets, self.table))
+        return any(is_wanted and not place.exists() for is_wanted, place in wanted)
 
     def to_write(self, options: RecompressOptions) -> tuple[Location | None, Location | None]:
         """The index, if it is wanted, and the table, if it is wanted or that of an earlier archive would become wrong."""
@@ -315,34 +303,22 @@ class _Beside(NamedTuple):
 
     def check(self, old: str, new: str, options: RecompressOptions) -> None:
         """Raise UsageError if what would be written exists, and is not of the archive with the names `old` and `new`."""
-        if options.index and self.index_file.exists():
-            seen = INDEX.look(self.index_file, named_input(self.index_file, new))
-            if not (seen.is_of_archive and seen.has_settings):
-                raise UsageError(_KEEP.format(self.index_file, "an index", new))
+        index = self.index_file
+        if options.index and index.exists() and not all(_INDEX.look(index, named_input(index, new))):
+            raise UsageError(_KEEP.format(index, "an index", new))
         if self.table.exists() and not is_table_of(self.table, old, new):
             raise UsageError(_KEEP.format(self.table, "a table of offsets", new))
 
 
-def _run_tasks(
-    tasks: Sequence[RecompressTask], options: RecompressOptions, failures: Failures
-) -> RecompressSummary:
-    results: list[RecompressResult] = []
-    with showing("recompressing", tasks, options.quiet, failures) as progress:
-        for task, result in run_each(recompress_one, tasks, options.processes, progress):
-            report(task.archive, result.failures, failures)
-            note(task.output, result.notes, failures)
-            results.append(result._replace(failures=[], notes=[]))
-    return _summary(results)
-
-
-def _summary(results: Sequence[RecompressResult]) -> RecompressSummary:
+def _summary(results: Sequence[RecompressResult], kept: int, options: RecompressOptions) -> RecompressSummary:
     written = [result for result in results if result.after]
     return RecompressSummary(
         files=len(results),
         written=len(written),
-        kept=0,
+        kept=kept,
         records=sum(result.records for result in results),
         before=sum(result.before for result in written),
         after=sum(result.after for result in written),
         captures=sum(result.captures for result in results),
+        kept_as=KEPT_AS[options.existing],
     )

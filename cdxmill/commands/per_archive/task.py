@@ -38,6 +38,9 @@ from cdxmill.storage.location import Location, PathOrUrl, locate, total_size
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import temporary_directory
 
+KEPT_AS = {rule: "skipped" if rule is Rule.UPDATE else "up to date" for rule in Rule}
+"""What a summary says of outputs that were kept."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:

@@ -11,12 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from cdxmill.commands.per_archive.task import note, open_directory, report, showing
+from cdxmill.commands.per_archive.task import KEPT_AS, note, open_directory, report, showing
 from cdxmill.commands.scanning.options import Ranges, ScanOptions, compiled, ranges_of
 from cdxmill.commands.scanning.scan_one import ScanResult, ScanTask, SkippedRecord, remove_parts, scan_one
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
-from cdxmill.outputs.existing import Rule
 from cdxmill.outputs.names import below
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
@@ -92,8 +91,7 @@ def scan(
         ]
         with directory.writing(outputs):
             summary = _run_tasks(tasks, options, failures)
-    kept_as = "skipped" if options.existing is Rule.UPDATE else "up to date"
-    return summary._replace(kept=len(kept), kept_as=kept_as)
+    return summary._replace(kept=len(kept), kept_as=KEPT_AS[options.existing])
 
 
 def _run_tasks(tasks: Sequence[ScanTask], options: ScanOptions, failures: Failures) -> ScanSummary:
