@@ -83,12 +83,12 @@ class RecompressArguments(Printing, ArchiveInputs, Existing, Running):
     def _dictionary(self) -> bytes:
         if self.dictionary is None:
             return b""
-        from cdxmill.stages.records.pack_contents import check_dictionary
+        from cdxmill.formats.archives.zstd_dictionary import dictionary_id
         from cdxmill.storage.location import locate
 
         try:
             data = locate(self.dictionary).read_bytes()
-            check_dictionary(data)
+            dictionary_id(data)
         except InputError as error:
             raise UsageError(f"--dictionary: {error}") from None
         except ValueError as error:

@@ -9,7 +9,7 @@ The first step reads every archive and keeps offsets alone, so memory does not g
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 from random import Random
@@ -24,7 +24,7 @@ from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.stages.records.record_parts import is_http
+from cdxmill.stages.records.record_parts import first_bytes, is_http
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
 from cdxmill.storage.location import locate, total_size
 
@@ -100,22 +100,11 @@ def _candidate(priority: float, record: Record) -> Candidate:
 def kind_of(record: Record) -> str:
     """The type of a record and the media type of its payload: `response text/html`."""
     kind = record.headers.get(b"warc-type", b"arc")
-    url = record.headers.get(b"warc-target-uri", b"")
     mime = record.headers.get(b"content-type")
-    if kind != b"request" and is_http(kind, url):
-        mime = parse_http_head(record.block)[1]
+    if kind != b"request" and is_http(kind, record.headers.get(b"warc-target-uri", b"")):
+        mime = parse_http_head(record.block).content_type
     text = kind + b" " + ((mime or b"").partition(b";")[0].strip() or b"-")
     return text[:_LONGEST_KIND].decode("utf-8", "replace").lower()
-
-
-def first_bytes(content: Iterable[bytes]) -> bytes:
-    """The bytes of a record that are used, from the pieces of its content."""
-    parts, have = [], 0
-    pieces: Iterator[bytes] = iter(content)
-    while have < MAX_SAMPLE and (piece := next(pieces, b"")):
-        parts.append(piece)
-        have += len(piece)
-    return b"".join(parts)[:MAX_SAMPLE]
 
 
 _HELD_OUT = 8
@@ -226,7 +215,7 @@ def _read(path: str, candidates: Iterator[Candidate]) -> Iterator[bytes]:
         archive = Archive(read_at)
         for one in candidates:
             try:
-                yield first_bytes(archive.record(one.offset, one.length).content())
+                yield first_bytes(archive.record(one.offset, one.length).content(), MAX_SAMPLE)[:MAX_SAMPLE]
             except NoRecord as error:
                 reason = f"changed while it was read ({error})"
                 raise InputError(path, reason, "run it again when nothing writes to the file") from None

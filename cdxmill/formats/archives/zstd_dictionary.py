@@ -1,8 +1,7 @@
 """A zstd dictionary (RFC 8878, 5): trained, read from an archive's first frame, used to decompress, and what it saves.
 
-magic 37 A4 30 EC | id, 4 bytes | tables of probabilities | content
-
-skippable frame   5D 2A 4D 18, length, dictionary     the dictionary, as it is or compressed as a frame
+dictionary        37 A4 30 EC | id, 4 bytes | tables of probabilities | content
+skippable frame   5D 2A 4D 18 | length, 4 bytes | the dictionary, as it is or compressed as a frame
 """
 
 from __future__ import annotations
@@ -13,16 +12,20 @@ from typing import NamedTuple
 
 import zstandard
 
-from cdxmill.formats.archives.framing import ZSTD_MAGIC
+from cdxmill.formats.archives.framing import DICTIONARY_MAGIC, ZSTD_MAGIC
 
 DICTIONARY = (0xEC30A437).to_bytes(4, "little")
 MIN_ID, MAX_ID = 32768, 2**31 - 1
 """Ids that a private dictionary may have."""
-MIN_SIZE, MAX_SIZE = 256, 16 << 20
-"""Bytes. zstd's trainer refuses less; readers (`zst_dictionary.MAX_DICTIONARY`) refuse more."""
+MIN_SIZE, MAX_DICTIONARY = 256, 16 << 20
+"""Bytes. zstd's trainer refuses less; readers refuse more, which bounds the memory for a wrong length."""
+MAX_WINDOW = 128 << 20
+"""Bytes. The limit of the program zstd, too. The specification of WARC-Zstd asks readers for 8 MiB."""
 
 _SEGMENT, _PIECE = 1000, 8
 _TABLE = 22
+_FRAME_LEVEL = 19
+_FRAME_HEADER = 8
 
 
 class TooFewSamples(ValueError):
@@ -52,7 +55,9 @@ def with_own_id(data: bytes, number: int | None) -> bytes:
 
 
 def dictionary_id(data: bytes) -> int:
-    """The id of a dictionary. Raises ValueError if `data` is not a trained dictionary."""
+    """The id of a dictionary. Raises ValueError if `data` is not a trained dictionary that readers accept."""
+    if len(data) > MAX_DICTIONARY:
+        raise ValueError(f"is larger than {MAX_DICTIONARY >> 20} MiB")
     if data[:4] != DICTIONARY or len(data) < 8:
         raise ValueError("is not a zstd dictionary (it does not start with 37 A4 30 EC)")
     try:
@@ -85,16 +90,23 @@ def savings(records: Sequence[bytes], dictionary: bytes, level: int) -> Savings:
     )
 
 
-MAX_DICTIONARY = 16 << 20
-"""Bytes. zstd trains dictionaries of 110 KiB; the limit bounds the memory for a wrong length."""
-MAX_WINDOW = 128 << 20
-"""Bytes. The limit of the program zstd, too. The specification of WARC-Zstd asks readers for 8 MiB."""
-_HEADER = 8
+def dictionary_frame(dictionary: bytes) -> bytes:
+    """The skippable frame that makes a dictionary part of a file. The dictionary is compressed in it."""
+    packer = zstandard.ZstdCompressor(_FRAME_LEVEL, write_checksum=True, write_content_size=True)
+    packed = packer.compress(dictionary)
+    return DICTIONARY_MAGIC + len(packed).to_bytes(4, "little") + packed
 
 
 def dictionary_of(frame: bytes) -> zstandard.ZstdCompressionDict:
-    """The dictionary in the skippable `frame`. Raises ZstdError or ValueError if it contains none."""
-    return zstandard.ZstdCompressionDict(_unpacked(frame[_HEADER:]))
+    """The dictionary in a skippable frame. Raises ZstdError or ValueError if it contains none."""
+    content = frame[_FRAME_HEADER:]
+    if content[:4] == ZSTD_MAGIC:
+        inflater = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
+        with inflater.stream_reader(content, read_across_frames=False) as reader:
+            content = reader.read(MAX_DICTIONARY + 1)
+        if len(content) > MAX_DICTIONARY:
+            raise zstandard.ZstdError(f"larger than {MAX_DICTIONARY >> 20} MiB")
+    return zstandard.ZstdCompressionDict(content)
 
 
 class Inflater:
@@ -104,9 +116,9 @@ class Inflater:
     """
 
     def __init__(
-        self, dictionary: zstandard.ZstdCompressionDict | None = None, max_window: int = MAX_WINDOW
+        self, dictionary: zstandard.ZstdCompressionDict | None = None, max_window: int | None = None
     ) -> None:
-        self._dictionary, self.max_window = dictionary, max_window
+        self._dictionary, self.max_window = dictionary, max_window or MAX_WINDOW
         self.dictionary_id = dictionary.dict_id() if dictionary is not None else 0
         self.whole = self.new()
         """The one for whole frames. Only one thread may use it."""
@@ -114,14 +126,3 @@ class Inflater:
     def new(self) -> zstandard.ZstdDecompressor:
         """Return one more decompressor."""
         return zstandard.ZstdDecompressor(dict_data=self._dictionary, max_window_size=self.max_window)
-
-
-def _unpacked(data: bytes) -> bytes:
-    if data[:4] != ZSTD_MAGIC:
-        return data
-    inflater = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
-    with inflater.stream_reader(data, read_across_frames=False) as reader:
-        content = reader.read(MAX_DICTIONARY + 1)
-    if len(content) > MAX_DICTIONARY:
-        raise zstandard.ZstdError(f"larger than {MAX_DICTIONARY >> 20} MiB")
-    return content

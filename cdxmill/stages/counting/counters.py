@@ -14,7 +14,6 @@ from functools import cache, lru_cache
 from typing import NamedTuple, TypeVar
 
 from cdxmill.capture import Headers, Record
-from cdxmill.formats.archives.http_head import NO_HEAD, parse_http_head
 from cdxmill.stages.captures.capture_options import media_type
 from cdxmill.stages.counting.tally import Tally, clean_item
 from cdxmill.stages.counting.wat_records import is_wat, links_of, server_values
@@ -22,7 +21,7 @@ from cdxmill.stages.pages.decode_text import decode_text
 from cdxmill.stages.pages.parse_page import LinkBase, Page, host_of, is_binary, is_html
 from cdxmill.stages.records.decode_payload import decode_body
 from cdxmill.stages.records.parse_header import REPAIR
-from cdxmill.stages.records.record_parts import is_http, payload_start
+from cdxmill.stages.records.record_parts import http_head_of, payload_start, payload_type
 
 _PLAIN = re.compile(r"https?://([a-z0-9.-]+)(?:[/?#]|\Z)", re.I)
 """A URL whose host needs no further parsing."""
@@ -195,10 +194,8 @@ def html_of(record: Record) -> Html:
     """The HTML of a page. Raises BadRecord, NotWanted."""
     if record.headers.get(b"warc-type") not in (b"response", b"resource"):
         raise NotWanted
-    url = record.headers.get(b"warc-target-uri", b"")
-    is_message = record.size and is_http(record.headers[b"warc-type"], url)
-    head = parse_http_head(record.block) if is_message else NO_HEAD
-    content_type = head.content_type or _own_type(record, is_message=head is not NO_HEAD)
+    head = http_head_of(record.headers, record.block)
+    content_type = payload_type(head, record.headers, record.is_arc)
     media = record.headers.get(b"warc-identified-payload-type") or content_type
     if media is None or not is_html(media, b""):
         raise NotWanted
@@ -209,14 +206,6 @@ def html_of(record: Record) -> Html:
     if is_binary(body.data):
         raise NotWanted("pages skipped: they are binary data")
     return Html(body.data, content_type)
-
-
-def _own_type(record: Record, *, is_message: bool) -> bytes | None:
-    """The Content-Type of the record itself, if it is that of the payload."""
-    found = record.headers.get(b"content-type")
-    if record.is_arc:
-        return found if found is not None and b"/" in found else None  # `no-type` and the like
-    return None if is_message else found
 
 
 def counter_of(items: Items) -> Counter:

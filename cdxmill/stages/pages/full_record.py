@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from cdxmill.capture import Headers
 from cdxmill.formats.archives.http_head import NO_HEAD, HttpHead, parse_http_head
 from cdxmill.formats.archives.warc_header import (
@@ -20,7 +18,7 @@ from cdxmill.stages.pages.parse_page import Page, computed, is_html
 from cdxmill.stages.records.decode_payload import MAX_BODY, Body, decode_body
 from cdxmill.stages.records.parse_header import content_length, parse_header
 from cdxmill.stages.records.read_contents import Content
-from cdxmill.stages.records.record_parts import is_http, record_timestamp
+from cdxmill.stages.records.record_parts import first_bytes, is_http, payload_type, record_timestamp
 
 _HEADER = MAX_HEADER + (1 << 16)
 """Bytes of a record that contain its header."""
@@ -49,7 +47,7 @@ class FullRecord:
     @computed
     def _start_of_record(self) -> bytes | bytearray:
         data = self._content.data
-        return data if data is not None else _first(self._content.pieces(), _HEADER)
+        return data if data is not None else first_bytes(self._content.pieces(), _HEADER)
 
     @computed
     def headers(self) -> Headers:
@@ -105,7 +103,7 @@ class FullRecord:
         start, stop = self._block_at, self._block_at + min(self.size, MAX_BODY)
         data = self._content.data
         if data is None:
-            data = _first(self._content.pieces(), stop)
+            data = first_bytes(self._content.pieces(), stop)
         return bytes(memoryview(data)[start:stop])  # one copy of a bytearray, not two
 
     @computed
@@ -140,12 +138,7 @@ class FullRecord:
     @computed
     def content_type(self) -> bytes | None:
         """The Content-Type of the payload: that of the HTTP head, or else of the record."""
-        found = self.http.content_type
-        if found is None and (self.is_arc or not self.is_http):
-            found = self.headers.get(b"content-type")
-            if self.is_arc and b"/" not in (found or b""):  # `no-type` and the like
-                return None
-        return found
+        return payload_type(self.http, self.headers, self.is_arc)
 
     @computed
     def body(self) -> Body:
@@ -162,14 +155,3 @@ class FullRecord:
         if self.kind not in (b"response", b"resource") or not is_html(self.content_type, self.body.data):
             return None
         return Page(self.url, self.body.data, self.content_type)
-
-
-def _first(pieces: Iterator[bytes], size: int) -> bytes:
-    """The first `size` bytes of `pieces`."""
-    parts: list[bytes] = []
-    for piece in pieces:
-        parts.append(piece)
-        size -= len(piece)
-        if size <= 0:
-            break
-    return b"".join(parts)

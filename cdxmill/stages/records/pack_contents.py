@@ -14,9 +14,8 @@ import zstandard
 
 from cdxmill.capture import Damage, Headers
 from cdxmill.errors import StoppedError
-from cdxmill.formats.archives.framing import DICTIONARY_MAGIC
 from cdxmill.formats.archives.warc_header import HeaderShapes, fields_of
-from cdxmill.formats.archives.zstd_dictionary import MAX_DICTIONARY, dictionary_id
+from cdxmill.formats.archives.zstd_dictionary import dictionary_frame
 from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.read_contents import HELD, Content
@@ -70,7 +69,6 @@ def _joined(group: list[Content]) -> Content:
 
 _WINDOW_LOG = 23
 """Of the largest window that every reader has."""
-_DICTIONARY_LEVEL = 19
 _HIGHEST_ZLIB = 9
 Write = Callable[[bytes], object]
 
@@ -112,11 +110,11 @@ class GzipPacker:
 
 
 class ZstPacker:
-    """Packs with a `dictionary`, if it is not empty. Requires: it passes `check_dictionary`."""
+    """Packs with a `dictionary`, if it is not empty. Requires: it has a `dictionary_id`."""
 
     def __init__(self, level: int, dictionary: bytes = b"") -> None:
         given = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
-        self.head = _dictionary_frame(dictionary) if dictionary else b""
+        self.head = dictionary_frame(dictionary) if dictionary else b""
         self._small = zstandard.ZstdCompressor(
             level, given, write_checksum=True, write_content_size=True, write_dict_id=True
         )
@@ -142,13 +140,6 @@ class ZstPacker:
         """See Packer."""
         packer = self._large.compressobj(size=content.size)
         return _pack_pieces(content, packer, self._inflater.decompressobj().decompress, write)
-
-
-def check_dictionary(data: bytes) -> None:
-    """Raise ValueError if `data` is no dictionary that an archive can have."""
-    if len(data) > MAX_DICTIONARY:
-        raise ValueError(f"is larger than {MAX_DICTIONARY >> 20} MiB")
-    dictionary_id(data)
 
 
 class _Stream(Protocol):
@@ -184,13 +175,6 @@ def _differs() -> StoppedError:
     return StoppedError(
         "a record that was compressed does not decompress to the same bytes; check the memory of this machine"
     )
-
-
-def _dictionary_frame(dictionary: bytes) -> bytes:
-    """The skippable frame that makes a dictionary part of a file. The dictionary is compressed in it."""
-    packer = zstandard.ZstdCompressor(_DICTIONARY_LEVEL, write_checksum=True, write_content_size=True)
-    packed = packer.compress(dictionary)
-    return DICTIONARY_MAGIC + len(packed).to_bytes(4, "little") + packed
 
 
 class Packed(NamedTuple):

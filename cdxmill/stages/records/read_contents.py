@@ -190,10 +190,10 @@ def _units_of(window: Window, max_window: int | None = None) -> Units | None:
     container = container_of(window)
     if container is not Container.ZST:
         return Members(window) if container is Container.GZIP else None
-    from cdxmill.formats.archives.zstd_dictionary import MAX_WINDOW, Inflater
+    from cdxmill.formats.archives.zstd_dictionary import Inflater
     from cdxmill.stages.records.read_zst import Frames  # the library is slow to import
 
-    frames = Frames(window, Inflater(max_window=max_window or MAX_WINDOW))
+    frames = Frames(window, Inflater(max_window=max_window))
     with suppress(MemberError):  # reported by read_records
         frames.read_dictionary()
     return frames

@@ -72,10 +72,9 @@ def _reader(
     if container is Container.GZIP:
         return read_units(Members(window), 0, HeaderShapes(), lineless, read_common)
     if container is Container.ZST:
-        from cdxmill.formats.archives.zstd_dictionary import MAX_WINDOW
         from cdxmill.stages.records.read_zst import read_zst  # the library is slow to import
 
-        return read_zst(window, lineless, read_common, max_window or MAX_WINDOW)
+        return read_zst(window, lineless, read_common, max_window)
     if container is Container.PLAIN:
         return read_plain(window)
     return iter((Damage(0, "no WARC or ARC record found", NOT_AN_ARCHIVE),))

@@ -23,7 +23,7 @@ from cdxmill.formats.archives.framing import (
 )
 from cdxmill.formats.archives.framing import frame_within as _frame_within
 from cdxmill.formats.archives.warc_header import HeaderShapes
-from cdxmill.formats.archives.zstd_dictionary import MAX_DICTIONARY, MAX_WINDOW, Inflater, dictionary_of
+from cdxmill.formats.archives.zstd_dictionary import MAX_DICTIONARY, Inflater, dictionary_of
 from cdxmill.stages import native
 from cdxmill.stages.records.parse_header import (
     FETCH_AGAIN,
@@ -59,7 +59,7 @@ def read_zst(
     window: Window,
     lineless: frozenset[bytes] = frozenset(),
     read_common: ReadCommon[Common] | None = None,
-    max_window: int = MAX_WINDOW,
+    max_window: int | None = None,
 ) -> Iterator[Record | Common | CrawlNotes | Damage]:
     """Every record of the file in `window`. What cannot be read as a record is reported as Damage.
 

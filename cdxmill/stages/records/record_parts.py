@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from cdxmill.capture import Headers, Record
-from cdxmill.formats.archives.http_head import parse_http_head
+from cdxmill.formats.archives.http_head import NO_HEAD, HttpHead, parse_http_head
 from cdxmill.formats.lines.timestamp import arc_timestamp_of, warc_timestamp_of
 from cdxmill.stages.records.parse_header import RecordError, parse_header
 
@@ -36,10 +36,23 @@ def is_http(kind: bytes | None, url: bytes) -> bool:
     return kind in _HTTP_TYPES and url.lstrip(b"<").startswith((b"http:", b"https:"))
 
 
+def http_head_of(headers: Headers, block: bytes | bytearray) -> HttpHead:
+    """The HTTP head of a block; NO_HEAD if it is no HTTP message."""
+    http = is_http(headers.get(b"warc-type"), headers.get(b"warc-target-uri", b""))
+    return parse_http_head(block) if block and http else NO_HEAD
+
+
 def payload_start(headers: Headers, block: bytes | bytearray) -> int:
     """The position of the payload in the block: after the HTTP head, if the block has one."""
-    http = is_http(headers.get(b"warc-type"), headers.get(b"warc-target-uri", b""))
-    return parse_http_head(block).end if block and http else 0
+    return http_head_of(headers, block).end
+
+
+def payload_type(head: HttpHead, headers: Headers, is_arc: bool) -> bytes | None:
+    """The Content-Type of the payload: that of the HTTP head, or else of the record."""
+    if head.content_type is not None or not (is_arc or head is NO_HEAD):
+        return head.content_type
+    found = headers.get(b"content-type")
+    return None if is_arc and b"/" not in (found or b"") else found  # `no-type` and the like
 
 
 class RecordBlockReader:
@@ -111,3 +124,12 @@ def _first(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
         size -= min(size, len(piece))
         if not size:
             return
+
+
+def first_bytes(pieces: Iterator[bytes], size: int) -> bytes:
+    """The first pieces, joined: at least `size` bytes, if there are that many."""
+    parts, have = [], 0
+    while have < size and (piece := next(pieces, b"")):
+        parts.append(piece)
+        have += len(piece)
+    return b"".join(parts)

@@ -22,7 +22,7 @@ from cdxmill.stages.records.parse_header import (
     parse_header,
     starts_record,
 )
-from cdxmill.stages.records.record_parts import BLOCK_HEAD, RecordBlockReader
+from cdxmill.stages.records.record_parts import BLOCK_HEAD, RecordBlockReader, first_bytes
 
 Notes = tuple[bytes | None, bytes | None]
 """A capture's charset and languages."""
@@ -121,7 +121,7 @@ def take_block(offset: int, chunks: Iterator[bytes]) -> tuple[Record, bytes]:
     """
     data, (headers, start, is_arc) = _header_of(chunks)
     size = content_length(headers)
-    data = _fill(data, chunks, start + min(size, BLOCK_HEAD))
+    data += first_bytes(chunks, start + min(size, BLOCK_HEAD) - len(data))
     block = data[start : start + min(size, BLOCK_HEAD)]
     body = RecordBlockReader(headers, block, size)
     tail = body.feed(data[start:])
@@ -152,19 +152,10 @@ def _header_of(chunks: Iterator[bytes]) -> tuple[bytes, tuple[Headers, int, bool
                 raise
             raise NotARecord(NO_RECORD, FETCH_IF_MISSING) from None
         except RecordError as error:
-            longer = _fill(data, chunks, 2 * len(data)) if error.unfinished else data
-            if len(longer) == len(data) or len(data) > MAX_HEADER:
+            more = first_bytes(chunks, len(data)) if error.unfinished else b""
+            if not more or len(data) > MAX_HEADER:
                 raise
-            data = longer
-
-
-def _fill(data: bytes, chunks: Iterator[bytes], size: int) -> bytes:
-    """`data` and more chunks, until there are `size` bytes or no chunk is left."""
-    parts, have = [data], len(data)
-    while have < size and (chunk := next(chunks, b"")):
-        parts.append(chunk)
-        have += len(chunk)
-    return b"".join(parts)
+            data += more
 
 
 def check_rest(tail: bytes, chunks: Iterator[bytes], is_arc: bool) -> None:

@@ -6,6 +6,7 @@ import re
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from cdxmill.capture import Headers, Record
@@ -125,19 +126,12 @@ def warc_member_of_arc(fetched: FetchedRecord, named: tuple[object, ...], digest
     parts = record_parts(record, fetched.content())
     headers, _ = parse_warc_header(header)
     new = record._replace(headers=headers, payload_digest=None, is_arc=False)
-    return NewMember(new, packed(_joined(header, parts.http_head, parts.payload)))
+    return NewMember(new, packed(chain((header, parts.http_head), parts.payload, (END,))))
 
 
 def is_http_message(record: Record) -> bool:
     """Whether the block of an ARC record starts like an HTTP response."""
     return bytes(record.block[:5]) == b"HTTP/"
-
-
-def _joined(header: bytes, http_head: bytes, payload: Iterable[bytes]) -> Iterator[bytes]:
-    yield header
-    yield http_head
-    yield from payload
-    yield END
 
 
 def packed(pieces: Iterable[bytes]) -> Iterator[bytes]:
