@@ -31,7 +31,7 @@ class SortTask(NamedTuple):
     """A group of sources, and how it is sorted and sampled. The task leaves at most `most_runs` runs.
 
     With `shards`, large local files that are sorted already are not spilled. They are read again when the runs are
-    merged to so many shards, so they must not change until then. `ceiling`: see `guess_ceiling`.
+    merged to that number of shards, so they must not change until then. `ceiling`: see `guess_ceiling`.
     """
 
     number: int
