@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, field
 
 from cdxmill.api.calls import takes
 from cdxmill.api.results import IndexResult
@@ -48,12 +48,11 @@ def index(asked: Indexing) -> IndexResult:
     )
 
 
-@dataclass(repr=False, eq=False)
 class CapturesCall(Recording):
     """The parameters of `captures`."""
 
-    archive: AnyPath
-    _: KW_ONLY
+    archive: AnyPath = field(kw_only=False)
+    _: KW_ONLY = field(kw_only=False)
     on_failure: Callable[[Failure], None] | None = None
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_type_hints
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
-from cdxmill.options.option import Declared, check, declared
+from cdxmill.options.option import Options, check, declared
 
 P = ParamSpec("P")
-_Asked = TypeVar("_Asked")
+_Asked = TypeVar("_Asked", bound=Options)
 _Result = TypeVar("_Result")
 _Self = TypeVar("_Self")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -25,7 +25,7 @@ def takes(kind: Callable[P, _Asked]) -> Callable[[Callable[[_Asked], _Result]], 
 
     def decorate(run: Callable[[_Asked], _Result]) -> Callable[P, _Result]:
         def call(*given: P.args, **named: P.kwargs) -> _Result:
-            return run(_checked(kind, *given, **named))
+            return run(_checked(kind(*given, **named)))
 
         return _shown(call, run, kind)
 
@@ -39,23 +39,19 @@ def method_takes(
 
     def decorate(run: Callable[[_Self, _Asked], _Result]) -> Callable[Concatenate[_Self, P], _Result]:
         def call(own: _Self, /, *given: P.args, **named: P.kwargs) -> _Result:
-            return run(own, _checked(kind, *given, **named))
+            return run(own, _checked(kind(*given, **named)))
 
         return _shown(call, run, kind)
 
     return decorate
 
 
-def _checked(kind: Callable[P, _Asked], *given: P.args, **named: P.kwargs) -> _Asked:
-    """The dataclass. Raises TypeError as Python does for other arguments, and UsageError."""
-    asked: Any = kind(*given, **named)
-    fields = declared(asked.__class__)
-    check(asked, {field.name for field in fields if getattr(asked, field.name) != field.default}, _spelled)
-    return cast("_Asked", asked)
-
-
-def _spelled(field: Declared, number: int | None = None) -> str:
-    return field.name if number is None else f"{field.name}={field.values[number]!r}"
+def _checked(asked: _Asked) -> _Asked:
+    """The dataclass itself. Raises UsageError."""
+    fields = [field for field in declared(type(asked)) if field.init]
+    given = {field.name for field in fields if getattr(asked, field.name) != field.default}
+    check(asked, fields, given, lambda field, value: f"{field.name} {value}".rstrip())
+    return asked
 
 
 def _shown(call: _Function, run: Callable[..., Any], kind: Callable[..., Any]) -> _Function:

@@ -6,18 +6,16 @@ import os
 
 from cdxmill.api.calls import takes
 from cdxmill.api.results import ClusterResult, SampleResult, VerifyResult
-from cdxmill.cluster.find import local_directory
-from cdxmill.cluster.split_files import check_splits_absent, write_splits
 from cdxmill.commands.clusters import build as build_command
 from cdxmill.commands.clusters import publish as publish_command
 from cdxmill.commands.clusters import verify as verify_command
 from cdxmill.commands.clusters.zipnum import ClusterSummary, build_cluster, output_place, zipnum_options
 from cdxmill.commands.per_archive.index import index_options
-from cdxmill.commands.sample import sample_files
+from cdxmill.commands.sample import sample as sample_lines
 from cdxmill.inputs.archives import find_archives
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.options.clusters import Building, Publishing, Sampling, Verifying, Zipnum
-from cdxmill.options.option import optional_path, required_paths
+from cdxmill.options.option import required_paths
 from cdxmill.outputs.existing import Rule
 from cdxmill.running.failures import Failures
 
@@ -29,16 +27,8 @@ def sample(asked: Sampling) -> SampleResult:
     With `output`, for example "splits.txt", they are also written there, and as a SequenceFile beside it. Raises
     UsageError if one of the two exists and `replace` is not given.
     """
-    output = optional_path(asked.output)
-    if output is not None and not asked.replace:
-        check_splits_absent(output)
     failures = Failures(printed=False)
-    paths = find_cdx_files(required_paths(asked.cdx), failures)
-    points = sample_files(
-        paths, asked.shards, asked.seed, asked.processes, failures, asked.quiet, asked.fraction
-    )
-    if output is not None:
-        write_splits(points, output)
+    points = sample_lines(asked, failures)
     return SampleResult(points, failures.items)
 
 
@@ -51,7 +41,7 @@ def zipnum(asked: Zipnum) -> ClusterResult:
     StoppedError if the cluster cannot be written. If `output` has another cluster, `replace` is needed.
     """
     failures = Failures(printed=False)
-    directory = local_directory(output_place(asked, is_local=True))
+    directory = output_place(asked, is_local=True)
     options = zipnum_options(asked, asked.convert)
     done = build_cluster(find_cdx_files(required_paths(asked.cdx), failures), directory, options, failures)
     return _cluster_result(done, failures)
@@ -65,7 +55,7 @@ def build(asked: Building) -> ClusterResult:
     indexes only what is missing there. Raises as `zipnum` does.
     """
     failures = Failures(printed=False)
-    directory = local_directory(output_place(asked, is_local=True))
+    directory = output_place(asked, is_local=True)
     archives = find_archives(asked, failures)
     options = index_options(asked, Rule.RENEW), zipnum_options(asked)
     done = build_command.build(archives, directory, *options, failures)

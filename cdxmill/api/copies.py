@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cdxmill.api.calls import takes
 from cdxmill.api.results import CopyResult
@@ -14,7 +14,6 @@ from cdxmill.options.records import Copying
 from cdxmill.running.failures import Failures
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class CopyCall(Copying):
     """The parameters of `copy`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import field
 from types import TracebackType
 from typing import NamedTuple
 
@@ -38,30 +38,26 @@ from cdxmill.stages.records.record_parts import record_parts, record_timestamp
 Capture = dict[str, str]
 
 
-@dataclass(repr=False, eq=False)
 class UrlCall(Question):
     """The parameters of a question about one URL."""
 
-    url: str
+    url: str = field(kw_only=False)
 
 
-@dataclass(repr=False, eq=False)
 class LookupCall(Question):
     """The parameters of `lookup`."""
 
-    cluster: AnyPath
-    url: str
+    cluster: AnyPath = field(kw_only=False)
+    url: str = field(kw_only=False)
 
 
-@dataclass(repr=False, eq=False)
 class LookupManyCall(Question):
     """The parameters of `lookup_many`."""
 
-    cluster: AnyPath
-    urls: Iterable[str]
+    cluster: AnyPath = field(kw_only=False)
+    urls: Iterable[str] = field(kw_only=False)
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class GetCall(Getting):
     """The parameters of `get`."""
 

@@ -1,1 +1,1 @@
-"""The command line: one file per command with its options, its help and the call."""
+"""The command line: the commands of a family in one file, each with its options, its help and the call."""

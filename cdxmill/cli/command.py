@@ -1,9 +1,7 @@
-"""A click command from a function that takes one dataclass; what commands print; the options that only the command line has.
+"""A click command from a function that takes one dataclass with the command's arguments and options; and what it prints.
 
 The fields of the dataclass declare them: see `options.option`. The type of a field decides how its value is parsed:
 bool is a flag, tuple[str, str] takes two values, and what may be several things is text.
-
-The package's other modules are imported inside functions, so that the command starts quickly.
 """
 
 from __future__ import annotations
@@ -11,21 +9,21 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, get_args, get_origin
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from cdxmill.errors import StoppedError, UsageError
+from cdxmill.errors import FAILED, OK, StoppedError, UsageError
 from cdxmill.messages import say, say_lines, write_advice
-from cdxmill.options.option import AnyPath, Argument, Declared, Needs, Option, Quiet, check, declared
+from cdxmill.options.option import Declared, EngineOptions, Paths, check, declared, path_list
 
 if TYPE_CHECKING:
-    from cdxmill.spark.engine import Engine
+    from cdxmill.running.failures import Failures
+    from cdxmill.spark.jobs import IndexRunner, Maker
 
 
 class ClosedPipe(BaseException):
@@ -56,12 +54,6 @@ def discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def print_summary(summary: object, *, quiet: bool) -> None:
-    """Print the closing lines of a command on stderr, unless `quiet`."""
-    if not quiet:
-        say_lines(str(summary))
-
-
 def print_error(text: str) -> None:
     """Print one line on stderr."""
     say(f"cdxmill: {text}")
@@ -73,28 +65,6 @@ _PATHS = ("INPUT...", "CDX...", "CLUSTER", "SOURCE", "DEST", "FILE", "DIR", "CDX
 """Metavars of paths. The shell completes them with the names of files."""
 _METAVARS = {int: "N", float: "F", str: "NAME"}
 """Those of options that have no metavar of their own."""
-METAVARS = {
-    *_PATHS,
-    *_METAVARS.values(),
-    *("URL", "TIME", "TIMESTAMP", "BASE", "SHELL", "TYPE", "TYPES", "FORMAT", "ORDER"),
-    *(
-        "QUERY",
-        "QUERY...",
-        "KEY",
-        "LAYOUT",
-        "SIZE",
-        "FILTER",
-        "EXPRESSION",
-        "FUNCTION",
-        "RULE",
-        "NAMES",
-        "TEXT",
-        "ADDRESS",
-        "MATCH REPLACE",
-        "WHAT",
-    ),
-}
-"""All metavars. The same kind of value has the same one in all commands."""
 
 
 class HelpCommand(click.Command):
@@ -106,7 +76,9 @@ class HelpCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments, then the options."""
-        arguments = [_argument_help(item, ctx) for item in self.params if isinstance(item, HelpArgument)]
+        arguments = [
+            (item.metavar or "", item.text) for item in self.params if isinstance(item, HelpArgument)
+        ]
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)
@@ -130,24 +102,20 @@ class HelpArgument(click.Argument):
         return metavar if self.required else f"[{metavar}]"
 
 
-def _argument_help(argument: HelpArgument, ctx: click.Context) -> tuple[str, str]:
-    return argument.metavar or "", argument.text
+def command(run: Callable[..., Any]) -> click.Command:
+    """Return the click command that calls `run` with its dataclass, and prints and returns what it returns.
 
-
-def command(run: Callable[[Any], int]) -> click.Command:
-    """Return the click command that calls `run` with its dataclass.
-
+    A function of the dataclass alone returns the exit status. One that also takes `failures` returns its closing lines.
     In the help text, required options come first. Lines of the docstring after `Examples:` are command lines.
     """
-    (arguments,) = (
-        kind for name, kind in inspect.get_annotations(run, eval_str=True).items() if name != "return"
-    )
-    known = declared(arguments)
+    kind, *more = inspect.get_annotations(run, eval_str=True, locals={"Failures": None}).values()
+    known = declared(kind)
 
     def call(**given: Any) -> int:
-        asked = arguments(**{field.name: _value(field, given) for field in known})
-        check(asked, {field.name for field in known if _is_given(field)}, Declared.spelled)
-        return run(asked)
+        asked = kind(**{field.name: _value(field, given) for field in known if field.init})
+        vars(asked).update({field.name: _value(field, given) for field in known if not field.init})
+        check(asked, known, {field.name for field in known if _is_given(field)}, Declared.spelled)
+        return run(asked) if len(more) == 1 else _run_with_failures(run, asked)
 
     text, _, examples = (inspect.getdoc(run) or "").partition("\n\nExamples:\n")
     return HelpCommand(
@@ -159,48 +127,58 @@ def command(run: Callable[[Any], int]) -> click.Command:
     )
 
 
+def _run_with_failures(run: Callable[[Any, Failures], str], asked: Any) -> int:
+    from cdxmill.running.failures import Failures
+
+    failures = Failures()
+    lines = run(asked, failures)
+    if lines and not asked.quiet:
+        say_lines(lines)
+    return FAILED if failures.count else OK
+
+
 def _value(field: Declared, given: Mapping[str, Any]) -> Any:
     """The value of a field. Raises UsageError if two of its flags were given."""
-    chosen = [number for number, name in enumerate(field.flags) if given[name]]
-    if len(chosen) > 1:
-        raise UsageError(f"{' and '.join(map(field.spelled, chosen))} cannot be used together")
-    if field.flags:
-        return field.values[chosen[0]] if chosen else field.default
+    if flags := field.option.flags:
+        chosen = [flag.value for flag in flags if given[f"{field.name}_{flag.value}"]]
+        if len(chosen) > 1:
+            raise UsageError(f"{' and '.join(map(field.spelled, chosen))} cannot be used together")
+        return chosen[0] if chosen else field.default
     value = list(given[field.name]) if field.is_repeated else given[field.name]
     return field.default if value in (None, []) and not field.is_required else value
 
 
 def _is_given(field: Declared) -> bool:
     context = click.get_current_context()
-    names = field.flags or (field.name,)
+    names = [f"{field.name}_{flag.value}" for flag in field.option.flags] or [field.name]
     return any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in names)
 
 
 def _parameters(field: Declared) -> Iterator[click.Parameter]:
-    for number, option in enumerate(field.options):
-        if isinstance(option, Argument):
-            yield _argument(field, option)
-        elif field.flags:
-            names = option.names or (field.spelled(number),)
-            yield click.Option([field.flags[number], *names], is_flag=True, help=option.help)
-        else:
-            yield _option(field, option)
+    for flag in field.option.flags:
+        names = [f"{field.name}_{flag.value}", *flag.names.split()]
+        yield click.Option(names, is_flag=True, help=flag.help)
+    if field.option.names:
+        yield _option(field)
+    elif not field.option.flags:
+        yield _argument(field)
 
 
-def _argument(field: Declared, what: Argument) -> click.Parameter:
+def _argument(field: Declared) -> click.Parameter:
     return HelpArgument(
         [field.name],
-        text=what.help,
-        metavar=what.metavar,
+        text=field.option.help,
+        metavar=field.option.metavar,
         required=field.is_required,
         nargs=-1 if field.is_repeated else 1,
         type=str,
-        shell_complete=_complete(what.metavar),
+        shell_complete=_complete(field.option.metavar),
     )
 
 
-def _option(field: Declared, what: Option) -> click.Parameter:
-    names = [field.name, *(what.names or (field.spelled(),))]
+def _option(field: Declared) -> click.Parameter:
+    what = field.option
+    names = [field.name, *what.names]
     settings: dict[str, Any] = {
         "help": what.help,
         "metavar": what.metavar or _METAVARS.get(field.kind),
@@ -208,77 +186,57 @@ def _option(field: Declared, what: Option) -> click.Parameter:
         "shell_complete": _complete(what.metavar),
     }
     if field.kind is bool:
-        return click.Option(names, is_flag=True, default=field.default, **settings)
-    if field.is_repeated or (get_origin(field.kind) is tuple and what.parser is None):
+        return click.Option(names, is_flag=True, default=False, **settings)
+    if field.is_repeated or (get_origin(field.kind) is tuple and what.read is None):
         many = {"multiple": True} if field.is_repeated else {"nargs": len(get_args(field.kind))}
         return click.Option(names, type=str, **many, **settings)
     if not field.is_required:
-        default = field.default if what.parser is None else None
+        default = field.default if what.read is None else None
         settings |= {"default": default, "show_default": default is not None}
-    return click.Option(names, type=_type(field.kind, what), **settings)
+    return click.Option(names, type=_type(field), **settings)
 
 
-def _complete(metavar: str | None) -> Callable[..., list[CompletionItem]] | None:
+def _complete(metavar: str) -> Callable[..., list[CompletionItem]] | None:
     def files(ctx: click.Context, parameter: click.Parameter, text: str) -> list[CompletionItem]:
         return [CompletionItem(text, type="file")]
 
     return files if metavar in _PATHS else None
 
 
-def _type(kind: Any, option: Option) -> Any:
-    if option.parser is not None:
-        return click.types.FuncParamType(option.parser)
-    if (option.min, option.max) != (None, None):
-        return click.IntRange(option.min, option.max)
-    return kind
+def _type(field: Declared) -> Any:
+    if field.option.read is not None:
+        return click.types.FuncParamType(field.option.read)
+    if (field.option.min, field.option.max) != (None, None):
+        return click.IntRange(field.option.min, field.option.max)
+    return field.kind
 
 
 def _order(field: Declared) -> tuple[bool, int]:
     return not field.is_required, _LAST.index(field.name) if field.name in _LAST else -1
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class Printing:
-    """Whether the command prints its progress and its summary. It comes before the options that are quiet by default."""
+class OnSpark(NamedTuple):
+    """What does the tasks of `index`, and of `zipnum` and `build`, on Apache Spark."""
 
-    quiet: Quiet = False
-
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class EngineOptions:
-    """Where the tasks of a command run."""
-
-    engine: Annotated[
-        str,
-        Option(
-            choices=("local", "spark"),
-            help="local: processes of this machine. spark: Apache Spark; the output may then be an s3 or hdfs URL.",
-        ),
-    ] = "local"
-    master: Annotated[
-        str | None,
-        Option(
-            metavar="URL",
-            help="Master of Spark, such as yarn or spark://HOST:7077. Default: that of spark-submit, or else this"
-            " machine.",
-        ),
-        Needs("engine=spark"),
-    ] = None
-
-    @contextmanager
-    def open_engine(self, processes: int, *, quiet: bool) -> Iterator[Engine | None]:
-        """The engine on Spark; None for the local one. Raises UsageError."""
-        if self.engine == "local":
-            yield None
-            return
-        from cdxmill.spark.engine import Engine, check_pyspark
-
-        check_pyspark()
-        with Engine(self.master or "", processes, quiet=quiet) as engine:
-            yield engine
+    run: IndexRunner
+    make: Maker
 
 
-def check_no_pipe(inputs: Iterable[AnyPath], reason: str) -> None:
+@contextmanager
+def open_engine(asked: EngineOptions) -> Iterator[OnSpark | None]:
+    """The engine on Spark; None for the local one. Raises UsageError."""
+    if asked.engine == "local":
+        yield None
+        return
+    from cdxmill.spark.engine import Engine, check_pyspark
+    from cdxmill.spark.jobs import IndexRunner, Maker
+
+    check_pyspark()
+    with Engine(asked.master or "", asked.processes, quiet=asked.quiet) as engine:
+        yield OnSpark(IndexRunner(engine), Maker(engine))
+
+
+def check_no_pipe(inputs: Paths, reason: str) -> None:
     """Raise UsageError if one of the inputs is standard input."""
-    if "-" in inputs:
+    if "-" in path_list(inputs):
         raise UsageError(reason)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from dataclasses import replace
+from typing import TYPE_CHECKING, BinaryIO
 
-from cdxmill.cli.command import command, print_error, standard_output
+from cdxmill.cli.command import print_error, standard_output
 from cdxmill.errors import FAILED, OK, CorruptError, InputError, UsageError
-from cdxmill.options.option import Argument, Excludes, Option
+from cdxmill.options.option import Excludes, argument, option
 from cdxmill.options.queries import Query
 
 if TYPE_CHECKING:
@@ -21,58 +21,45 @@ _MOST_REPORTED = 10
 """Lines that are reported each."""
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class LookupArguments(Query):
     """The command line of `lookup`."""
 
-    cluster: Annotated[
-        str,
-        Argument(
-            "CLUSTER",
-            "ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Also a CDX or CDXJ file, or a"
-            " crawl by name, such as CC-MAIN-2024-22 or CC-MAIN-2024-*. Several are separated by commas.",
-        ),
-    ]
-    url: Annotated[
-        str | None,
-        Argument(
-            "URL",
-            "URL to look up. URL* matches all URLs that start with URL. *.HOST matches a domain with its"
-            " subdomains.",
-        ),
-    ] = None
-    input: Annotated[
-        str | None,
-        Option(
-            "--input",
-            "-i",
-            metavar="FILE",
-            help="Look up the URLs in this file, one per line; - reads standard input.",
-        ),
-    ] = None
-    show_num_pages: Annotated[
-        bool,
-        Option("--show-num-pages", "--showNumPages", help="Print the number of pages, as pywb does."),
+    cluster: str = argument(
+        "CLUSTER",
+        "ZipNum cluster: directory, URL (http, https, s3, hdfs) or .idx file. Also a CDX or CDXJ file, or a crawl by"
+        " name, such as CC-MAIN-2024-22 or CC-MAIN-2024-*. Several are separated by commas.",
+    )
+    url: str | None = argument(
+        "URL",
+        "URL to look up. URL* matches all URLs that start with URL. *.HOST matches a domain with its subdomains.",
+        default=None,
+    )
+    input: str | None = option(
+        "--input -i FILE",
+        "Look up the URLs in this file, one per line; - reads standard input.",
+        default=None,
+    )
+    show_num_pages: bool = option(
+        "--show-num-pages --showNumPages",
+        "Print the number of pages, as pywb does.",
         Excludes("count", "estimate"),
-    ] = False
-    count: Annotated[bool, Option(help="Print the number of lines."), Excludes("estimate")] = False
-    estimate: Annotated[
-        bool,
-        Option(help="Print an estimate of the number of lines, with bounds. No block of a cluster is read."),
-    ] = False
-    quiet: Annotated[
-        bool,
-        Option(
-            "--quiet", "-q", help="For scripts. lookup has no progress and no summary that it could hide."
-        ),
-    ] = False
+        default=False,
+    )
+    count: bool = option("--count", "Print the number of lines.", Excludes("estimate"), default=False)
+    estimate: bool = option(
+        "--estimate",
+        "Print an estimate of the number of lines, with bounds. No block of a cluster is read.",
+        default=False,
+    )
+    quiet: bool = option(
+        "--quiet -q", "For scripts. lookup has no progress and no summary that it could hide.", default=False
+    )
 
     def urls(self) -> Iterable[str]:
         """The URL, or the URLs of --input."""
         return [self.url] if self.url is not None else read_urls(self.input or "-")
 
 
-@command
 def lookup(arguments: LookupArguments) -> int:
     """Print the index lines of a URL.
 

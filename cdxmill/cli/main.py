@@ -16,32 +16,32 @@ from types import FrameType
 import click
 from click.shell_completion import get_completion_class, shell_complete
 
-from cdxmill.cli.command import ClosedPipe, discard_output, print_error
+from cdxmill.cli.command import ClosedPipe, command, discard_output, print_error
 from cdxmill.errors import INTERRUPTED, OK, STOPPED, USAGE, CdxmillError
 from cdxmill.messages import say_lines, write_advice
 from cdxmill.version import __version__
 
-COMMANDS = (
-    "index",
-    "sample",
-    "zipnum",
-    "build",
-    "publish",
-    "serve",
-    "lookup",
-    "get",
-    "copy",
-    "cat",
-    "count",
-    "verify",
-    "scan",
-    "recompress",
-    "reindex",
-    "train-dictionary",
-    "prefix-index",
-    "split-points",
-)
-"""In the order of the help text. A command is the function of its own name in the module of its name."""
+COMMANDS = {
+    "index": "archives",
+    "sample": "clusters",
+    "zipnum": "clusters",
+    "build": "clusters",
+    "publish": "clusters",
+    "serve": "clusters",
+    "lookup": "lookup",
+    "get": "records",
+    "copy": "records",
+    "cat": "records",
+    "count": "contents",
+    "verify": "clusters",
+    "scan": "contents",
+    "recompress": "archives",
+    "reindex": "archives",
+    "train-dictionary": "contents",
+    "prefix-index": "prefix_index",
+    "split-points": "clusters",
+}
+"""In the order of the help text, with the module that has the function of its name."""
 
 atexit.register(gc.freeze)  # else the interpreter looks for garbage at its end: 25 ms
 
@@ -85,11 +85,11 @@ class CommandGroup(click.Group):
         """Import and return a command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        module = cmd_name.replace("-", "_")
-        command: click.Command = getattr(import_module(f"cdxmill.cli.{module}"), module)
-        for one in (command, *getattr(command, "commands", {}).values()):
+        found = getattr(import_module(f"cdxmill.cli.{COMMANDS[cmd_name]}"), cmd_name.replace("-", "_"))
+        made: click.Command = found if isinstance(found, click.Group) else command(found)
+        for one in (made, *getattr(made, "commands", {}).values()):
             one.epilog = EXIT_STATUS
-        return command
+        return made
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
-from cdxmill.cli.command import Printing, command, print_error, print_summary, standard_output
+from cdxmill.cli.command import command, print_error, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
-from cdxmill.options.option import Argument, Option, path_list
+from cdxmill.options.option import argument, option, path_list
 from cdxmill.options.trees import TreeBuilding, TreeQuery
 
-
-@dataclass(kw_only=True, repr=False, eq=False)
-class TreeBuildArguments(Printing, TreeBuilding):
-    """The command line of `prefix-index build`."""
+if TYPE_CHECKING:
+    from cdxmill.running.failures import Failures
 
 
-@command
-def build(arguments: TreeBuildArguments) -> int:
+def build(arguments: TreeBuilding, failures: Failures) -> str:
     """Build a prefix B-tree from sorted lines.
 
     INPUT is a sorted CDX or CDXJ file, a ZipNum cluster, or a file with a line for each key: key, tab, pointer. A
@@ -35,36 +32,29 @@ def build(arguments: TreeBuildArguments) -> int:
         cdxmill prefix-index build -o cluster.tree cluster
     """
     from cdxmill.commands.prefix_index import build_tree
-    from cdxmill.running.failures import Failures
 
-    failures = Failures()
     summary = build_tree(path_list(arguments.inputs), str(arguments.output), arguments, failures)
-    print_summary(f"{arguments.output}: {summary}", quiet=arguments.quiet)
-    return FAILED if failures.count else OK
+    return f"{arguments.output}: {summary}"
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class TreeSearchArguments(TreeQuery):
     """The command line of `prefix-index search`."""
 
-    file: Annotated[str, Argument("FILE", "Prefix B-tree: path or URL (http, https, s3, hdfs).")]
-    query: Annotated[
-        str | None,
-        Argument(
-            "QUERY",
-            "URL, URL* for all URLs that start with it, or *.HOST for a domain with its subdomains or a"
-            " top-level domain.",
-        ),
-    ] = None
-    input: Annotated[
-        str | None,
-        Option(
-            "--input",
-            "-i",
-            metavar="FILE",
-            help="Search for the queries in this file, one per line; - reads standard input.",
-        ),
-    ] = None
+    file: str = argument(
+        "FILE",
+        "Prefix B-tree: path or URL (http, https, s3, hdfs).",
+    )
+    query: str | None = argument(
+        "QUERY",
+        "URL, URL* for all URLs that start with it, or *.HOST for a domain with its subdomains or a top-level"
+        " domain.",
+        default=None,
+    )
+    input: str | None = option(
+        "--input -i FILE",
+        "Search for the queries in this file, one per line; - reads standard input.",
+        default=None,
+    )
 
     def queries(self) -> Iterable[str]:
         """The query, or those of --input."""
@@ -73,7 +63,6 @@ class TreeSearchArguments(TreeQuery):
         return [self.query] if self.query is not None else read_urls(self.input or "-")
 
 
-@command
 def search(arguments: TreeSearchArguments) -> int:
     """Print the items of a query in a prefix B-tree.
 
@@ -110,6 +99,6 @@ def search(arguments: TreeSearchArguments) -> int:
 prefix_index = click.Group(
     "prefix-index",
     help="Build and search a prefix B-tree, an index in one file.",
-    commands={"build": build, "search": search},
+    commands={"build": command(build), "search": command(search)},
     no_args_is_help=True,
 )

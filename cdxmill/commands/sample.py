@@ -6,35 +6,36 @@ import math
 import random
 from collections.abc import Sequence
 
+from cdxmill.cluster.split_files import check_splits_absent, write_splits
 from cdxmill.errors import UsageError
-from cdxmill.inputs.cdx_files import take_inventory
+from cdxmill.inputs.cdx_files import find_cdx_files, take_inventory
+from cdxmill.inputs.pipes import Pipes
 from cdxmill.messages import count
+from cdxmill.options.clusters import Sampling
+from cdxmill.options.option import optional_path, required_paths
 from cdxmill.running.failures import Failures
 from cdxmill.tasks.sampling import SAMPLES_PER_SHARD, sample_inventory, splits_of
 
 
-def sample_files(
-    paths: Sequence[str],
-    shards: int,
-    seed: int,
-    processes: int,
-    failures: Failures,
-    quiet: bool = False,
-    fraction: float = 1.0,
-) -> list[bytes]:
+def sample(asked: Sampling, failures: Failures, pipes: Pipes | None = None) -> list[bytes]:
     """Up to `shards` - 1 split points from a uniform sample of all lines, or of the lines of a `fraction` of the files.
 
-    Failures are reported. Raises UsageError if `fraction` is out of range.
+    With `output` they are also written there, and as a SequenceFile beside it. Failures are reported. Raises UsageError
+    if one of the two exists and may not be replaced, or if `fraction` is out of range.
     """
-    if shards < 1:
-        raise UsageError("the number of shards must be at least 1")
-    size = shards * SAMPLES_PER_SHARD
-    chosen = choose_files(paths, fraction, seed)
-    if len(chosen) < len(paths) and not quiet:
+    output = optional_path(asked.output)
+    if output is not None and not asked.replace:
+        check_splits_absent(output)
+    paths = find_cdx_files(required_paths(asked.cdx), failures, pipes)
+    chosen = choose_files(paths, asked.fraction, asked.seed)
+    if len(chosen) < len(paths) and not asked.quiet:
         failures.note(f"note: {count(len(chosen), 'file')} of {len(paths)} read")
-    inventory = take_inventory(chosen)
-    sample = sample_inventory(inventory, seed, size, processes, quiet, failures)
-    return splits_of(sample, shards, failures)
+    size = asked.shards * SAMPLES_PER_SHARD
+    found = sample_inventory(take_inventory(chosen), asked.seed, size, asked.processes, asked.quiet, failures)
+    points = splits_of(found, asked.shards, failures)
+    if output is not None:
+        write_splits(points, output)
+    return points
 
 
 def choose_files(paths: Sequence[str], fraction: float, seed: int) -> list[str]:

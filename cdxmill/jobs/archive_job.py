@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 from cdxmill.errors import UsageError
 from cdxmill.jobs.launcher.hadoop_directory import hadoop_url, is_url
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.jobs.launcher.stream_job import StreamJob
-from cdxmill.options.option import Option
+from cdxmill.options.option import Options, ReadBy, option
 from cdxmill.running.failures import Failures
 
 
@@ -47,30 +47,28 @@ def parse_limit(text: str) -> FailureLimit:
     return FailureLimit(int(number), text.endswith("%"))
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class ArchiveJobOptions:
+class ArchiveJobOptions(Options):
     """The options of jobs that read archives. `archive_root` is "" if relative paths are used as they are."""
 
-    archive_root: Annotated[
-        str, Option("--warc_bucket", help="Directory or URL that relative paths of the manifest start from.")
-    ] = ""
-    scratch: Annotated[str | None, Option("--s3_local_temp_dir", help="Directory for scratch files.")] = None
-    archives_per_mapper: Annotated[
-        int, Option("--warcs-per-map", min=1, help="Number of archives per mapper, on Hadoop.")
-    ] = 1
-    max_failures: Annotated[
-        FailureLimit,
-        Option(
-            help="Exit with status 0 if at most N archives (or N% of them) have failures. Default: 0.",
-            parser=parse_limit,
-        ),
-    ] = FailureLimit(0, False)
+    archive_root: str = option(
+        "--warc_bucket", "Directory or URL that relative paths of the manifest start from.", default=""
+    )
+    scratch: str | None = option("--s3_local_temp_dir", "Directory for scratch files.", default=None)
+    archives_per_mapper: int = option(
+        "--warcs-per-map", "Number of archives per mapper, on Hadoop.", default=1, min=1
+    )
+    max_failures: FailureLimit = option(
+        "--max-failures",
+        "Exit with status 0 if at most N archives (or N% of them) have failures. Default: 0.",
+        ReadBy(parse_limit),
+        default=FailureLimit(0, False),
+    )
 
 
-Options = TypeVar("Options", bound=ArchiveJobOptions)
+_Asked = TypeVar("_Asked", bound=ArchiveJobOptions)
 
 
-class ArchiveJob(StreamJob[Options]):
+class ArchiveJob(StreamJob[_Asked]):
     """Input: manifests. `total` is the number of archives on the work list."""
 
     total = 0

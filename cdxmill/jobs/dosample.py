@@ -11,26 +11,23 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from dataclasses import dataclass
-from typing import Annotated
 
 from cdxmill.cluster.split_files import check_splits_absent, write_splits
 from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.errors import OK, CdxmillError
 from cdxmill.jobs.sample_job import SampleCDXJob, SplitsOptions
 from cdxmill.messages import say
-from cdxmill.options.option import Option
+from cdxmill.options.option import option
 from cdxmill.options.table import add_options, read_options
 from cdxmill.running.start_script import fail
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class FromCluster(SplitsOptions):
     """The options with which the split points come from a cluster."""
 
-    from_cluster: Annotated[str, Option(metavar="CLUSTER", help="Directory or URL of the cluster.")]
-    splitfile: Annotated[str, Option(help="SequenceFile to write, with a .txt file beside it.")] = (
-        "splits.seq"
+    from_cluster: str = option("--from-cluster CLUSTER", "Directory or URL of the cluster.")
+    splitfile: str = option(
+        "--splitfile", "SequenceFile to write, with a .txt file beside it.", default="splits.seq"
     )
 
 

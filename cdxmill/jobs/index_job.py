@@ -9,9 +9,7 @@ input. The CDX files have the same bytes as those of `cdxmill index --manifest`.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from cdxmill.commands.per_archive.index import IndexOptions
 from cdxmill.commands.per_archive.task import outputs_in
@@ -24,7 +22,7 @@ from cdxmill.jobs.launcher.mrjob_parts import MRStep, RunnerLike
 from cdxmill.jobs.nodes.archives import ArchiveWork, index_archives, parse_output
 from cdxmill.jobs.nodes.task_context import format_failure
 from cdxmill.messages import count
-from cdxmill.options.option import Existing, Option
+from cdxmill.options.option import Existing, Flag, flags, option
 from cdxmill.outputs.existing import plan_outputs, rule_of
 from cdxmill.outputs.names import cdx_names, identity
 from cdxmill.outputs.record import forgetting
@@ -33,20 +31,17 @@ from cdxmill.running.lock import hold
 from cdxmill.storage.location import Location, locate
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class IndexJobOptions(ArchiveJobOptions, Existing):
     """The options of the index job."""
 
-    cdx_directory: Annotated[str, Option("--cdx_bucket", help="Directory or URL to write the CDX files to.")]
-    update: Annotated[
-        bool, Option("--skip-existing", help="Skip archives with a finished CDX file. Default.")
-    ] = True
-    replace: Annotated[bool, Option(help="Index all archives again.")] = False
-    cc_index_paths: Annotated[
-        bool,
-        Option(help="Write the CDX file of crawl-data/X to cc-index/cdx/X. Default."),
-        Option("--no-cc-index-paths", help="Write the CDX file of crawl-data/X to crawl-data/X."),
-    ] = True
+    cdx_directory: str = option("--cdx_bucket", "Directory or URL to write the CDX files to.")
+    update: bool = option("--skip-existing", "Skip archives with a finished CDX file. Default.", default=True)
+    replace: bool = option("--replace", "Index all archives again.", default=False)
+    cc_index_paths: bool = flags(
+        Flag(True, "--cc-index-paths", "Write the CDX file of crawl-data/X to cc-index/cdx/X. Default."),
+        Flag(False, "--no-cc-index-paths", "Write the CDX file of crawl-data/X to crawl-data/X."),
+        default=True,
+    )
 
 
 class IndexWARCJob(ArchiveJob[IndexJobOptions]):

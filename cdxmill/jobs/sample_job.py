@@ -9,9 +9,7 @@ On Hadoop they depend on how Hadoop divides the inputs among its mappers.
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from cdxmill.cluster.split_files import check_splits_absent, write_splits
 from cdxmill.formats.clusters.split_points import format_text
@@ -30,7 +28,7 @@ from cdxmill.jobs.nodes.sample import (
     share_of_sample,
 )
 from cdxmill.messages import count, say
-from cdxmill.options.option import Option, Replace, Seed
+from cdxmill.options.option import REPLACE, SEED, Options, option
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import processes_by_default
 from cdxmill.stages.lines.pick_splits import pick_splits
@@ -38,23 +36,23 @@ from cdxmill.tasks.sampling import SAMPLES_PER_SHARD, guess_ceiling, run_samplin
 from cdxmill.tasks.whole_files import SampleTask
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class SplitsOptions:
+class SplitsOptions(Options):
     """How many shards, and where their split points are written."""
 
-    shards: Annotated[int, Option(min=1, help="Number of shards.")] = 300
-    splitfile: Annotated[
-        str | None, Option(help="Write the split points to this SequenceFile, and to a .txt file beside it.")
-    ] = None
-    replace: Replace = False
+    shards: int = option("--shards", "Number of shards.", default=300, min=1)
+    splitfile: str | None = option(
+        "--splitfile",
+        "Write the split points to this SequenceFile, and to a .txt file beside it.",
+        default=None,
+    )
+    replace: bool = REPLACE
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class SampleJobOptions(SplitsOptions):
     """The options of the sample job."""
 
-    scaler: Annotated[int, Option(min=1, help="Number of sampled lines per shard.")] = SAMPLES_PER_SHARD
-    seed: Seed = 0
+    scaler: int = option("--scaler", "Number of sampled lines per shard.", default=SAMPLES_PER_SHARD, min=1)
+    seed: int = SEED
 
     @property
     def size(self) -> int:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated
 
 from cdxmill.commands.clusters.zipnum import (
     Made,
@@ -40,8 +39,8 @@ from cdxmill.jobs.nodes.zipnum import (
     write_one_shard,
 )
 from cdxmill.messages import say
-from cdxmill.options.clusters import ClusterOptions, Convert
-from cdxmill.options.option import Option
+from cdxmill.options.clusters import CONVERT, ClusterOptions
+from cdxmill.options.option import option
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.line_chunks import format_line, format_marks, read_lines
 from cdxmill.storage.local import stopping
@@ -51,19 +50,21 @@ from cdxmill.tasks.sampling import group_sources
 _RUN = ".run-"
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class ZipnumJobOptions(ClusterOptions):
     """The options of the ZipNum job."""
 
-    splits: Annotated[
-        str,
-        Option("--splitfile", help="Split points: a SequenceFile or text file, as dosample.py writes them."),
-    ] = field()
-    zipnum_dir: Annotated[str | None, Option(help="Directory of the cluster. Default: --output-dir.")] = None
-    shards: Annotated[
-        int | None, Option(help="Expected number of shards. An error if the split file gives another number.")
-    ] = None
-    convert: Convert = False
+    splits: str = option(
+        "--splitfile", "Split points: a SequenceFile or text file, as dosample.py writes them."
+    )
+    zipnum_dir: str | None = option(
+        "--zipnum-dir", "Directory of the cluster. Default: --output-dir.", default=None
+    )
+    shards: int | None = option(
+        "--shards",
+        "Expected number of shards. An error if the split file gives another number.",
+        default=None,
+    )
+    convert: bool = CONVERT
     seed: int = field(default=0, init=False)
     processes: int = field(default=1, init=False)
 

@@ -1,61 +1,26 @@
-"""What a field of a dataclass says about its option, and the options that several commands have.
+"""How an option is declared, once; and the options that several commands have.
 
-The dataclass is the one declaration of an option. `cli/command` makes click's parameters of it, `api/calls` the
-signatures of the API, and `table` the options of the jobs and the Spark scripts. These dataclasses have no repr and no
-comparison, and are not frozen: `cdxmill --help` makes 60 of them, and each method costs it 0.1 ms.
+    class Cooking(Options):
+        minutes: int = option("--minutes -m", "How long.", default=5, min=1)
+
+`cli/command` makes click's parameters of it, `api/calls` the signatures of the API, and `table` the options of the jobs
+and the Spark scripts. A field with `init=False` is an option of the command line alone.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, fields
-from functools import cache
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import field as make_field
+from typing import Any, ClassVar, NamedTuple, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from cdxmill.errors import UsageError
 
 AnyPath = str | os.PathLike[str]
 """A path; also a file, http(s), s3 or hdfs URL."""
 Paths = AnyPath | Iterable[AnyPath]
-
-
-class Argument(NamedTuple):
-    """A positional argument. With `...` at the end of its metavar, it may be repeated."""
-
-    metavar: str
-    help: str
-
-
-class Option:
-    """An option. Without `names`, its name is that of the field. `parser` makes the value from text."""
-
-    def __init__(
-        self,
-        *names: str,
-        help: str,
-        metavar: str | None = None,
-        min: int | None = None,
-        max: int | None = None,
-        choices: Sequence[str] = (),
-        parser: Callable[[str], object] | None = None,
-    ) -> None:
-        self.names = names
-        self.help = help
-        self.metavar = metavar
-        self.min, self.max = min, max
-        self.choices = choices
-        self.parser = parser
-
-
-class Flag(Option):
-    """One of several options without a value, which give the field a value each."""
-
-    def __init__(self, value: str, *names: str, help: str) -> None:
-        super().__init__(*names, help=help)
-        self.value = value
 
 
 class Needs:
@@ -69,14 +34,93 @@ class Excludes(Needs):
     """With one of these, the option would have no effect."""
 
 
+class ReadBy(NamedTuple):
+    """What makes the value from text on the command line."""
+
+    read: Callable[[str], object]
+
+
+class Flag(NamedTuple):
+    """One of several options without a value, which give the field a value each."""
+
+    value: Any
+    names: str
+    help: str
+
+
+class Option:
+    """What a field says. Without names, it is a positional argument; with `...` at its metavar's end, it may be repeated."""
+
+    min: int | None = None
+    max: int | None = None
+    choices: Sequence[str] = ()
+
+    def __init__(self, words: str, help: str, said: Iterable[object] = (), **of_field: Any) -> None:
+        self.names = tuple(word for word in words.split() if word.startswith("-"))
+        self.metavar = words.removeprefix(" ".join(self.names)).strip()
+        self.help = help
+        self.rules = [one for one in said if isinstance(one, Needs)]
+        self.read = next((one.read for one in said if isinstance(one, ReadBy)), None)
+        self.flags: Sequence[Flag] = ()
+        self.of_field = of_field
+
+
+def option(
+    words: str,
+    help: str,
+    *said: Needs | ReadBy,
+    default: Any = MISSING,
+    init: bool = True,
+    min: int | None = None,
+    max: int | None = None,
+    choices: Sequence[str] = (),
+) -> Any:
+    """An option. `words` are its names and its metavar, such as `--output -o FILE`."""
+    made = Option(words, help, said, default=default, init=init)
+    made.min, made.max, made.choices = min, max, choices
+    return made
+
+
+def argument(
+    metavar: str, help: str, *, default: Any = MISSING, init: bool = True, kw_only: bool = True
+) -> Any:
+    """A positional argument of the command line."""
+    return Option(metavar, help, default=default, init=init, kw_only=kw_only)
+
+
+def flags(*flags: Flag, default: Any) -> Any:
+    """Options without a value, of which one gives the field its value."""
+    made = Option("", "", default=default)
+    made.flags, made.choices = flags, (default, *(flag.value for flag in flags))
+    return made
+
+
+@dataclass_transform(
+    kw_only_default=True, eq_default=False, field_specifiers=(option, argument, flags, make_field)
+)
+class Options:
+    """The base of all dataclasses of options. It makes them.
+
+    They have no repr and no comparison, and are not frozen: `cdxmill --help` makes 60, and each method costs it 0.1 ms.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls) -> None:
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, Option):
+                setattr(cls, name, make_field(**value.of_field, metadata={"option": value}))
+        dataclass(kw_only=True, repr=False, eq=False)(cls)
+
+
 class Declared(NamedTuple):
-    """A field with what it says: `kind` is its type without `| None`; a field of the API alone has no `options`."""
+    """A field that is an option or argument. `kind` is its type without `| None`."""
 
     name: str
     kind: Any
     default: Any
-    options: tuple[Option | Argument, ...]
-    rules: tuple[Needs, ...]
+    init: bool
+    option: Option
 
     @property
     def is_required(self) -> bool:
@@ -86,46 +130,35 @@ class Declared(NamedTuple):
     @property
     def is_repeated(self) -> bool:
         """Whether the command line takes it several times."""
-        first = self.options[0]
-        return first.metavar.endswith("...") if isinstance(first, Argument) else self.kind is list
+        is_argument = not self.option.names
+        return self.option.metavar.endswith("...") if is_argument else self.kind is list
 
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The values that its flags give it."""
-        return tuple(option.value for option in self.options if isinstance(option, Flag))
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """The names of its flags as parameters."""
-        return tuple(f"{self.name}_{value}" for value in self.values)
-
-    def spelled(self, number: int | None = None) -> str:
-        """Its name on the command line, or with `number` that of a flag."""
-        option = self.options[number or 0]
-        if isinstance(option, Argument):
-            return option.metavar.removesuffix("...")
-        return option.names[0] if option.names else f"--{self.name.replace('_', '-')}"
+    def spelled(self, value: str = "") -> str:
+        """Its name on the command line, with a value."""
+        for flag in self.option.flags:
+            if flag.value == value:
+                return flag.names.split()[0]
+        name = self.option.names[0] if self.option.names else self.option.metavar.removesuffix("...")
+        return f"{name} {value}".rstrip()
 
 
-Spelled = Callable[..., str]
-"""How messages name a field, or with a number one of its flags."""
+Spelled = Callable[[Declared, str], str]
+"""How messages name a field with a value, or with "" the field alone."""
 
 
-@cache
-def declared(kind: Any) -> tuple[Declared, ...]:
-    """The fields of a dataclass that its constructor takes."""
-    hints = get_type_hints(kind, include_extras=True)
-    return tuple(
-        _declared(field.name, hints[field.name], field.default) for field in fields(kind) if field.init
-    )
+_DECLARED: dict[type[Options], tuple[Declared, ...]] = {}
 
 
-def _declared(name: str, hint: Any, default: Any) -> Declared:
-    plain, *said = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    options = tuple(one for one in said if isinstance(one, Option | Argument))
-    return Declared(
-        name, _kind(plain), default, options, tuple(one for one in said if isinstance(one, Needs))
-    )
+def declared(kind: type[Options]) -> tuple[Declared, ...]:
+    """The fields of a dataclass that are options or arguments."""
+    if kind not in _DECLARED:
+        hints = get_type_hints(kind)
+        _DECLARED[kind] = tuple(
+            Declared(one.name, _kind(hints[one.name]), one.default, one.init, one.metadata["option"])
+            for one in fields(kind)
+            if "option" in one.metadata
+        )
+    return _DECLARED[kind]
 
 
 def _kind(hint: Any) -> Any:
@@ -138,65 +171,45 @@ def _kind(hint: Any) -> Any:
     return kinds[0] if len(kinds) == 1 else str
 
 
-def check(options: object, given: Collection[str], spelled: Spelled) -> None:
-    """Raise UsageError for a value out of its limits, or a `given` field that another one makes useless."""
-    kind: Any = type(options)
-    known = {field.name: field for field in declared(kind)}
-    others = _Others(options, given, known, spelled)
-    for field in known.values():
-        value = getattr(options, field.name)
-        for option in field.options:
-            if isinstance(option, Option) and value is not None:
-                _check_value(value, option, spelled(field))
-        if field.values and value not in (field.default, *field.values):
-            allowed = ", ".join((field.default, *field.values))
-            raise UsageError(f"invalid {spelled(field)} {value!r}: expected one of {allowed}")
+def check(asked: Options, fields: Sequence[Declared], given: Collection[str], spelled: Spelled) -> None:
+    """Raise UsageError for a value out of its limits, or a `given` field that another of `fields` makes useless."""
+    for field in fields:
+        _check_value(getattr(asked, field.name), field.option, spelled(field, ""))
         if field.name in given:
-            others.check(field)
+            for rule in field.option.rules:
+                states = dict(_states(rule, asked, fields, given, spelled))
+                _check_rule(rule, spelled(field, ""), states)
 
 
-def _check_value(value: object, option: Option, name: str) -> None:
+def _check_value(value: Any, option: Option, name: str) -> None:
+    if value is None:
+        return
     if option.choices and value not in option.choices:
         raise UsageError(f"invalid {name} {value!r}: expected one of {', '.join(option.choices)}")
-    if isinstance(value, int) and option.min is not None and value < option.min:
+    if option.min is not None and value < option.min:
         raise UsageError(f"invalid {name} {value}: expected at least {option.min}")
-    if isinstance(value, int) and option.max is not None and value > option.max:
+    if option.max is not None and value > option.max:
         raise UsageError(f"invalid {name} {value}: expected at most {option.max}")
 
 
-class _Others(NamedTuple):
-    """The fields of a dataclass, as rules name them."""
+def _check_rule(rule: Needs, name: str, states: dict[str, bool]) -> None:
+    holding = [other for other, holds in states.items() if holds]
+    if isinstance(rule, Excludes) and holding:
+        raise UsageError(f"{name} and {holding[0]} cannot be used together")
+    if not isinstance(rule, Excludes) and states and not holding:
+        raise UsageError(f"{name} needs {' or '.join(states)}")
 
-    options: object
-    given: Collection[str]
-    known: dict[str, Declared]
-    spelled: Spelled
 
-    def check(self, field: Declared) -> None:
-        """Raise UsageError if the field has no effect."""
-        for rule in field.rules:
-            found = list(self._found(rule.others))
-            if not isinstance(rule, Excludes):
-                if found and not any(is_so for _, is_so in found):
-                    names = " or ".join(name for name, _ in found)
-                    raise UsageError(f"{self.spelled(field)} needs {names}")
-                continue
-            for name, is_so in found:
-                if is_so:
-                    raise UsageError(f"{self.spelled(field)} and {name} cannot be used together")
-
-    def _found(self, rules: Sequence[str]) -> Iterator[tuple[str, bool]]:
-        """The names of those that exist here, and whether each is so."""
-        for rule in rules:
-            name, has_value, value = rule.partition("=")
-            if name in self.known:
-                is_so = str(getattr(self.options, name)) == value if has_value else name in self.given
-                yield self._spelled(self.known[name], value), is_so
-
-    def _spelled(self, field: Declared, value: str) -> str:
-        if value in field.values:
-            return self.spelled(field, field.values.index(value))
-        return f"{self.spelled(field)} {value}".rstrip()
+def _states(
+    rule: Needs, asked: Options, fields: Sequence[Declared], given: Collection[str], spelled: Spelled
+) -> Iterator[tuple[str, bool]]:
+    """The fields that the rule names, and whether each was given, or has its value."""
+    for other in rule.others:
+        name, _, value = other.partition("=")
+        for field in fields:
+            if field.name == name:
+                holds = str(getattr(asked, name)) == value if value else name in given
+                yield spelled(field, value), holds
 
 
 def path_list(paths: Paths) -> list[str]:
@@ -226,46 +239,59 @@ def text_list(texts: str | Iterable[str]) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
-Quiet = Annotated[
-    bool, Option("--quiet", "-q", help="Hide the progress and the summary. Failures are still reported.")
-]
-Replace = Annotated[bool, Option("--replace", help="Replace an existing output."), Excludes("output=-")]
-Seed = Annotated[
-    int,
-    Option(help="Seed of the random sample. The same seed gives the same split points."),
+REPLACE: Any = option("--replace", "Replace an existing output.", Excludes("output=-"), default=False)
+SEED: Any = option(
+    "--seed",
+    "Seed of the random sample. The same seed gives the same split points.",
     Excludes("splits"),
-]
-ShardRule = Annotated[
-    tuple[str, str] | None,
-    Option(
-        "--shard-index-loc",
-        metavar="MATCH REPLACE",
-        help="Location of the shards: the directory of the index, with the regular expression MATCH replaced by"
-        " REPLACE. The same as shard_index_loc in pywb.",
-    ),
-]
+    default=0,
+)
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class Running:
-    """How a command runs. Without a `quiet` of the command line, it shows no progress."""
+class Quiet(Options):
+    """A function of the API shows no progress and prints no summary."""
 
-    processes: Annotated[
-        int, Option("--processes", "-p", min=0, help="Number of processes. 0: one per core.")
-    ] = 0
-    quiet: bool = dataclasses.field(default=True, init=False)
+    quiet: bool = option(
+        "--quiet -q",
+        "Hide the progress and the summary. Failures are still reported.",
+        default=True,
+        init=False,
+    )
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class Existing:
+class Running(Quiet):
+    """How a command runs."""
+
+    processes: int = option("--processes -p", "Number of processes. 0: one per core.", default=0, min=0)
+
+
+class EngineOptions(Running):
+    """Where the tasks of a command run. Functions of the API run them on this machine."""
+
+    engine: str = option(
+        "--engine",
+        "local: processes of this machine. spark: Apache Spark; the output may then be an s3 or hdfs URL.",
+        default="local",
+        choices=("local", "spark"),
+        init=False,
+    )
+    master: str | None = option(
+        "--master URL",
+        "Master of Spark, such as yarn or spark://HOST:7077. Default: that of spark-submit, or else this machine.",
+        Needs("engine=spark"),
+        default=None,
+        init=False,
+    )
+
+
+class Existing(Options):
     """What happens to outputs of archives that exist. `outputs.existing.rule_of` makes a rule of it."""
 
-    update: Annotated[
-        bool,
-        Option(
-            help="Write only what is missing, is older than its archive, or had failures. Keep all other outputs,"
-            " whatever options they were written with."
-        ),
+    update: bool = option(
+        "--update",
+        "Write only what is missing, is older than its archive, or had failures. Keep all other outputs,"
+        " whatever options they were written with.",
         Excludes("replace", "output=-"),
-    ] = False
-    replace: Replace = False
+        default=False,
+    )
+    replace: bool = REPLACE

@@ -1,75 +1,55 @@
 """Options of prefix B-trees."""
 
-from dataclasses import dataclass, field
-from typing import Annotated
-
-from cdxmill.options.option import AnyPath, Argument, Option, Paths, Replace
-from cdxmill.options.queries import OUTPUTS, CaptureFilters, Fields
+from cdxmill.options.option import REPLACE, AnyPath, Paths, Quiet, argument, option
+from cdxmill.options.queries import FIELDS, OUTPUTS, CaptureFilters
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class TreeQuery(CaptureFilters):
     """What a prefix B-tree is asked besides the URL. `resume` is the key to start at."""
 
-    limit: Annotated[int | None, Option(min=1, metavar="N", help="Print at most N lines.")] = None
-    resume: Annotated[
-        str | None,
-        Option(
-            metavar="KEY",
-            help="Start at this key, such as the first field of the last line that was printed.",
-        ),
-    ] = None
-    fields: Fields = None
-    output: Annotated[
-        str | None,
-        Option(metavar="FORMAT", choices=OUTPUTS, help="Output format: cdxj, json, text, cdx or csv."),
-    ] = None
-    layout: Annotated[
-        str | None,
-        Option(
-            metavar="LAYOUT",
-            help="Fields of a pointer, as in prefix-index build. Default: those in FILE.layout, else capture.",
-        ),
-    ] = None
-    keys: Annotated[
-        str | None,
-        Option(
-            metavar="TYPE",
-            choices=("surt", "reversed", "plain"),
-            help="How keys are written: surt (com,example)/a), reversed (com.example/a:http) or plain. Default: that"
-            " of the layout.",
-        ),
-    ] = None
+    limit: int | None = option("--limit N", "Print at most N lines.", default=None, min=1)
+    resume: str | None = option(
+        "--resume KEY",
+        "Start at this key, such as the first field of the last line that was printed.",
+        default=None,
+    )
+    fields: tuple[str, ...] | None = FIELDS
+    output: str | None = option(
+        "--output FORMAT", "Output format: cdxj, json, text, cdx or csv.", default=None, choices=OUTPUTS
+    )
+    layout: str | None = option(
+        "--layout LAYOUT",
+        "Fields of a pointer, as in prefix-index build. Default: those in FILE.layout, else capture.",
+        default=None,
+    )
+    keys: str | None = option(
+        "--keys TYPE",
+        "How keys are written: surt (com,example)/a), reversed (com.example/a:http) or plain. Default: that of the"
+        " layout.",
+        default=None,
+        choices=("surt", "reversed", "plain"),
+    )
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class TreeOptions:
+class TreeOptions(Quiet):
     """How a prefix B-tree is built. Without a layout it is `capture` for CDX lines, `classic` for pointers."""
 
-    block_size: Annotated[int, Option(min=1, metavar="N", help="Bytes of a block.")] = 65536
-    layout: Annotated[
-        str | None,
-        Option(
-            metavar="LAYOUT",
-            help="Fields of a pointer: capture, classic, or NAME:TYPE,NAME:TYPE... with the types u8, u16, u32 and"
-            " u64. Default: capture for CDX lines, classic for pointers.",
-        ),
-    ] = None
-    replace: Replace = False
-    quiet: bool = field(default=True, init=False)
+    block_size: int = option("--block-size N", "Bytes of a block.", default=65536, min=1)
+    layout: str | None = option(
+        "--layout LAYOUT",
+        "Fields of a pointer: capture, classic, or NAME:TYPE,NAME:TYPE... with the types u8, u16, u32 and u64."
+        " Default: capture for CDX lines, classic for pointers.",
+        default=None,
+    )
+    replace: bool = REPLACE
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class TreeBuilding(TreeOptions):
     """The arguments of `prefix-index build`."""
 
-    inputs: Annotated[
-        Paths,
-        Argument(
-            "INPUT...",
-            "Sorted CDX or CDXJ files, clusters, or files of keys and pointers; - reads standard input.",
-        ),
-    ] = field(kw_only=False)
-    output: Annotated[
-        AnyPath, Option("--output", "-o", metavar="FILE", help="File to write: path, s3 or hdfs URL.")
-    ]
+    inputs: Paths = argument(
+        "INPUT...",
+        "Sorted CDX or CDXJ files, clusters, or files of keys and pointers; - reads standard input.",
+        kw_only=False,
+    )
+    output: AnyPath = option("--output -o FILE", "File to write: path, s3 or hdfs URL.")

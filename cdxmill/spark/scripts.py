@@ -12,8 +12,8 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, NoReturn, TypeVar
+from dataclasses import field, replace
+from typing import NoReturn, TypeVar
 
 from cdxmill.cluster.find import local_directory
 from cdxmill.cluster.split_files import read_splits, write_splits
@@ -25,7 +25,7 @@ from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.inputs.found_inputs import archives_of, cdx_files_of
 from cdxmill.messages import say, say_lines
 from cdxmill.options.clusters import ClusterOptions
-from cdxmill.options.option import AnyPath, Argument, Existing, Option, Quiet, Replace
+from cdxmill.options.option import REPLACE, AnyPath, Existing, Options, argument, option
 from cdxmill.options.table import add_options, read_options
 from cdxmill.outputs.existing import rule_of
 from cdxmill.outputs.names import cdx_names
@@ -40,67 +40,66 @@ _SPLITS = (".txt", ".seq")
 """Split files of the other engines work, too."""
 _WITHOUT_HOST = re.compile(r"^(file|hdfs):/(?!/)", re.I)
 _OLD_S3 = re.compile(r"^s3n://", re.I)
-_Options = TypeVar("_Options")
+_Options = TypeVar("_Options", bound=Options)
 _IGNORED = ("--output_format", "--output_compression", "--output_option", "--log_level")
 """Options of cc-pyspark that say how a table is written."""
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class ScriptOptions:
+class ScriptOptions(Options):
     """The options that all jobs of cc-pyspark have."""
 
-    input: Annotated[str, Argument("INPUT", "What is read. Several are separated by commas.")]
-    output: Annotated[str, Argument("TABLE", "Name of a table. Not used: no table is written.")] = ""
-    input_base_url: Annotated[
-        str, Option("--input_base_url", help="Directory or URL that relative inputs start from.")
-    ] = ""
-    num_input_partitions: Annotated[
-        int, Option("--num_input_partitions", min=0, help="Number of tasks that read inputs.")
-    ] = 0
-    local_temp_dir: Annotated[
-        str, Option("--local_temp_dir", help="Directory of the nodes for temporary files.")
-    ] = ""
-    replace: Replace = False
-    quiet: Quiet = False
+    input: str = argument(
+        "INPUT",
+        "What is read. Several are separated by commas.",
+    )
+    output: str = argument("TABLE", "Name of a table. Not used: no table is written.", default="")
+    input_base_url: str = option(
+        "--input_base_url", "Directory or URL that relative inputs start from.", default=""
+    )
+    num_input_partitions: int = option(
+        "--num_input_partitions", "Number of tasks that read inputs.", default=0, min=0
+    )
+    local_temp_dir: str = option(
+        "--local_temp_dir", "Directory of the nodes for temporary files.", default=""
+    )
+    replace: bool = REPLACE
+    quiet: bool = option(
+        "--quiet -q", "Hide the progress and the summary. Failures are still reported.", default=False
+    )
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class SparkIndexOptions(ScriptOptions, Existing):
     """The command line of the script."""
 
-    output_base_url: Annotated[
-        str, Option("--output_base_url", help="Directory or URL for the CDX files.")
-    ] = "my_cdx_bucket"
-    num_output_partitions: Annotated[
-        int | None, Option("--num_output_partitions", help="Not used: no table is written.")
-    ] = None
-    update: Annotated[
-        bool, Option("--skip-existing", "--update", help="Skip archives with a finished CDX file.")
-    ] = False
+    output_base_url: str = option(
+        "--output_base_url", "Directory or URL for the CDX files.", default="my_cdx_bucket"
+    )
+    num_output_partitions: int | None = option(
+        "--num_output_partitions", "Not used: no table is written.", default=None
+    )
+    update: bool = option(
+        "--skip-existing --update", "Skip archives with a finished CDX file.", default=False
+    )
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class SparkZipnumOptions(ScriptOptions, ClusterOptions):
     """The command line of the script."""
 
-    output_base_url: Annotated[str, Option("--output_base_url", help="Directory or URL of the cluster.")]
-    partition_boundaries_file: Annotated[
-        str,
-        Option(
-            "--partition_boundaries_file",
-            help="JSON list of [key, timestamp], the split points. It is read if it exists, and else written.",
-        ),
-    ]
-    temporary_output_base_url: Annotated[
-        str | None, Option("--temporary_output_base_url", help="Not used: temporary files are on the nodes.")
-    ] = None
-    numlines: Annotated[int, Option("--num_lines", min=1, help="Lines per block.")] = 3000
-    shards: Annotated[
-        int | None,
-        Option(
-            "--num_output_partitions", min=1, help=f"Number of shards. Default: {_SHARDS}, or as in the file."
-        ),
-    ] = None
+    output_base_url: str = option("--output_base_url", "Directory or URL of the cluster.")
+    partition_boundaries_file: str = option(
+        "--partition_boundaries_file",
+        "JSON list of [key, timestamp], the split points. It is read if it exists, and else written.",
+    )
+    temporary_output_base_url: str | None = option(
+        "--temporary_output_base_url", "Not used: temporary files are on the nodes.", default=None
+    )
+    numlines: int = option("--num_lines", "Lines per block.", default=3000, min=1)
+    shards: int | None = option(
+        "--num_output_partitions",
+        f"Number of shards. Default: {_SHARDS}, or as in the file.",
+        default=None,
+        min=1,
+    )
     splits: AnyPath | None = field(default=None, init=False)
     processes: int = field(default=0, init=False)
 
@@ -192,8 +191,8 @@ def parse_options(kind: type[_Options], name: str, about: str, arguments: list[s
     """The options of a script. Raises UsageError."""
     parser = argparse.ArgumentParser(prog=name, description=about)
     add_options(kind, parser.add_argument)
-    for option in _IGNORED:
-        parser.add_argument(option, action="append", help=argparse.SUPPRESS)
+    for ignored in _IGNORED:
+        parser.add_argument(ignored, action="append", help=argparse.SUPPRESS)
     parser.add_argument("--spark-profiler", action="store_true", help=argparse.SUPPRESS)
     return read_options(kind, parser.parse_args(arguments))
 

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Any
 
 import click
 import pytest
 
 from cdxmill.cli.command import command
-from cdxmill.options.option import Argument, Option
+from cdxmill.options.option import Options, ReadBy, argument, option
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shared:
-    quiet: Annotated[bool, Option("--quiet", "-q", help="Be quiet.")] = False
-    level: Annotated[int, Option(min=1, max=9, help="The level.", metavar="N")] = 6
+class Shared(Options):
+    quiet: bool = option("--quiet -q", "Be quiet.", default=True, init=False)
+    level: int = option("--level N", "The level.", default=6, min=1, max=9)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Arguments(Shared):
-    inputs: Annotated[list[str] | None, Argument("INPUT...", "Files to read.")] = None
-    pair: Annotated[tuple[str, str] | None, Option("--pair", metavar="A B", help="Two texts.")] = None
-    many: Annotated[list[str] | None, Option("--many", metavar="TEXT", help="May be repeated.")] = None
-    output: Annotated[int, Option("--output", "-o", parser=len, metavar="FILE", help="The output.")]
+    inputs: list[str] | None = argument("INPUT...", "Files to read.", default=None)
+    pair: tuple[str, str] | None = option("--pair A B", "Two texts.", default=None)
+    many: list[str] | None = option("--many TEXT", "May be repeated.", default=None)
+    output: int = option("--output -o FILE", "The output.", ReadBy(len))
 
 
 _seen: list[Arguments] = []
@@ -36,9 +34,9 @@ def run_it(arguments: Arguments) -> int:
     return 5
 
 
-def call(*words: str) -> Arguments:
+def call(*words: str) -> dict[str, Any]:
     assert run_it.main(list(words), standalone_mode=False) == 5
-    return _seen.pop()
+    return asdict(_seen.pop())
 
 
 def test_required_options_come_first_and_quiet_comes_last() -> None:
@@ -54,13 +52,20 @@ def test_required_options_come_first_and_quiet_comes_last() -> None:
 
 
 def test_the_function_gets_the_dataclass() -> None:
-    assert call("-o", "four", "a", "b", "--pair", "x", "y", "--many", "1", "--many", "2", "-q") == Arguments(
-        output=4, inputs=["a", "b"], pair=("x", "y"), many=["1", "2"], quiet=True
-    )
+    words = ("-o", "four", "a", "b", "--pair", "x", "y", "--many", "1", "--many", "2", "-q")
+    assert call(*words) == {
+        "output": 4,
+        "level": 6,
+        "inputs": ["a", "b"],
+        "pair": ("x", "y"),
+        "many": ["1", "2"],
+        "quiet": True,
+    }
 
 
 def test_a_field_without_a_value_has_its_default() -> None:
-    assert call("-o", "") == Arguments(output=0)
+    defaults = {"level": 6, "inputs": None, "pair": None, "many": None}
+    assert call("-o", "") == {"output": 0, "quiet": False, **defaults}
 
 
 def test_the_help_lists_arguments_and_options() -> None:

@@ -9,11 +9,28 @@ from pathlib import Path
 import click
 import pytest
 
-from cdxmill.cli.command import METAVARS, HelpCommand
+from cdxmill.cli.command import HelpCommand
 from cdxmill.cli.main import main
 from tests.docs.cli_reference import commands, options
 
 COMMAND = Path(sys.executable).with_name("cdxmill")
+PATHS = {"CLUSTER", "SOURCE", "DEST", "FILE", "DIR", "LOCATION", "OUTPUT", "INPUT...", "CDX...", "CDX"}
+TEXTS = {
+    "NAME",
+    "NAMES",
+    "TEXT",
+    "TYPE",
+    "TYPES",
+    "FORMAT",
+    "ORDER",
+    "LAYOUT",
+    "SHELL",
+    "WHAT",
+    "ADDRESS",
+    "BASE",
+}
+RULES = {"FILTER", "EXPRESSION", "FUNCTION", "RULE", "MATCH REPLACE"}
+METAVARS = PATHS | TEXTS | RULES | {"N", "F", "SIZE", "TIME", "TIMESTAMP", "URL", "QUERY", "QUERY...", "KEY"}
 
 
 def test_every_command_and_option_has_a_help_text() -> None:

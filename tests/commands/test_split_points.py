@@ -14,9 +14,10 @@ import pytest
 
 from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
-from cdxmill.commands.sample import sample_files
+from cdxmill.commands.sample import sample
 from cdxmill.formats.clusters.split_points import parse_sequence_file, parse_text
 from cdxmill.formats.clusters.zipnum import BlockRef
+from cdxmill.options.clusters import Sampling
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.pick_splits import mark_blocks, pick_marks
 from tests.storage.range_server import serving
@@ -64,7 +65,7 @@ def test_shards_are_at_least_as_even_as_by_sampling(shards: int, cluster: Path, 
     assert points == sorted(set(points))
     mean = len(lines) / shards
     ours = max(sizes(lines, points)) / mean
-    sampled = sample_files([str(made / "a.cdxj.gz")], shards, 0, 1, Failures(), quiet=True)
+    sampled = sample(Sampling(made / "a.cdxj.gz", shards=shards, processes=1), Failures())
     assert ours <= 1 + 3 * NUMLINES / mean
     assert ours <= 1.25
     assert ours <= max(sizes(lines, sampled)) / mean + 2 * NUMLINES / mean

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from cdxmill.commands import sample as sample_command
 from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
-from cdxmill.commands.sample import sample_files
 from cdxmill.inputs.cdx_files import take_inventory
-from cdxmill.options.clusters import VerifyOptions
+from cdxmill.options.clusters import Sampling, VerifyOptions
 from cdxmill.running.failures import Failures
 from cdxmill.storage import local
 from cdxmill.tasks import sampling
@@ -52,7 +52,7 @@ def zipnum(paths: list[str], directory: Path) -> None:
 
 def sample(paths: list[str], directory: Path) -> None:
     failures = Failures()
-    assert len(sample_files(paths, 2, 0, 1, failures, quiet=True)) == 1
+    assert len(sample_command.sample(Sampling(paths, shards=2, processes=1), failures)) == 1
     assert failures.count == 0
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 from argparse import ArgumentParser
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Annotated
 
 import pytest
 
@@ -17,24 +16,36 @@ from cdxmill import UsageError
 from cdxmill.api.calls import takes
 from cdxmill.cli.main import main
 from cdxmill.jobs.zipnum_job import ZipnumJobOptions
-from cdxmill.options.option import Argument, Excludes, Flag, Needs, Option, Paths, declared, path_list
+from cdxmill.options.option import (
+    Excludes,
+    Flag,
+    Needs,
+    Options,
+    Paths,
+    argument,
+    declared,
+    flags,
+    option,
+    path_list,
+)
 from cdxmill.options.table import add_options, read_options
 
 PACKAGE = Path(cdxmill.__file__).parent
 ROOMS = ("options", "cli")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cooking:
+class Cooking(Options):
     """Options of all kinds."""
 
-    dishes: Annotated[Paths, Argument("DISH...", "What is cooked.")] = field(default=(), kw_only=False)
-    minutes: Annotated[int, Option(min=1, max=90, help="How long."), Excludes("heat=none")] = 5
-    heat: Annotated[
-        str, Option(choices=("none", "low", "high"), help="How hot."), Flag("low", "--simmer", help="Low.")
-    ] = "high"
-    lid: Annotated[bool, Option(help="With a lid."), Needs("pot", "pan")] = False
-    pot: Annotated[str | None, Option(help="In a pot.")] = None
+    dishes: Paths = argument("DISH...", "What is cooked.", default=(), kw_only=False)
+    minutes: int = option("--minutes", "How long.", Excludes("heat=none"), default=5, min=1, max=90)
+    heat: str = option("--heat", "How hot.", default="high", choices=("none", "low", "high"))
+    dish: str = flags(Flag("plate", "--plate", "On a plate."), default="bowl")
+    lid: bool = option(
+        "--lid", "With a lid.", Needs("pot", "pan", "gas"), Excludes("dish=plate"), default=False
+    )
+    pot: str | None = option("--pot", "In a pot.", default=None)
+    gas: bool = option("--gas", "On gas: for the command line alone.", default=False, init=False)
     hidden: int = field(default=7, init=False)
 
 
@@ -47,7 +58,7 @@ def cook(asked: Cooking) -> list[str]:
 def test_a_function_of_the_api_has_the_parameters_of_its_dataclass() -> None:
     assert str(inspect.signature(cook)) == (
         "(dishes: str | os.PathLike[str] | collections.abc.Iterable[str | os.PathLike[str]] = (), *,"
-        " minutes: int = 5, heat: str = 'high', lid: bool = False, pot: str | None = None) -> list[str]"
+        " minutes: int = 5, heat: str = 'high', dish: str = 'bowl', lid: bool = False, pot: str | None = None) -> list[str]"
     )
     assert (cook.__name__, cook.__doc__) == ("cook", "Cook.")
     assert cook(Path("a"), pot="b", lid=True) == ["a"]
@@ -63,6 +74,8 @@ def test_a_function_of_the_api_has_the_parameters_of_its_dataclass() -> None:
         ({"heat": "some"}, "invalid heat 'some': expected one of none, low, high"),
         ({"minutes": 9, "heat": "none"}, "minutes and heat none cannot be used together"),
         ({"lid": True}, "lid needs pot"),
+        ({"dish": "cup"}, "invalid dish 'cup': expected one of bowl, plate"),
+        ({"dish": "plate", "lid": True, "pot": "a"}, "lid and dish plate cannot be used together"),
     ],
 )
 def test_wrong_arguments_are_reported_with_their_names(given: dict[str, object], text: str) -> None:
@@ -121,9 +134,11 @@ def test_the_rules_name_fields_that_exist() -> None:
     names = (
         f"cdxmill.{room}.{module.name}" for room in ROOMS for module in iter_modules([str(PACKAGE / room)])
     )
-    kinds = {kind for name in names for kind in vars(import_module(name)).values() if is_dataclass(kind)}
-    fields = [field for kind in kinds if isinstance(kind, type) for field in declared(kind)]
-    named = {other.partition("=")[0] for field in fields for rule in field.rules for other in rule.others}
+    found = [kind for name in names for kind in vars(import_module(name)).values()]
+    kinds = {kind for kind in found if isinstance(kind, type) and issubclass(kind, Options)} - {Options}
+    fields = [field for kind in kinds for field in declared(kind)]
+    rules = [rule for field in fields for rule in field.option.rules]
+    named = {other.partition("=")[0] for rule in rules for other in rule.others}
     assert len(named) > 10
     assert named <= {field.name for field in fields}
 

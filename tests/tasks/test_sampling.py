@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cdxmill.cluster.split_files import read_splits
-from cdxmill.commands.sample import choose_files, sample_files
+from cdxmill.commands.sample import choose_files, sample
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.split_points import parse_sequence_file, parse_text
 from cdxmill.inputs import cdx_files
+from cdxmill.options.clusters import Sampling
 from cdxmill.running.failures import Failures
 from cdxmill.stages.lines.line_lists import text_of
 from cdxmill.stages.lines.pick_splits import WINDOW, Reservoir, add_pieces, pick_splits
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 def splits(paths: list[Path], shards: int, seed: int = 0, processes: int = 1) -> list[bytes]:
     failures = Failures()
-    points = sample_files(list(map(str, paths)), shards, seed, processes, failures, quiet=True)
+    points = sample(Sampling(paths, shards=shards, seed=seed, processes=processes), failures)
     assert failures.count == 0
     return points
 
@@ -89,7 +90,7 @@ def test_damaged_and_absent_files_are_told_and_leave_no_trace(files: list[Path],
     bad.write_bytes(files[0].read_bytes()[:-9])
     failures = Failures()
     paths = [*files, bad, bad.with_name("absent.cdx")]
-    points = sample_files(list(map(str, paths)), 5, 0, processes, failures, quiet=True)
+    points = sample(Sampling(paths, shards=5, processes=processes), failures)
     assert points == splits(files, 5)
     assert failures.inputs == {str(bad), str(bad.with_name("absent.cdx"))}
 

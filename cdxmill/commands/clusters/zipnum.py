@@ -111,10 +111,10 @@ def zipnum_options(asked: ClusterOptions, convert: bool = False) -> ZipnumOption
     )
 
 
-def output_place(asked: ClusterOutput, *, is_local: bool) -> str:
+def output_place(asked: ClusterOutput, *, is_local: bool) -> PathOrUrl:
     """The directory of a new cluster, or unless it `is_local` its URL. Raises UsageError."""
     place = os.fspath(asked.output)
-    return place if locate(place).is_listed and not is_local else str(local_directory(place))
+    return place if locate(place).is_listed and not is_local else local_directory(place)
 
 
 class Made(NamedTuple):

@@ -47,19 +47,20 @@ from cdxmill.jobs.launcher.node_archive import pack_archive
 from cdxmill.jobs.launcher.old_settings import check_conf
 from cdxmill.jobs.nodes.task_context import TaskRun
 from cdxmill.messages import say
+from cdxmill.options.option import Options
 from cdxmill.options.table import add_options, read_options
 from cdxmill.running.start_script import exit_on_signals, fail
 
-Options = TypeVar("Options")
+_Asked = TypeVar("_Asked", bound=Options)
 
 _COMMAND = re.compile(r"Command '?\[.*\]'?", re.S)
 """A failed command in a message of mrjob. Its arguments may contain keys, so it is not printed."""
 
 
-class StreamJob(MRJob, Generic[Options]):  # type: ignore[misc]  # mrjob has no types
+class StreamJob(MRJob, Generic[_Asked]):  # type: ignore[misc]  # mrjob has no types
     """A job of one step, with `run_mapper` and `run_reducer` as its tasks, and the options of a dataclass."""
 
-    kind: type[Options]
+    kind: type[_Asked]
     """The dataclass."""
 
     arguments: ClassVar[str]
@@ -75,7 +76,7 @@ class StreamJob(MRJob, Generic[Options]):  # type: ignore[misc]  # mrjob has no 
         add_options(self.kind, self.add_passthru_arg)
 
     @cached_property
-    def own_options(self) -> Options:
+    def own_options(self) -> _Asked:
         """The parsed options, without those of mrjob. Raises UsageError."""
         return read_options(self.kind, self.options)
 

@@ -1,0 +1,182 @@
+"""The commands that fetch records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from cdxmill.cli.command import standard_output
+from cdxmill.errors import OK, UsageError
+from cdxmill.messages import say
+from cdxmill.options.option import Flag, Needs, Quiet, argument, flags, option, optional_path, text_list
+from cdxmill.options.records import Copying, Getting
+
+if TYPE_CHECKING:
+    from cdxmill.commands.copying.plan import Asked
+    from cdxmill.running.failures import Failures
+
+
+class GetArguments(Getting):
+    """The command line of `get`."""
+
+    form: Literal["record", "headers", "payload"] = flags(
+        Flag("headers", "--headers", "Print only the record header and the HTTP header."),
+        Flag("payload", "--payload", "Print only the payload, which follows the HTTP header."),
+        default="record",
+    )
+    decode: bool = option(
+        "--decode",
+        "With --payload: decode chunked, gzip, deflate, br (needs brotli) and zstd.",
+        Needs("form=payload"),
+        default=False,
+    )
+
+
+def get(arguments: GetArguments) -> int:
+    """Print the record of a URL, or the record at an offset.
+
+    If SOURCE is a cluster or a CDX file, cdxmill prints the capture of URL that is closest to TIMESTAMP (default: the newest
+    one). With --offset, SOURCE is an archive. Only the bytes of the record are read. They are decompressed and
+    checked to contain exactly one record.
+
+    Examples:
+        cdxmill get crawl http://example.com/ --payload --decode
+        cdxmill get all.cdxj http://example.com/ --archives warcs
+    """
+    with standard_output() as out:
+        for piece in _record(arguments):
+            out.write(piece)
+    return OK
+
+
+def _record(arguments: GetArguments) -> Iterator[bytes]:
+    from cdxmill.commands.get import GetOptions, get_capture, get_record, wanted_of
+
+    options = GetOptions(
+        archives=optional_path(arguments.archives), form=arguments.form, decode=arguments.decode, note=say
+    )
+    wanted = wanted_of(arguments)
+    if wanted is None:
+        return get_capture(str(arguments.source), arguments.url or "", arguments.timestamp, options)
+    return get_record(wanted, options)
+
+
+class CatArguments(Quiet):
+    """The command line of `cat`."""
+
+    archive: str = argument(
+        "SOURCE",
+        "Archive: path or URL.",
+    )
+    offset: int | None = option("--offset N", "Print the record at this offset.", default=None, min=0)
+    length: int | None = option(
+        "--length N",
+        "Length of the record in SOURCE. Default: to the end of the record.",
+        Needs("offset"),
+        default=None,
+        min=1,
+    )
+    table: str | None = option(
+        "--table FILE",
+        "Write a table of all records to this path, s3 or hdfs URL: url, kind, offset and length, separated by tabs.",
+        default=None,
+    )
+    replace: bool = option("--replace", "Replace an existing output.", Needs("table"), default=False)
+
+
+def cat(arguments: CatArguments, failures: Failures) -> str:
+    """Print a record of an archive, or list all records.
+
+    SOURCE is a WARC or ARC file, compressed with gzip or Zstandard or not compressed. With --offset, only the bytes
+    of that record are read, and the dictionary of a Zstandard file. They are decompressed and checked to
+    contain exactly one record. With --table, all records are listed with their offsets.
+
+    Examples:
+        cdxmill cat warcs/iana.warc.gz --table records.tsv
+        cdxmill cat warcs/iana.warc.gz --offset 334 --length 2258
+    """
+    if (arguments.offset is None) == (arguments.table is None):
+        raise UsageError("give either --offset N or --table FILE")
+    if arguments.table is not None:
+        from cdxmill.commands.cat import write_table
+
+        return write_table(arguments.archive, arguments.table, failures, replace=arguments.replace)
+    from cdxmill.commands.get import GetOptions, RecordRange, get_record
+
+    wanted = RecordRange(arguments.archive, arguments.offset or 0, arguments.length)
+    with standard_output() as out:
+        for piece in get_record(wanted, GetOptions()):
+            out.write(piece)
+    return ""
+
+
+class CopyArguments(Copying):
+    """The command line of `copy`."""
+
+    input: str | None = option(
+        "--input -i FILE",
+        "Read more queries from this file, one per line; - reads standard input.",
+        default=None,
+    )
+    dry_run: bool = option(
+        "--dry-run",
+        "Print the number of captures, archives, bytes and requests, without those for --related and --originals. No"
+        " archive is read.",
+        default=False,
+    )
+    json: bool = option("--json", "With --dry-run: print JSON.", Needs("dry_run"), default=False)
+
+    def asked(self) -> Asked:
+        """What is to be copied. Raises UsageError, InputError."""
+        from cdxmill.commands.copying.plan import ask
+
+        if self.output is None and not self.dry_run:
+            raise UsageError("give -o OUTPUT, or --dry-run")
+        urls = list(self._urls())
+        if self.input is not None and not urls:
+            raise UsageError(f"{self.input}: has no queries")
+        return ask(self, urls)
+
+    def _urls(self) -> Iterator[str]:
+        from cdxmill.cli.lookup import read_urls
+
+        yield from text_list(self.queries)
+        if self.input is not None:
+            yield from read_urls(self.input)
+
+
+def copy(arguments: CopyArguments, failures: Failures) -> str:
+    """Copy captures to new archives, with an index.
+
+    cdxmill looks up each QUERY in SOURCE and reads only the bytes of the records found. It writes them to .warc.gz
+    files, with one .cdxj file each. Neighboring records are read in one request. Each record is checked: it must be
+    that of its index line, and its payload must have the digest of the line.
+
+    If the run is killed, run it again: it continues, and nothing is copied twice. Captures that OUTPUT has already are
+    skipped, and its files are never changed. Captures that cannot be copied are listed in copy-failures.tsv.
+
+    Examples:
+        cdxmill copy cluster '*.example.com' --dry-run
+        cdxmill copy -o mine cluster '*.example.com' --archives warcs
+        cdxmill lookup cluster example.com | cdxmill copy -o mine --archives warcs -
+    """
+    from cdxmill.commands.copying.copy import FAILURES
+    from cdxmill.commands.copying.copy import copy as copy_captures
+    from cdxmill.messages import count
+
+    asked = arguments.asked()
+    if arguments.dry_run:
+        return _print_sizes(arguments, asked, failures)
+    output = str(arguments.output)
+    summary = copy_captures(asked, output, arguments, failures)
+    listed = f"\n{count(failures.count, 'failure')}, listed in {output}/{FAILURES}" if failures.count else ""
+    return f"{output}: {summary}{listed}"
+
+
+def _print_sizes(arguments: CopyArguments, asked: Asked, failures: Failures) -> str:
+    from cdxmill.commands.copying.check import as_json, as_table, check
+
+    sizes = check(asked, failures)
+    with standard_output() as out:
+        out.write((as_json(sizes) if arguments.json else as_table(sizes)).encode("utf-8", "surrogateescape"))
+    return ""
