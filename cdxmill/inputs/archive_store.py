@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -14,12 +15,12 @@ from cachetools import LRUCache
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import find_places
 from cdxmill.formats.lines.record_location import RecordLocation
-from cdxmill.inputs.archives import locator_in_wacz
+from cdxmill.inputs.named import without_host
 from cdxmill.stages.captures.match_record import mismatch
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.location import Location, join, locate
-from cdxmill.storage.wacz import is_wacz
+from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
 _LIST = re.compile(r"\.(?:txt|tsv|idx)\Z")
 _OPEN = 32
@@ -162,7 +163,7 @@ def _locator(path: str | None) -> Callable[[str], list[Location]]:
         return lambda filename: [_below(None, filename)]
     place = locate(path)
     if is_wacz(path) and (place.directory is None or place.directory.is_file()):
-        return locator_in_wacz(place)
+        return _locator_in_wacz(place)
     is_list = _LIST.search(path) if place.directory is None else place.directory.is_file()
     if is_list:
         data = _path_index(place)
@@ -170,6 +171,21 @@ def _locator(path: str | None) -> Callable[[str], list[Location]]:
     if place.directory is not None and not place.directory.is_dir() and place.stored_in == place:
         raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
     return lambda filename: [_below(place, filename)]
+
+
+def _locator_in_wacz(wacz: Location) -> Callable[[str], list[Location]]:
+    """A function from the file name of a line to the path of that archive in a WACZ. Raises InputError.
+
+    The name in a line is that in the zip, also without `archive/`, or after the name of the WACZ.
+    """
+    names = {own_name(name): name for name in wacz.wacz_files()}
+    prefix = posixpath.basename(without_host(wacz.text)) + "/"
+
+    def find(filename: str) -> list[Location]:
+        name = own_name(filename.removeprefix(prefix))
+        return [Location(inside(wacz.text, names.get(name, ARCHIVE + name)))]
+
+    return find
 
 
 def _below(top: Location | None, filename: str) -> Location:

@@ -9,12 +9,12 @@ import posixpath
 import re
 import sys
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.zip_directory import Member
-from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, check_name, without_host
+from cdxmill.inputs.named import SCHEME, Input, Search, Wanted, all_listed, check_name, without_host
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.options.archives import ArchiveInputs
 from cdxmill.options.option import optional_path, path_list
@@ -90,21 +90,6 @@ def _input(entry: Input, name: str) -> Input:
     )
 
 
-def locator_in_wacz(wacz: Location) -> Callable[[str], list[Location]]:
-    """A function from the file name of a line to the path of that archive in a WACZ. Raises InputError.
-
-    The name in a line is that in the zip, also without `archive/`, or after the name of the WACZ.
-    """
-    names = {own_name(name): name for name in wacz.wacz_files()}
-    prefix = posixpath.basename(without_host(wacz.text)) + "/"
-
-    def find(filename: str) -> list[Location]:
-        name = own_name(filename.removeprefix(prefix))
-        return [Location(inside(wacz.text, names.get(name, ARCHIVE + name)))]
-
-    return find
-
-
 _ARCHIVES = Wanted(
     "archives",
     re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$|\.wacz$", re.I),
@@ -145,6 +130,13 @@ def find_archives(asked: ArchiveInputs, failures: Failures, pipes: Pipes | None 
             for entry in found
         ]
     return found
+
+
+def archives_of(manifests: Iterable[str], root: str | None) -> list[Input]:
+    """The archives that the manifests of a job list. Raises UsageError, InputError, also if only one cannot be listed."""
+    with all_listed() as failures:
+        asked = [ArchiveInputs(manifest=manifest, root=root) for manifest in manifests]
+        return [archive for one in asked for archive in find_archives(one, failures)]
 
 
 def _add_listed(search: Search, manifest: str, root: str) -> None:

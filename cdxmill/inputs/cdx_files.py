@@ -1,9 +1,7 @@
 """The CDX files that the user named: found, looked at once before a run, and read.
 
-For a remote file each question is a request. So size, time and first bytes are asked for together.
-Everything that is decided before the files are read is computed from them: the kind of
-lines, the groups for the tasks, the ceiling of the sample, the total for the progress, and the
-fingerprint of the run.
+For a remote file each question is a request. So size, time and first bytes are asked for together, and all that is
+decided before the files are read is computed from them.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import NamedTuple
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.archives.framing import GZIP_MAGIC
 from cdxmill.formats.lines.cdx_lines import CDX_NAME
-from cdxmill.inputs.named import Input, Search, Wanted
+from cdxmill.inputs.named import Input, Search, Wanted, all_listed
 from cdxmill.inputs.pipes import Pipes
 from cdxmill.running.failures import Failures
 from cdxmill.running.processes import counted
@@ -55,12 +53,18 @@ _CDX = Wanted(
 
 
 def find_cdx_files(named: list[str], failures: Failures, pipes: Pipes | None = None) -> list[str]:
-    """The CDX files that the user named: files, globs, and directories with `*.cdx`, `*.cdxj`, also `.gz`.
+    """The CDX files that the user named: files, globs, and directories, also as s3 and hdfs URLs; an http URL is one file.
 
-    Also as s3 and hdfs URLs; an http URL is one file. With `pipes`, also pipes and - for standard input. Inputs that cannot be listed are reported to `failures`, and
-    what was skipped in directories. Raises UsageError if there is no file, InputError if nothing could be listed.
+    With `pipes`, also pipes and - for standard input. Inputs that cannot be listed are reported to `failures`, and what
+    was skipped in directories. Raises UsageError if there is no file, InputError if nothing could be listed.
     """
     return [entry.path for entry in find_cdx_inputs(named, failures, pipes)]
+
+
+def cdx_files_of(named: Iterable[str]) -> list[str]:
+    """The CDX files that were named for a job. Raises UsageError, InputError, also if only one of them cannot be listed."""
+    with all_listed() as failures:
+        return find_cdx_files(list(named), failures)
 
 
 def find_cdx_inputs(named: list[str], failures: Failures, pipes: Pipes | None = None) -> list[Input]:
@@ -91,10 +95,10 @@ def _read(path: PathOrUrl, chunk: int, content: Callable[[Window], Iterator[Piec
 
 
 def read_sorted(path: PathOrUrl, most: int, take: Callable[[bytes], object]) -> SeekPoints | None:
-    """Pass the text of a gzip CDX file to `take`, in pieces; the result makes the file a sorted run.
+    """Pass the text of a gzip CDX file to `take`, in pieces. The result makes the file a sorted run.
 
-    None if it cannot be one: it is not gzip, not sorted or corrupt, has a line that is no CDX line, or a gzip
-    member has more than `most` plain bytes. Some of the text may have been passed then. Raises InputError if the file cannot be read.
+    None if it cannot be one: it is not gzip, not sorted or corrupt, has a line that is no CDX line, or a gzip member has
+    more than `most` plain bytes. Some of the text may have been passed then. Raises InputError if it cannot be read.
     """
     check = LineCheck()
 
@@ -132,20 +136,16 @@ _FAR, _FAR_READ = 4 << 20, 1 << 18
 """If the head has no capture line: bytes of text in which one is searched, and bytes per read."""
 
 
-class Flavour(NamedTuple):
-    """The kind of a file's lines: CDXJ, or CDX with a number of fields. See `fields_of`."""
-
-    name: str
-    fields: int
-
-
 class CdxSource(NamedTuple):
-    """A CDX file as it was when the run started. Size and time are 0 if unknown; flavour is None if there is no line."""
+    """A CDX file as it was when the run started. Size and time are 0 if unknown.
+
+    `fields` is the number of fields of its lines (see `fields_of`), None if it has no line.
+    """
 
     location: Location
     size: int
     modified: float
-    flavour: Flavour | None = None
+    fields: int | None = None
     is_empty: bool = False
 
     @property
@@ -184,13 +184,13 @@ class Inventory:
         return ask_all(partial(first_bytes, size=HEAD), [source.location for source in largest])
 
 
-def take_inventory(paths: Sequence[PathOrUrl], flavours: bool = False) -> Inventory:
-    """Look at each file once. Without `flavours` only size and time are asked for, and no lines are read.
+def take_inventory(paths: Sequence[PathOrUrl], formats: bool = False) -> Inventory:
+    """Look at each file once. Without `formats` only size and time are asked for, and no lines are read.
 
     Files that cannot be read are left for the reader to report.
     """
     places = list(map(locate, paths))
-    if not flavours:
+    if not formats:
         return Inventory(ask_all(_size_of, places))
     sources: list[CdxSource] = []
     heads: list[tuple[int, str, bytes]] = []
@@ -207,10 +207,10 @@ def _size_of(place: Location) -> CdxSource:
 
 
 def _look(place: Location) -> tuple[CdxSource, bytes]:
-    """The source with its flavour, and its head."""
+    """The source with its fields, and its head."""
     entry, head = look(place, HEAD)
     source = _source(place, entry, head)
-    return source._replace(flavour=_flavour(source, head) if head else None), head
+    return source._replace(fields=_fields(source, head) if head else None), head
 
 
 def _source(place: Location, entry: Entry | None, head: bytes) -> CdxSource:
@@ -222,35 +222,29 @@ def _source(place: Location, entry: Entry | None, head: bytes) -> CdxSource:
 
 def have_changed(sources: Sequence[CdxSource]) -> bool:
     """Whether the size or time of a file has changed: the storage is asked again for each."""
-    states = ask_all(_size_and_time, [source.location for source in sources])
-    return states != [(source.size, source.modified) for source in sources]
+    found = ask_all(_size_of, [source.location for source in sources])
+    return [one[1:3] for one in found] != [one[1:3] for one in sources]
 
 
-def _size_and_time(place: Location) -> tuple[int, float]:
-    try:
-        entry = place.status()
-    except InputError:
-        entry = None
-    return (entry.size, entry.modified) if entry is not None else (0, 0)
-
-
-def check_flavours(sources: Iterable[CdxSource]) -> CdxSource | None:
-    """The first source whose flavour is known. Raises UsageError if another source has another flavour."""
-    first: CdxSource | None = None
+def check_formats(sources: Iterable[CdxSource]) -> CdxSource | None:
+    """The first source that has lines. Raises UsageError if another one has lines of another format."""
+    first, name = None, ""
     for source in sources:
-        if source.flavour is None:
+        if source.fields is None:
             continue
-        first = first or source
-        if first.flavour is not None and first.flavour.name != source.flavour.name:
+        own = name_of(source.fields)
+        if first is None:
+            first, name = source, own
+        if own != name:
             raise UsageError(
-                f"{first.path} is {first.flavour.name}, but {source.path} is {source.flavour.name}:"
+                f"{first.path} is {name}, but {source.path} is {own}:"
                 " all CDX files of a cluster must have the same format"
             )
     return first
 
 
-def _flavour(source: CdxSource, head: bytes) -> Flavour | None:
-    """The flavour of the first capture line. If the head has none, the file is read further.
+def _fields(source: CdxSource, head: bytes) -> int | None:
+    """The fields of the first capture line. If the head has none, the file is read further.
 
     A head can be short because the server limits its answers, so only the size shows that it is the whole file.
     """
@@ -259,10 +253,7 @@ def _flavour(source: CdxSource, head: bytes) -> Flavour | None:
     line = _first_line(chain(read_content(window), (b"\n",) if is_whole else ()))
     if line is None and not is_whole:
         line = _first_line(chain(read_pieces(source.location, _FAR_READ), (b"\n",)))
-    if line is None:
-        return None
-    fields = fields_of(line)
-    return None if fields is None else Flavour(name_of(fields), fields)
+    return None if line is None else fields_of(line)
 
 
 def _first_line(pieces: Iterable[bytes]) -> bytes | None:

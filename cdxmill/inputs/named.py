@@ -6,7 +6,8 @@ import os
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from cdxmill.errors import InputError, UsageError
@@ -128,6 +129,15 @@ class Wanted(NamedTuple):
     pattern: re.Pattern[str]
     hint: str
     is_alone: bool = True
+
+
+@contextmanager
+def all_listed() -> Iterator[Failures]:
+    """The failures of a search for the inputs of a job. Raises UsageError if there are any: no task could report them."""
+    failures = Failures()
+    yield failures
+    if failures.count:
+        raise UsageError("some inputs cannot be listed; correct this and run the job again")
 
 
 class Search:

@@ -24,7 +24,7 @@ from typing import ClassVar
 
 from cdxmill.capture import Record
 from cdxmill.errors import UsageError
-from cdxmill.inputs.found_inputs import archives_of
+from cdxmill.inputs.archives import archives_of
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList

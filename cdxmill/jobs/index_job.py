@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cdxmill.commands.per_archive.index import IndexOptions
 from cdxmill.commands.per_archive.task import outputs_in
-from cdxmill.inputs.found_inputs import archives_of
+from cdxmill.inputs.archives import archives_of
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions, directory_url
 from cdxmill.jobs.launcher.hadoop_directory import directory_of

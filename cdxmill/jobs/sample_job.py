@@ -13,8 +13,7 @@ from pathlib import Path
 
 from cdxmill.cluster.split_files import check_splits_absent, write_splits
 from cdxmill.formats.clusters.split_points import format_text
-from cdxmill.inputs.cdx_files import take_inventory
-from cdxmill.inputs.found_inputs import cdx_files_of
+from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
 from cdxmill.jobs.launcher.hadoop_directory import RemoteDirectory
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList

@@ -23,8 +23,7 @@ from cdxmill.commands.clusters.zipnum import (
 )
 from cdxmill.errors import UsageError
 from cdxmill.formats.clusters.zipnum import Compressor
-from cdxmill.inputs.cdx_files import Inventory, read_pieces
-from cdxmill.inputs.found_inputs import cdx_files_of
+from cdxmill.inputs.cdx_files import Inventory, cdx_files_of, read_pieces
 from cdxmill.jobs.launcher.hadoop_inputs import bytes_per_mapper, cdx_inputs, group_inputs
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike

@@ -21,8 +21,8 @@ from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster, check
 from cdxmill.commands.per_archive.index import IndexOptions, index_to_directory
 from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError, UsageError
 from cdxmill.formats.clusters.split_points import format_boundaries, parse_boundaries
-from cdxmill.inputs.cdx_files import take_inventory
-from cdxmill.inputs.found_inputs import archives_of, cdx_files_of
+from cdxmill.inputs.archives import archives_of
+from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
 from cdxmill.messages import say, say_lines
 from cdxmill.options.clusters import ClusterOptions
 from cdxmill.options.option import REPLACE, AnyPath, Existing, Options, argument, option
@@ -159,7 +159,7 @@ def _points(
         return points
     if not paths:
         raise UsageError("no CDX files found; check the paths")
-    inventory = take_inventory(paths, flavours=True)
+    inventory = take_inventory(paths, formats=True)
     check_inputs(inventory, options)
     points = Maker(engine).split_points(inventory, options, failures)
     # else no line can be read, which is reported later: a rerun must sample again

@@ -142,7 +142,7 @@ def test_a_file_without_a_capture_line_at_its_start_is_looked_at_further(
         zipnum(served(server, [path, other]), tmp_path)
 
 
-def test_the_flavour_is_found_behind_a_server_that_answers_with_short_ranges(
+def test_the_format_is_found_behind_a_server_that_answers_with_short_ranges(
     server: RangeServer, tmp_path: Path
 ) -> None:
     lines = [b" CDX N b a m s k r M S V g"] * 1000 + many_lines(50)
@@ -151,6 +151,6 @@ def test_the_flavour_is_found_behind_a_server_that_answers_with_short_ranges(
     urls = served(server, [path, other])
     for file in server.files.values():
         file.most = 1000
-    sources = take_inventory(urls, flavours=True).sources
+    sources = take_inventory(urls, formats=True).sources
     assert [source.size for source in sources] == [path.stat().st_size, other.stat().st_size]
-    assert [source.flavour for source in sources] == [("CDXJ", 0), ("CDX with 6 fields", 6)]
+    assert [source.fields for source in sources] == [0, 6]

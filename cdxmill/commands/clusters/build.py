@@ -130,7 +130,7 @@ def _zipnum(
     made = [name for name in names.values() if name in there]
     if not made:
         raise InputError(str(place), "no archive can be read, so no cluster was written")
-    inventory = take_inventory([join(cdx, name) for name in made], flavours=True)
+    inventory = take_inventory([join(cdx, name) for name in made], formats=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     files = [f"{CDX_DIRECTORY}/{name}" for name in (*made, OUTPUTS, FAILURES) if not locate(cdx).is_remote]

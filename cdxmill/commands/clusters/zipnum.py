@@ -32,12 +32,13 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BLOCK_LINES, Compressor, checked_compressor
 from cdxmill.formats.lines.cdx_lines import FIELDS
-from cdxmill.inputs.cdx_files import Inventory, check_flavours, have_changed, take_inventory
+from cdxmill.inputs.cdx_files import Inventory, check_formats, have_changed, take_inventory
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.clusters import ClusterOptions, ClusterOutput
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.progress import Progress
 from cdxmill.running.resume import WorkDirectory, fingerprint
+from cdxmill.stages.lines.cdx_text import name_of
 from cdxmill.stages.lines.pick_splits import Sample, merge_samples
 from cdxmill.stages.lines.sort_lines import Run, cut_runs
 from cdxmill.storage.location import PathOrUrl, join, locate
@@ -180,7 +181,7 @@ def build_cluster(
     if not paths:
         raise UsageError("no CDX files found; check the paths")
     locate(place).check_writable()
-    inventory = take_inventory(paths, flavours=True)
+    inventory = take_inventory(paths, formats=True)
     by_size, options = not options.shards, with_shards(options, inventory)
     check_inputs(inventory, options)
     run = run_of(inventory, options)
@@ -281,10 +282,10 @@ def check_inputs(inventory: Inventory, options: ZipnumOptions) -> None:
     """Raise UsageError if the files hold different kinds of lines, or the options do not suit them."""
     if options.shards < 1 or options.block_lines < 1:
         raise UsageError("the number of shards and the number of lines per block must be at least 1")
-    first = check_flavours(inventory.sources)
-    if options.convert and first and first.flavour and first.flavour.fields != FIELDS:
+    first = check_formats(inventory.sources)
+    if options.convert and first and first.fields is not None and first.fields != FIELDS:
         raise UsageError(
-            f"--convert takes CDX lines with {FIELDS} fields, but {first.path} is {first.flavour.name}"
+            f"--convert takes CDX lines with {FIELDS} fields, but {first.path} is {name_of(first.fields)}"
         )
     try:
         options.compressor.version()

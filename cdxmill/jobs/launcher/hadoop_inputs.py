@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cdxmill.errors import UsageError
 from cdxmill.formats.lines.cdx_lines import CDX_NAME
-from cdxmill.inputs.found_inputs import cdx_files_of
+from cdxmill.inputs.cdx_files import cdx_files_of
 from cdxmill.jobs.launcher.hadoop_directory import directory_of, is_url
 from cdxmill.jobs.launcher.mrjob_parts import RunnerLike
 from cdxmill.stages.lines.cdx_text import REBUILD
