@@ -23,6 +23,7 @@ from cdxmill.storage.location import Location, ask_all
 from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
 _ELSEWHERE = {"", ".", ".."}
+_UNPACK = "unpack it and index its files"
 
 
 def open_wacz_files(search: Search, named: Collection[str], archives: re.Pattern[str]) -> None:
@@ -59,25 +60,23 @@ def _choose(
     if isinstance(files, InputError):
         search.fail(files)
         return []
-    chosen, failed = [], False
+    chosen: list[str] = []
+    errors: list[InputError] = []
     for name in files:
         if is_wacz(name):
-            search.fail(
-                InputError(inside(path, name), "is a WACZ in a WACZ", "unpack it and index its files")
-            )
-            failed = True
+            errors.append(InputError(inside(path, name), "is a WACZ in a WACZ", _UNPACK))
         elif not archives.search(name):
             if name.startswith(ARCHIVE):
                 search.skip(path, name)
         elif _ELSEWHERE & set(name.split("/")):
-            search.fail(InputError(path, f"has a file with the name {name}", "unpack it and index its files"))
-            failed = True
+            errors.append(InputError(path, f"has a file with the name {name}", _UNPACK))
         else:
             chosen.append(name)
-    if not chosen and not failed:
-        search.fail(
-            InputError(path, "has no archives", "a WACZ has WARC files, such as archive/data.warc.gz")
-        )
+    if not chosen and not errors:
+        hint = "a WACZ has WARC files, such as archive/data.warc.gz"
+        errors.append(InputError(path, "has no archives", hint))
+    for error in errors:
+        search.fail(error)
     return chosen
 
 
@@ -101,14 +100,13 @@ _START = 1 << 12
 
 
 def find_archives(asked: ArchiveInputs, failures: Failures, pipes: Pipes | None = None) -> list[Input]:
-    """The archives that the user named, in order.
+    """The archives that the user named, in order; with `pipes`, also pipes.
 
-    A directory stands for all files below it that have the name of an archive. File names in index lines
-    are relative to `dir_root`. Without it, a file that was named has its base name, a file of a directory
-    its path below the directory, and an entry of the manifest is used as written. A WACZ stands for the archives in it
-    (see `open_wacz_files`). With `pipes`, a pipe may be named, too.
-    Inputs that cannot be listed are reported to `failures`, and what was skipped in directories. Raises UsageError
-    if there is no archive or the manifest cannot be read, InputError if nothing could be listed.
+    A directory stands for the files below it that have the name of an archive, a WACZ for those in it. File names in
+    index lines are relative to `dir_root`. Without it, a file has its base name, a file of a directory its path below
+    that, and an entry of the manifest is used as written. Inputs that cannot be listed are reported to `failures`, and
+    what was skipped in directories. Raises UsageError if there is no archive or the manifest cannot be read, InputError
+    if nothing could be listed.
     """
     named, manifest = path_list(asked.inputs), optional_path(asked.manifest)
     if not named and manifest is None:

@@ -18,7 +18,6 @@ from cdxmill.running.failures import Failure, Failures
 from cdxmill.storage.location import Location, PathOrUrl, join, locate
 from cdxmill.storage.walk import SPECIAL, UNFINISHED, Listing, files_below, files_like, is_glob
 
-SHARD = "shard of a cluster"
 _SHARD = re.compile(r"cdx-\d{5,}\.gz")
 _PACKED = re.compile(r"\.(?:gz|bz2|xz|zst|lz4|zip|z|open|tmp|bad)", re.I)
 _ENDING = re.compile(r"\.\w{1,12}", re.ASCII)
@@ -26,51 +25,25 @@ _NAMED = 12
 """Kinds that are listed; the others are summed up."""
 
 
-class Skipped:
-    """The number of skipped files of each kind, and the directories that have them."""
-
-    def __init__(self) -> None:
-        self._kinds: Counter[str] = Counter()
-        self._directories: dict[str, None] = {}
-
-    @property
-    def directories(self) -> list[str]:
-        """The directories that were named, in order."""
-        return list(self._directories)
-
-    def add(self, directory: str, kind: str) -> None:
-        """Count an entry of a kind."""
-        self._kinds[kind] += 1
-        self._directories[directory] = None
-
-    def add_file(self, directory: str, path: str) -> None:
-        """Count a file by the ending of its name. The records that `index` keeps beside its outputs are no inputs."""
-        if not is_own_record(path):
-            self.add(directory, kind_of(path))
-
-    def __bool__(self) -> bool:
-        """Whether anything was skipped."""
-        return bool(self._kinds)
-
-    def __str__(self) -> str:
-        """Return `5 files skipped: 3 .har, 2 .txt`."""
-        kinds = sorted(self._kinds.items(), key=lambda item: (-item[1], item[0]))
-        shown = [f"{number} {kind}" for kind, number in kinds[:_NAMED]]
-        rest = sum(number for _, number in kinds[_NAMED:])
-        if rest:
-            shown.append(f"{rest} of {count(len(kinds) - _NAMED, 'other kind')}")
-        return f"{count(self._kinds.total(), 'file')} skipped: {', '.join(shown)}"
+def _summary(skipped: Counter[str]) -> str:
+    """`5 files skipped: 3 .har, 2 .txt`."""
+    kinds = sorted(skipped.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{number} {kind}" for kind, number in kinds[:_NAMED]]
+    rest = sum(number for _, number in kinds[_NAMED:])
+    if rest:
+        shown.append(f"{rest} of {count(len(kinds) - _NAMED, 'other kind')}")
+    return f"{count(skipped.total(), 'file')} skipped: {', '.join(shown)}"
 
 
-def kind_of(path: str) -> str:
+def _kind_of(path: str) -> str:
     """The kind of a file that is skipped.
 
-    >>> [kind_of(name) for name in ("a.har", "x/a.b.warc.bz2", "README", ".x", "cdx-00000.gz", "a.TXT")]
+    >>> [_kind_of(name) for name in ("a.har", "x/a.b.warc.bz2", "README", ".x", "cdx-00000.gz", "a.TXT")]
     ['.har', '.warc.bz2', 'without ending', 'without ending', 'shard of a cluster', '.txt']
     """
     name = posixpath.basename(path)
     if _SHARD.fullmatch(name):
-        return SHARD
+        return "shard of a cluster"
     stem, ending = posixpath.splitext(name)
     if _PACKED.fullmatch(ending):
         ending = posixpath.splitext(stem)[1] + ending
@@ -148,7 +121,9 @@ class Search:
 
     def __init__(self, wanted: Wanted, failures: Failures, pipes: Pipes | None = None) -> None:
         self._wanted, self._failures, self._pipes = wanted, failures, pipes
-        self._skipped = Skipped()
+        self._skipped: Counter[str] = Counter()
+        self._directories: dict[str, None] = {}
+        """The directories in which files were skipped, in order."""
         self._empty: list[str] = []
         self._errors: list[InputError] = []
         self.inputs: list[Input] = []
@@ -175,8 +150,13 @@ class Search:
         self._errors.append(error)
 
     def skip(self, directory: str, path: str) -> None:
-        """Count a file of a directory that is skipped."""
-        self._skipped.add_file(directory, path)
+        """Count a file of a directory that is skipped. The records that `index` keeps beside its outputs are no inputs."""
+        if not is_own_record(path):
+            self._skip(directory, _kind_of(path))
+
+    def _skip(self, directory: str, kind: str, number: int = 1) -> None:
+        self._skipped[kind] += number
+        self._directories[directory] = None
 
     def finish(self, named: Sequence[str]) -> list[Input]:
         """The files of all inputs, which are `named`. Reports what was skipped, and inputs that have no file.
@@ -189,10 +169,10 @@ class Search:
         if last is not None:
             raise last
         if not self.inputs:
-            skipped = f" ({self._skipped})" if self._skipped else ""
+            skipped = f" ({_summary(self._skipped)})" if self._skipped else ""
             raise UsageError(f"no {self._wanted.what} found in {_some(named)}{skipped}; {self._wanted.hint}")
         if self._skipped and self._wanted.is_alone:
-            self._failures.note(f"{_some(self._skipped.directories)}: note: {self._skipped}")
+            self._failures.note(f"{_some([*self._directories])}: note: {_summary(self._skipped)}")
         for path in self._empty:
             if is_glob(path):
                 self._failures.add(path, None, "no file matches", "check the pattern")
@@ -229,13 +209,13 @@ class Search:
             if kind == SPECIAL and (directory is None or self._wanted.pattern.search(path)):
                 self.fail(InputError(path, f"is a {kind}", "name a file"))
             else:
-                self._skipped.add(directory or pattern, kind)
+                self._skip(directory or pattern, kind)
         names = [*found.files, *found.links]
         if directory is not None:
             names = self._wanted_of(names, directory)
         names, twice = _without_twins(names, set(found.links))
-        for _ in range(twice):
-            self._skipped.add(directory or pattern, "link to a file that is taken already")
+        if twice:
+            self._skip(directory or pattern, "link to a file that is taken already", twice)
         start = 0 if directory is None else len(join(directory, ""))
         for path in sorted(names):
             self.inputs.append(named_input(path, path[start:] if start else posixpath.basename(path)))
@@ -245,11 +225,11 @@ class Search:
         start = len(join(directory, ""))
         for path in paths:
             if UNFINISHED in path[start:].split("/")[:-1]:
-                self._skipped.add(directory, f"in {UNFINISHED}")
+                self._skip(directory, f"in {UNFINISHED}")
             elif self._wanted.pattern.search(path):
                 taken.append(path)
             else:
-                self._skipped.add_file(directory, path)
+                self.skip(directory, path)
         return taken
 
 
@@ -264,9 +244,8 @@ def check_name(path: str, label: str = "") -> None:
         reason = f"a name in the path has more than {_LONGEST} bytes"
     if reason:
         label = label or path
-        raise InputError(
-            label if len(label) < _LONGEST else f"{label[:_LONGEST]}...", reason, "check the name"
-        )
+        shown = label if len(label) < _LONGEST else f"{label[:_LONGEST]}..."
+        raise InputError(shown, reason, "check the name")
 
 
 def _path_of(named: str) -> str:

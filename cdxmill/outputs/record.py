@@ -97,9 +97,8 @@ class OutputRecord:
             data = (directory / OUTPUTS).read_bytes()
         for line in data.split(b"\n"):
             fields = parse_row(line)
-            if (
-                len(fields) == len(OutputRow._fields) and fields[3].isdecimal()
-            ):  # else half a row of a killed run
+            # a killed run may have left half a row
+            if len(fields) == len(OutputRow._fields) and fields[3].isdecimal():
                 output, archive, settings, size, found = fields
                 self._rows[output].append(OutputRow(output, archive, settings, int(size), found))
 

@@ -19,8 +19,8 @@ class Properties(NamedTuple):
     """What a storage can do. Callers ask for this, and not for the storage.
 
     Its files can be written, moved, removed and listed (`can_write`), it tells when they were changed (`has_times`), one
-    request gives size, time and first bytes (`has_look`), a file that is known to exist is opened without a request
-    (`opens_freely`), directories are moved in one step (`has_directories`): S3 has only keys with slashes.
+    request gives size, time and first bytes (`has_look`: its function `look`), a file that is known to exist is opened
+    without a request (`opens_freely`), directories are moved in one step (`has_directories`): S3 has only keys.
     """
 
     is_remote: bool = True
@@ -40,13 +40,6 @@ class Reads(Protocol):
 
     def status(self, path: str, /) -> Entry | None:
         """The size and time of a file or directory. None if it does not exist. Raises InputError."""
-
-
-class Looks(Reads, Protocol):
-    """The functions of a storage that has `has_look`."""
-
-    def look(self, path: str, size: int, /) -> tuple[Entry, bytes]:
-        """The size and time of a file, and its first `size` bytes, in one request. Raises InputError."""
 
 
 class Writes(Reads, Protocol):

@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from stat import S_ISREG
-from typing import NamedTuple, cast
+from typing import Any, cast
 
 from cdxmill.errors import InputError
-from cdxmill.storage.interface import Entry, Looks
+from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import open_ranges
 from cdxmill.storage.location import Location, PathOrUrl, locate
 
@@ -20,10 +20,11 @@ def look(place: Location, size: int) -> tuple[Entry | None, bytes]:
 
     The entry is None if nothing exists there or the storage does not answer. Raises UsageError as open_ranges does.
     """
+    storage: Any
     try:
         storage, name = place.reads
         if place.properties.has_look:
-            return cast("Looks", storage).look(name, size)
+            return cast("tuple[Entry, bytes]", storage.look(name, size))
         entry = storage.status(name)
     except InputError:
         return None, b""
@@ -43,41 +44,29 @@ def _head(place: Location, size: int) -> bytes:
         return b""
 
 
-class _Identity(NamedTuple):
-    """Which file a path names, and its state. Truncating, writing and replacing change it."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-
-
 @contextmanager
 def open_unchanged(path: PathOrUrl) -> Iterator[Callable[[int, int], bytes]]:
     """As `open_ranges`. At the end, raises InputError if a local file was written, truncated or replaced meanwhile."""
     file = locate(path)
-    before = _identity(file)
+    before = _state(file)
     with file.open_ranges() as read_at:
         yield read_at
-    if before is not None and _identity(file) != before:
-        raise InputError(
-            file.text, "changed while it was read", "run it again when nothing writes to the file"
-        )
+    if before is not None and _state(file) != before:
+        hint = "run it again when nothing writes to the file"
+        raise InputError(file.text, "changed while it was read", hint)
 
 
-def _identity(file: Location) -> _Identity | None:
-    """None if it is remote, does not exist, or is no regular file."""
+def _state(file: Location) -> tuple[int, int, int, int] | None:
+    """What truncating, writing and replacing a file change. None if it is remote, or no regular file."""
     if file.is_remote:
         return None
     try:
         found = os.stat(file.stored_in.local)  # noqa: PTH116 - a path with a NUL is a ValueError here, too
     except (OSError, ValueError):
         return None
-    return (
-        _Identity(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-        if S_ISREG(found.st_mode)
-        else None
-    )
+    if not S_ISREG(found.st_mode):
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextmanager
