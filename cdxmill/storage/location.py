@@ -24,7 +24,7 @@ from urllib.parse import unquote_to_bytes
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.storage import local, wacz
-from cdxmill.storage.interface import Entry, Properties, Writes
+from cdxmill.storage.interface import Entry, Properties, Reads, Writes
 from cdxmill.storage.reach import Reach
 
 if TYPE_CHECKING:
