@@ -1,8 +1,7 @@
 """The engine on Apache Spark: the same tasks as in the processes of one machine. docs/engines.md describes it.
 
-- `engine`: start Spark, and run tasks on it
-- `java`, `daemon`: start the processes of Spark faster, on this machine
-- `watch`: show the progress of a job
+- `engine`: start Spark, run tasks on it, and show their progress
+- `java`, `daemon`: start the processes of Spark faster, on this machine; why Java has failed
 - `tasks`: what runs on the nodes: sort the lines of files, and write a shard
 - `jobs`: archives -> one CDX file each; CDX files -> the shards of a cluster
 - `scripts`: the command lines of the scripts for spark-submit

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from cdxmill.errors import StoppedError, UsageError
+from cdxmill.messages import count
 from cdxmill.running.processes import processes_by_default
+from cdxmill.running.progress import Progress
 from cdxmill.spark import java
-from cdxmill.spark.watch import watched
 from cdxmill.storage.scratch import temporary_directory
 from cdxmill.version import install_extra
 
@@ -34,6 +35,8 @@ _ARCHIVE = "cdxmill_nodes"
 _PER_CORE = 32
 """Tasks of Spark per core of this machine: starting one takes longer than indexing a small archive."""
 _SPLITS_PER_CORE = 4
+_POLL = 0.5
+"""Seconds between two questions to Spark."""
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit: Spark runs already, with the settings of the user."""
 _DEFAULTS = {
@@ -52,23 +55,11 @@ _LOCAL = {
     "spark.python.daemon.module": "cdxmill.spark.daemon",
 }
 """Settings for Spark on this machine only."""
-_LOGGING = """rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = Spark: %m%n
-"""
 _MISSING = f"--engine spark needs PySpark: {install_extra('spark')}"
-_REASON = re.compile(r"^(?:: |Caused by: )?((?:\w+\.)*)(\w*(?:Error|Exception)): (.+)$", re.M)
-_DIED = "Python worker exited unexpectedly"
-_KILLED = "a Python process of a task was killed, perhaps because memory was short"
 _STOPPED = "stopped SparkContext"
 _ENDED = re.compile(r"^Spark: (.+)$", re.M)
 """In the log: why it was stopped."""
 _HARMLESS = re.compile(r"^(?:Picked up |WARNING: ).*\n", re.M)
-_OWN = re.compile(r"^(?:cdxmill\.errors\.)(\w+): (.+)$", re.M)
 
 
 class Shuffle(NamedTuple):
@@ -122,7 +113,7 @@ class Engine:
         context = self._start()
         most = self._slices or (_PER_CORE * context.defaultParallelism if self._is_local else len(blobs))
         slices = min(len(blobs), most)
-        with watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
+        with _watched(context, "tasks of Spark", slices, self._quiet, may_draw=False):
             found = self._collect(
                 lambda: context.parallelize(list(enumerate(blobs)), slices).mapValues(_working(self._archive))
             )
@@ -143,8 +134,8 @@ class Engine:
             sent = context.parallelize(blobs, slices).flatMap(splitting)
             return sent.partitionBy(step.partitions, lambda number: number).mapPartitionsWithIndex(joining)
 
-        count = slices + step.partitions
-        with watched(context, "sorting and writing: tasks of Spark", count, self._quiet, may_draw=True):
+        total = slices + step.partitions
+        with _watched(context, "sorting and writing: tasks of Spark", total, self._quiet, may_draw=True):
             return self._collect(joined)
 
     def _collect(self, lines: Callable[[], Any]) -> list[Any]:
@@ -155,7 +146,7 @@ class Engine:
         except Py4JError as error:
             ends = _ENDED.findall(self._log()) if _STOPPED in str(error) else []
             raise StoppedError(
-                f"Spark: {ends[-1] if ends else reason_of(str(error))}; run it again"
+                f"Spark: {ends[-1] if ends else java.reason_of(str(error))}; run it again"
             ) from None
         return found
 
@@ -198,7 +189,7 @@ class Engine:
         from pyspark.find_spark_home import _find_spark_home
 
         logging = self._directory() / "log4j2.properties"
-        logging.write_text(_LOGGING)
+        logging.write_text(java.LOGGING)
         options = f"-Dlog4j2.configurationFile={logging.as_uri()}"
         if not self._is_local:
             return {**_DEFAULTS, "spark.driver.extraJavaOptions": options}
@@ -210,11 +201,11 @@ class Engine:
         if _SUBMITTED not in os.environ and "CDXMILL_TRACEBACK" not in os.environ:
             self._said = self._directory() / "java.log"
         try:
-            with _errors_to(self._said):
+            with java.errors_to(self._said):
                 context = _aside(lambda: pyspark.SparkContext(conf=conf))
         except Exception as error:  # of Java, of the network, of YARN
             said = _HARMLESS.sub("", self._log())
-            raise StoppedError(f"Spark cannot be started: {reason_of(said or str(error))}") from None
+            raise StoppedError(f"Spark cannot be started: {java.reason_of(said or str(error))}") from None
         self._closing.push(self._end)
         context.setLogLevel("ERROR")
         return context
@@ -240,6 +231,45 @@ class Engine:
         self._archive = _ARCHIVE
 
 
+@contextmanager
+def _watched(context: Any, title: str, tasks: int, quiet: bool, may_draw: bool) -> Iterator[None]:
+    """Show how many of `tasks` are done while the block waits for a job of the `context` of Spark.
+
+    With `may_draw`, there is a bar on a terminal; without, the caller has one, and only a log gets lines.
+    """
+    is_hidden = quiet or (not may_draw and sys.stderr is not None and sys.stderr.isatty())
+    if is_hidden:
+        yield
+        return
+    over = threading.Event()
+    with Progress(title, tasks) as progress:
+        thread = threading.Thread(target=_follow, args=(context, progress, over), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+def _follow(context: Any, progress: Progress, over: threading.Event) -> None:
+    while not over.wait(_POLL):
+        try:
+            progress.done, failed = _counts(context.statusTracker())
+        except Exception:  # Spark is being stopped: the driver says why
+            return
+        progress.more = f"{count(failed, 'failed task')} repeated" if failed else ""
+        progress.tick()
+
+
+def _counts(tracker: Any) -> tuple[int, int]:
+    """How many tasks of the job that runs now are done, and how many have failed."""
+    jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
+    found = [stage for stage in stages if stage is not None]
+    return sum(stage.numCompletedTasks for stage in found), sum(stage.numFailedTasks for stage in found)
+
+
 def _aside(call: Callable[[], Result]) -> Result:
     """The result of `call` in a thread of its own.
 
@@ -255,45 +285,6 @@ def _aside(call: Callable[[], Result]) -> Result:
 
     threading.Thread(target=run, daemon=True).start()
     return found.result()
-
-
-@contextmanager
-def _errors_to(log: Path | None) -> Iterator[None]:
-    """Send what processes that start now write on stderr to a file: Java has a trace for each error."""
-    if log is None:
-        yield
-        return
-    ours = os.dup(2)
-    try:
-        with log.open("wb") as file:
-            os.dup2(file.fileno(), 2)
-        yield
-    finally:
-        os.dup2(ours, 2)
-        os.close(ours)
-
-
-def reason_of(text: str) -> str:
-    """The reason of a failed task, from the text of a Java exception with a Python traceback in it.
-
-    >>> reason_of("job aborted\\n...\\ncdxmill.errors.StoppedError: /x: cannot be written\\n\\tat org.apache")
-    '/x: cannot be written'
-    >>> reason_of("...\\nModuleNotFoundError: No module named 'zstandard'\\n")
-    "ModuleNotFoundError: No module named 'zstandard'"
-    >>> reason_of("An error occurred while calling z:x.\\n: org.apache.spark.SparkException: Job aborted: no disk\\n\\tat")
-    'SparkException: Job aborted: no disk'
-    """
-    own = _OWN.search(text)
-    if own is not None:
-        return own[2].strip()
-    found = [match for match in _REASON.finditer(text) if not match[3].startswith("An error occurred")]
-    python = [match for match in found if not match[1].startswith(("org.", "java."))]
-    if not python and _DIED in text:
-        return _KILLED
-    if not found:
-        return text.strip().split("\n")[0]
-    first = (python or found)[0]
-    return f"{first[2]}: {first[3].strip()}"
 
 
 def check_pyspark() -> None:

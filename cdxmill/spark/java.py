@@ -1,4 +1,4 @@
-"""Start and end Java faster, when Spark runs on this machine alone, in a Java that cdxmill has started.
+"""The Java in which Spark runs: why it has failed; how it starts and ends faster, if cdxmill starts it for this machine alone.
 
 Java takes half of its start to load the classes of Spark. At the end of the first run, Java writes them to an archive in the
 user's cache (CDS, 50 to 70 MB), which later runs map. Java checks it, and starts without it if it is damaged.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,18 @@ _QUIET = "-XX:+IgnoreUnrecognizedVMOptions -Xlog:cds*=off"
 _OWN = f"{'[0-9a-f]' * 16}.jsa*"
 _MOST = 3
 """Archives that are kept: each version of Java or Spark has its own."""
+LOGGING = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = Spark: %m%n
+"""
+_REASON = re.compile(r"^(?:: |Caused by: )?((?:\w+\.)*)(\w*(?:Error|Exception)): (.+)$", re.M)
+_OF_CDXMILL = re.compile(r"^(?:cdxmill\.errors\.)(\w+): (.+)$", re.M)
+_DIED = "Python worker exited unexpectedly"
+_KILLED = "a Python process of a task was killed, perhaps because memory was short"
 
 
 def options(home: str) -> tuple[str, Path | None]:
@@ -75,3 +89,42 @@ def _archive(home: str) -> Path | None:
         name = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
         return directory / f"{name}.jsa" if os.access(directory, os.W_OK) else None
     return None
+
+
+@contextmanager
+def errors_to(log: Path | None) -> Iterator[None]:
+    """Send what processes that start now write on stderr to a file: Java has a trace for each error."""
+    if log is None:
+        yield
+        return
+    ours = os.dup(2)
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(ours, 2)
+        os.close(ours)
+
+
+def reason_of(text: str) -> str:
+    """The reason of a failed task, from the text of a Java exception with a Python traceback in it.
+
+    >>> reason_of("job aborted\\n...\\ncdxmill.errors.StoppedError: /x: cannot be written\\n\\tat org.apache")
+    '/x: cannot be written'
+    >>> reason_of("...\\nModuleNotFoundError: No module named 'zstandard'\\n")
+    "ModuleNotFoundError: No module named 'zstandard'"
+    >>> reason_of("An error occurred while calling z:x.\\n: org.apache.spark.SparkException: Job aborted: no disk\\n\\tat")
+    'SparkException: Job aborted: no disk'
+    """
+    own = _OF_CDXMILL.search(text)
+    if own is not None:
+        return own[2].strip()
+    found = [match for match in _REASON.finditer(text) if not match[3].startswith("An error occurred")]
+    python = [match for match in found if not match[1].startswith(("org.", "java."))]
+    if not python and _DIED in text:
+        return _KILLED
+    if not found:
+        return text.strip().split("\n")[0]
+    first = (python or found)[0]
+    return f"{first[2]}: {first[3].strip()}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -36,7 +37,7 @@ PIECE = 128 << 10
 
 Part = tuple[str, int, bytes, str]
 """Of a run: its name, a position, the packed bytes from there, and "". Of a run that is a sorted input: its name, the
-start, the end in digits, and the path of the input. Of a report: the number of its task, 0, JSON, and ""."""
+start, the end in digits, and the path of the input. Of a report: the number of its task, 0, the pickled report, and ""."""
 
 
 class SortWork(NamedTuple):
@@ -59,16 +60,6 @@ class SortReport(NamedTuple):
 
     lines: int
     failures: list[Failure]
-
-    def to_json(self) -> bytes:
-        """The report as a part."""
-        return json.dumps([self.lines, self.failures]).encode()
-
-    @classmethod
-    def from_json(cls, text: bytes) -> SortReport:
-        """Parse what `to_json` has written."""
-        lines, failures = json.loads(text)
-        return cls(int(lines), [Failure(*failure) for failure in failures])
 
 
 class ShardWork(NamedTuple):
@@ -108,7 +99,7 @@ def sort_and_send(work: SortWork) -> Iterator[tuple[int, Part]]:
             yield from _cut(run, scratch, work)
             scratch.delete([run.name])
         report = SortReport(sum(run.lines + run.duplicates for run in runs), failures)
-        yield len(work.points) + 1, (str(work.number), 0, report.to_json(), "")
+        yield len(work.points) + 1, (str(work.number), 0, pickle.dumps(report), "")
 
 
 def _cut(run: Run, scratch: Scratch, work: SortWork) -> Iterator[tuple[int, Part]]:
@@ -128,9 +119,7 @@ def join_parts(work: ShardWork, number: int, parts: Iterator[Part]) -> ShardEntr
     """Write a shard from its parts, or return the reports; what is done is noted in the work directory."""
     if number == len(work.points) + 1:
         reports = {name: data for name, _, data, _ in parts}  # a part that came twice counts once
-        return [
-            SortReport.from_json(data) for _, data in sorted(reports.items(), key=lambda one: int(one[0]))
-        ]
+        return [pickle.loads(data) for _, data in sorted(reports.items(), key=lambda one: int(one[0]))]
     if number not in work.wanted:
         return None
     if work.compressor.version() != work.version:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from cdxmill.jobs.launcher.node_archive import fetch_wheels
 from tests.conftest import RunCdxmill
 
 from .conftest import Hadoop, ended_with_the_tests
@@ -75,7 +74,6 @@ def test_the_index_job_runs(
     secured: Hadoop, pywb_warcs: Path, run_cdxmill: RunCdxmill, tmp_path: Path
 ) -> None:
     alice = ticket(secured, USER, USER)
-    fetch_wheels()
     names = ["iana.warc.gz", "example.warc.gz"]
     (tmp_path / "list").write_text("".join(f"{name}\n" for name in names))
     secured.run("hadoop", "fs", "-mkdir", f"{HOME}/warcs", env=alice)

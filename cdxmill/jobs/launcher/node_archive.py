@@ -67,12 +67,6 @@ def pack_archive(directory: Path, libraries: Collection[str]) -> Path:
     return path
 
 
-def fetch_wheels() -> None:
-    """Download all wheels into the cache. Raises UsageError."""
-    for key in _WHEELS:
-        _wheel(*key)
-
-
 def _unpack(wheel: Path, archive: zipfile.ZipFile, directory: str) -> None:
     with zipfile.ZipFile(wheel) as content:
         for name in content.namelist():
