@@ -151,13 +151,14 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
         run = self.mapper_run()
         points, packer = self.build.points or (), chunk_packer(self.options.compressor)
         run.output.write(format_marks(len(points) + 1))
-        send_chunks(_texts_of, points, partial(format_line, points=points, packer=packer), run)
+        form = partial(format_line, points=points, packer=packer)
+        send_chunks(_texts_of, points, form, run, self.options.convert)
 
     def run_reducer(self, step_num: int = 0) -> None:
         """Write the shards whose chunks are on standard input."""
         run, given = self.reducer_run(), self.options
         compressor = Compressor(given.compressor, given.level)
-        options = ShardTaskOptions(given.zipnum_dir, given.numlines, compressor, given.convert)
+        options = ShardTaskOptions(given.zipnum_dir, given.numlines, compressor)
         for number, records in read_lines(run.input):
             write_one_shard(options, number, records, run)
 

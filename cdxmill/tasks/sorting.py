@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdxmill.formats.lines.cdx_lines import convert_line
 from cdxmill.inputs.cdx_files import CdxSource, read_pieces, read_sorted
 from cdxmill.running.failures import Failure
-from cdxmill.stages.lines.line_lists import is_capture_line, split_lines
+from cdxmill.stages.lines.line_lists import convert_captures, split_lines
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs
 from cdxmill.stages.lines.pick_splits import Reservoir, Sample, TextSampler
 from cdxmill.stages.lines.sort_lines import LineSorter, Run
@@ -110,7 +109,7 @@ def _sort(source: CdxSource, sorter: LineSorter, reservoir: Reservoir, task: Sor
         reservoir.undo()
     pieces = _sampled(read_pieces(source.location), TextSampler(reservoir))
     for lines in split_lines(sorter.add_sorted(pieces) if is_large else pieces):
-        sorter.add([convert_line(line) for line in lines if is_capture_line(line)] if task.convert else lines)
+        sorter.add(convert_captures(lines) if task.convert else lines)
 
 
 def _adopt(source: CdxSource, sorter: LineSorter, reservoir: Reservoir, shards: int) -> bool:

@@ -51,21 +51,28 @@ def pythons() -> list[Path]:
 
 
 def write_shard(
-    directory: Path, lines: list[bytes], *options: str, python: Path = Path(sys.executable)
+    directory: Path,
+    lines: list[bytes],
+    *options: str,
+    numlines: int = 3000,
+    python: Path = Path(sys.executable),
 ) -> None:
-    """Two mappers with half of the lines each, the shuffle, and the reducer of the second of two shards."""
+    """Two mappers with half of the lines each and `options`, the shuffle, and the reducer of the second of two shards."""
     (directory.parent / "cdxmill_splits.txt").write_bytes(b"\0\n")
     sent = [
         run_task(
-            "chunks", *PACKER[:2], data=work_list(directory.parent, half), cwd=directory.parent, python=python
+            "chunks",
+            *PACKER[:2],
+            *options,
+            data=work_list(directory.parent, half),
+            cwd=directory.parent,
+            python=python,
         )
         for half in (lines[::2], lines[1::2])
     ]
-    cluster = ("--cluster", directory.as_uri())
+    cluster = ("--cluster", directory.as_uri(), "--numlines", str(numlines))
     data = shuffled(sent, b"")
-    run_task(
-        "shard", *cluster, *PACKER, *options, data=data, partition=1, cwd=directory.parent, python=python
-    )
+    run_task("shard", *cluster, *PACKER, data=data, partition=1, cwd=directory.parent, python=python)
 
 
 @pytest.mark.parametrize("python", pythons(), ids=lambda path: path.parents[1].name)
@@ -102,11 +109,23 @@ def test_lines_that_are_converted_are_sorted_as_what_they_become(tmp_path: Path)
         b"a)/ 1 http://a/z 9 0 f",
         b"b)/ 1 u 1 0 f",
     ]
-    write_shard(directory, lines, "--convert", "--numlines", "2")
+    write_shard(directory, lines, "--convert", numlines=2)
     found = gzip.decompress((directory / "cdx-00001.gz").read_bytes()).splitlines()
     assert found == sorted(found)
     assert len(found) == 4
     assert b'"length": "10"' in found[1] + found[2]
+
+
+def test_a_file_that_cannot_be_converted_is_reported_and_the_others_are_used(tmp_path: Path) -> None:
+    """As in `zipnum --convert`. The reducers converted, and the first such line ended the job."""
+    (tmp_path / SPLITS).write_bytes(b"")
+    work = work_list(tmp_path, [b"a)/ 1 u 1 0 f"], [b"b)/ 1 u - 200 X - - 12 0 f"])
+    sent = run_task("chunks", *PACKER[:2], "--convert", data=work, cwd=tmp_path)
+    failures: list[Failure] = []
+    (chunk,) = chunks_in(sent, failures)
+    assert chunk == b'a)/ 1 {"url": "u", "length": "1", "offset": "0", "filename": "f"}'
+    assert [failure.path for failure in failures] == json.loads(work)["paths"][1:]
+    assert "invalid line with 11 fields, expected 6" in str(failures[0])
 
 
 def test_missing_libraries_of_the_index_job_are_reported_with_what_to_do() -> None:

@@ -80,8 +80,8 @@ class ClusterOnHadoop:
         shard = ["shard", "--cluster", place, "--numlines", str(build.block_lines), *packer]
         return HadoopStep(
             inputs=inputs,
-            mapper=["chunks", "--compressor", build.compressor.library],
-            reducer=shard + (["--convert"] if build.convert else []),
+            mapper=["chunks", *packer[:2], *(["--convert"] if build.convert else [])],
+            reducer=shard,
             settings={**_SETTINGS, "mapreduce.job.reduces": str(build.shards)},
             defaults=_DEFAULTS,
             output_format="org.apache.hadoop.mapred.lib.NullOutputFormat",

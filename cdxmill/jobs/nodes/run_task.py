@@ -33,10 +33,10 @@ def run_task(arguments: list[str]) -> None:
     elif given.task == "chunks":
         points = parse_text(Path(SPLITS).read_bytes())
         form = partial(format_record, packer=zipnum.chunk_packer(given.compressor))
-        zipnum.send_chunks(read_inputs, points, form, run)
+        zipnum.send_chunks(read_inputs, points, form, run, given.convert)
     else:
         compressor = Compressor(given.compressor, given.level)
-        options = zipnum.ShardTaskOptions(given.cluster, given.numlines, compressor, given.convert)
+        options = zipnum.ShardTaskOptions(given.cluster, given.numlines, compressor)
         zipnum.write_one_shard(options, run.number, read_records(run.input), run)
     run.output.flush()
 
@@ -70,11 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     points = tasks.add_parser("points")
     points.add_argument("--size", type=int, required=True)
     points.add_argument("--shards", type=int, default=1)
-    tasks.add_parser("chunks").add_argument("--compressor", required=True)
+    chunks = tasks.add_parser("chunks")
+    chunks.add_argument("--compressor", required=True)
+    chunks.add_argument("--convert", action="store_true")
     shard = tasks.add_parser("shard")
     shard.add_argument("--cluster", required=True)
     shard.add_argument("--numlines", type=int, default=BLOCK_LINES)
     shard.add_argument("--compressor", required=True)
     shard.add_argument("--level", type=int, required=True)
-    shard.add_argument("--convert", action="store_true")
     return parser

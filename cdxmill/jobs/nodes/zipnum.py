@@ -20,7 +20,6 @@ from cdxmill.jobs.nodes.files import Destination
 from cdxmill.jobs.nodes.task_context import Read, TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import Failure
 from cdxmill.stages import native
-from cdxmill.stages.lines.convert_sorted import convert_sorted
 from cdxmill.stages.lines.line_chunks import (
     ChunkPacker,
     ChunkSender,
@@ -30,7 +29,7 @@ from cdxmill.stages.lines.line_chunks import (
     merge_chunks,
     merge_texts,
 )
-from cdxmill.stages.lines.line_lists import cut_blocks, distinct_captures
+from cdxmill.stages.lines.line_lists import convert_captures, cut_blocks, distinct_captures, split_lines
 from cdxmill.stages.zipnum.write_shard import write_shard
 from cdxmill.tasks.whole_files import NONE_IN_CLUSTER, whole_or_nothing
 
@@ -53,7 +52,6 @@ class ShardTaskOptions:
     cluster: str
     block_lines: int
     compressor: Compressor
-    convert: bool
 
 
 class ReducerReport(NamedTuple):
@@ -135,8 +133,13 @@ class _Igzip:
         return packed
 
 
-def send_chunks(read: Read, points: Sequence[bytes], form: FormatRecord, run: TaskRun) -> None:
-    """Map: write the lines of the CDX files on the work list in sorted chunks. More mappers make smaller chunks."""
+def send_chunks(
+    read: Read, points: Sequence[bytes], form: FormatRecord, run: TaskRun, convert: bool = False
+) -> None:
+    """Map: write the lines of the CDX files on the work list in sorted chunks. More mappers make smaller chunks.
+
+    With `convert`, CDX lines with 6 fields become CDXJ lines.
+    """
     size = min(_LARGEST, max(_SMALLEST, _MERGED // (run.mappers * _CHUNKS_AT_ONCE)))
     failures: list[Failure] = []
     with TemporaryFile(dir=run.directory) as spool:
@@ -144,7 +147,11 @@ def send_chunks(read: Read, points: Sequence[bytes], form: FormatRecord, run: Ta
         for item in run.work():
             for path, pieces in read(item["paths"]):
                 with whole_or_nothing(path, failures, sender, consequence=NONE_IN_CLUSTER):
-                    sender.add_text(pieces)
+                    if convert:
+                        for lines in split_lines(pieces):
+                            sender.add(convert_captures(lines))
+                    else:
+                        sender.add_text(pieces)
                     sender.keep()
         for failure in failures:
             run.output.write(form(b"", format_failure(failure)))
@@ -157,9 +164,9 @@ def write_one_shard(options: ShardTaskOptions, number: int, records: Iterator[Re
     destination = Destination(options.cluster)
     names = shard_name(number), part_name(number), report_name(number)
     received = _Received(records, Compressor(options.compressor.library, _CHUNK_LEVEL), run)
-    if options.convert or native.Merger is None:
+    if native.Merger is None:
         lists = distinct_captures(merge_chunks((text.split(b"\n") for text in received), _SORTED >> 1))
-        blocks = cut_blocks(convert_sorted(lists) if options.convert else lists, options.block_lines)
+        blocks = cut_blocks(lists, options.block_lines)
     else:
         blocks = merge_texts(received, _SORTED >> 1, options.block_lines)
     with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:

@@ -18,12 +18,12 @@ from binascii import a2b_base64, b2a_base64, hexlify, unhexlify
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate, chain, groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import IO, NamedTuple, Protocol
 
 from cdxmill.stages import native
-from cdxmill.stages.lines.line_lists import TextBlock, divide, split_lines, without_headers
+from cdxmill.stages.lines.line_lists import TextBlock, divide, group_lines, split_lines, without_headers
 from cdxmill.stages.lines.sorted_input import SortedStart
 
 _LENGTH = struct.Struct(">I")
@@ -135,13 +135,7 @@ def sort_chunks(lines: list[bytes], points: Sequence[bytes], chunk: int) -> Iter
     """Sort `lines` and cut them into chunks, without empty lines and CDX headers."""
     lines.sort()
     for _, ours in divide(without_headers(lines), points):
-        ends = list(accumulate(map(len, ours)))
-        start = 0
-        while start < len(ours):
-            before = ends[start - 1] if start else 0
-            end = max(start + 1, bisect_right(ends, before + chunk, start))
-            yield ours[start:end]
-            start = end
+        yield from group_lines(ours, chunk)
 
 
 def cut_text(text: bytes, points: Sequence[bytes], chunk: int) -> Iterator[tuple[bytes, bytes]]:

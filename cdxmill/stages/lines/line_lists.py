@@ -13,6 +13,7 @@ from operator import eq, ne
 from typing import IO, NamedTuple
 
 from cdxmill.formats.clusters.zipnum import Compressor
+from cdxmill.formats.lines.cdx_lines import convert_line
 
 BATCH = 1 << 20
 """Approximate number of bytes of lines in a list."""
@@ -102,6 +103,11 @@ def distinct_captures(lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
         if lines:
             last = lines[-1]
             yield lines
+
+
+def convert_captures(lines: list[bytes]) -> list[bytes]:
+    """CDX lines with 6 fields as CDXJ lines, without empty lines and headers. Raises ValueError for any other line."""
+    return [convert_line(line) for line in lines if is_capture_line(line)]
 
 
 def without_headers(lines: list[bytes]) -> list[bytes]:
