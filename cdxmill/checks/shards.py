@@ -12,7 +12,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.check_index import MOST_FAULTS, ShardLines, WrongLine, numbered, wrong_line
-from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard, read_blocks, unreadable_shard
+from cdxmill.stages.zipnum.check_shard import CheckedShard, Fault, check_shard, read_blocks
 from cdxmill.storage.location import locate, total_size
 
 
@@ -63,7 +63,9 @@ def _read_shard(task: ShardFiles) -> ReadShard:
         with locate(task.path).open_ranges() as read_at:
             report = check_shard(counted(read_at), task.name, lengths, task.block_lines)
     except InputError as error:
-        return ReadShard(task, unreadable_shard(error.reason), [Failure(error.path, None, error.reason)])
+        return ReadShard(
+            task, CheckedShard([Fault(None, error.reason)]), [Failure(error.path, None, error.reason)]
+        )
     findings += _damage(task, report.faults)
     if not report.faults:
         findings += _compare(task, report, part, index)

@@ -17,8 +17,7 @@ from zlib import crc32
 import orjson
 
 from cdxmill.errors import InputError
-from cdxmill.formats.lines.capture_fields import is_cdxj, stored_fields
-from cdxmill.formats.lines.cdx_lines import FIELDS, convert_line
+from cdxmill.formats.lines.capture_fields import stored_fields
 from cdxmill.formats.tree.pointer_layout import MOST_NAMES, Layout, capture_tails
 from cdxmill.inputs.cdx_files import chunk_of
 from cdxmill.inputs.pipes import STDIN, is_pipe, open_pipe
@@ -146,9 +145,6 @@ def _any_columns(lines: Iterable[bytes]) -> _Columns:
 
 def _careful_row(line: bytes) -> tuple[bytes, ...]:
     """Key, file name, offset, length, timestamp, status. Raises NoItemError."""
-    whole = line
-    if line.count(b" ") == FIELDS - 1 and not is_cdxj(line):
-        line = convert_line(line)
     try:
         fields = {name: str(value) for name, value in stored_fields(line).items()}
         values = [
@@ -159,7 +155,7 @@ def _careful_row(line: bytes) -> tuple[bytes, ...]:
     except (ValueError, RecursionError) as error:
         raise NoItemError(str(error)) from None
     if values[0] in _ABSENT or not all(map(_NUMBER.fullmatch, values[1:])):
-        raise NoItemError(f"the line has no valid filename, offset and length: {whole[:_SHOWN]!r}")
+        raise NoItemError(f"the line has no valid filename, offset and length: {line[:_SHOWN]!r}")
     key, _, rest = line.partition(b" ")
     return key, *values, rest.partition(b" ")[0], status
 

@@ -72,6 +72,17 @@ def test_every_changed_object_is_read_as_json_reads_it(
     assert by_cdxmill(changed) == by_json(changed)
 
 
+def test_lines_with_6_fields_of_older_indexes_are_known() -> None:
+    assert parse_fields(b"com,a)/ 2020 http://a.com/ 12 0 \xff.gz\r") == {
+        "urlkey": "com,a)/",
+        "timestamp": "2020",
+        "url": "http://a.com/",
+        "length": "12",
+        "offset": "0",
+        "filename": "\udcff.gz",
+    }
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -1,7 +1,7 @@
 """The fields of a CDX or CDXJ line, as pywb's CDX server names them, and the lines that are printed from them.
 
 CDXJ   <urlkey> <timestamp> {"url": ..., "mime": ..., ...}
-CDX    <urlkey> <timestamp> <url> ...                        7, 9, 10 or 11 fields; the last three also with ORIGINAL
+CDX    <urlkey> <timestamp> <url> ...                        6, 7, 9, 10 or 11 fields; the last three also with ORIGINAL
 
 `cdxj`, `json` (one object per line) and `text` (values separated by spaces) are pywb's. `cdx` and `csv` are our own.
 Control characters are escaped in all of them but csv, which quotes line ends. So an answer line is one line.
@@ -30,9 +30,10 @@ _CDX9 = (*_START, "redirect", "offset", "filename")
 _CDX10 = (*_START, "redirect", "robotflags", "offset", "filename")
 CDX11 = (*_START, "redirect", "robotflags", "length", "offset", "filename")
 ORIGINAL = ("orig.length", "orig.offset", "orig.filename")
-_COLUMNS = {
+COLUMNS = {
     len(names): names
     for names in (
+        ("urlkey", "timestamp", "url", "length", "offset", "filename"),
         (*_START, "length"),
         _CDX9,
         _CDX10,
@@ -42,6 +43,7 @@ _COLUMNS = {
         (*CDX11, *ORIGINAL),
     )
 }
+"""The names of the fields of a CDX line, by their number."""
 FIELDS = (*CDX11, "mime-detected", "charset", "languages", "truncated", "method", "requestBody", *ORIGINAL)
 """The fields that cdxmill and pywb write. Other tools write more."""
 
@@ -91,20 +93,11 @@ def stored_fields(line: bytes) -> Fields:
         fields.update(found if ALSO.keys().isdisjoint(found) else _renamed(found))
         return fields
     values = _text(line).split(" ")
-    if len(values) not in _COLUMNS:
+    if len(values) not in COLUMNS:
         raise ValueError(
             f"invalid line, neither CDXJ nor CDX, with {len(values)} fields: {_text(line)[:80]!r}"
         )
-    return dict(zip(_COLUMNS[len(values)], values, strict=True))
-
-
-def columns(count: int) -> tuple[str, ...]:
-    """The names of the fields of a CDX line with `count` fields; none if no such lines are known.
-
-    >>> columns(7)
-    ('urlkey', 'timestamp', 'url', 'mime', 'status', 'digest', 'length')
-    """
-    return _COLUMNS.get(count, ())
+    return dict(zip(COLUMNS[len(values)], values, strict=True))
 
 
 def is_cdxj(line: bytes) -> bool:
@@ -211,21 +204,8 @@ def timestamp_of_line(line: bytes) -> bytes:
     return line[start:] if end < 0 else line[start:end]
 
 
-_CSV = (
-    *(
-        "urlkey",
-        "timestamp",
-        "url",
-        "mime",
-        "mime-detected",
-        "status",
-        "digest",
-        "length",
-        "offset",
-        "filename",
-    ),
-    *("charset", "languages", "truncated", "redirect"),
-)
+_NOTES = ("charset", "languages", "truncated", "redirect")
+_CSV = (*_START[:4], "mime-detected", "status", "digest", "length", "offset", "filename", *_NOTES)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 Format = Callable[[bytes], bytes]

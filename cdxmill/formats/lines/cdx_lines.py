@@ -1,17 +1,14 @@
 """Index lines of captures: CDXJ, and CDX with 11, 9 or 6 fields.
 
-     CDX N b a m s k r M S V g      urlkey timestamp url mime status digest redirect meta length offset file
-     CDX N b a m s k r V g          the same without meta and length
-
-An absent value is `-`. White space and control characters in a value are percent-encoded, because
-fields are separated by spaces. No other format does this.
-
-Fields, order and spelling are those of Common Crawl's index: all values are strings, the
-separators are `", "` and `": "`, non-ASCII is escaped, absent fields are omitted.
+CDXJ (Webrecorder CDXJ 0.1.0): `<urlkey> <timestamp> <json>`. Fields, order and spelling are those of Common Crawl's index:
+all values are strings, the separators are `", "` and `": "`, non-ASCII is escaped, absent fields are omitted.
 All that depends on the order of the fields is here, and in `native/line.c`, which writes the same lines.
 
-<urlkey> <timestamp> <url> <length> <offset> <file>
-<urlkey> <timestamp> {"url": ..., "length": ..., "offset": ..., "filename": ...}
+CDX (IIPC "The CDX File Format", 2015): an absent value is `-`; white space and control characters are percent-encoded.
+
+     CDX N b a m s k r M S V g      urlkey timestamp url mime status digest redirect meta length offset file
+     CDX N b a m s k r V g          the same without meta and length
+                                    urlkey timestamp url length offset file, in older indexes
 """
 
 from __future__ import annotations
@@ -86,18 +83,8 @@ _NO_PLACE = _PLACE % (0, b"")
 """Where a line lacks its place. In JSON, it cannot be part of a value."""
 _URL, _LENGTH = b'{"url": "', b'", "length": "'
 _REVISIT = _PARTS["mime"] % b"warc/revisit" + b'"'
-_OPTIONAL = (
-    "mime",
-    "mime_detected",
-    "status",
-    "digest",
-    "charset",
-    "languages",
-    "truncated",
-    "redirect",
-    "method",
-    "request_body",
-)
+_REQUIRED = {"urlkey", "timestamp", "url", "length", "offset", "filename"}
+_OPTIONAL = [name for name in _PARTS if name not in _REQUIRED]
 
 
 def format_cdxj(capture: Capture) -> bytes:

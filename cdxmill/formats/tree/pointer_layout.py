@@ -71,21 +71,19 @@ class Layout:
         >>> Layout("a:u8,b:u16").tails([[1, 2], [3, 4]])
         [b'\x00\x01\x03\x00', b'\x00\x02\x04\x00']
         """
-        flat = [0] * (len(columns) * len(columns[0]))
+        width, count = len(columns), len(columns[0])
+        step = width * _AT_ONCE
+        values = [0] * -(
+            -width * count // step * step
+        )  # one format for all, and the last pointers are dropped
         for place, column in enumerate(columns):
-            flat[place :: len(columns)] = column
-        return self.tails_of(flat)
-
-    def tails_of(self, values: list[int]) -> list[bytes]:
-        """As `tails`, from the values of one pointer after the other. `values` is changed."""
-        width = len(self.fields)
-        count, step = len(values) // width, width * _AT_ONCE
-        values += [0] * (-len(values) % step)  # one format for all, and the last pointers are dropped
+            values[place : width * count : width] = column
         try:
             parts = [self._many.pack(*values[start : start + step]) for start in range(0, len(values), step)]
         except (struct.error, OverflowError):
             raise ValueError(self._too_large(values)) from None
-        return split_tails(parts, self.size)[:count]
+        unpack = _splitter(self.size + 1).unpack
+        return [one for part in parts for one in unpack(part)][:count]
 
     def _too_large(self, values: Sequence[int]) -> str:
         for name, code, value in zip(cycle(self.fields), cycle(self._codes), values, strict=False):
@@ -93,12 +91,6 @@ class Layout:
             if not 0 <= value < 1 << bits:
                 return f"{name} {value} needs more than {bits} bits"
         return "a value is too large"
-
-
-def split_tails(parts: Sequence[bytes], size: int) -> list[bytes]:
-    """The pointers of `size` bytes in `parts`, each with the NUL before it. A part has as many as are packed at once."""
-    unpack = _splitter(size + 1).unpack
-    return [one for part in parts for one in unpack(part)]
 
 
 @lru_cache(maxsize=8)

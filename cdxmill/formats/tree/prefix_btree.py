@@ -19,7 +19,6 @@ HEADER = 8
 """Bytes of the header."""
 NUMBER = 4
 """Bytes of a block number."""
-BLOCK_SIZE = 1 << 16
 LEAST_BLOCK, MOST_BLOCK = 10, 1 << 24
 """Bytes of a block: two numbers and a prefix of one byte; and a limit for what a corrupt header can ask for."""
 MOST_BLOCKS = 1 << 32

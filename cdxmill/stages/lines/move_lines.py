@@ -9,15 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from cdxmill.formats.lines.capture_fields import ALSO, columns, is_cdxj, text_to_bytes
-from cdxmill.formats.lines.cdx_lines import FIELDS, quote, safe
-from cdxmill.formats.lines.record_location import USUAL_PLACE, RecordPlace
+from cdxmill.formats.lines.capture_fields import ALSO, COLUMNS, is_cdxj, text_to_bytes
+from cdxmill.formats.lines.cdx_lines import quote, safe
+from cdxmill.formats.lines.record_location import USUAL_LINE, RecordPlace
 from cdxmill.formats.offset_table import OffsetTable
 
-_USUAL = re.compile(USUAL_PLACE)
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _NUMBER = re.compile(rb"[0-9]{1,18}")
-_SIX = {"url": 2, "length": 3, "offset": 4, "filename": 5}
 _PLACE = ("filename", "offset", "length")
 _ORIGINAL = "orig."
 """The start of the names of the fields with the place of the record that a revisit refers to."""
@@ -46,32 +44,16 @@ def move_line(line: bytes, find: Find) -> bytes:
     >>> move_line(b"com,a)/ 2020 http://a.com/ - 200 X - - 12 0 a.gz", find)
     b'com,a)/ 2020 http://a.com/ - 200 X - - 10 7 a.zst'
     """
-    found = _USUAL.search(line)
-    if found is not None and _is_usual(line):
-        length, offset, filename = found.groups()
-        old = RecordPlace(filename, int(offset), int(length))
-        new = find(old)
-        if new == old:
-            return line
-        fields = b'"length": "%d", "offset": "%d", "filename": %b' % (
-            new.length or 0,
-            new.offset,
-            quote(new.filename),
-        )
-        return b"%b%b%b" % (line[: found.start()], fields, line[found.end() :])
-    return _move_any(line, find)
-
-
-def _is_usual(line: bytes) -> bool:
-    """Whether a line with one match of _USUAL can have no other place."""
-    return (
-        line.count(b"{") == 1
-        and line.count(b'"offset"') == 1
-        and line.count(b'"length"') == 1
-        and line.count(b'"filename"') == 1
-        and b'"orig.' not in line
-        and is_cdxj(line)
-    )
+    found = USUAL_LINE.fullmatch(line)
+    if found is None:
+        return _move_any(line, find)
+    _, length, offset, filename = found.groups()
+    old = RecordPlace(filename, int(offset), int(length))
+    new = find(old)
+    if new == old:
+        return line
+    place = b'%d", "offset": "%d", "filename": %b' % (new.length or 0, new.offset, quote(new.filename))
+    return b"%b%b%b" % (line[: found.start(2)], place, line[found.end(4) + 1 :])
 
 
 def _move_any(line: bytes, find: Find) -> bytes:
@@ -109,14 +91,10 @@ def _like(line: bytes, value: _Value, number: int) -> bytes:
 
 def _columns(line: bytes) -> Iterator[tuple[str, _Value]]:
     fields = line.split(b" ")
-    names = columns(len(fields))
-    where = _SIX if len(fields) == FIELDS else {name: number for number, name in enumerate(names)}
-    start, starts = 0, []
-    for field in fields:
-        starts.append(start)
+    start = 0
+    for name, field in zip(COLUMNS.get(len(fields), ()), fields, strict=False):
+        yield name, _Value(start, start + len(field), field)
         start += len(field) + 1
-    for name, number in where.items():
-        yield name, _Value(starts[number], starts[number] + len(fields[number]), fields[number])
 
 
 def _json_values(line: bytes) -> Iterator[tuple[str, _Value]]:

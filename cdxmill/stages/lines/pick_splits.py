@@ -1,12 +1,10 @@
 """Split points that divide lines evenly: from a uniform sample of all lines, or from the blocks of a cluster.
 
-Each line has a random priority, and the `size` lines of least priority are the sample
-(bottom-k sampling). Once the reservoir is full, the distance to the next window of the text with a line that gets
-in is drawn instead of a priority for each line (Li's Algorithm L): the windows between are skipped. Reservoirs of different files are merged by priority, so the chance of a line depends
-neither on its file nor on how the files were divided among processes.
+A sample has the `size` lines of least random priority (bottom-k sampling). Once the reservoir is full, the distance to
+the next window of the text with a line that gets in is drawn instead of a priority for each line (Li's Algorithm L).
+Reservoirs are merged by priority, so the chance of a line depends neither on its file nor on the tasks.
 
-The index has a key for every block. All blocks have the same number of lines, except the last one of a shard. So
-the number of lines before each of these keys is known.
+An index has a key for every block, and all blocks but the last one of a shard have the same number of lines.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import heapq
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cdxmill.formats.clusters.zipnum import BlockRef, key_of
@@ -45,13 +43,7 @@ class Reservoir:
 
     def begin(self) -> None:
         """Mark the start of an input."""
-        self._mark = (
-            self._heap.copy(),
-            self._ceiling,
-            self._bound,
-            self._ahead,
-            self._rng.getstate(),
-        )
+        self._mark = self._heap.copy(), self._ceiling, self._bound, self._ahead, self._rng.getstate()
 
     def undo(self) -> None:
         """Forget all lines since `begin`. Later lines are chosen as if these had never passed."""
@@ -88,15 +80,11 @@ class Reservoir:
         if len(self._heap) < self._size:
             self._heap.append((-priority, key_of(line)))
             if len(self._heap) == self._size:
-                self._close()
+                heapq.heapify(self._heap)
+                self._lower_ceiling(-self._heap[0][0])
         elif priority < self._ceiling:
             heapq.heapreplace(self._heap, (-priority, key_of(line)))
             self._lower_ceiling(-self._heap[0][0])
-
-    def _close(self) -> None:
-        """The reservoir is full: from now on a priority must be below the greatest one kept."""
-        heapq.heapify(self._heap)
-        self._lower_ceiling(-self._heap[0][0])
 
     def _lower_ceiling(self, ceiling: float) -> None:
         self._ceiling = ceiling
@@ -122,9 +110,8 @@ class TextSampler:
 
     def __init__(self, reservoir: Reservoir) -> None:
         self._reservoir = reservoir
-        self._begun: list[bytes | bytearray] = [
-            b"\n"
-        ]  # the line end before a line, and what has come of the line
+        self._begun: list[bytes | bytearray] = [b"\n"]
+        """The line end before a line, and what has come of the line."""
 
     def add(self, piece: bytes | bytearray) -> None:
         """The next piece of the text."""
@@ -173,19 +160,19 @@ def pick_splits(keys: Iterable[bytes], shards: int) -> list[bytes]:
     ordered = sorted(keys)
     firsts = [index for index, key in enumerate(ordered) if not index or key != ordered[index - 1]]
     shards = min(shards, len(firsts))
-    points: list[bytes] = []
+    wanted = [len(ordered) * number // shards for number in range(1, shards)]
+    return [ordered[firsts[at]] for at in _nearest(firsts, wanted)]
+
+
+def _nearest(numbers: Sequence[float], wanted: Sequence[float]) -> Iterator[int]:
+    """The index of the number nearest to each of `wanted`; all are greater than 0, and each is greater than the one before."""
     at = 0
-    for number in range(1, shards):
-        at = _nearest(firsts, len(ordered) * number // shards, at + 1, len(firsts) - shards + number)
-        points.append(ordered[firsts[at]])
-    return points
-
-
-def _nearest(numbers: list[int], wanted: int, low: int, high: int) -> int:
-    """The index, from `low` to `high`, of the number nearest to `wanted`."""
-    index = min(bisect_left(numbers, wanted, low), high)
-    is_below_nearer = index > low and wanted - numbers[index - 1] < numbers[index] - wanted
-    return index - 1 if is_below_nearer else index
+    for place, target in enumerate(wanted):
+        low, high = at + 1, len(numbers) - len(wanted) + place
+        at = min(bisect_left(numbers, target, low), high)
+        if at > low and target - numbers[at - 1] < numbers[at] - target:
+            at -= 1
+        yield at
 
 
 MARKS_PER_SHARD = 1000
@@ -257,14 +244,6 @@ def pick_marks(found: Marks, shards: int) -> list[bytes]:
     >>> pick_marks(Marks(marks, 4, 4), 2), pick_marks(Marks(marks, 4, 4), 9)
     ([b'c'], [b'b', b'c', b'd'])
     """
-    marks = found.marks
-    shards = min(shards, len(marks))
-    points: list[bytes] = []
-    at = 0
-    for number in range(1, shards):
-        wanted, low, high = found.total * number / shards, at + 1, len(marks) - shards + number
-        at = min(bisect_left(marks, wanted, low, len(marks), key=lambda mark: mark.before), high)
-        if at > low and wanted - marks[at - 1].before < marks[at].before - wanted:
-            at -= 1
-        points.append(marks[at].key)
-    return points
+    shards = min(shards, len(found.marks))
+    wanted = [found.total * number / shards for number in range(1, shards)]
+    return [found.marks[at].key for at in _nearest([mark.before for mark in found.marks], wanted)]

@@ -124,16 +124,12 @@ class TreeReader:
             raise DamagedTreeError(
                 f"{size} bytes are not whole blocks: the file is truncated or corrupt", size
             )
-        first, last = self._path(0)[-1], self.last_block()
+        first, last = self._path(0)[-1], self._path(-1)[-1]
         if first != self.header.index_blocks or last != blocks - 1:
             ends = f"its index has the data blocks {first} to {last}"
             raise DamagedTreeError(
                 f"{ends}, but the file those from {self.header.index_blocks} to {blocks - 1}", size
             )
-
-    def last_block(self) -> int:
-        """The number of the last data block by the index."""
-        return self._path(-1)[-1]
 
     def count_reads(self) -> int:
         """The blocks from the root to a data block."""
@@ -294,7 +290,7 @@ class TreeReader:
         """Whether the file ends before a block. Raises DamagedTreeError if it should not."""
         if self._part(self.header.offset(number), 1):
             return False
-        if self.last_block() != number - 1:
+        if self._path(-1)[-1] != number - 1:
             raise self._damaged("the file is truncated before the block", number)
         return True
 

@@ -14,11 +14,8 @@ from operator import lt
 from typing import NamedTuple
 
 from cdxmill.formats.archives.small_member import inflate_next
-from cdxmill.formats.clusters.zipnum import BlockRef, format_part_line, key_of
+from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef, format_part_line, key_of
 from cdxmill.stages.window import MemberError, ReadAt, Window, inflate
-
-MAX_BLOCK = 1 << 30
-"""Bytes of an uncompressed block. Readers refuse larger ones."""
 
 _QUICK_MEMBER, _QUICK_AHEAD = 1 << 20, 64 << 20
 """Compressed bytes read at once: usually, and at most if the index has a longer block there."""
@@ -48,21 +45,16 @@ class CheckedShard(NamedTuple):
     the other values may be incomplete.
     """
 
-    size: int
-    lines: int
-    blocks: int
-    sha256: str
-    part: bytes
-    block_lines: int
-    last_lines: int
-    first: bytes
-    last: bytes
     faults: list[Fault]
-
-
-def unreadable_shard(reason: str) -> CheckedShard:
-    """The report of a shard that cannot be read: no contents, and one fault."""
-    return CheckedShard(0, 0, 0, "", b"", 0, 0, b"", b"", [Fault(None, reason)])
+    size: int = 0
+    lines: int = 0
+    blocks: int = 0
+    sha256: str = ""
+    part: bytes = b""
+    block_lines: int = 0
+    last_lines: int = 0
+    first: bytes = b""
+    last: bytes = b""
 
 
 def check_shard(
@@ -200,6 +192,7 @@ class _BlockWalk:
         if self._before is not None and self._wanted and last_lines > self._wanted:
             self._report(self._before, f"has {last_lines} lines, expected at most {self._wanted}")
         return CheckedShard(
+            self.faults,
             read.size,
             self._lines,
             len(self._part),
@@ -209,7 +202,6 @@ class _BlockWalk:
             last_lines,
             self._first,
             self._last,
-            self.faults,
         )
 
 

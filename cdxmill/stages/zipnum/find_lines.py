@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from isal import isal_zlib
 
-from cdxmill.formats.clusters.zipnum import BlockRef
+from cdxmill.formats.clusters.zipnum import MAX_BLOCK, BlockRef
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex
 
 ReadShard = Callable[[bytes, int, int], bytes]
@@ -23,8 +23,6 @@ ReadShard = Callable[[bytes, int, int], bytes]
 _BLOCK_PIECE = 1 << 14
 """Compressed bytes per piece, about 80 KiB of text. 8 to 16 KiB take the same time. Smaller pieces need more calls, and
 larger ones inflate more text after the answer (24 KiB: 2 %, 32 KiB: 5 % more time)."""
-_MAX_BLOCK = 1 << 30
-"""Maximum bytes of a block, compressed or not. A greater length is wrong."""
 
 
 class BlockText:
@@ -113,7 +111,7 @@ class BlockText:
             except isal_zlib.IsalError as error:  # type: ignore[misc]
                 raise self._corrupt(str(error)) from None
             size += len(piece)
-            if size > _MAX_BLOCK:
+            if size > MAX_BLOCK:
                 raise self._corrupt("it has more than 1 GiB of lines")
             self._is_whole = inflater.eof
             if self._is_whole != (pos + wanted == length) or inflater.unused_data:
@@ -139,7 +137,7 @@ class BlockText:
 
 def check_length(block: BlockRef) -> None:
     """Raise DamagedCluster if the length of a block is impossible, before it is read."""
-    if block.length > _MAX_BLOCK:
+    if block.length > MAX_BLOCK:
         raise _damaged(block, f"the block is corrupt ({block.length} bytes are too many for a block)")
 
 
