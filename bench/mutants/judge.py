@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from cdxmill.capture import Record
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import ArchiveIndexer, Findings
+from cdxmill.stages.captures.index_archive import Findings, index_archive
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.window import LOCAL_CHUNK
 
@@ -67,7 +67,7 @@ def _too_long(*_: object) -> None:
 
 def index(data: bytes, chunk: int = LOCAL_CHUNK) -> tuple[list[Line], Findings]:
     """The lines and findings of an archive."""
-    indexer = ArchiveIndexer(
+    indexer = index_archive(
         lambda offset, size: data[offset : offset + size], b"x", CaptureOptions(), "cdxj", chunk
     )
     lines = []

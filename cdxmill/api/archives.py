@@ -20,7 +20,7 @@ from cdxmill.outputs.existing import rule_of
 from cdxmill.outputs.names import output_names
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import ArchiveIndexer
+from cdxmill.stages.captures.index_archive import index_archive
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.wacz import is_wacz
 
@@ -93,7 +93,7 @@ def _captures_of(
     path: str, filename: str, options: CaptureOptions, on_failure: Callable[[Failure], None] | None
 ) -> Iterator[dict[str, str]]:
     with open_unchanged(path) as read_at:
-        indexer = ArchiveIndexer(read_at, os.fsencode(filename), options)
+        indexer = index_archive(read_at, os.fsencode(filename), options)
         for lines in indexer:
             yield from map(capture_fields, lines)
     for damage in indexer.findings.damage:

@@ -16,7 +16,7 @@ from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, 
 from cdxmill.formats.clusters.zipnum import find_places
 from cdxmill.formats.lines.record_location import RecordLocation
 from cdxmill.inputs.named import without_host
-from cdxmill.stages.captures.match_record import mismatch
+from cdxmill.stages.captures.match_record import capture_of_record, difference
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord
 from cdxmill.stages.window import ReadAt
 from cdxmill.storage.location import Location, join, locate
@@ -87,7 +87,7 @@ class ArchiveStore:
             except InputError as error:
                 errors.append(error)
                 continue
-            reason = mismatch(found.record, line)
+            reason = difference(capture_of_record(found.record), line)
             if reason is None:
                 return found, None
             different = different or (found, reason)

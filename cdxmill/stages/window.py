@@ -61,6 +61,13 @@ class Window:
         buffer, index = self.at(offset, size)
         return buffer[index : index + size]
 
+    def pieces(self, offset: int, size: int) -> Iterator[bytes]:
+        """The `size` bytes at `offset`, piece by piece; fewer only at the end of the file."""
+        while size and (piece := self.get(offset, min(_PIECE, size))):
+            yield piece
+            offset += len(piece)
+            size -= len(piece)
+
     def peek(self, offset: int, size: int) -> bytes:
         """As `get`, but the view does not move."""
         index, have = offset - self._start, len(self._buffer)
@@ -96,6 +103,7 @@ class Window:
         return self._size
 
 
+_PIECE = 1 << 18
 _MEMBER_PIECE = 1 << 16
 _ALWAYS = re.compile(r"^error -?\d+ (?:while decompressing data: )?")
 _FIRST = 1 << 9

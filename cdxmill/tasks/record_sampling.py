@@ -25,7 +25,7 @@ from cdxmill.running.progress import Progress
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.record_parts import first_bytes, is_http
-from cdxmill.stages.window import CHUNK, LOCAL_CHUNK, ReadAt
+from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
 from cdxmill.storage.location import locate, total_size
 
 MAX_SAMPLE = 128 << 10
@@ -67,28 +67,6 @@ class Candidates:
     def sorted(self) -> list[Candidate]:
         """The records, lowest priority first."""
         return sorted(candidate for _, candidate in self._heap)
-
-
-class Sampled(NamedTuple):
-    """The candidates of an archive, the number of its records, and what is damaged."""
-
-    candidates: list[Candidate]
-    records: int
-    damage: list[Damage]
-
-
-def sample_archive(read_at: ReadAt, seed: str, limit: int, chunk: int = CHUNK) -> Sampled:
-    """The candidates among all whole records of the archive that `read_at` reads; `limit` is in bytes."""
-    draw, candidates, records, damage = Random(seed).random, Candidates(limit), 0, []
-    for item in read_records(read_at, chunk=chunk):
-        if isinstance(item, Record):
-            records += 1
-            priority = draw()
-            if candidates.wants(priority):
-                candidates.add(_candidate(priority, item))
-        elif isinstance(item, Damage):
-            damage.append(item)
-    return Sampled(candidates.sorted(), records, damage)
 
 
 def _candidate(priority: float, record: Record) -> Candidate:
@@ -157,14 +135,21 @@ def choose_records(
 
 
 def _sample(task: _SampleTask) -> _SampleResult:
+    """The candidates among all whole records of an archive."""
+    draw, candidates, failures = Random(task.seed).random, Candidates(task.limit), []
+    place = locate(task.path)
     try:
-        with locate(task.path).open_ranges() as read_at:
-            chunk = CHUNK if locate(task.path).is_remote else LOCAL_CHUNK
-            sampled = sample_archive(counted(read_at), task.seed, task.limit, chunk)
+        with place.open_ranges() as read_at:
+            for item in read_records(counted(read_at), chunk=CHUNK if place.is_remote else LOCAL_CHUNK):
+                if isinstance(item, Damage):
+                    failures.append(Failure(task.path, item.offset, item.reason, item.hint))
+                elif isinstance(item, Record):
+                    priority = draw()
+                    if candidates.wants(priority):
+                        candidates.add(_candidate(priority, item))
     except InputError as error:
         return _SampleResult([], [Failure.from_error(error)])
-    found = [Failure(task.path, one.offset, one.reason, one.hint) for one in sampled.damage]
-    return _SampleResult(sampled.candidates, found)
+    return _SampleResult(candidates.sorted(), failures)
 
 
 def _lowest(chosen: list[Chosen], limit: int) -> list[Chosen]:

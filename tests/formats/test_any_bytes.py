@@ -37,7 +37,7 @@ from cdxmill.formats.lines.request_query import append_query
 from cdxmill.formats.lines.surt import surt, unsurt
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.options.queries import MATCH_TYPES, OUTPUTS
-from cdxmill.stages.captures.match_record import mismatch
+from cdxmill.stages.captures.match_record import capture_of_record, difference
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.lines.choose_lines import parse_collapse
 from cdxmill.stages.records.decode_payload import decode_payload
@@ -226,7 +226,7 @@ def any_record(data: bytes) -> None:
     """Any record, compared with a line that is not its own."""
     for item in read_records(lambda offset, size: data[offset : offset + size]):
         if isinstance(item, Record):
-            mismatch(item, record_location(LINE))
+            difference(capture_of_record(item), record_location(LINE))
 
 
 def any_http(data: bytes) -> None:

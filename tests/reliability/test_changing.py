@@ -11,7 +11,7 @@ from bench.mutants.archives import Source, load
 from bench.mutants.judge import index
 from cdxmill.capture import Damage
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import ArchiveIndexer
+from cdxmill.stages.captures.index_archive import index_archive
 
 TRIALS = 600
 MOST_LINES = 10_000
@@ -43,7 +43,7 @@ def test_files_that_change_while_they_are_read(sources: list[Source]) -> None:
             calls += 1
             return (before if calls <= change else after)[offset : offset + size]  # noqa: B023 - called at once
 
-        indexer = ArchiveIndexer(read_at, b"x", CaptureOptions(), "cdxj", rng.choice((4096, 16384)))
+        indexer = index_archive(read_at, b"x", CaptureOptions(), "cdxj", rng.choice((4096, 16384)))
         lines = 0
         for some in indexer:
             lines += len(some)

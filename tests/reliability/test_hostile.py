@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import MAX_DAMAGE, ArchiveIndexer
+from cdxmill.stages.captures.index_archive import MAX_DAMAGE, index_archive
 from cdxmill.stages.records.read_records import read_records
 
 from .accounting import findings
@@ -178,7 +178,7 @@ def test_a_file_that_shrinks_while_it_is_read(pack: type[bytes]) -> None:
 
 def test_damage_is_reported_separately_up_to_a_limit() -> None:
     data = record(length=b"no") * (MAX_DAMAGE + 5) + record()
-    indexer = ArchiveIndexer(lambda offset, size: data[offset : offset + size], b"x", CaptureOptions())
+    indexer = index_archive(lambda offset, size: data[offset : offset + size], b"x", CaptureOptions())
     lines = list(indexer)
     damage = indexer.findings.damage
     assert len(damage) == MAX_DAMAGE + 1

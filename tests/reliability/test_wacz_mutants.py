@@ -15,7 +15,7 @@ from cdxmill.inputs.archives import find_archives
 from cdxmill.options.archives import ArchiveInputs
 from cdxmill.running.failures import Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import ArchiveIndexer
+from cdxmill.stages.captures.index_archive import index_archive
 from cdxmill.storage.location import locate
 
 from ..material.wacz_files import make_wacz, stream_wacz
@@ -45,7 +45,7 @@ class Result:
 
     def _read(self, path: str) -> None:
         with locate(path).open_ranges() as read_at:
-            indexer = ArchiveIndexer(read_at, b"x", CaptureOptions())
+            indexer = index_archive(read_at, b"x", CaptureOptions())
             for line in (line for lines in indexer for line in lines):
                 fields = json.loads(line.split(b" ", 2)[2])
                 data = read_at(int(fields["offset"]), int(fields["length"]))

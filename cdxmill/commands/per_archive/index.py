@@ -32,7 +32,7 @@ from cdxmill.outputs.existing import LineSettings, Rule
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
-from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer, Findings
+from cdxmill.stages.captures.index_archive import LINE_FORMATS, Findings, index_archive
 from cdxmill.stages.lines.line_lists import distinct, write_gzip_lines, write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
 from cdxmill.stages.lines.sort_lines import LineSorter, Run, sort_captures
@@ -83,7 +83,7 @@ def index_one(task: IndexTask) -> IndexedArchive:
     try:
         with task.open_archive() as read_at:
             filename = os.fsencode(task.archive.filename)
-            indexer = ArchiveIndexer(read_at, filename, captures, line_format, task.chunk)
+            indexer = index_archive(read_at, filename, captures, line_format, task.chunk)
             findings = indexer.findings
             for lines in indexer:
                 sorter.add(lines)

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from cdxmill.errors import UsageError
 from cdxmill.stages.pages.full_record import FullRecord
-from cdxmill.stages.records.pack_contents import GzipPacker, ZstPacker, write_contents
+from cdxmill.stages.records.pack_contents import GzipPacker, Packer, ZstPacker, write_contents
 from cdxmill.stages.records.read_contents import Content
 from cdxmill.stages.records.record_parts import base32
 from cdxmill.stages.records.write_record import END, record_id, warc_header_of_arc, warcinfo
@@ -24,7 +24,7 @@ _HELD = 1 << 20
 _BATCH = 1000
 
 
-def _packer(compression: str) -> GzipPacker | ZstPacker:
+def _packer(compression: str) -> Packer:
     return GzipPacker(_LEVEL) if compression == "gz" else ZstPacker(_ZST_LEVEL)
 
 

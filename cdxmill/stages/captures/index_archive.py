@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MAX_DAMAGE = 10_000
 """Damage that is reported separately, per file. More would take memory and nobody would read it."""
+_BATCH = 1000
 
 
 @dataclass
@@ -75,36 +76,16 @@ def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon[Common
     return partial(native.read, (origin_keys(options.keep_www), quote(filename)[1:-1], _digest))
 
 
-_HEAD_END = b"\n\r\n"
-"""The end of a WARC header and of an HTTP head, as `native/record.c` reads them: other ends are not common."""
-_CLOSING = 4
-"""Bytes after the block of a WARC record."""
-
-
-def common_payload(content: bytearray) -> memoryview:
-    """The payload of a record that the compiled reader has made a line of."""
-    block = content.find(_HEAD_END) + len(_HEAD_END)
-    payload = content.find(_HEAD_END, block) + len(_HEAD_END)
-    return memoryview(content)[payload:-_CLOSING]
-
-
-def is_revisit(content: bytearray) -> bool:
-    """Whether a record that the compiled reader has made a line of is a revisit, and no response with its media type."""
-    return b"\nwarc-type: revisit\r" in content[: content.find(_HEAD_END)].lower()
-
-
-def _digest(content: bytearray | bytes, start: int, end: int) -> bytes:
-    return base32(sha1(memoryview(content)[start:end]))
-
-
-_BATCH = 1000
-
 LINE_FORMATS: dict[str, tuple[Callable[[Capture], bytes], bytes]] = {
     "cdxj": (format_cdxj, b""),
     "cdx11": (format_cdx11, CDX11_HEADER),
     "cdx9": (format_cdx9, CDX9_HEADER),
 }
 """Name of a format -> the function that writes a line, and the header line (b"" if there is none)."""
+
+
+def _digest(content: bytearray | bytes, start: int, end: int) -> bytes:
+    return base32(sha1(memoryview(content)[start:end]))
 
 
 class CaptureLines:
@@ -115,11 +96,10 @@ class CaptureLines:
 
     def __init__(self, items: Iterator[Capture | bytes | Damage | Note], line_format: str) -> None:
         self.findings = Findings()
-        self._format_line, _ = LINE_FORMATS[line_format]
-        self._items = items
+        self._items, self._line_format = items, line_format
 
     def __iter__(self) -> Iterator[list[bytes]]:
-        format_line = self._format_line
+        format_line, _ = LINE_FORMATS[self._line_format]
         lines: list[bytes] = []
         for item in self._items:
             if isinstance(item, bytes):
@@ -138,23 +118,13 @@ class CaptureLines:
             yield lines
 
 
-class ArchiveIndexer(CaptureLines):
-    """The CDX lines of one archive.
-
-    `filename` is a field of each line. The archive is read in chunks of `chunk` bytes.
-    """
-
-    def __init__(
-        self,
-        read_at: ReadAt,
-        filename: bytes,
-        options: CaptureOptions,
-        line_format: str = "cdxj",
-        chunk: int = CHUNK,
-    ) -> None:
-        read_common = common_reader(filename, options) if line_format == "cdxj" else None
-        records = read_records(read_at, options.lineless, chunk, read_common)
-        super().__init__(make_captures(records, filename, options), line_format)
+def index_archive(
+    read_at: ReadAt, filename: bytes, options: CaptureOptions, line_format: str = "cdxj", chunk: int = CHUNK
+) -> CaptureLines:
+    """The CDX lines of one archive, with the field `filename`. The archive is read in chunks of `chunk` bytes."""
+    read_common = common_reader(filename, options) if line_format == "cdxj" else None
+    records = read_records(read_at, options.lineless, chunk, read_common)
+    return CaptureLines(make_captures(records, filename, options), line_format)
 
 
 Item = Record | CommonLine | CrawlNotes | Damage

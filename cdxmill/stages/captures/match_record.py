@@ -1,8 +1,8 @@
-"""A record, compared with the index line that led to it: URL, timestamp, digest. The common kind is compared by compiled code.
+"""A record, compared with the index line that led to it: URL, timestamp, digest.
+
+The common kind is compared by compiled code. Whatever is unusual or differs is left to Python, which says what differs.
 
     member -> content, proven by libdeflate -> line by the compiled reader -> compared up to the digest -> SHA-1
-
-Whatever is unusual or differs is left to those two, which say what differs.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from cdxmill.formats.lines.surt import origin_keys, surt
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import common_payload, is_revisit
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
 from cdxmill.stages.records.read_units import QUICK_CONTENT
 from cdxmill.stages.records.record_parts import base32, payload_start, record_parts, sha1
 
-_GIVEN_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
+_SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
 _HAS_PAYLOAD = frozenset((b"response", b"resource", b"metadata", b"conversion"))
 
 
@@ -34,7 +33,7 @@ def wrong_digest(record: Record, content: Iterator[bytes], digest: str) -> str |
     Only SHA-1 in base32 is compared. Crawlers hash the payload as it was sent, without its chunks, or decoded. A
     truncated payload (WARC-Truncated) may have the digest of the whole one.
     """
-    found = _GIVEN_SHA1.fullmatch(digest)
+    found = _SHA1.fullmatch(digest)
     if found is None or record.headers.get(b"warc-type") not in _HAS_PAYLOAD:
         return None
     wanted = found[1].encode()
@@ -75,14 +74,6 @@ def _other_digests(record: Record, content: Iterator[bytes]) -> Iterator[bytes]:
         yield base32(hashed)
 
 
-_SHA1 = re.compile(r"[A-Z2-7]{32}")
-
-
-def mismatch(record: Record, location: RecordLocation) -> str | None:
-    """How the record differs from its index line: another URL, timestamp or SHA-1. None if it matches."""
-    return difference(capture_of_record(record), location)
-
-
 def capture_of_record(record: Record) -> Capture | None:
     """The capture of a record of any type; None if it has no URL."""
     captures = list(make_captures(iter((record,)), b"", CaptureOptions(records=None)))
@@ -91,7 +82,7 @@ def capture_of_record(record: Record) -> Capture | None:
 
 
 def difference(capture: Capture | None, location: RecordLocation) -> str | None:
-    """As `mismatch`, for the capture of a record."""
+    """How a capture differs from its index line: another URL, timestamp or SHA-1. None if it matches."""
     if capture is None:
         return f"the record has no URL, the index line has {location.url}"
     url, timestamp = capture.url.decode("utf-8", "replace"), capture.timestamp.decode()
@@ -121,6 +112,10 @@ def _same_url(recorded: bytes, named: str) -> bool:
         return False
 
 
+_HEAD_END = b"\n\r\n"
+"""The end of a WARC header and of an HTTP head, as `native/record.c` reads them: other ends are not common."""
+_CLOSING = 4
+"""Bytes after the block of a WARC record."""
 _DIGEST_FIELD = re.compile(rb'"digest": "([A-Z2-7]{32})"')
 _DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 
@@ -159,14 +154,22 @@ class CommonChecks:
             return None
         if is_of_revisit(same):
             return made if self._has_revisits and is_revisit(content) else None
-        return made if self._is_checked or _payload_has(wanted[1], content) else None
-
-
-def _payload_has(digest: bytes, content: bytearray) -> bool:
-    """Whether `digest` is that of the payload of a common record."""
-    return _is_same(digest, sha1(common_payload(content)).digest())
+        is_same = self._is_checked or _is_same(wanted[1], sha1(common_payload(content)).digest())
+        return made if is_same else None
 
 
 def _is_same(digest: bytes, hashed: bytes) -> bool:
     """Whether a digest in base32 is that of these 20 bytes. Faster than base32 of them."""
     return int(digest.translate(_DIGITS), 32) == int.from_bytes(hashed, "big")
+
+
+def common_payload(content: bytearray) -> memoryview:
+    """The payload of a record that the compiled reader has made a line of."""
+    block = content.find(_HEAD_END) + len(_HEAD_END)
+    payload = content.find(_HEAD_END, block) + len(_HEAD_END)
+    return memoryview(content)[payload:-_CLOSING]
+
+
+def is_revisit(content: bytearray) -> bool:
+    """Whether a record that the compiled reader has made a line of is a revisit, and no response with its media type."""
+    return b"\nwarc-type: revisit\r" in content[: content.find(_HEAD_END)].lower()

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cdxmill.stages import native
 from cdxmill.stages.lines.line_lists import TextBlock
 from cdxmill.stages.lines.sort_lines import Create, Run, write_run
+
+if TYPE_CHECKING:
+    from cdxmill.stages import _native
 
 MAX_TAG = 60
 """Bytes of the longest name that is counted."""
@@ -128,34 +131,8 @@ _SPACE = re.compile(
 _BREAKS = bytes.maketrans(b"\t\n\r", b"   ")
 
 
-class Tally(Protocol):
-    """Counts of items, which are bytes without TAB, CR and LF."""
-
-    @property
-    def size(self) -> int:
-        """Bytes of memory, as a guess."""
-
-    def __len__(self) -> int:
-        """Return the number of different items."""
-
-    def add(self, item: bytes, count: int, /) -> None:
-        """Count an item that `clean_item` has returned."""
-
-    def absorb(self, other: Any, /) -> None:
-        """Add the counts of another tally of the same kind, which is empty then."""
-
-    def add_words(self, text: bytes | bytearray | memoryview, /) -> None:
-        """Count the words of a text in UTF-8: all that white space separates. Invalid bytes belong to words."""
-
-    def add_tags(self, html: bytes | bytearray | memoryview, /) -> None:
-        """Count the tags of a page (see tags.py)."""
-
-    def take(self, end: bytes, /) -> bytes:
-        """Return the lines `<item> TAB <count>`, each with `end` behind it, sorted as bytes. Empties the tally."""
-
-
 class DictTally:
-    """A tally without compiled code."""
+    """Counts of items, which are bytes without TAB, CR and LF, without compiled code."""
 
     def __init__(self) -> None:
         self._counts: dict[bytes, int] = {}
@@ -163,28 +140,28 @@ class DictTally:
 
     @property
     def size(self) -> int:
-        """Bytes of memory."""
+        """Bytes of memory, as a guess."""
         return self._bytes + _OVERHEAD * len(self._counts)
 
     def __len__(self) -> int:
         return len(self._counts)
 
     def add(self, item: bytes, count: int, /) -> None:
-        """Count an item."""
+        """Count an item that `clean_item` has returned."""
         if item in self._counts:
             self._counts[item] += count
         else:
             self._counts[item] = count
             self._bytes += len(item)
 
-    def absorb(self, other: DictTally, /) -> None:
-        """Add the counts of another tally."""
+    def absorb(self, other: Any, /) -> None:
+        """Add the counts of another tally of the same kind, which is empty then."""
         for item, count in other._counts.items():
             self.add(item, count)
         other._counts, other._bytes = {}, 0
 
     def add_words(self, text: bytes | bytearray | memoryview, /) -> None:
-        """Count the words of a text."""
+        """Count the words of a text in UTF-8: all that white space separates. Invalid bytes belong to words."""
         for word in _SPACE.split(bytes(text)):
             if word:
                 self.add(cut_item(word), 1)
@@ -195,10 +172,14 @@ class DictTally:
             self.add(tag, 1)
 
     def take(self, end: bytes, /) -> bytes:
-        """Return the lines, and empty the tally."""
+        """Return the lines `<item> TAB <count>`, each with `end` behind it, sorted as bytes. Empties the tally."""
         lines = sorted([b"%b\t%d%b" % (item, count, end) for item, count in self._counts.items()])
         self._counts, self._bytes = {}, 0
         return b"".join(lines)
+
+
+Tally: TypeAlias = "DictTally | _native.Tally"
+"""Both give the same lines."""
 
 
 def new_tally() -> Tally:

@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import zstandard
 
@@ -33,10 +33,6 @@ Stream = Generator[bytes, None, Pieces]
 
 class PayloadError(ValueError):
     """The payload cannot be decoded. The pieces before the error are correct."""
-
-
-class _Inflater(Protocol):
-    def __call__(self, data: bytes, /) -> bytes: ...
 
 
 def decode_payload(http_head: bytes, payload: Pieces) -> Pieces:
@@ -205,8 +201,10 @@ def unbrotli(pieces: Pieces) -> Pieces:
     return chain((content,), _unbrotli(pieces, inflater, brotli.error)) if first else iter(())
 
 
-def _brotli_step(inflater: Any) -> _Inflater:
-    step: _Inflater = getattr(inflater, "process", None) or inflater.decompress  # brotli, brotlipy
+def _brotli_step(inflater: Any) -> Callable[[bytes], bytes]:
+    step: Callable[[bytes], bytes] = (
+        getattr(inflater, "process", None) or inflater.decompress
+    )  # brotli, brotlipy
     return step
 
 

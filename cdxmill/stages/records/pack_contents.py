@@ -7,8 +7,9 @@ which is in the first frame of the file. Readers need a window of at most 8 MiB.
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import zstandard
 
@@ -73,97 +74,81 @@ _HIGHEST_ZLIB = 9
 Write = Callable[[bytes], object]
 
 
-class Packer(Protocol):
-    """Packs contents into members or frames."""
-
-    head: bytes
-    """The bytes that a file starts with."""
-
-    def pack(self, data: bytes | bytearray) -> bytes:
-        """The member or frame with the content `data`. Raises StoppedError if it does not give that content again."""
-
-    def pack_large(self, content: Content, write: Write) -> int:
-        """As `pack`, piece by piece with `write`. Returns the length."""
-
-
-class GzipPacker:
-    """Packs by libdeflate, and large contents by zlib, which needs no memory for all of it."""
-
-    head = b""
-
-    def __init__(self, level: int) -> None:
-        self._compressor = Compressor("libdeflate", level)
-        self._level = min(level, _HIGHEST_ZLIB)
-
-    def pack(self, data: bytes | bytearray) -> bytes:
-        """See Packer."""
-        member = self._compressor.compress(data)
-        if self._compressor.decompress(member) != data:
-            raise _differs()
-        return member
-
-    def pack_large(self, content: Content, write: Write) -> int:
-        """See Packer."""
-        deflater = zlib.compressobj(self._level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
-        inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        return _pack_pieces(content, deflater, inflater.decompress, write)
-
-
-class ZstPacker:
-    """Packs with a `dictionary`, if it is not empty. Requires: it has a `dictionary_id`."""
-
-    def __init__(self, level: int, dictionary: bytes = b"") -> None:
-        given = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
-        self.head = dictionary_frame(dictionary) if dictionary else b""
-        self._small = zstandard.ZstdCompressor(
-            level, given, write_checksum=True, write_content_size=True, write_dict_id=True
-        )
-        settings = zstandard.ZstdCompressionParameters.from_level(level)
-        settings = zstandard.ZstdCompressionParameters.from_level(
-            level,
-            window_log=min(settings.window_log, _WINDOW_LOG),
-            write_checksum=True,
-            write_content_size=True,
-            write_dict_id=True,
-        )
-        self._large = zstandard.ZstdCompressor(dict_data=given, compression_params=settings)
-        self._inflater = zstandard.ZstdDecompressor(given, max_window_size=1 << _WINDOW_LOG)
-
-    def pack(self, data: bytes | bytearray) -> bytes:
-        """See Packer."""
-        frame = self._small.compress(data)
-        if self._inflater.decompress(frame) != data:
-            raise _differs()
-        return frame
-
-    def pack_large(self, content: Content, write: Write) -> int:
-        """See Packer."""
-        packer = self._large.compressobj(size=content.size)
-        return _pack_pieces(content, packer, self._inflater.decompressobj().decompress, write)
-
-
 class _Stream(Protocol):
     def compress(self, data: bytes, /) -> bytes: ...
     def flush(self) -> bytes: ...
 
 
-def _pack_pieces(content: Content, packer: _Stream, unpack: Callable[[bytes], bytes], write: Write) -> int:
-    length, given, got = 0, (0, 0), (0, 0)
+class Packer(ABC):
+    """Packs contents into members or frames. `head` has the bytes that a file starts with."""
 
-    def copy(packed: bytes) -> None:
-        nonlocal length, got
-        if packed:
-            write(packed)
-            length += len(packed)
-            got = _counted(got, unpack(packed))
+    head = b""
+    _compress: Callable[[bytes | bytearray], bytes]
+    _decompress: Callable[[bytes], bytes | bytearray]
 
-    for piece in content.pieces():
-        given = _counted(given, piece)
-        copy(packer.compress(piece))
-    copy(packer.flush())
-    if given != got or given[0] != content.size:
-        raise _differs()
-    return length
+    @abstractmethod
+    def _streams(self, size: int) -> tuple[_Stream, Callable[[bytes], bytes]]:
+        """A compressor for a content of `size` bytes, and what decompresses its result."""
+
+    def pack(self, data: bytes | bytearray) -> bytes:
+        """The member or frame with the content `data`. Raises StoppedError if it does not give that content again."""
+        packed = self._compress(data)
+        if self._decompress(packed) != data:
+            raise _differs()
+        return packed
+
+    def pack_large(self, content: Content, write: Write) -> int:
+        """As `pack`, piece by piece with `write`. Returns the length."""
+        packer, unpack = self._streams(content.size)
+        length, given, got = 0, (0, 0), (0, 0)
+
+        def copy(packed: bytes) -> None:
+            nonlocal length, got
+            if packed:
+                write(packed)
+                length += len(packed)
+                got = _counted(got, unpack(packed))
+
+        for piece in content.pieces():
+            given = _counted(given, piece)
+            copy(packer.compress(piece))
+        copy(packer.flush())
+        if given != got or given[0] != content.size:
+            raise _differs()
+        return length
+
+
+class GzipPacker(Packer):
+    """Packs by libdeflate, and large contents by zlib, which needs no memory for all of it."""
+
+    def __init__(self, level: int) -> None:
+        compressor = Compressor("libdeflate", level)
+        self._compress, self._decompress = compressor.compress, compressor.decompress
+        self._level = min(level, _HIGHEST_ZLIB)
+
+    def _streams(self, size: int) -> tuple[_Stream, Callable[[bytes], bytes]]:
+        deflater = zlib.compressobj(self._level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+        return deflater, zlib.decompressobj(zlib.MAX_WBITS | 16).decompress
+
+
+class ZstPacker(Packer):
+    """Packs with a `dictionary`, if it is not empty. Requires: it has a `dictionary_id`."""
+
+    def __init__(self, level: int, dictionary: bytes = b"") -> None:
+        given = zstandard.ZstdCompressionDict(dictionary) if dictionary else None
+        self.head = dictionary_frame(dictionary) if dictionary else b""
+        written: dict[str, Any] = {"write_checksum": True, "write_content_size": True, "write_dict_id": True}
+        window_log = zstandard.ZstdCompressionParameters.from_level(level).window_log
+        settings = zstandard.ZstdCompressionParameters.from_level(
+            level, window_log=min(window_log, _WINDOW_LOG), **written
+        )
+        self._large = zstandard.ZstdCompressor(dict_data=given, compression_params=settings)
+        self._inflater = zstandard.ZstdDecompressor(given, max_window_size=1 << _WINDOW_LOG)
+        self._compress = zstandard.ZstdCompressor(level, given, **written).compress
+        self._decompress = self._inflater.decompress
+
+    def _streams(self, size: int) -> tuple[_Stream, Callable[[bytes], bytes]]:
+        return self._large.compressobj(size=size), self._inflater.decompressobj().decompress
 
 
 def _counted(before: tuple[int, int], data: bytes) -> tuple[int, int]:

@@ -28,7 +28,6 @@ Chosen = TypeVar("Chosen")
 
 HELD = 8 << 20
 """Bytes of the largest content that is held in memory."""
-_PLAIN_PIECE = 1 << 18
 _BLANK = b"\r\n \t\0"
 _SCRATCH = "content"
 
@@ -226,12 +225,9 @@ class _Bytes:
         yield Content(start, end - start, size, None, lambda: self._pieces(start, end))
 
     def _pieces(self, pos: int, end: int) -> Iterator[bytes]:
-        if self._units is not None:
-            yield from self._units.contents(pos, end)
-            return
-        while pos < end and (piece := self._window.get(pos, min(_PLAIN_PIECE, end - pos))):
-            yield piece
-            pos += len(piece)
+        if self._units is None:
+            return self._window.pieces(pos, end - pos)
+        return self._units.contents(pos, end)
 
     def decompress(self, pos: int, end: int, file: IO[bytes]) -> tuple[int, Damage | None]:
         """Decompress to `file` up to `end` or to damage. Returns the offset where more follows, and the damage."""

@@ -39,7 +39,6 @@ _VERSION = re.compile(rb"WARC/1\.[01]\r?\n")
 _CLOSING = b"\r\n\r\n"
 _MOST_STARTS = 8
 _MOST_RECORDS = 1000
-_HASHED_PIECE = 1 << 20
 _ALGORITHMS = ("md5", "sha1", "sha256", "sha512")
 
 
@@ -87,15 +86,12 @@ def _is_refuted(window: Window, pos: int, size: int, headers: Headers, payload: 
     if algorithm.lower() not in _ALGORITHMS:
         return False
     digest = hashlib.new(algorithm.lower())
-    pos, size = pos + start, size - start
-    while size and (piece := window.get(pos, min(_HASHED_PIECE, size))):
+    for piece in window.pieces(pos + start, size - start):
         digest.update(piece)
-        pos, size = pos + len(piece), size - len(piece)
     base32 = base64.b32encode(digest.digest()).decode()
     return value.upper().rstrip("=") != base32.rstrip("=") and value.lower() != digest.hexdigest()
 
 
-_BLOCK_PIECE = 1 << 20
 _BLANK = 1 << 10
 _LINE_ENDS = b"\r\n \t"
 
@@ -180,9 +176,8 @@ def _record_at(window: Window, pos: int, resync: Resync) -> Record:
 
 def _digest(window: Window, pos: int, headers: Headers, block: bytes, size: int) -> bytes | None:
     body = RecordBlockReader(headers, block, size)
-    while body.missing and (piece := window.get(pos, min(_BLOCK_PIECE, body.missing))):
+    for piece in window.pieces(pos, size):
         body.feed(piece)
-        pos += len(piece)
     if body.missing:
         raise _truncated(size, size - body.missing)
     return body.digest()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from operator import ge, gt, le, lt
 from typing import Any, NamedTuple
 
 from cdxmill.formats.archives.warc_header import Head
@@ -164,19 +165,15 @@ Test = Callable[[Any], bool]
 ReadLines = Callable[[str], list[bytes]]
 """A path -> the lines of a file."""
 
-_NUMBERS = ("length", "size", "offset", "link_count", "word_count", "confidence", "status")
+_NUMBERS = ("length", "size", "offset", "link_count", "word_count", "confidence")
+_ORDERED = (*_NUMBERS, "status")
 _SEARCHED = ("body", "text", "title", "html")
 """Fields of which `@FILE` finds a part. Of all others it compares the whole."""
 _DOMAINS = ("domain", "link_domain")
 _ENCODED = (b"\ncontent-encoding", b"\ntransfer-encoding")
 """Fields of an HTTP head whose body is not as it was sent. Lower and upper case are the same."""
 _NOT_TESTED = ("meta", "jsonld", "tags")
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "<": lambda value, limit: value < limit,
-    "<=": lambda value, limit: value <= limit,
-    ">": lambda value, limit: value > limit,
-    ">=": lambda value, limit: value >= limit,
-}
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 class FieldTest(NamedTuple):
@@ -230,7 +227,7 @@ def _test(condition: Condition, read_lines: ReadLines) -> Test:
     value: Any = text.encode() if name == "body" else text
     if operator == "=":
         return _equals(name, value)
-    if name in _NUMBERS and name != "status":
+    if name in _NUMBERS:
         raise ValueError(f"{condition.text!r}: {name} is a number; expected =, <, <=, > or >=")
     if operator == ":":
         return lambda found: value in found
@@ -243,7 +240,7 @@ def _test(condition: Condition, read_lines: ReadLines) -> Test:
 def _equals(name: str, value: Any) -> Test:
     if name == "time":
         return lambda found: found[: len(value)] == value
-    if name in _NUMBERS and name != "status":
+    if name in _NUMBERS:
         number = _number(name, value)
         return lambda found: bool(found == number)
     return lambda found: bool(found == value)
@@ -262,8 +259,8 @@ def _ordered(name: str, operator: str, text: str) -> Test:
         if not (text.isdecimal() and len(text) <= 14):
             raise ValueError(f"time: {text!r} is not a timestamp; expected 1 to 14 digits, such as 2014")
         return lambda found: found != "" and compare(found[: len(text)], text)
-    if name not in _NUMBERS:
-        raise ValueError(f"{name} is not a number; {operator} is for {', '.join(_NUMBERS)} and time")
+    if name not in _ORDERED:
+        raise ValueError(f"{name} is not a number; {operator} is for {', '.join(_ORDERED)} and time")
     limit = _number(name, text)
     if name == "status":
         return lambda found: found.isdecimal() and compare(int(found), limit)
@@ -273,7 +270,7 @@ def _ordered(name: str, operator: str, text: str) -> Test:
 def _in_lines(name: str, lines: list[bytes], condition: Condition) -> Test:
     if not lines:
         raise ValueError(f"{condition.text!r}: the file has no lines")
-    if name in _NUMBERS and name != "status":
+    if name in _NUMBERS:
         raise ValueError(f"{condition.text!r}: {name} is a number, which cannot be searched in a list")
     if name in _SEARCHED:
         return LiteralTest(lines, is_text=name != "body")
@@ -331,7 +328,7 @@ class LiteralTest:
 
     def may_hold(self, data: bytes | bytearray) -> bool:
         """False if none occurs in the body of the record with the bytes `data`: none is in them, and they are not encoded."""
-        return self._finds(data, _any)
+        return self._finds(data, lambda *_: True)
 
     def _finds(self, data: Any, stop: Callable[..., bool]) -> bool:
         try:
@@ -339,7 +336,3 @@ class LiteralTest:
         except self._ended:
             return True
         return False
-
-
-def _any(*_: object) -> bool:
-    return True

@@ -82,10 +82,11 @@ def _language(record: FullRecord) -> Any:
     return None if text is None else detect_language(text)
 
 
+_HOST = Field(Level.HEADER, lambda record: host_of(record.url), lambda head: host_of(head.url_text()))
 _FIELDS = {
     "url": Field(Level.HEADER, lambda record: record.url, Head.url_text),
-    "host": Field(Level.HEADER, lambda record: host_of(record.url), lambda head: host_of(head.url_text())),
-    "domain": Field(Level.HEADER, lambda record: host_of(record.url), lambda head: host_of(head.url_text())),
+    "host": _HOST,
+    "domain": _HOST,
     "surt": Field(Level.HEADER, _key),
     "time": Field(Level.HEADER, lambda record: record.time),
     "type": Field(

@@ -11,7 +11,7 @@ import pytest
 
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.stages import native
-from cdxmill.stages.captures.match_record import CommonChecks, mismatch, wrong_digest
+from cdxmill.stages.captures.match_record import CommonChecks, capture_of_record, difference, wrong_digest
 from cdxmill.stages.records.fetch_record import Archive, NoRecord
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def is_right(member: bytes, line: bytes) -> bool:
     place = record_location(line)
     try:
         fetched = Archive(lambda offset, size: member[offset : offset + size]).record(0, len(member))
-        return mismatch(fetched.record, place) is None and not wrong_digest(
+        return difference(capture_of_record(fetched.record), place) is None and not wrong_digest(
             fetched.record, fetched.content(), place.digest
         )
     except NoRecord:

@@ -14,13 +14,8 @@ from cdxmill.capture import CommonLine, CrawlNotes, Outcome
 from cdxmill.formats.lines.cdx_lines import is_of_revisit, quote, up_to_digest, url_in, with_place
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import (
-    ArchiveIndexer,
-    Findings,
-    common_payload,
-    common_reader,
-    is_revisit,
-)
+from cdxmill.stages.captures.index_archive import Findings, common_reader, index_archive
+from cdxmill.stages.captures.match_record import common_payload, is_revisit
 from tests.material.sanitizers import run_sanitized
 from tests.stages.captures.common_records import archive, contents
 
@@ -35,7 +30,7 @@ class Indexed(NamedTuple):
 
 
 def indexed(data: bytes, options: CaptureOptions = USUAL, line_format: str = "cdxj") -> Indexed:
-    indexer = ArchiveIndexer(
+    indexer = index_archive(
         lambda offset, size: data[offset : offset + size], b"a\xc3\xa9.warc.gz", options, line_format
     )
     return Indexed([line for lines in indexer for line in lines], indexer.findings)

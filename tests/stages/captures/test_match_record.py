@@ -7,8 +7,8 @@ import pytest
 from cdxmill.capture import Record
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import LINE_FORMATS, ArchiveIndexer
-from cdxmill.stages.captures.match_record import mismatch
+from cdxmill.stages.captures.index_archive import LINE_FORMATS, index_archive
+from cdxmill.stages.captures.match_record import capture_of_record, difference
 from cdxmill.stages.records.read_records import read_records
 
 URLS = [
@@ -33,19 +33,21 @@ RECORD = (
 @pytest.mark.parametrize("url", URLS)
 def test_a_line_matches_its_record(url: str, encoding: str, line_format: str) -> None:
     data = (RECORD % url).encode(encoding)
-    indexer = ArchiveIndexer(lambda pos, size: data[pos : pos + size], b"x", CaptureOptions(), line_format)
+    indexer = index_archive(lambda pos, size: data[pos : pos + size], b"x", CaptureOptions(), line_format)
     ((line,),) = indexer
     (record,) = read_records(lambda pos, size: data[pos : pos + size])
     assert isinstance(record, Record)
-    assert mismatch(record, record_location(line)) is None
+    assert difference(capture_of_record(record), record_location(line)) is None
 
 
 def test_a_line_of_another_url_does_not_match() -> None:
     data, other = (
         (RECORD % url).encode() for url in ("http://example.com/ä?b=1", "http://example.com/ä?b=2")
     )
-    indexer = ArchiveIndexer(lambda pos, size: other[pos : pos + size], b"x", CaptureOptions())
+    indexer = index_archive(lambda pos, size: other[pos : pos + size], b"x", CaptureOptions())
     ((line,),) = indexer
     (record,) = read_records(lambda pos, size: data[pos : pos + size])
     assert isinstance(record, Record)
-    assert "is of http://example.com/ä?b=1" in str(mismatch(record, record_location(line)))
+    assert "is of http://example.com/ä?b=1" in str(
+        difference(capture_of_record(record), record_location(line))
+    )

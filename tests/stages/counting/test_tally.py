@@ -140,7 +140,7 @@ def test_what_cannot_be_counted_is_an_error() -> None:
     with pytest.raises(ValueError, match="itself"):
         tally.absorb(tally)
     with pytest.raises(TypeError):
-        tally.absorb(DictTally())  # type: ignore[arg-type]
+        tally.absorb(DictTally())
 
 
 def test_without_compiled_code_a_dictionary_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

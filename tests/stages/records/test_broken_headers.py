@@ -9,7 +9,7 @@ import pytest
 
 from cdxmill.capture import Damage
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import ArchiveIndexer
+from cdxmill.stages.captures.index_archive import index_archive
 
 HTTP = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n"
 
@@ -28,7 +28,7 @@ A, B, C = (record(name) for name in (b"a", b"b", b"c"))
 
 def test_a_record_of_an_unknown_type_is_reported() -> None:
     data = A + B.replace(b"response", b"rezponse") + C
-    indexer = ArchiveIndexer(lambda offset, size: data[offset : offset + size], b"x", CaptureOptions())
+    indexer = index_archive(lambda offset, size: data[offset : offset + size], b"x", CaptureOptions())
     assert sum(map(len, indexer)) == 2
     assert indexer.findings.damage == []
     (note,) = indexer.findings.notes
@@ -45,7 +45,7 @@ def arc_record(name: bytes) -> bytes:
 
 def indexed(data: bytes) -> tuple[dict[str, int], list[Damage]]:
     """URL -> offset of each line, and the damage."""
-    indexer = ArchiveIndexer(lambda offset, size: data[offset : offset + size], b"x", CaptureOptions())
+    indexer = index_archive(lambda offset, size: data[offset : offset + size], b"x", CaptureOptions())
     lines = [json.loads(line.split(b" ", 2)[2]) for some in indexer for line in some]
     assert len({line["url"] for line in lines}) == len(lines)
     return {line["url"]: int(line["offset"]) for line in lines}, indexer.findings.damage

@@ -14,7 +14,7 @@ from isal import isal_zlib
 from cdxmill.capture import Record
 from cdxmill.stages import native
 from cdxmill.stages.captures.capture_options import CaptureOptions
-from cdxmill.stages.captures.index_archive import ArchiveIndexer, Findings
+from cdxmill.stages.captures.index_archive import Findings, index_archive
 from cdxmill.stages.records import read_zst
 from cdxmill.stages.records.fetch_record import Archive
 from cdxmill.stages.records.read_records import read_records
@@ -43,7 +43,7 @@ def frames(contents: list[bytes], dictionary: bytes = b"", *, sizes: bool = True
 
 
 def indexed(data: bytes) -> tuple[list[bytes], Findings]:
-    indexer = ArchiveIndexer(
+    indexer = index_archive(
         lambda offset, size: data[offset : offset + size], b"a.warc.zst", CaptureOptions()
     )
     return [line for lines in indexer for line in lines], indexer.findings
