@@ -87,14 +87,9 @@ def as_table(sizes: Sequence[QuerySize]) -> str:
     """One row per query and one for the total, with columns that are as wide as their longest value."""
     head = ["query", "captures", "archives", "bytes", "requests"]
     rows = [[one.query, *map(str, (one.captures, one.archives, one.bytes, one.requests))] for one in sizes]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines = [
-        "  ".join(
-            [
-                name.ljust(widths[0]),
-                *(value.rjust(width) for value, width in zip(rest, widths[1:], strict=True)),
-            ]
-        )
-        for name, *rest in (head, *rows)
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    first, *widths = (max(map(len, column)) for column in zip(head, *rows, strict=True))
+    lines = []
+    for name, *rest in (head, *rows):
+        values = (value.rjust(width) for value, width in zip(rest, widths, strict=True))
+        lines.append("  ".join([name.ljust(first), *values]) + "\n")
+    return "".join(lines)

@@ -54,7 +54,7 @@ class Planned(NamedTuple):
     @property
     def identity(self) -> Identity:
         """What tells the record from others, in this copy and in later ones."""
-        return identity_of(self.location)
+        return self.location.filename, self.location.offset, self.location.timestamp
 
     @property
     def end(self) -> int:
@@ -64,11 +64,6 @@ class Planned(NamedTuple):
 
 Run = list[Planned]
 """Neighbors in an archive that one request fetches."""
-
-
-def identity_of(location: RecordLocation) -> Identity:
-    """The identity of a record."""
-    return location.filename, location.offset, location.timestamp
 
 
 class Asked(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from cdxmill.commands.per_archive.task import KEPT_AS, note, open_directory, report, showing
 from cdxmill.commands.scanning.options import Ranges, ScanOptions, compiled, ranges_of
-from cdxmill.commands.scanning.scan_one import ScanResult, ScanTask, SkippedRecord, remove_parts, scan_one
+from cdxmill.commands.scanning.scan_one import ScanResult, ScanTask, remove_parts, scan_one
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_seconds
 from cdxmill.outputs.names import below
@@ -43,7 +43,7 @@ class ScanSummary(NamedTuple):
     records: int
     matches: int
     measured: list[Measured]
-    kept_as: str = "up to date"
+    kept_as: str
 
     def __str__(self) -> str:
         """Return the closing line."""
@@ -89,17 +89,11 @@ def scan(
             ScanTask(*fields, options, ranges[fields[0]], is_last=False)
             for fields in directory.each(outputs, settings)
         ]
-        with directory.writing(outputs):
-            summary = _run_tasks(tasks, options, failures)
-    return summary._replace(kept=len(kept), kept_as=KEPT_AS[options.existing])
-
-
-def _run_tasks(tasks: Sequence[ScanTask], options: ScanOptions, failures: Failures) -> ScanSummary:
-    with showing("scanning", tasks, options.quiet, failures) as progress:
-        run = _Run(options, progress, failures)
-        failed = run.scan(tasks)
-        run.scan([replace(task, is_last=True) for task in failed])
-    return run.summary()
+        with directory.writing(outputs), showing("scanning", tasks, options.quiet, failures) as progress:
+            run = _Run(options, progress, failures)
+            failed = run.scan(tasks)
+            run.scan([replace(task, is_last=True) for task in failed])
+    return run.summary(len(kept))
 
 
 class _Run:
@@ -152,16 +146,11 @@ class _Run:
         self._progress.at_work = [f"{name}: {_state(one)}" for name, one in zip(names, longest, strict=True)]
         self._progress.tick()
 
-    def summary(self) -> ScanSummary:
+    def summary(self, kept: int) -> ScanSummary:
         """All that was scanned."""
-        return ScanSummary(
-            files=self._files,
-            written=self._written,
-            kept=0,
-            records=self._records,
-            matches=self._matches,
-            measured=sorted(self._measured, key=Measured.rank),
-        )
+        measured = sorted(self._measured, key=Measured.rank)
+        counts = self._files, self._written, kept, self._records, self._matches
+        return ScanSummary(*counts, measured, KEPT_AS[self._options.existing])
 
 
 def _state(working: Working) -> str:
@@ -182,14 +171,11 @@ def _after_loss(task: ScanTask, how: Lost) -> ScanTask | ScanResult:
     if task.lost < _MOST_LOST:
         if how.by_memory and not task.lost:
             item = None  # perhaps other archives filled the memory
-        skip = (SkippedRecord(item, how.reason),) if item is not None else ()
+        skip = {item: how.reason} if item is not None else {}
         lost = task.lost + (_BY_MEMORY if how.by_memory else 1)
-        return replace(task, lost=lost, skip=(*task.skip, *skip))
-    hint = (
-        "omit this archive, or find the cause in what --call runs"
-        if task.skip
-        else "try fewer processes (-p)"
-    )
+        return replace(task, lost=lost, skip={**task.skip, **skip})
+    found_out = "omit this archive, or find the cause in what --call runs"
+    hint = found_out if task.skip else "try fewer processes (-p)"
     failed = [Failure(task.archive.path, None, how.reason, hint)]
     task.list_failures(failed)
     return ScanResult(0, 0, False, failed, [], [])

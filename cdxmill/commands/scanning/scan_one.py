@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import IO, NamedTuple
+from dataclasses import dataclass, field
+from typing import IO, NamedTuple, TypeVar
 
 from cdxmill.capture import Damage, Note
 from cdxmill.commands.per_archive.task import ArchiveTask, OneOutput
 from cdxmill.commands.scanning.options import Ranges, ScanOptions, compiled
 from cdxmill.commands.scanning.rows import as_warc, row_writer, write_warc
 from cdxmill.errors import AbsentError, InputError, RefusedError
-from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes
+from cdxmill.formats.archives.warc_header import HeaderMatch, HeaderShapes
 from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
 from cdxmill.stages.pages.full_record import FullRecord
@@ -26,27 +26,22 @@ from cdxmill.stages.window import ReadAt, Window
 from cdxmill.storage.location import Location
 from cdxmill.storage.scratch import Scratch
 
+Given = TypeVar("Given")
 Choose = Callable[[Content, HeaderMatch | None], tuple[Content, FullRecord] | None]
-
-
-class SkippedRecord(NamedTuple):
-    """A record that cost a process: it is skipped, and listed with the reason."""
-
-    number: int
-    reason: str
 
 
 @dataclass(frozen=True)
 class ScanTask(ArchiveTask):
     """An archive to scan.
 
-    Of an archive with `ranges`, only these records are scanned. `lost` counts the processes that the archive has cost.
-    Unless it `is_last`, the archive is tried again if its storage gives no answer.
+    Of an archive with `ranges`, only these records are scanned. Records whose numbers are in `skip` cost a process: they
+    are listed with the reason. `lost` counts these processes. Unless it `is_last`, the archive is tried again if its
+    storage gives no answer.
     """
 
     options: ScanOptions
     ranges: Ranges | None = None
-    skip: tuple[SkippedRecord, ...] = ()
+    skip: Mapping[int, str] = field(default_factory=dict)
     lost: int = 0
     is_last: bool = True
 
@@ -91,7 +86,7 @@ class _Scan:
     def __init__(self, task: ScanTask) -> None:
         self._task, self._scratch = task, Scratch(task.scratch)
         self._plan, self._extractor, _ = compiled(task.options)
-        self._skip = {skip.number: skip.reason for skip in task.skip}
+        self._skip = task.skip
         self._shapes = HeaderShapes()
         self.failures: list[Failure] = []
         self.notes: list[Note] = []
@@ -179,22 +174,19 @@ class _Scan:
 
     def _refusals(self) -> Refusals:
         plan = self._plan
-        content = self._refuses_content if plan.can_refuse_content else None
-        return Refusals(self._refuses if plan.can_refuse else None, content)
+        content = self._counting(plan.refuses_content) if plan.can_refuse_content else None
+        return Refusals(self._counting(plan.refuses) if plan.can_refuse else None, content)
 
-    def _refuses_content(self, data: bytes | bytearray) -> bool:
-        """Whether all bytes of a record show that it does not pass."""
-        if self._plan.refuses_content(data):
-            self.records += 1
-            return True
-        return False
+    def _counting(self, refuses: Callable[[Given], bool]) -> Callable[[Given], bool]:
+        """`refuses`, which counts the records that do not pass. Runs for every record."""
 
-    def _refuses(self, head: Head) -> bool:
-        """Whether the type and the URL of a record show that it does not pass. Runs for every record."""
-        if self._plan.refuses(head):
-            self.records += 1
-            return True
-        return False
+        def counted(given: Given) -> bool:
+            if refuses(given):
+                self.records += 1
+                return True
+            return False
+
+        return counted
 
     @contextmanager
     def _listing(self, offset: int | None) -> Iterator[None]:
@@ -208,18 +200,13 @@ class _Scan:
 
     def _note_problems(self, record: FullRecord) -> None:
         """Note a matching record whose body could be decoded only in part."""
-        body = record.__dict__.get("body")
-        if body is not None and body.problem:
-            self.notes.append(Note(record.offset, body.problem))
+        body, page = record.__dict__.get("body"), record.__dict__.get("page")
+        problems = [] if body is None or not body.problem else [body.problem]
         if record.is_large:
-            self.notes.append(
-                Note(record.offset, "the record is larger than 256 MiB; only its start was read")
-            )
-        page = record.__dict__.get("page")
+            problems.append("the record is larger than 256 MiB; only its start was read")
         if page is not None and page.is_cut:
-            self.notes.append(
-                Note(record.offset, "the page is larger than 32 MiB; only its start was parsed")
-            )
+            problems.append("the page is larger than 32 MiB; only its start was parsed")
+        self.notes += [Note(record.offset, problem) for problem in problems]
 
     def _fail(self, offset: int | None, reason: str, hint: str = "") -> None:
         self.failures.append(Failure(self._task.archive.path, offset, reason, hint))
