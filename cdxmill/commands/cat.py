@@ -9,7 +9,7 @@ from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count
 from cdxmill.running.failures import Failures
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import output_file
 from cdxmill.storage.reading import open_unchanged
 
 COLUMNS = ["url", "kind", "offset", "length"]
@@ -21,12 +21,9 @@ def write_table(archive: str, output: str, failures: Failures, *, replace: bool)
     Returns the closing line. Damage is reported. Raises InputError if the archive cannot be read, UsageError if `output` exists and may not be
     replaced.
     """
-    locate(output).check_writable()
-    if not replace:
-        locate(output).check_absent()
-    with locate(output).write_atomic() as file:
+    rows = 0
+    with output_file(output, replace=replace).write_atomic() as file:
         file.write(format_row(COLUMNS))
-        rows = 0
         for row in _rows(archive, failures):
             file.write(row)
             rows += 1

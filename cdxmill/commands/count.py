@@ -22,7 +22,7 @@ from cdxmill.stages.lines.line_lists import write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
 from cdxmill.stages.lines.sort_lines import Run
 from cdxmill.stages.window import CHUNK, LOCAL_CHUNK
-from cdxmill.storage.location import Location, locate, total_size
+from cdxmill.storage.location import Location, locate, output_file, total_size
 from cdxmill.storage.reading import open_unchanged
 from cdxmill.storage.scratch import Scratch, temporary_directory
 from cdxmill.version import install_extra
@@ -161,12 +161,9 @@ def count_to_file(
     Raises UsageError if there is nothing to count, or if the file exists and may not be replaced. Raises InputError
     if there are failures and nothing was counted: then no file is written.
     """
-    output = locate(path)
-    output.check_writable()
-    if any(archive.location.is_same(output) for archive in archives):
+    if any(archive.location.is_same(locate(path)) for archive in archives):
         raise UsageError(f"{path}: is an input; choose another output")
-    if not options.replace:
-        output.check_absent()
+    output = output_file(path, replace=options.replace)
     with _counted(archives, options, failures) as (counted, lists):
         if failures.count and not counted.counted:
             raise InputError(path, "was not written, because nothing was counted")

@@ -26,7 +26,7 @@ from cdxmill.search.query import OpenCluster, PreparedQuery
 from cdxmill.stages.lines.line_lists import distinct_captures
 from cdxmill.stages.lines.merge_lines import merge_lines
 from cdxmill.stages.prefix_tree.write_tree import ItemError, NotSortedError, TreeWriter
-from cdxmill.storage.location import locate, total_size
+from cdxmill.storage.location import locate, output_file, total_size
 from cdxmill.storage.scratch import scratch_files
 from cdxmill.tasks.tree_items import (
     Archives,
@@ -68,15 +68,13 @@ def build_tree(named: Sequence[str], output: str, options: TreeOptions, failures
     Inputs are CDX or CDXJ files, clusters, or files of keys and pointers; several are merged. Nothing is written if
     one of them is corrupt, not sorted or has something that cannot be stored. Raises InputError, UsageError, StoppedError.
     """
-    locate(output).check_writable()
     if output == STDIN:
         raise UsageError("-o needs a file: the start of a prefix B-tree is written last")
-    if not options.replace:
-        locate(output).check_absent()
-        locate(f"{output}{ARCHIVES}").check_absent()
-        locate(f"{output}{LAYOUT}").check_absent()
+    place = output_file(output, replace=options.replace)
+    for ending in (ARCHIVES, LAYOUT):
+        output_file(output + ending, replace=options.replace)
     sources, paths = _open_all(named, failures)
-    if any(locate(output).is_same(locate(path)) for path in paths):
+    if any(place.is_same(locate(path)) for path in paths):
         raise UsageError(f"{output}: is an input; choose another output file")
     with (
         Progress("prefix-index", 1, total_size(map(locate, paths)), options.quiet) as progress,

@@ -21,7 +21,7 @@ from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import TrainOptions
 from cdxmill.running.failures import Failures
-from cdxmill.storage.location import locate
+from cdxmill.storage.location import Location, locate, output_file
 from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen
 from cdxmill.version import __version__
 
@@ -69,12 +69,9 @@ def train_dictionary(
 
     Failures are reported. Raises UsageError if the outputs exist, or if the records are too few.
     """
-    statistics = f"{output}.json"
-    locate(output).check_writable()
-    if not options.replace:
-        locate(output).check_absent()
-        if not _is_statistics(statistics):  # a run that was killed leaves them without their dictionary
-            locate(statistics).check_absent()
+    place, statistics = output_file(output, replace=options.replace), locate(f"{output}.json")
+    if not options.replace and not _is_statistics(statistics):
+        statistics.check_absent()  # a run that was killed leaves them without their dictionary
     sample = choose_records(archives, SAMPLE, options.seed, options.processes, options.quiet, failures)
     training = read_chosen(archives, sample.training, failures)
     dictionary = _train(training, options)
@@ -91,17 +88,17 @@ def train_dictionary(
         sample.by_file,
         savings(held_out, dictionary, options.level),
     )
-    with locate(statistics).write_atomic() as file:
+    with statistics.write_atomic() as file:
         file.write(json.dumps(_statistics(archives, sample, trained, total, options), indent=1).encode())
-    with locate(output).write_atomic() as file:
+    with place.write_atomic() as file:
         file.write(dictionary)
     return trained
 
 
-def _is_statistics(path: str) -> bool:
+def _is_statistics(file: Location) -> bool:
     """Whether a file was written by `train_dictionary`."""
     try:
-        return {"id", "training", "held_out"} <= set(json.loads(locate(path).read_bytes()))
+        return {"id", "training", "held_out"} <= set(json.loads(file.read_bytes()))
     except (InputError, ValueError, TypeError):
         return False
 

@@ -338,6 +338,18 @@ def locate(path: PathOrUrl) -> Location:
     return path if isinstance(path, Location) else Location(str(path))
 
 
+def output_file(path: PathOrUrl, *, replace: bool) -> Location:
+    """Resolve the path or URL of a file to write. Raises UsageError if it exists and may not be replaced.
+
+    Raises as `check_writable` and `check_absent` do.
+    """
+    place = locate(path)
+    place.check_writable()
+    if not replace:
+        place.check_absent()
+    return place
+
+
 def join(place: PathOrUrl, *names: str) -> str:
     """The path or URL of a file below the directory `place`, for those who write it down."""
     return (locate(place) / "/".join(names)).text

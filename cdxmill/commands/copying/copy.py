@@ -169,7 +169,7 @@ def _write_rows(
     """Write the rows of captures that are neither finished nor in `have`.
 
     Returns their size; the number of finished ones, and of those without their related records; and the finished
-    revisits, as `copied_revisits` takes them.
+    revisits, as `Finished.revisits` takes them.
     """
     present = unrelated = 0
     revisits = []

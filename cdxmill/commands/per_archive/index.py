@@ -36,7 +36,7 @@ from cdxmill.stages.captures.index_archive import LINE_FORMATS, Findings, index_
 from cdxmill.stages.lines.line_lists import distinct, write_gzip_lines, write_lines
 from cdxmill.stages.lines.merge_lines import merge_runs
 from cdxmill.stages.lines.sort_lines import LineSorter, Run, sort_captures
-from cdxmill.storage.location import Location, PathOrUrl, locate
+from cdxmill.storage.location import Location, PathOrUrl, locate, output_file
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
 
@@ -214,10 +214,7 @@ def index_to_file(
     Raises UsageError if there are no archives, or if the file exists and `options` do not replace it. Raises
     InputError if there are failures and no line: then no file is written.
     """
-    output = locate(path)
-    output.check_writable()
-    if options.existing is not Rule.REPLACE:
-        output.check_absent()
+    output = output_file(path, replace=options.existing is Rule.REPLACE)
     with _index_together(archives, options, failures) as (summary, lists):
         if failures.count and not summary.captures:
             raise InputError(output.text, "was not written, because no archive gave a line")

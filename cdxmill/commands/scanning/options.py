@@ -75,9 +75,6 @@ def ranges_of(lines: bytes, archives: Iterable[Input], failures: Failures) -> di
     return {archive: tuple(sorted(places)) for archive, places in found.items()}
 
 
-FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc.gz", "warc.zst")
-
-
 @dataclass(frozen=True, kw_only=True)
 class ScanOptions(OutputOptions):
     """What is searched, what is written of each match, and how the scan runs. `captures` is a hash of the captures."""
