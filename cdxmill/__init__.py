@@ -13,7 +13,6 @@ from cdxmill.version import __version__ as __version__
 if TYPE_CHECKING:
     from cdxmill.api.archives import captures, index
     from cdxmill.api.clusters import build, publish, sample, verify, zipnum
-    from cdxmill.api.copies import copy
     from cdxmill.api.prefix_indexes import PrefixIndex, build_prefix_index
     from cdxmill.api.results import (
         CapturedRecord,
@@ -24,42 +23,41 @@ if TYPE_CHECKING:
         SampleResult,
         VerifyResult,
     )
-    from cdxmill.api.searches import Cluster, get, lookup, lookup_many
+    from cdxmill.api.searches import Cluster, copy, get, lookup, lookup_many
     from cdxmill.api.urlkey import urlkey
     from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
     from cdxmill.running.failures import Failure
 
 _HOMES = {
-    "index": "api.archives",
-    "captures": "api.archives",
-    "sample": "api.clusters",
-    "zipnum": "api.clusters",
-    "build": "api.clusters",
-    "publish": "api.clusters",
-    "verify": "api.clusters",
-    "lookup": "api.searches",
-    "lookup_many": "api.searches",
-    "get": "api.searches",
-    "Cluster": "api.searches",
-    "copy": "api.copies",
-    "build_prefix_index": "api.prefix_indexes",
-    "PrefixIndex": "api.prefix_indexes",
-    "IndexResult": "api.results",
-    "PrefixIndexResult": "api.results",
-    "ClusterResult": "api.results",
-    "CopyResult": "api.results",
-    "SampleResult": "api.results",
-    "VerifyResult": "api.results",
-    "CapturedRecord": "api.results",
-    "Failure": "running.failures",
-    "CdxmillError": "errors",
-    "UsageError": "errors",
-    "InputError": "errors",
-    "AbsentError": "errors",
-    "RefusedError": "errors",
-    "StoppedError": "errors",
-    "urlkey": "api.urlkey",
+    name: home
+    for home, names in {
+        "api.archives": ("captures", "index"),
+        "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
+        "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
+        "api.results": (
+            "CapturedRecord",
+            "ClusterResult",
+            "CopyResult",
+            "IndexResult",
+            "PrefixIndexResult",
+            "SampleResult",
+            "VerifyResult",
+        ),
+        "api.searches": ("Cluster", "copy", "get", "lookup", "lookup_many"),
+        "api.urlkey": ("urlkey",),
+        "errors": (
+            "AbsentError",
+            "CdxmillError",
+            "InputError",
+            "RefusedError",
+            "StoppedError",
+            "UsageError",
+        ),
+        "running.failures": ("Failure",),
+    }.items()
+    for name in names
 }
+"""The module of each name."""
 
 __all__ = [
     "AbsentError",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 from cdxmill.api.calls import takes
-from cdxmill.api.results import ClusterResult, SampleResult, VerifyResult
+from cdxmill.api.results import ClusterResult, SampleResult, VerifyResult, result_of
 from cdxmill.commands.clusters import build as build_command
 from cdxmill.commands.clusters import publish as publish_command
 from cdxmill.commands.clusters import verify as verify_command
-from cdxmill.commands.clusters.zipnum import ClusterSummary, build_cluster, output_place, zipnum_options
+from cdxmill.commands.clusters.zipnum import build_cluster, output_place, zipnum_options
 from cdxmill.commands.per_archive.index import index_options
 from cdxmill.commands.sample import sample as sample_lines
 from cdxmill.inputs.archives import find_archives
@@ -44,7 +42,7 @@ def zipnum(asked: Zipnum) -> ClusterResult:
     directory = output_place(asked, is_local=True)
     options = zipnum_options(asked, asked.convert)
     done = build_cluster(find_cdx_files(required_paths(asked.cdx), failures), directory, options, failures)
-    return _cluster_result(done, failures)
+    return result_of(ClusterResult, done, failures)
 
 
 @takes(Building)
@@ -59,7 +57,7 @@ def build(asked: Building) -> ClusterResult:
     archives = find_archives(asked, failures)
     options = index_options(asked, Rule.RENEW), zipnum_options(asked)
     done = build_command.build(archives, directory, *options, failures)
-    return _cluster_result(done.cluster, failures)
+    return result_of(ClusterResult, done.cluster, failures)
 
 
 @takes(Publishing)
@@ -70,7 +68,7 @@ def publish(asked: Publishing) -> int:
     UsageError if the cluster is not finished, or if the destination has another cluster and `replace` is not given,
     InputError if it is corrupt, StoppedError if it cannot be written.
     """
-    return publish_command.publish(os.fspath(asked.cluster), os.fspath(asked.destination), asked).copied
+    return publish_command.publish(asked).copied
 
 
 @takes(Verifying)
@@ -81,24 +79,5 @@ def verify(asked: Verifying) -> VerifyResult:
     of `sample` lines. Everything that is wrong is in the failures of the result. Raises UsageError if there is no cluster.
     """
     failures = Failures(printed=False)
-    done = verify_command.verify(os.fspath(asked.cluster), asked, failures)
-    return VerifyResult(
-        shards=done.shards,
-        blocks=done.blocks,
-        lines=done.lines,
-        bytes=done.size,
-        exact=done.exact,
-        records=done.records,
-        failures=failures.items,
-    )
-
-
-def _cluster_result(done: ClusterSummary, failures: Failures) -> ClusterResult:
-    return ClusterResult(
-        shards=done.shards,
-        blocks=done.blocks,
-        lines=done.lines,
-        duplicates=done.duplicates,
-        bytes=done.bytes,
-        failures=failures.items,
-    )
+    done = verify_command.verify(asked, failures)
+    return result_of(VerifyResult, done, failures)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from types import TracebackType
 
 from cdxmill.api.calls import takes
-from cdxmill.api.results import PrefixIndexResult
+from cdxmill.api.results import PrefixIndexResult, result_of
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import UsageError
 from cdxmill.options.option import AnyPath, required_paths
@@ -30,9 +29,7 @@ def build_prefix_index(asked: TreeBuilding) -> PrefixIndexResult:
     """
     failures = Failures(printed=False)
     done = build_tree(required_paths(asked.inputs), os.fspath(asked.output), asked, failures)
-    return PrefixIndexResult(
-        done.items, done.archives, done.blocks, done.index_blocks, done.reads, done.bytes, failures.items
-    )
+    return result_of(PrefixIndexResult, done, failures)
 
 
 class PrefixIndex:
@@ -51,9 +48,7 @@ class PrefixIndex:
     def __enter__(self) -> PrefixIndex:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

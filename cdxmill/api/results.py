@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import TypeVar
 
-from cdxmill.running.failures import Failure
+from cdxmill.running.failures import Failure, Failures
 
 
 @dataclass(frozen=True)
@@ -99,3 +100,12 @@ class CapturedRecord:
     headers: dict[str, str]
     http_head: bytes
     payload: bytes
+
+
+_Result = TypeVar("_Result", ClusterResult, CopyResult, PrefixIndexResult, VerifyResult)
+
+
+def result_of(kind: type[_Result], done: object, failures: Failures) -> _Result:
+    """The result of a command whose summary `done` has the same names, with its failures."""
+    values = {field.name: getattr(done, field.name) for field in fields(kind) if field.name != "failures"}
+    return kind(**values, failures=failures.items)

@@ -1,4 +1,4 @@
-"""Questions to a cluster: `lookup`, `lookup_many`, `get`, and `Cluster`, which answers many of them."""
+"""Questions to a cluster: `lookup`, `lookup_many`, `get`, `copy`, and `Cluster`, which answers many of them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import field
-from types import TracebackType
-from typing import NamedTuple
 
 from cdxmill.api.archives import capture_fields
 from cdxmill.api.calls import method_takes, takes
-from cdxmill.api.results import CapturedRecord
+from cdxmill.api.results import CapturedRecord, CopyResult, result_of
 from cdxmill.capture import Record
 from cdxmill.cluster.archive_index import archives_of
 from cdxmill.commands.get import (
@@ -26,9 +24,10 @@ from cdxmill.commands.lookup import lookup_many as lookup_many_lines
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.options.option import AnyPath, optional_path
+from cdxmill.options.option import AnyPath, optional_path, text_list
 from cdxmill.options.queries import Query, Question, query_of
-from cdxmill.options.records import Getting
+from cdxmill.options.records import Copying, Getting
+from cdxmill.running.failures import Failures
 from cdxmill.search.open import open_searched
 from cdxmill.search.query import BlockSource, OpenCluster, PreparedQuery
 from cdxmill.stages.records.decode_payload import decode_payload
@@ -62,6 +61,12 @@ class GetCall(Getting):
     """The parameters of `get`."""
 
     decode: bool = True
+
+
+class CopyCall(Copying):
+    """The parameters of `copy`."""
+
+    output: AnyPath = field()
 
 
 @takes(LookupCall)
@@ -128,9 +133,7 @@ class Cluster:
     def __enter__(self) -> Cluster:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -193,24 +196,35 @@ def get(asked: GetCall) -> CapturedRecord:
     with closing(archives_of(path, place).open()) as store:
         found = fetch_capture(location, store)
         payload = capture_with_payload(path, found, store)
-        names = RecordNames(found.location.url, found.location.timestamp)
+        names = found.location.url, found.location.timestamp
         return _record(found.wanted, found.fetched, payload.fetched, names, decode)
 
 
-class RecordNames(NamedTuple):
+@takes(CopyCall)
+def copy(asked: CopyCall) -> CopyResult:
+    """Copy the captures of one query or several to new archives in the directory `output`, also an s3 or hdfs URL.
+
+    `source` is one or several of: a cluster, a crawl by name, a prefix B-tree, a file with CDX lines. Without queries,
+    all lines of files are copied. `size` is in bytes. Captures that `output` has already are not copied again; those that
+    could not be copied are in the failures of the result, and in `output`/copy-failures.tsv. Raises UsageError for invalid
+    arguments, InputError if a source cannot be read, StoppedError if `output` cannot be written.
+    """
+    from cdxmill.commands.copying.copy import copy as copy_captures  # slow to import
+    from cdxmill.commands.copying.plan import ask
+
+    failures = Failures(printed=False)
+    done = copy_captures(ask(asked, text_list(asked.queries)), os.fspath(asked.output), asked, failures)
+    return result_of(CopyResult, done, failures)
+
+
+def _names(record: Record) -> tuple[str, str]:
     """The URL and the timestamp (14 digits) of a record; "" if it has none."""
-
-    url: str
-    timestamp: str
-
-
-def _names(record: Record) -> RecordNames:
     url = record.headers.get(b"warc-target-uri", b"").decode("utf-8", "replace")
-    return RecordNames(url, (record_timestamp(record.headers, record.is_arc) or b"").decode())
+    return url, (record_timestamp(record.headers, record.is_arc) or b"").decode()
 
 
 def _record(
-    wanted: RecordRange, fetched: FetchedRecord, payload: FetchedRecord, names: RecordNames, decode: bool
+    wanted: RecordRange, fetched: FetchedRecord, payload: FetchedRecord, names: tuple[str, str], decode: bool
 ) -> CapturedRecord:
     """The record `fetched` with the payload of another one, which is the same unless it is a revisit."""
     with errors_reported(wanted):
@@ -218,8 +232,8 @@ def _record(
         parts = record_parts(payload.record, payload.content())
         pieces = decode_payload(parts.http_head, parts.payload) if decode else parts.payload
         return CapturedRecord(
-            url=names.url,
-            timestamp=names.timestamp,
+            url=names[0],
+            timestamp=names[1],
             filename=wanted.filename,
             offset=wanted.offset,
             headers={

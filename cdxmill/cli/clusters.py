@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cdxmill.cli.command import check_no_pipe, open_engine
@@ -14,11 +13,11 @@ from cdxmill.options.clusters import (
     Building,
     Publishing,
     Sampling,
-    ServeOptions,
+    Serving,
     Verifying,
     Zipnum,
 )
-from cdxmill.options.option import REPLACE, Needs, Quiet, ReadBy, argument, option, path_list
+from cdxmill.options.option import REPLACE, Quiet, option, path_list
 
 if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
@@ -165,8 +164,7 @@ def publish(arguments: Publishing, failures: Failures) -> str:
     """
     from cdxmill.commands.clusters.publish import publish as publish_cluster
 
-    summary = publish_cluster(str(arguments.cluster), str(arguments.destination), arguments)
-    return f"{arguments.destination}: {summary}"
+    return f"{arguments.destination}: {publish_cluster(arguments)}"
 
 
 def verify(arguments: Verifying, failures: Failures) -> str:
@@ -189,26 +187,10 @@ def verify(arguments: Verifying, failures: Failures) -> str:
         )
     if arguments.against is not None:
         arguments.against = [*path_list(arguments.against), *arguments.more]
-    return f"{arguments.cluster}: {verify_cluster(str(arguments.cluster), arguments, failures)}"
+    return f"{arguments.cluster}: {verify_cluster(arguments, failures)}"
 
 
-class ServeArguments(ServeOptions):
-    """The command line of `serve`."""
-
-    cluster: str = argument(
-        "CLUSTER",
-        "ZipNum cluster: directory.",
-    )
-    config_only: Path | None = option(
-        "--config-only DIR",
-        "Write config.yaml to this directory and do not start pywb.",
-        ReadBy(Path),
-        default=None,
-    )
-    replace: bool = option("--replace", "Replace an existing output.", Needs("config_only"), default=False)
-
-
-def serve(arguments: ServeArguments) -> int:
+def serve(arguments: Serving) -> int:
     """Show the archived pages of CLUSTER in a browser, with pywb.
 
     cdxmill writes the configuration of pywb to a temporary directory and starts pywb's command wayback. It prints
@@ -222,7 +204,7 @@ def serve(arguments: ServeArguments) -> int:
     from cdxmill.commands.clusters.serve import write_config
 
     if arguments.config_only is None:
-        return serve_cluster(arguments.cluster, arguments)
-    path = write_config(arguments.cluster, arguments.config_only, arguments, arguments.replace)
+        return serve_cluster(arguments)
+    path = write_config(arguments, arguments.config_only)
     say(f"{path}: written; start pywb: wayback -d {path.parent} -b {arguments.bind} -p {arguments.port}")
     return OK

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cdxmill.cli.command import check_no_pipe, standard_output
 from cdxmill.errors import UsageError
-from cdxmill.options.archives import ArchiveInputs, CountOptions, TrainOptions
+from cdxmill.options.archives import ArchiveInputs, CountOptions, Training
 from cdxmill.options.option import Excludes, Existing, Running, option
 
 if TYPE_CHECKING:
@@ -176,15 +176,7 @@ def count(arguments: CountArguments, failures: Failures) -> str:
     return str(summary)
 
 
-class TrainDictionaryArguments(TrainOptions, ArchiveInputs):
-    """The command line of `train-dictionary`."""
-
-    output: str = option(
-        "--output -o FILE", "Dictionary to write: path, s3 or hdfs URL. FILE.json is written beside it."
-    )
-
-
-def train_dictionary(arguments: TrainDictionaryArguments, failures: Failures) -> str:
+def train_dictionary(arguments: Training, failures: Failures) -> str:
     """Train a Zstandard dictionary for archives.
 
     INPUT is a WARC or ARC file, directory, glob or URL. Give archives of one crawl and of one kind, such as WARC
@@ -200,4 +192,4 @@ def train_dictionary(arguments: TrainDictionaryArguments, failures: Failures) ->
     from cdxmill.commands.train_dictionary import train_dictionary as train
     from cdxmill.inputs.archives import find_archives
 
-    return str(train(find_archives(arguments, failures), arguments.output, arguments, failures))
+    return str(train(find_archives(arguments, failures), arguments, failures))

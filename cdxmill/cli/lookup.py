@@ -55,10 +55,6 @@ class LookupArguments(Query):
         "--quiet -q", "For scripts. lookup has no progress and no summary that it could hide.", default=False
     )
 
-    def urls(self) -> Iterable[str]:
-        """The URL, or the URLs of --input."""
-        return [self.url] if self.url is not None else read_urls(self.input or "-")
-
 
 def lookup(arguments: LookupArguments) -> int:
     """Print the index lines of a URL.
@@ -75,50 +71,47 @@ def lookup(arguments: LookupArguments) -> int:
         cdxmill lookup cluster 'http://example.com/*' --from 2014 --fl timestamp,url
         cdxmill lookup all.cdxj '*.example.com' --count
     """
-    if (arguments.url is None) == (arguments.input is None):
-        raise UsageError("give either a URL or --input FILE")
+    urls = urls_of(arguments.url, arguments.input, "URL")
     with standard_output() as out:
         if arguments.show_num_pages or arguments.count or arguments.estimate:
-            done = _print_sizes(arguments, out)
+            done = _print_sizes(arguments, urls, out)
         else:
-            done = _print_lines(arguments, out)
+            done = _print_lines(arguments, urls, out)
     return OK if done else FAILED
 
 
-def _print_lines(arguments: LookupArguments, out: BinaryIO) -> bool:
-    """Print the lines of all URLs. Return False if some URLs are invalid."""
+def _print_lines(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO) -> bool:
+    """Print the lines of all URLs. Return False if something was skipped."""
     from cdxmill.search.query import PreparedQuery
 
     header = PreparedQuery(arguments).header
     if header is not None:
         out.write(header + b"\n")
     if arguments.url is None or not _is_one_cluster(arguments):
-        return _print_lines_of_many(arguments, out)
+        return _print_lines_of_many(arguments, urls, out)
     from cdxmill.commands.lookup import lookup
 
     skipped = _Skipped()
     for line in lookup(arguments.cluster, arguments.url, arguments, skipped):
         out.write(line + b"\n")
-    return skipped.told() == 0
+    return skipped.is_empty()
 
 
-def _print_lines_of_many(arguments: LookupArguments, out: BinaryIO) -> bool:
+def _print_lines_of_many(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO) -> bool:
     from cdxmill.stages.lines.line_lists import text_of
 
-    all_valid = True
     skipped = _Skipped()
-    for answer in _answers(arguments, skipped):
+    for answer in _answers(arguments, urls, skipped):
         if answer.error is not None:
             if arguments.url is not None:
                 raise answer.error
-            print_error(str(answer.error))
-            all_valid = False
+            skipped.report_invalid(answer.error)
         try:
             for lines in answer.lists:
                 out.write(text_of(lines))
         except CorruptError as error:
             skipped(error, f"{answer.url}: the answer is not complete")
-    return skipped.told() == 0 and all_valid
+    return skipped.is_empty()
 
 
 def _is_one_cluster(arguments: LookupArguments) -> bool:
@@ -127,36 +120,42 @@ def _is_one_cluster(arguments: LookupArguments) -> bool:
     return is_one_cluster(arguments.cluster)
 
 
-def _answers(arguments: LookupArguments, skipped: _Skipped) -> Iterator[Answer]:
+def _answers(arguments: LookupArguments, urls: Iterable[str], skipped: _Skipped) -> Iterator[Answer]:
     from cdxmill.commands.lookup import lookup_in_sources, lookup_many
     from cdxmill.search.sources import find_sources
 
     if _is_one_cluster(arguments):
-        return lookup_many(arguments.cluster, arguments.urls(), arguments, skipped)
+        return lookup_many(arguments.cluster, urls, arguments, skipped)
     sources = find_sources(arguments.cluster, None)
-    return lookup_in_sources(sources, list(arguments.urls()), arguments, skipped)
+    return lookup_in_sources(sources, list(urls), arguments, skipped)
 
 
 class _Skipped:
-    """Reports lines that cannot be parsed, and answers with a corrupt block: the first ones each, then their number."""
+    """Reports URLs that are invalid. Of lines that cannot be parsed, and answers with a corrupt block, the first ones."""
 
     def __init__(self) -> None:
         self._count = 0
+        self._has_invalid = False
+
+    def report_invalid(self, error: UsageError) -> None:
+        """Report a URL that has no answer."""
+        print_error(str(error))
+        self._has_invalid = True
 
     def __call__(self, error: InputError, effect: str = "the line is skipped") -> None:
         self._count += 1
         if self._count <= _MOST_REPORTED:
             print_error(f"{error}; {effect}")
 
-    def told(self) -> int:
-        """Report how many more there were. Returns the number of all of them."""
+    def is_empty(self) -> bool:
+        """Whether nothing was reported. Reports how many more there were."""
         if self._count > _MOST_REPORTED:
             print_error(f"{self._count - _MOST_REPORTED} more such errors")
-        return self._count
+        return not (self._count or self._has_invalid)
 
 
-def _print_sizes(arguments: LookupArguments, out: BinaryIO) -> bool:
-    """Print one size per URL; with --input, followed by a tab and the URL. Return False if some URLs are invalid."""
+def _print_sizes(arguments: LookupArguments, urls: Iterable[str], out: BinaryIO) -> bool:
+    """Print one size per URL; with --input, followed by a tab and the URL. Return False if something was skipped."""
     from cdxmill.search.open import open_searched
     from cdxmill.search.query import PreparedQuery
     from cdxmill.search.sources import find_sources
@@ -168,17 +167,15 @@ def _print_sizes(arguments: LookupArguments, out: BinaryIO) -> bool:
         arguments = replace(arguments, cluster=source.cluster)
     skipped = _Skipped()
     prepared = PreparedQuery(arguments, skipped)
-    all_valid = True
     keys = None if arguments.url is None else prepared.keys(arguments.url)
     with open_searched(arguments.cluster, arguments.shard_index_loc, keys) as opened:
-        for url in arguments.urls():
+        for url in urls:
             try:
                 keys = prepared.keys(url)
             except UsageError as error:
                 if arguments.input is None:
                     raise
-                print_error(str(error))
-                all_valid = False
+                skipped.report_invalid(error)
                 continue
             try:
                 size = _size(arguments, prepared, opened, keys)
@@ -189,7 +186,7 @@ def _print_sizes(arguments: LookupArguments, out: BinaryIO) -> bool:
                 continue
             line = size if arguments.input is None else f"{size}\t{url}"
             out.write(f"{line}\n".encode("utf-8", "surrogateescape"))
-    return skipped.told() == 0 and all_valid
+    return skipped.is_empty()
 
 
 def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenCluster, keys: KeyRange) -> str:
@@ -202,6 +199,13 @@ def _size(arguments: LookupArguments, prepared: PreparedQuery, opened: OpenClust
     if arguments.estimate:
         return json.dumps(estimate(opened, prepared, keys)._asdict())
     return str(prepared.count(opened, keys))
+
+
+def urls_of(one: str | None, path: str | None, name: str) -> Iterable[str]:
+    """The URL or query that was given, or those of --input. Raises UsageError unless it is one of the two."""
+    if (one is None) == (path is None):
+        raise UsageError(f"give either a {name} or --input FILE")
+    return [one] if one is not None else read_urls(path or "-")
 
 
 def read_urls(path: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -56,12 +55,6 @@ class TreeSearchArguments(TreeQuery):
         default=None,
     )
 
-    def queries(self) -> Iterable[str]:
-        """The query, or those of --input."""
-        from cdxmill.cli.lookup import read_urls
-
-        return [self.query] if self.query is not None else read_urls(self.input or "-")
-
 
 def search(arguments: TreeSearchArguments) -> int:
     """Print the items of a query in a prefix B-tree.
@@ -74,11 +67,11 @@ def search(arguments: TreeSearchArguments) -> int:
         cdxmill prefix-index search all.tree http://www.iana.org/
         cdxmill prefix-index search all.tree '*.org' --filter =status:200 --limit 9
     """
+    from cdxmill.cli.lookup import urls_of
     from cdxmill.search.prefix_index import stored_layout
     from cdxmill.search.tree_query import PreparedTreeQuery, search_tree
 
-    if (arguments.query is None) == (arguments.input is None):
-        raise UsageError("give either a QUERY or --input FILE")
+    queries = urls_of(arguments.query, arguments.input, "QUERY")
     layout = stored_layout(arguments.file) if arguments.layout is None else arguments.layout
     prepared = PreparedTreeQuery(replace(arguments, layout=layout))
     errors: list[UsageError] = []
@@ -91,7 +84,7 @@ def search(arguments: TreeSearchArguments) -> int:
     with standard_output() as out:
         if prepared.header is not None:
             out.write(prepared.header + b"\n")
-        for lines in search_tree(arguments.file, arguments.queries(), prepared, report if many else None):
+        for lines in search_tree(arguments.file, queries, prepared, report if many else None):
             out.write(b"\n".join([*lines, b""]))
     return FAILED if errors else OK
 

@@ -19,7 +19,7 @@ from cdxmill.formats.archives.zstd_dictionary import (
 )
 from cdxmill.inputs.named import Input
 from cdxmill.messages import count, human_bytes
-from cdxmill.options.archives import TrainOptions
+from cdxmill.options.archives import Training
 from cdxmill.running.failures import Failures
 from cdxmill.storage.location import Location, locate, output_file
 from cdxmill.tasks.record_sampling import Sample, choose_records, read_chosen
@@ -62,13 +62,12 @@ def _share(size: int, whole: int) -> str:
     return f"{size / whole:.1%}" if whole else "-"
 
 
-def train_dictionary(
-    archives: Sequence[Input], output: str, options: TrainOptions, failures: Failures
-) -> Trained:
-    """Train a dictionary and write it to the path or URL `output`, with its statistics beside it, in `output`.json.
+def train_dictionary(archives: Sequence[Input], options: Training, failures: Failures) -> Trained:
+    """Train a dictionary and write it to the path or URL `options.output`, with its statistics beside it, in a .json file.
 
     Failures are reported. Raises UsageError if the outputs exist, or if the records are too few.
     """
+    output = options.output
     place, statistics = output_file(output, replace=options.replace), locate(f"{output}.json")
     if not options.replace and not _is_statistics(statistics):
         statistics.check_absent()  # a run that was killed leaves them without their dictionary
@@ -103,7 +102,7 @@ def _is_statistics(file: Location) -> bool:
         return False
 
 
-def _train(samples: list[bytes], options: TrainOptions) -> bytes:
+def _train(samples: list[bytes], options: Training) -> bytes:
     total = sum(map(len, samples))
     size = min(options.size << 10, total // _SHARE)
     found = f"{count(len(samples), 'record')} with {human_bytes(total)}"
@@ -117,7 +116,7 @@ def _train(samples: list[bytes], options: TrainOptions) -> bytes:
 
 
 def _statistics(
-    archives: Sequence[Input], sample: Sample, trained: Trained, total: int, options: TrainOptions
+    archives: Sequence[Input], sample: Sample, trained: Trained, total: int, options: Training
 ) -> dict[str, Any]:
     """What the file beside a dictionary says."""
     held = {one.archive for one in sample.held_out}

@@ -46,16 +46,11 @@ class ArchiveInputs(Options):
 
 
 class NamedInputs(ArchiveInputs):
-    """Which archives are indexed, and their names in index lines."""
+    """Which archives are indexed, their names in index lines, and the format of these."""
 
     dir_root: AnyPath | None = option(
         "--dir-root -d DIR", "Write file names in index lines relative to this directory.", default=None
     )
-
-
-class LineFormat(Options):
-    """The format of index lines."""
-
     line_format: str = flags(
         Flag("cdx11", "--cdx11 -11", "Write CDX lines with 11 fields instead of CDXJ."),
         Flag("cdx9", "--cdx9 --cdx09 -9", "Write CDX lines with 9 fields instead of CDXJ."),
@@ -92,7 +87,7 @@ class Recording(Options):
     )
 
 
-class LineOptions(Recording, LineFormat, NamedInputs, Running):
+class LineOptions(Recording, NamedInputs, Running):
     """How archives are indexed: what `index` and `build` have in common."""
 
 
@@ -117,8 +112,8 @@ class CountOptions(Running):
     replace: bool = REPLACE
 
 
-class TrainOptions(Running):
-    """How a dictionary is trained. Without `id`, its id depends on the content."""
+class Training(Running, ArchiveInputs):
+    """The arguments of `train-dictionary`. Without `id`, the id of the dictionary depends on its content."""
 
     size: int = option(
         "--size N",
@@ -139,3 +134,6 @@ class TrainOptions(Running):
     )
     seed: int = option("--seed N", "Seed of the random sample.", default=0)
     replace: bool = REPLACE
+    output: str = option(
+        "--output -o FILE", "Dictionary to write: path, s3 or hdfs URL. FILE.json is written beside it."
+    )

@@ -1,5 +1,6 @@
 """Options of commands that make, copy, check and serve clusters."""
 
+from pathlib import Path
 from typing import Any
 
 from cdxmill.options.archives import LineOptions
@@ -11,6 +12,7 @@ from cdxmill.options.option import (
     Needs,
     Options,
     Paths,
+    ReadBy,
     Running,
     argument,
     option,
@@ -91,8 +93,15 @@ class Building(LineOptions, ClusterOptions, EngineOptions, ClusterOutput):
     """The arguments of `build`."""
 
 
-class PublishOptions(Running):
-    """How a cluster is published."""
+class Publishing(Running):
+    """The arguments of `publish`."""
+
+    cluster: AnyPath = argument("CLUSTER", "ZipNum cluster: directory, s3 or hdfs URL.", kw_only=False)
+    destination: AnyPath = argument(
+        "DEST",
+        "Directory, s3 or hdfs URL to copy to. If it is CLUSTER, only the files beside the shards are written.",
+        kw_only=False,
+    )
 
     location: str | None = option(
         "--location BASE",
@@ -119,19 +128,13 @@ class PublishOptions(Running):
     replace: bool = REPLACE
 
 
-class Publishing(PublishOptions):
-    """The arguments of `publish`."""
+class Verifying(Running):
+    """The arguments of `verify`."""
 
-    cluster: AnyPath = argument("CLUSTER", "ZipNum cluster: directory, s3 or hdfs URL.", kw_only=False)
-    destination: AnyPath = argument(
-        "DEST",
-        "Directory, s3 or hdfs URL to copy to. If it is CLUSTER, only the files beside the shards are written.",
-        kw_only=False,
+    cluster: AnyPath = argument(
+        "CLUSTER", "ZipNum cluster: directory, URL (http, https, s3, hdfs), or its .idx file.", kw_only=False
     )
-
-
-class VerifyOptions(Running):
-    """How a cluster is verified."""
+    more: list[str] = argument("CDX...", "More files for --against.", default=(), init=False)
 
     against: Paths | None = option(
         "--against CDX",
@@ -165,17 +168,10 @@ class VerifyOptions(Running):
     shard_index_loc: tuple[str, str] | None = SHARD_RULE
 
 
-class Verifying(VerifyOptions):
-    """The arguments of `verify`."""
+class Serving(Options):
+    """The arguments of `serve`."""
 
-    cluster: AnyPath = argument(
-        "CLUSTER", "ZipNum cluster: directory, URL (http, https, s3, hdfs), or its .idx file.", kw_only=False
-    )
-    more: list[str] = argument("CDX...", "More files for --against.", default=(), init=False)
-
-
-class ServeOptions(Options):
-    """Where the archives are, the title of the collection, and the address of the server."""
+    cluster: str = argument("CLUSTER", "ZipNum cluster: directory.")
 
     archives: str | None = option(
         "--archives LOCATION",
@@ -192,3 +188,10 @@ class ServeOptions(Options):
     title: str | None = option(
         "--title TEXT", "Title of the collection. Default: the name of the directory.", default=None
     )
+    config_only: Path | None = option(
+        "--config-only DIR",
+        "Write config.yaml to this directory and do not start pywb.",
+        ReadBy(Path),
+        default=None,
+    )
+    replace: bool = option("--replace", "Replace an existing output.", Needs("config_only"), default=False)

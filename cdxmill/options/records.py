@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from cdxmill.errors import UsageError
-from cdxmill.options.option import AnyPath, Needs, Options, Paths, ReadBy, Running, argument, option
+from cdxmill.options.option import AnyPath, Needs, Options, Paths, Quiet, ReadBy, argument, option
 from cdxmill.options.queries import Selection
 
 _SIZE = re.compile(r"(\d{1,12})([KMGT]?)(?:i?B)?", re.I)
@@ -20,33 +20,8 @@ def _size(text: str) -> int:
     return size
 
 
-class CopyOptions(Running):
-    """How captures are copied. `size` is in bytes."""
-
-    keep_arc: bool = option(
-        "--keep-arc", "Write ARC records to .arc.gz files. Default: convert them to WARC.", default=False
-    )
-    related: bool = option(
-        "--related", "Also copy the request and metadata records beside each response.", default=False
-    )
-    originals: bool = option("--originals", "Also copy the record that a revisit refers to.", default=False)
-    size: int = option(
-        "--size SIZE",
-        "Size limit of a file, such as 500M or 1G. Default: 1G.",
-        ReadBy(_size),
-        default=1 << 30,
-    )
-    rate: float | None = option("--rate N", "At most N requests per second. Default: no limit.", default=None)
-    processes: int = option(
-        "--processes -p N",
-        "Number of processes; each sends one request at a time. 0: one per core.",
-        default=4,
-        min=0,
-    )
-
-
-class CopyPlaces(Options):
-    """What is copied, and from where to where."""
+class Copying(Quiet, Selection):
+    """The arguments of `copy`. `size` is in bytes."""
 
     source: Paths = argument(
         "SOURCE",
@@ -69,10 +44,26 @@ class CopyPlaces(Options):
         " archives.tsv of the cluster, or the current directory.",
         default=None,
     )
-
-
-class Copying(CopyOptions, CopyPlaces, Selection):
-    """The arguments of `copy`."""
+    processes: int = option(
+        "--processes -p N",
+        "Number of processes; each sends one request at a time. 0: one per core.",
+        default=4,
+        min=0,
+    )
+    keep_arc: bool = option(
+        "--keep-arc", "Write ARC records to .arc.gz files. Default: convert them to WARC.", default=False
+    )
+    related: bool = option(
+        "--related", "Also copy the request and metadata records beside each response.", default=False
+    )
+    originals: bool = option("--originals", "Also copy the record that a revisit refers to.", default=False)
+    size: int = option(
+        "--size SIZE",
+        "Size limit of a file, such as 500M or 1G. Default: 1G.",
+        ReadBy(_size),
+        default=1 << 30,
+    )
+    rate: float | None = option("--rate N", "At most N requests per second. Default: no limit.", default=None)
 
 
 class Getting(Options):

@@ -7,7 +7,7 @@ from pathlib import Path
 from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import CdxmillError
-from cdxmill.options.clusters import VerifyOptions
+from cdxmill.options.clusters import Verifying
 from cdxmill.running.failures import Failures
 
 from ..material.cdx_files import many_lines, write_gzip
@@ -30,7 +30,7 @@ def found(cluster: Path | str, **options: object) -> list[str]:
     """The lines that `verify` reports for a cluster."""
     failures = Told()
     try:
-        verify(str(cluster), VerifyOptions(**options), failures)  # type: ignore[arg-type]
+        verify(Verifying(cluster, **options), failures)  # type: ignore[arg-type]
     except CdxmillError as error:
         return [str(error)]
     assert bool(failures.count) == bool(failures.lines)

@@ -15,7 +15,7 @@ from cdxmill.cluster import reader, switch
 from cdxmill.cluster.output import check_replaceable, mend
 from cdxmill.commands.clusters import publish
 from cdxmill.errors import InputError, StoppedError, UsageError
-from cdxmill.options.clusters import PublishOptions
+from cdxmill.options.clusters import Publishing
 from cdxmill.storage import s3
 from cdxmill.storage.hadoop import hdfs
 from cdxmill.storage.location import Location, join, locate
@@ -204,10 +204,9 @@ def test_a_cluster_that_is_being_replaced_is_not_published_as_an_unfinished_one(
         kill_before(9, patch)
         switch.switch(place)
     assert answer(place) == {"none"}
-    options = PublishOptions(unfinished=True, location="gone")
     with pytest.raises(UsageError, match=r"not a finished cluster"):
-        publish.publish(place, str(tmp_path / "copy"), options)
-    publish.publish(place, place, options)
+        publish.publish(Publishing(place, tmp_path / "copy", unfinished=True, location="gone"))
+    publish.publish(Publishing(place, place, unfinished=True, location="gone"))
     assert answer(place) == {"new"}
     assert content(place).items() >= local(clusters[1]).items()
 
@@ -293,8 +292,7 @@ def test_shards_of_a_publication_that_was_killed_do_not_get_into_another_one(
         (tmp_path / f"{name}.cdxj").write_text("".join(lines))
         words = ["-q", "--splits", tmp_path / "points", "-o", tmp_path / name, tmp_path / f"{name}.cdxj"]
         assert run_cdxmill("zipnum", *words).returncode == 0
-    options = PublishOptions(replace=True, processes=1)
-    publish.publish(str(tmp_path / "a"), url, options)
+    publish.publish(Publishing(tmp_path / "a", url, replace=True, processes=1))
     noted = 0
 
     def note(target: str, present: dict[str, str]) -> None:
@@ -307,9 +305,9 @@ def test_shards_of_a_publication_that_was_killed_do_not_get_into_another_one(
     write_note = publish._note
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(publish, "_note", note)
-        publish.publish(str(tmp_path / "b"), url, options)
+        publish.publish(Publishing(tmp_path / "b", url, replace=True, processes=1))
     assert len([name for name in content(switch.new_place(url)) if name.startswith("cdx-")]) == 2
-    copied = publish.publish(str(tmp_path / "c"), url, options).copied
+    copied = publish.publish(Publishing(tmp_path / "c", url, replace=True, processes=1)).copied
     assert copied == (3 if place == "hdfs" else 1), "S3 keeps shards, a disk links them"
     found = content(url)
     for name in ("cdx-00000.gz", "cdx-00001.gz", "cdx-00002.gz", "cluster.idx", "cluster.json"):

@@ -13,7 +13,7 @@ from cdxmill.commands import sample as sample_command
 from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.inputs.cdx_files import take_inventory
-from cdxmill.options.clusters import Sampling, VerifyOptions
+from cdxmill.options.clusters import Sampling, Verifying
 from cdxmill.running.failures import Failures
 from cdxmill.storage import local
 from cdxmill.tasks import sampling
@@ -97,7 +97,7 @@ def test_verify_asks_only_for_the_sizes_of_the_files_that_it_compares(
     zipnum(urls, tmp_path)
     server.seen.clear()
     failures = Failures()
-    verify(str(tmp_path / "C"), VerifyOptions(against=urls), failures)
+    verify(Verifying(tmp_path / "C", against=urls), failures)
     assert failures.count == 0
     assert Counter(path for _, path, _ in server.seen) == {f"/{path.name}": 3 for path in paths}
     assert not any(wanted == "bytes=0-65535" for _, _, wanted in server.seen)

@@ -27,7 +27,7 @@ from cdxmill.api.searches import Cluster
 from cdxmill.commands.clusters.verify import verify
 from cdxmill.commands.clusters.zipnum import ZipnumOptions, build_cluster
 from cdxmill.errors import CdxmillError
-from cdxmill.options.clusters import VerifyOptions
+from cdxmill.options.clusters import Verifying
 from cdxmill.running.failures import Failures
 
 ALL = "*.com"
@@ -74,7 +74,7 @@ class Rig:
         """Whether `verify` finds no error."""
         failures = Failures(printed=False)
         try:
-            verify(str(self.directory), VerifyOptions(processes=1), failures)
+            verify(Verifying(self.directory, processes=1), failures)
         except CdxmillError:
             return False
         return not failures.count

@@ -32,7 +32,7 @@ from cdxmill.commands.clusters.publish_checks import PublishTarget, Shard, Way, 
 from cdxmill.errors import InputError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, LOCATIONS, MANIFEST, part_of
 from cdxmill.messages import count, human_bytes, say
-from cdxmill.options.clusters import PublishOptions
+from cdxmill.options.clusters import Publishing
 from cdxmill.running.processes import counted, run_tasks
 from cdxmill.running.progress import Progress
 from cdxmill.storage.location import join, locate, pieces
@@ -67,27 +67,28 @@ class _Places(NamedTuple):
     archives: bytes | None
 
 
-def publish(cluster: str, target: str, options: PublishOptions) -> PublishSummary:
-    """Publish `cluster` in the directory `target`; each is a path or URL. If they are the same, only write the index.
+def publish(asked: Publishing) -> PublishSummary:
+    """Publish a cluster in a directory; each is a path or URL. If they are the same, only write the index.
 
-    Raises UsageError if the cluster is unfinished and `options` do not allow that, or if the target has another cluster
-    and `options` do not replace it; InputError if the cluster is corrupt. Nothing is written before these checks.
+    Raises UsageError if the cluster is unfinished and `asked` does not allow that, or if the target has another cluster
+    that may not be replaced; InputError if the cluster is corrupt. Nothing is written before these checks.
     """
+    cluster, target = os.fspath(asked.cluster), os.fspath(asked.destination)
     locate(cluster).check_writable()
     locate(target).check_writable()
     mend(place_of(target), say)
     directory = find_directory(cluster)[0].path
     target = directory if locate(cluster).is_same(locate(target)) else target
-    shards = find_shards(directory, options.unfinished and not is_switched(directory))
+    shards = find_shards(directory, asked.unfinished and not is_switched(directory))
     blocks = check_parts(directory, shards)
-    copied = _publish(directory, target, shards, options)
-    _write_metadata(target, options.title)
+    copied = _publish(directory, target, shards, asked)
+    _write_metadata(target, asked.title)
     return PublishSummary(
         shards=len(shards), copied=copied, blocks=blocks, bytes=sum(shard.bytes for shard in shards)
     )
 
 
-def _publish(directory: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> int:
+def _publish(directory: str, target: str, shards: Sequence[Shard], options: Publishing) -> int:
     """Write everything besides the title. Returns the number of shards copied."""
     shards_at = directory if options.index_only else target
     places = _Places(
@@ -113,7 +114,7 @@ def _publish(directory: str, target: str, shards: Sequence[Shard], options: Publ
         return _copy_and_switch(directory, place, shards, places, options)
 
 
-def _way(directory: str, target: str, shards: Sequence[Shard], options: PublishOptions) -> Way:
+def _way(directory: str, target: str, shards: Sequence[Shard], options: Publishing) -> Way:
     return PublishTarget(target).way(directory, shards, options.index_only, options.replace)
 
 
@@ -130,7 +131,7 @@ def _update_places(target: str, shards: Sequence[Shard], places: _Places) -> Non
 
 
 def _copy_and_switch(
-    cluster: str, place: str, shards: Sequence[Shard], places: _Places, options: PublishOptions
+    cluster: str, place: str, shards: Sequence[Shard], places: _Places, options: Publishing
 ) -> int:
     """Copy the cluster beside the one in `place`, and switch. Shards that this one has already are not copied again."""
     new = new_place(place)
@@ -166,7 +167,7 @@ def _copy_all(
     target: str,
     shards: Sequence[Shard],
     places: _Places,
-    options: PublishOptions,
+    options: Publishing,
     kept: Collection[str] = (),
 ) -> int:
     """Copy shards, parts and split points, and write the index. Returns the number of shards copied.

@@ -23,7 +23,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, parse_path_index
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.messages import count, say
-from cdxmill.options.clusters import ServeOptions
+from cdxmill.options.clusters import Serving
 from cdxmill.storage.local import make_directory, write_atomic
 from cdxmill.storage.location import join, locate
 from cdxmill.version import install_extra
@@ -38,34 +38,34 @@ _START_SECONDS = 60
 _STOP_SECONDS = 10
 
 
-def serve(cluster: str, options: ServeOptions) -> int:
+def serve(asked: Serving) -> int:
     """Serve a cluster with pywb until it is stopped. Returns the exit status of pywb.
 
     Raises UsageError if there is no local cluster, if nothing says where the archives are, if pywb is not installed
     or if the port is taken. Raises StoppedError if pywb does not start.
     """
-    config = pywb_config(cluster, options)
+    config = pywb_config(asked)
     wayback = find_wayback()
-    port = _free_port(options.bind, options.port)
-    messages = addresses(cluster, f"http://{_host(options.bind)}:{port}")
+    port = _free_port(asked.bind, asked.port)
+    messages = addresses(asked.cluster, f"http://{_host(asked.bind)}:{port}")
     with tempfile.TemporaryDirectory(prefix="cdxmill-serve-") as directory:
         (Path(directory) / CONFIG).write_text(config, encoding="utf-8")
-        with _running([wayback, "-d", directory, "-b", options.bind, "-p", str(port)]) as process:
-            _wait_until_up(process, options.bind, port)
+        with _running([wayback, "-d", directory, "-b", asked.bind, "-p", str(port)]) as process:
+            _wait_until_up(process, asked.bind, port)
             for line in messages:
                 say(line)
             status = process.wait()
     return status if status >= 0 else 128 - status
 
 
-def write_config(cluster: str, directory: Path, options: ServeOptions, replace: bool) -> Path:
+def write_config(asked: Serving, directory: Path) -> Path:
     """Write the configuration of pywb to a directory. Returns its path.
 
-    Raises UsageError as `serve`, and if another configuration exists there and `replace` is false.
+    Raises UsageError as `serve`, and if another configuration exists there that may not be replaced.
     """
-    config = pywb_config(cluster, options).encode()
+    config = pywb_config(asked).encode()
     path = directory / CONFIG
-    if path.exists() and path.read_bytes() != config and not replace:
+    if path.exists() and path.read_bytes() != config and not asked.replace:
         raise UsageError(f"{path}: already exists; use --replace, or choose another directory")
     make_directory(directory)
     with write_atomic(path) as file:
@@ -73,8 +73,9 @@ def write_config(cluster: str, directory: Path, options: ServeOptions, replace: 
     return path
 
 
-def pywb_config(cluster: str, options: ServeOptions) -> str:
+def pywb_config(asked: Serving) -> str:
     """The content of pywb's config.yaml. Raises UsageError."""
+    cluster = asked.cluster
     if locate(cluster).is_remote:
         raise UsageError(
             f"{cluster}: pywb reads the index of a local cluster only; download the cluster, or from s3 its"
@@ -82,8 +83,8 @@ def pywb_config(cluster: str, options: ServeOptions) -> str:
         )
     collection: dict[str, object] = {
         "index": _index(cluster),
-        "archive_paths": [archive_path(cluster, options.archives)],
-        "metadata": {"title": options.title or _title(cluster)},
+        "archive_paths": [archive_path(cluster, asked.archives)],
+        "metadata": {"title": asked.title or _title(cluster)},
     }
     settings = {"enable_auto_colls": False, "collections": {COLLECTION: collection}}
     return f"# Written by cdxmill serve for pywb: wayback -d DIRECTORY\n{_yaml(settings)}\n"

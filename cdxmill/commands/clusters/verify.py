@@ -12,6 +12,7 @@ the cluster is complete.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import ARCHIVES, MANIFEST
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.messages import count, human_bytes
-from cdxmill.options.clusters import VerifyOptions
+from cdxmill.options.clusters import Verifying
 from cdxmill.options.option import optional_path, required_paths
 from cdxmill.running.failures import Failure, Failures
 
@@ -47,7 +48,7 @@ class Verified(NamedTuple):
     shards: int
     lines: int
     blocks: int
-    size: int
+    bytes: int
     exact: bool
     compared: bool
     records: int | None
@@ -65,35 +66,39 @@ class Verified(NamedTuple):
         if self.records is not None:
             also += f", {count(self.records, 'record')} read"
         found = f"; {count(self.faults, 'error')} found" if self.faults else ""
-        return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.size)}: {how}{also}{found}"
+        return f"{lines}, {count(self.shards, 'shard')}, {human_bytes(self.bytes)}: {how}{also}{found}"
 
 
-def verify(cluster: str, options: VerifyOptions, failures: Failures) -> Verified:
+def verify(asked: Verifying, failures: Failures) -> Verified:
     """Check the cluster at a path or URL, and report its faults to `failures`.
 
     Raises UsageError if there is no cluster, InputError if nothing of it can be read.
     """
-    inputs = None if options.against is None else find_cdx_files(required_paths(options.against), failures)
-    run = VerifyRun(options.processes, failures, options.quiet)
-    files = ClusterFiles(cluster, options.shard_index_loc)
-    archives = _archives_of(files, options)
+    inputs = None if asked.against is None else find_cdx_files(required_paths(asked.against), failures)
+    run = VerifyRun(asked.processes, failures, asked.quiet)
+    files = ClusterFiles(os.fspath(asked.cluster), asked.shard_index_loc)
+    archives = _archives_of(files, asked)
     claims = read_claims(files, run.report)
     shards = read_shards(shard_tasks(files, claims), run)
     order = list(check_order(shards))
     run.report(order)
     run.report(check_block_lines(shards))
-    run.report(limited(_check_beside(files, claims, shards, options.location)))
+    run.report(limited(_check_beside(files, claims, shards, asked.location)))
     is_valid = not order and not any(shard.report.faults for shard in shards)
     compared = inputs is not None and _can_compare(is_valid, failures)
     if compared:
-        run.report(difference_findings(cluster, check_against(shards, inputs or (), options.convert, run)))
+        run.report(
+            difference_findings(
+                os.fspath(asked.cluster), check_against(shards, inputs or (), asked.convert, run)
+            )
+        )
     records = None
     if archives is not None:
-        records = check_archives(shards, archives, options.sample, run)
+        records = check_archives(shards, archives, asked.sample, run)
     return _summary(claims, shards, compared, records, failures.count)
 
 
-def _archives_of(files: ClusterFiles, options: VerifyOptions) -> ArchivePlaces | None:
+def _archives_of(files: ClusterFiles, options: Verifying) -> ArchivePlaces | None:
     """Where the records are read; None if they are not. Raises UsageError if a sample is wanted and nothing says where."""
     if options.archives is not None:
         return ArchivePlaces(optional_path(options.archives))

@@ -35,7 +35,7 @@ from cdxmill.errors import InputError, StoppedError, UsageError
 from cdxmill.formats.lines.capture_fields import REVISIT
 from cdxmill.formats.own_records import format_row
 from cdxmill.messages import count, human_bytes
-from cdxmill.options.records import CopyOptions
+from cdxmill.options.records import Copying
 from cdxmill.running.failures import Failures, kind_of
 from cdxmill.running.lock import RENEWED, hold, hold_remote
 from cdxmill.running.processes import RateLimit, run_tasks
@@ -78,7 +78,7 @@ class CopySummary(NamedTuple):
         return f"{what}{present}; {count(self.requests, 'request')}, {human_bytes(self.fetched)} fetched"
 
 
-def copy(asked: Asked, target: PathOrUrl, options: CopyOptions, failures: Failures) -> CopySummary:
+def copy(asked: Asked, target: PathOrUrl, options: Copying, failures: Failures) -> CopySummary:
     """Copy the captures that `asked` finds to the directory `target`, a path or URL.
 
     Captures that it has already are not copied again. What cannot be copied is reported, and listed in FAILURES.
@@ -105,7 +105,7 @@ def copy(asked: Asked, target: PathOrUrl, options: CopyOptions, failures: Failur
     return summary
 
 
-def _check(asked: Asked, options: CopyOptions) -> None:
+def _check(asked: Asked, options: Copying) -> None:
     """Raise UsageError for options that cannot be used."""
     if options.rate is not None and not 0 < options.rate <= 1e6:
         raise UsageError(f"--rate {options.rate}: expected a number of requests per second, such as 5 or 0.5")
@@ -127,7 +127,7 @@ def _work_directory(target: Location, failures: Failures) -> Iterator[tuple[Path
         yield target.directory / WORK, lambda seconds: None
 
 
-def _check_related(target: Location, options: CopyOptions, plan: dict[str, Any]) -> None:
+def _check_related(target: Location, options: Copying, plan: dict[str, Any]) -> None:
     """Raise UsageError if related records are asked for, but their responses were copied without them."""
     if options.related and plan["unrelated"]:
         what = count(plan["unrelated"], "capture")
@@ -136,7 +136,7 @@ def _check_related(target: Location, options: CopyOptions, plan: dict[str, Any])
         )
 
 
-def _job(asked: Asked, options: CopyOptions) -> str:
+def _job(asked: Asked, options: Copying) -> str:
     """What decides the plan and the units. Standard input may be another one each time."""
     sources = [(source, state_of(source)) for source in asked.sources]
     once = time.time_ns() if any(source.name == STDIN for source in asked.sources) else 0
@@ -208,7 +208,7 @@ class _CopyRun:
     """One run of `copy`."""
 
     def __init__(
-        self, asked: Asked, options: CopyOptions, work: WorkDirectory, finished: Finished, failures: Failures
+        self, asked: Asked, options: Copying, work: WorkDirectory, finished: Finished, failures: Failures
     ) -> None:
         self._asked, self._options, self._failures = asked, options, failures
         self._work, self._directory, self._finished = work, work.scratch.directory, finished

@@ -23,7 +23,7 @@ from cdxmill.formats.lines.cdx_lines import format_placeless, url_in
 from cdxmill.formats.own_records import parse_row, row_text
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.inputs.joined_ranges import JoinedRanges, OpenRanges
-from cdxmill.options.records import CopyOptions
+from cdxmill.options.records import Copying
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import count_bytes
 from cdxmill.running.resume import WorkDirectory
@@ -218,7 +218,7 @@ class UnitCopier:
         plan: str,
         have: Container[Identity],
         before: Callable[[], None],
-        options: CopyOptions,
+        options: Copying,
     ) -> None:
         self._sources, self._work, self._have, self._options = places, work, have, options
         self._directory = work.scratch.directory
