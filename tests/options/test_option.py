@@ -15,7 +15,7 @@ import cdxmill
 from cdxmill import UsageError
 from cdxmill.api.calls import takes
 from cdxmill.cli.main import main
-from cdxmill.jobs.zipnum_job import ZipnumJobOptions
+from cdxmill.options.clusters import ClusterOptions
 from cdxmill.options.option import (
     Excludes,
     Flag,
@@ -47,6 +47,13 @@ class Cooking(Options):
     pot: str | None = option("--pot", "In a pot.", default=None)
     gas: bool = option("--gas", "On gas: for the command line alone.", default=False, init=False)
     hidden: int = field(default=7, init=False)
+
+
+class JobOptions(ClusterOptions):
+    """A job with an old name for an option."""
+
+    splits: str = option("--splitfile", "Split points.")
+    processes: int = field(default=1, init=False)
 
 
 @takes(Cooking)
@@ -86,14 +93,14 @@ def test_wrong_arguments_are_reported_with_their_names(given: dict[str, object],
 
 def test_a_table_of_argparse_has_the_same_options() -> None:
     parser = ArgumentParser()
-    add_options(ZipnumJobOptions, parser.add_argument)
+    add_options(JobOptions, parser.add_argument)
     assert "--numlines NUMLINES Lines per block. Default: 3000." in " ".join(parser.format_help().split())
-    read = read_options(ZipnumJobOptions, parser.parse_args(["--splitfile", "s", "--level", "3"]))
+    read = read_options(JobOptions, parser.parse_args(["--splitfile", "s", "--level", "3"]))
     assert (read.splits, read.level, read.numlines, read.replace) == ("s", 3, 3000, False)
     with pytest.raises(UsageError, match="--splitfile is missing"):
-        read_options(ZipnumJobOptions, parser.parse_args([]))
+        read_options(JobOptions, parser.parse_args([]))
     with pytest.raises(UsageError, match="invalid --numlines 0: expected at least 1"):
-        read_options(ZipnumJobOptions, parser.parse_args(["--splitfile", "s", "--numlines", "0"]))
+        read_options(JobOptions, parser.parse_args(["--splitfile", "s", "--numlines", "0"]))
 
 
 @pytest.mark.parametrize(
