@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from binascii import unhexlify
 from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import chain, islice
-from operator import le
+from itertools import chain
 from typing import NamedTuple, TypeVar
 from zlib import crc32
 
@@ -19,6 +18,7 @@ import orjson
 from cdxmill.errors import InputError
 from cdxmill.formats.lines.capture_fields import stored_fields
 from cdxmill.formats.tree.pointer_layout import MOST_NAMES, Layout, capture_tails
+from cdxmill.formats.tree.prefix_btree import out_of_order
 from cdxmill.inputs.cdx_files import chunk_of
 from cdxmill.inputs.pipes import STDIN, is_pipe, open_pipe
 from cdxmill.running.processes import counted
@@ -330,19 +330,10 @@ def in_order(label: str, lists: Iterable[list[bytes]]) -> Iterator[list[bytes]]:
     """The same lists. Raises InputError at a line that is less than the one before."""
     last = b""
     for lines in lists:
-        if lines[0] < last or not all(map(le, lines, islice(lines, 1, None))):
-            raise not_sorted(label, *_disorder(last, lines))
+        if (found := out_of_order(last, lines)) is not None:
+            raise not_sorted(label, *found)
         last = lines[-1]
         yield lines
-
-
-def _disorder(last: bytes, lines: Sequence[bytes]) -> tuple[bytes, bytes]:
-    before = last
-    for line in lines:
-        if line < before:
-            return before, line
-        before = line
-    return before, before
 
 
 def not_sorted(label: str, before: bytes, line: bytes) -> InputError:

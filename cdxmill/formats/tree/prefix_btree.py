@@ -11,7 +11,7 @@ import re
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from operator import le
 from typing import NamedTuple
 
@@ -125,6 +125,17 @@ def parse_index_block(data: bytes) -> IndexBlock:
 def are_sorted(keys: Sequence[bytes]) -> bool:
     """Whether no key is less than the one before."""
     return all(map(le, keys, islice(keys, 1, None)))
+
+
+def out_of_order(before: bytes, keys: Sequence[bytes]) -> tuple[bytes, bytes] | None:
+    """The first of `keys` that is less than the one before it, after that one. `before` is in front of all. Requires: a key.
+
+    >>> out_of_order(b"a", [b"b", b"c"]), out_of_order(b"a", [b"b", b"a", b"c"])
+    (None, (b'b', b'a'))
+    """
+    if before <= keys[0] and are_sorted(keys):
+        return None
+    return next((one, other) for one, other in pairwise((before, *keys)) if other < one)
 
 
 class DataBlocks:

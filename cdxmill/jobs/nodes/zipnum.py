@@ -19,17 +19,15 @@ from cdxmill.formats.clusters.zipnum import Compressor, part_name, shard_name
 from cdxmill.jobs.nodes.files import Destination
 from cdxmill.jobs.nodes.task_context import Read, TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import Failure
-from cdxmill.stages import native
 from cdxmill.stages.lines.line_chunks import (
     ChunkPacker,
     ChunkSender,
     ChunkSizes,
     FormatRecord,
     Record,
-    merge_chunks,
     merge_texts,
 )
-from cdxmill.stages.lines.line_lists import convert_captures, cut_blocks, distinct_captures, split_lines
+from cdxmill.stages.lines.line_lists import convert_captures, split_lines
 from cdxmill.stages.zipnum.write_shard import write_shard
 from cdxmill.tasks.whole_files import NONE_IN_CLUSTER, whole_or_nothing
 
@@ -164,11 +162,7 @@ def write_one_shard(options: ShardTaskOptions, number: int, records: Iterator[Re
     destination = Destination(options.cluster)
     names = shard_name(number), part_name(number), report_name(number)
     received = _Received(records, Compressor(options.compressor.library, _CHUNK_LEVEL), run)
-    if native.Merger is None:
-        lists = distinct_captures(merge_chunks((text.split(b"\n") for text in received), _SORTED >> 1))
-        blocks = cut_blocks(lists, options.block_lines)
-    else:
-        blocks = merge_texts(received, _SORTED >> 1, options.block_lines)
+    blocks = merge_texts(received, _SORTED >> 1, options.block_lines)
     with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:
         found = write_shard(blocks, names[0], shard, part, options.compressor)
     entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)

@@ -235,9 +235,7 @@ def _gzip(window: Window) -> Iterator[bytes]:
 
 
 def _gzip_quickly(window: Window) -> Iterator[bytes | bytearray]:
-    from cdxmill.formats.archives.small_member import (
-        inflate_members,
-    )  # its libraries are missing on nodes of Hadoop
+    from cdxmill.formats.archives.small_member import inflate_members  # Hadoop's nodes lack its libraries
 
     pos = 0
     while window.get(pos, 1):

@@ -23,7 +23,15 @@ from operator import itemgetter
 from typing import IO, NamedTuple, Protocol
 
 from cdxmill.stages import native
-from cdxmill.stages.lines.line_lists import TextBlock, divide, group_lines, split_lines, without_headers
+from cdxmill.stages.lines.line_lists import (
+    TextBlock,
+    cut_blocks,
+    distinct,
+    divide,
+    group_lines,
+    split_lines,
+    without_headers,
+)
 from cdxmill.stages.lines.sorted_input import SortedStart
 
 _LENGTH = struct.Struct(">I")
@@ -93,9 +101,6 @@ class ChunkSender:
             if size >= self._sizes.held:
                 self._write_texts(begun)
                 begun = []
-        if size >= self._sizes.held:
-            self._write_texts(begun)
-            begun = []
         return chain(begun, start.rest())
 
     def _write_texts(self, texts: Iterable[bytes]) -> None:
@@ -157,71 +162,54 @@ def cut_text(text: bytes, points: Sequence[bytes], chunk: int) -> Iterator[tuple
         start = end
 
 
-def merge_chunks(chunks: Iterable[list[bytes]], held: int) -> Iterator[list[bytes]]:
-    """Chunks in the order of their first lines -> all their lines, sorted, in lists.
-
-    Memory: `held` bytes of lines, or twice the size of the chunks that overlap, whichever is more.
-
-    >>> list(merge_chunks([[b"a", b"d"], [b"b", b"b"], [b"c"]], 3))
-    [[b'a'], [b'b', b'b'], [b'c', b'd']]
-    """
-    lines: list[bytes] = []
-    size, limit = 0, held
-    for chunk in chunks:
-        if size >= limit:
-            lines.sort()
-            whole = bisect_left(lines, chunk[0])
-            yield lines[:whole]
-            del lines[:whole]
-            size = _size(lines)
-            limit = max(held, 2 * size)
-        lines += chunk
-        size += _size(chunk)
-    lines.sort()
-    yield lines
-
-
 def merge_texts(chunks: Iterable[bytes], held: int, lines: int) -> Iterator[TextBlock]:
-    """Texts of chunks in the order of their first lines -> distinct lines in blocks of `lines` lines, in compiled code.
+    """Texts of chunks in the order of their first lines -> distinct lines in blocks of `lines` lines.
 
-    Memory: as `merge_chunks`. The text of a block may change when the next block is asked for.
+    Memory: `held` bytes of lines, or twice the size of the chunks that overlap, whichever is more. The text of a block
+    may change when the next block is asked for.
     """
-    blocks = _Blocks(lines)
+    rounds = _rounds(chunks, held)
+    if native.Merger is None:
+        yield from cut_blocks((_merged(*one) for one in rounds), lines)
+        return
+    begun = TextBlock(0, b"")
+    for texts, low, high in rounds:
+        merger = native.Merger([(iter((text,)), low, high) for text in texts])
+        text = bytearray()
+        while count := merger.fill(text, lines - begun.lines):
+            block = TextBlock(begun.lines + count, begun.text + text if begun.lines else text)
+            begun = TextBlock(0, b"")
+            if block.lines == lines:
+                yield block
+            else:
+                begun = TextBlock(block.lines, bytes(block.text))
+    if begun.lines:
+        yield begun
+
+
+def _rounds(
+    chunks: Iterable[bytes], held: int
+) -> Iterator[tuple[Sequence[bytes], bytes | None, bytes | None]]:
+    """Texts, of which the lines >= the first bound and < the second are merged."""
     texts: list[bytes] = []
     low: bytes | None = None
     size, limit = 0, held
     for chunk in chunks:
         if size >= limit:
             first = chunk.partition(b"\n")[0]
-            yield from blocks.merge(texts, low, first)
+            yield texts, low, first
             texts = [text for text in texts if text[text.rfind(b"\n") + 1 :] >= first]
             low, size = first, sum(map(len, texts))
             limit = max(held, 2 * size)
         texts.append(chunk)
         size += len(chunk)
-    yield from blocks.merge(texts, low, None)
-    if blocks.begun.lines:
-        yield blocks.begun
+    yield texts, low, None
 
 
-class _Blocks:
-    """Cuts the lines of several merges into blocks. `begun` is the last one, which is not full."""
-
-    def __init__(self, lines: int) -> None:
-        self._lines = lines
-        self.begun = TextBlock(0, b"")
-
-    def merge(self, texts: Sequence[bytes], low: bytes | None, high: bytes | None) -> Iterator[TextBlock]:
-        assert native.Merger is not None
-        merger = native.Merger([(iter((text,)), low, high) for text in texts])
-        text = bytearray()
-        while count := merger.fill(text, self._lines - self.begun.lines):
-            block = TextBlock(self.begun.lines + count, self.begun.text + text if self.begun.lines else text)
-            if block.lines < self._lines:
-                self.begun = TextBlock(block.lines, bytes(block.text))
-                return
-            self.begun = TextBlock(0, b"")
-            yield block
+def _merged(texts: Sequence[bytes], low: bytes | None, high: bytes | None) -> list[bytes]:
+    lines = sorted(chain.from_iterable(text.split(b"\n") for text in texts))
+    start = 0 if low is None else bisect_left(lines, low)
+    return distinct(lines[start : len(lines) if high is None else bisect_left(lines, high)])
 
 
 def _size(lines: list[bytes]) -> int:

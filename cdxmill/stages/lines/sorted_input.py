@@ -128,9 +128,8 @@ def lines_in_order(text: bytes, start: int, end: int) -> int:
     from stringzilla import split  # Hadoop's nodes do not have it
 
     lines = split(text[start:end], b"\n")
-    return (
-        len(lines) if lines.argsort() == tuple(range(len(lines))) else -1
-    )  # equal lines stay where they are
+    # argsort leaves equal lines where they are
+    return len(lines) if lines.argsort() == tuple(range(len(lines))) else -1
 
 
 SPAN = 1 << 40

@@ -22,9 +22,9 @@ from cdxmill.formats.tree.prefix_btree import (
     NUMBER,
     Header,
     IndexBlock,
-    are_sorted,
     format_header,
     format_index_block,
+    out_of_order,
     parse_index_block,
     separator,
 )
@@ -44,7 +44,7 @@ class ItemError(ValueError):
 class NotSortedError(ItemError):
     """A key is less than `before`, the one before it."""
 
-    def __init__(self, key: bytes, before: bytes) -> None:
+    def __init__(self, before: bytes, key: bytes) -> None:
         super().__init__("not sorted", key)
         self.before = before
 
@@ -92,12 +92,8 @@ class TreeWriter:
         self.items += len(keys)
 
     def _check(self, keys: Sequence[bytes]) -> None:
-        if keys[0] < self._last or not are_sorted(keys):
-            before = self._last
-            for key in keys:
-                if key < before:
-                    raise NotSortedError(key, before)
-                before = key
+        if (found := out_of_order(self._last, keys)) is not None:
+            raise NotSortedError(*found)
         if not keys[0] and not self.items:  # keys are sorted, so an empty one is the first
             raise ItemError("an empty key", keys[0])
         if b"\0" in b"".join(keys):

@@ -20,7 +20,6 @@ from cdxmill.stages.lines.line_chunks import (
     format_line,
     format_marks,
     format_record,
-    merge_chunks,
     merge_texts,
     read_lines,
     read_records,
@@ -53,6 +52,10 @@ def sent_by(
     return out.getvalue()
 
 
+def blocks_of(chunks: list[list[bytes]], held: int) -> list[tuple[int, bytes]]:
+    return [(count, bytes(text)) for count, text in merge_texts(map(b"\n".join, chunks), held, 3)]
+
+
 @given(
     st.lists(st.lists(st.lists(LINES, max_size=3) | IN_ORDER, max_size=4), max_size=4),
     st.sets(st.integers(0, 3)),
@@ -71,19 +74,20 @@ def test_reducers_get_all_lines_of_whole_files_of_their_shard_in_order(
             shards[bisect_right(points, one[0])].append(one)
     whole = (lists for files in mappers for number, lists in enumerate(files) if number not in corrupt)
     wanted = sorted(line for lists in whole for lines in lists for line in lines if is_capture_line(line))
+    assert sorted(line for shard in shards for one in shard for line in one) == wanted
     found = []
     for number, shard in enumerate(shards):
         in_order = sorted(shard, key=itemgetter(0))
-        merged = [line for lines in merge_chunks(in_order, held) for line in lines]
-        if native.Merger is not None:
-            blocks = merge_texts(map(b"\n".join, in_order), held, 3)
-            texts = [(count, bytes(text)) for count, text in blocks]
-            assert [count for count, _ in texts[:-1]] == [3] * (len(texts) - 1)
-            assert all(count == text.count(b"\n") for count, text in texts)
-            assert b"".join(text for _, text in texts).split(b"\n")[:-1] == sorted(set(merged))
+        texts = blocks_of(in_order, held)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native, "Merger", None)
+            assert blocks_of(in_order, held) == texts
+        assert [count for count, _ in texts[:-1]] == [3] * (len(texts) - 1)
+        assert all(count == text.count(b"\n") for count, text in texts)
+        merged = b"".join(text for _, text in texts).split(b"\n")[:-1]
         assert all(bisect_right(points, line) == number for line in merged)
         found += merged
-    assert found == wanted
+    assert found == sorted(set(wanted))
 
 
 @given(st.lists(st.tuples(st.binary(), st.binary())))
