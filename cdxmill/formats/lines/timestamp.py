@@ -1,9 +1,8 @@
 """Dates of archives -> 14-digit timestamps (UTC) of CDX lines.
 
-WARC-Date follows W3CDTF / ISO 8601 (WARC 1.1, 5.4). Missing parts get their smallest
-value, fractions are dropped, other zones are converted. ARC dates should have 14 digits; real ones
-have 4 to 18, and some have other characters. As in pywb's tools, their missing and invalid parts get the
-largest value, and parts out of range are clamped.
+WARC-Date follows W3CDTF / ISO 8601 (WARC 1.1, 5.4). Missing parts get their smallest value, fractions are dropped,
+other zones are converted. ARC dates should have 14 digits; real ones have 4 to 18, and some have other characters. As
+in pywb's tools, their missing and invalid parts get the largest value, and parts out of range are clamped.
 """
 
 from __future__ import annotations

@@ -60,9 +60,8 @@ class ChunkSizes(NamedTuple):
 class ChunkSender:
     """Takes the lines of files in any order, and writes sorted chunks of about `chunk` bytes, each for one shard.
 
-    `points` are the split points. About `held` bytes of lines are sorted at a time; the chunks of one time
-    overlap with those of the others. Nothing is written of a file before it is complete: `spool` holds its
-    chunks until then.
+    `points` are the split points. About `held` bytes of lines are sorted at a time; the chunks of one time overlap
+    with those of the others. Nothing is written of a file before it is complete: `spool` holds its chunks until then.
     """
 
     def __init__(
