@@ -52,14 +52,10 @@ class _Counter:
     Where tasks run in the process that shows the progress, `tick` does that, and `ticked` is when it last did.
     """
 
-    def __init__(self) -> None:
-        self.read: Any = [0]
-        self.slot = 0
-        self.tick: Callable[[], None] | None = None
-        self.ticked = 0.0
-
-
-_counter = _Counter()
+    read: Any = [0]
+    slot = 0
+    tick: Callable[[], None] | None = None
+    ticked = 0.0
 
 
 class Worker(NamedTuple):
@@ -77,34 +73,34 @@ class Worker(NamedTuple):
 
 def count_in(numbers: Any) -> None:
     """Begin a step: bytes are counted in `numbers`."""
-    _counter.read = numbers
+    _Counter.read = numbers
 
 
 def bytes_done() -> int:
     """Bytes that all processes have read so far in this step, as counted by `count_bytes`."""
-    return sum(_counter.read)
+    return sum(_Counter.read)
 
 
 def count_bytes(size: int) -> None:
     """Count `size` more bytes of the inputs as read."""
-    _counter.read[_counter.slot] += size
+    _Counter.read[_Counter.slot] += size
     _tick()
 
 
 def _tick() -> None:
-    if _counter.tick is not None and time.monotonic() - _counter.ticked >= TICK:
-        _counter.ticked = time.monotonic()
-        _counter.tick()
+    if _Counter.tick is not None and time.monotonic() - _Counter.ticked >= TICK:
+        _Counter.ticked = time.monotonic()
+        _Counter.tick()
 
 
 @contextmanager
 def _ticking(tick: Callable[[], None]) -> Iterator[None]:
     """Show the progress while tasks run in this process: a single one may take long."""
-    before, _counter.tick = _counter.tick, tick
+    before, _Counter.tick = _Counter.tick, tick
     try:
         yield
     finally:
-        _counter.tick = before
+        _Counter.tick = before
 
 
 def processes_by_default() -> int:
@@ -123,7 +119,7 @@ def run_tasks(
     `tick` is called about twice a second, as long as bytes are counted. With one process nothing is forked. Errors of a
     task are raised here. Raises StoppedError if a worker dies.
     """
-    _counter.read = [0]
+    _Counter.read = [0]
     keep_freed_memory()
     processes = processes or processes_by_default()
     if processes == 1 or len(tasks) <= 1:
@@ -134,7 +130,7 @@ def run_tasks(
             yield index, result
         return
     count = min(processes, len(tasks))
-    numbers = _counter.read = shared_numbers(count)
+    numbers = _Counter.read = shared_numbers(count)
     workers: list[Worker] = []
     try:
         for slot in range(count):
@@ -193,7 +189,7 @@ def _serve(
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the parent ends the workers, as after Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     _end_with_parent()
-    _counter.read, _counter.slot, _counter.tick = numbers, slot, None
+    _Counter.read, _Counter.slot, _Counter.tick = numbers, slot, None
     gc.freeze()  # what the parent made is not searched for garbage: that would copy its pages, too
     while True:
         while not connection.poll(TICK):

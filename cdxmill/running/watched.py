@@ -63,17 +63,13 @@ class Working(NamedTuple):
 class _Marks:
     """What each process works on, since when, and what it found: numbers of a process that only that process writes."""
 
-    def __init__(self) -> None:
-        self.numbers: Any = [0] * _NUMBERS
-        self.slot = 0
-
-
-_marks = _Marks()
+    numbers: Any = [0] * _NUMBERS
+    slot = 0
 
 
 def mark(item: int, found: int = 0) -> None:
     """Say that this process now works on `item`, a number, and has found `found` items of this task so far."""
-    numbers, slot = _marks.numbers, _marks.slot
+    numbers, slot = _Marks.numbers, _Marks.slot
     numbers[slot] = item + 1
     numbers[slot + 1] = time.monotonic_ns()
     numbers[slot + 2] = found
@@ -81,7 +77,7 @@ def mark(item: int, found: int = 0) -> None:
 
 def unmark() -> None:
     """Say that this process waits for data, which has time limits of its own."""
-    _marks.numbers[_marks.slot + 1] = _NOTHING
+    _Marks.numbers[_Marks.slot + 1] = _NOTHING
 
 
 def run_watched(
@@ -139,7 +135,7 @@ class _Pool:
         # the process waits, so nobody else writes
         self._numbers[start : start + _NUMBERS] = [_NOTHING] * _NUMBERS
         if slot not in self._workers:
-            _marks.numbers, _marks.slot = self._numbers, start  # inherited by the process
+            _Marks.numbers, _Marks.slot = self._numbers, start  # inherited by the process
             with signals_held():
                 self._workers[slot] = start_worker(self._work, slot, self._read)
         self.busy[slot], self._since[slot] = index, time.monotonic()

@@ -303,7 +303,7 @@ class Location:
     def reads(self) -> tuple[Reads, str]:
         """The storage that reads it, and the name to use with it."""
         storage, name = self._storage
-        place = wacz.place_of(name)
+        place = wacz.place_of(name) if wacz.STEP in name.lower() else None
         return (storage, name) if place is None else (wacz.WaczFiles(storage, place), name)
 
     @property

@@ -27,7 +27,9 @@ _HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.I)
 _HTTP = re.compile(r"https?://", re.I)
 _ENCODED = re.compile(r"(?:https?|file)://", re.I)
 _QUERY = re.compile(r"[?#].*\Z", re.S)
-_STEP = re.compile(r"\.wacz(?=/)", re.I)
+STEP = ".wacz/"
+"""What every path or URL has that leads into a WACZ, in lower case."""
+_STEPS = re.compile(r"\.wacz(?=/)", re.I)
 _USUAL = re.compile(
     r"\.(w?arc|wat|wet)(\.gz|\.zst)?$|^(data/)?(indexes|pages|raw|logs)/|^datapackage[^/]*\.json$|^webarchive\.yaml$",
     re.I,
@@ -82,7 +84,7 @@ def place_of(path: str) -> FileInWacz | None:
     """
     named, (path, query) = path, _split_query(path)
     host = _HOST.match(path)
-    for step in _STEP.finditer(path, host.end() if host else 0):
+    for step in _STEPS.finditer(path, host.end() if host else 0):
         wacz, name = path[: step.end()], path[step.end() + 1 :]
         if name and (host or os.path.isfile(wacz)):  # noqa: PTH113 - reports no error
             return FileInWacz(led_as(named, wacz + query), unquote(name) if _HTTP.match(path) else name)
