@@ -71,6 +71,12 @@ def say_lines(text: str) -> None:
     _write("\n".join(map(printable, text.split("\n"))))
 
 
+def fail(reason: object, status: int) -> int:
+    """Print in one line why a script ends. Returns its exit status."""
+    say(str(reason).replace("\n", " "))
+    return status
+
+
 def _write(text: str) -> None:
     if sys.stderr is None:
         return

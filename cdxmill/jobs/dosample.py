@@ -16,10 +16,9 @@ from cdxmill.cluster.split_files import check_splits_absent, write_splits
 from cdxmill.commands.clusters.split_points import points_of_cluster
 from cdxmill.errors import OK, CdxmillError
 from cdxmill.jobs.sample_job import SampleCDXJob, SplitsOptions
-from cdxmill.messages import say
+from cdxmill.messages import fail, say
 from cdxmill.options.option import option
 from cdxmill.options.table import add_options, read_options
-from cdxmill.running.start_script import fail
 
 
 class FromCluster(SplitsOptions):

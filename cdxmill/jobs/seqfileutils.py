@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from cdxmill.cluster.split_files import read_splits, write_points
 from cdxmill.errors import OK, CdxmillError
-from cdxmill.running.start_script import fail
+from cdxmill.messages import fail
 from cdxmill.storage.location import locate
 
 

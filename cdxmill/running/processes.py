@@ -10,11 +10,13 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, Protocol, TypeVar
 
 from cdxmill.errors import StoppedError
 from cdxmill.stages.window import ReadAt
@@ -52,9 +54,9 @@ class _Counter:
     Where tasks run in the process that shows the progress, `tick` does that, and `ticked` is when it last did.
     """
 
-    read: Any = [0]
+    read: ClassVar[Any] = [0]
     slot = 0
-    tick: Callable[[], None] | None = None
+    tick: ClassVar[Callable[[], None] | None] = None
     ticked = 0.0
 
 
@@ -156,6 +158,17 @@ def shared_numbers(count: int) -> Any:
     from multiprocessing import RawArray
 
     return RawArray(ctypes.c_uint64, count)
+
+
+def exit_on_signals() -> None:
+    """Let SIGTERM and SIGHUP exit by an exception, so that the engine ends its tasks and temporary files are removed."""
+    signal.signal(signal.SIGTERM, _exit)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _exit)
+
+
+def _exit(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
 
 
 @contextmanager

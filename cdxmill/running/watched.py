@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from cdxmill.running.processes import (
     TICK,
@@ -63,7 +63,7 @@ class Working(NamedTuple):
 class _Marks:
     """What each process works on, since when, and what it found: numbers of a process that only that process writes."""
 
-    numbers: Any = [0] * _NUMBERS
+    numbers: ClassVar[Any] = [0] * _NUMBERS
     slot = 0
 
 

@@ -23,14 +23,14 @@ from cdxmill.errors import FAILED, INTERRUPTED, OK, STOPPED, CdxmillError, Usage
 from cdxmill.formats.clusters.split_points import format_boundaries, parse_boundaries
 from cdxmill.inputs.archives import archives_of
 from cdxmill.inputs.cdx_files import cdx_files_of, take_inventory
-from cdxmill.messages import say, say_lines
+from cdxmill.messages import fail, say, say_lines
 from cdxmill.options.clusters import ClusterOptions
 from cdxmill.options.option import REPLACE, AnyPath, Existing, Options, argument, option
 from cdxmill.options.table import add_options, read_options
 from cdxmill.outputs.existing import rule_of
 from cdxmill.outputs.names import cdx_names
 from cdxmill.running.failures import Failures
-from cdxmill.running.start_script import exit_on_signals, fail
+from cdxmill.running.processes import exit_on_signals
 from cdxmill.spark.engine import Engine, check_pyspark
 from cdxmill.spark.jobs import IndexRunner, Maker
 from cdxmill.storage.location import join, locate

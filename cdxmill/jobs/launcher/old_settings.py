@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from cdxmill.errors import OK, UsageError
 from cdxmill.jobs.launcher.mrjob_parts import load_opts_from_mrjob_confs, runner_class
-from cdxmill.running.start_script import fail
+from cdxmill.messages import fail
 
 NOW = {
     "ami_version": "release_label",  # image_version exists, but such images do not

@@ -46,10 +46,10 @@ from cdxmill.jobs.launcher.mrjob_parts import (
 from cdxmill.jobs.launcher.node_archive import pack_archive
 from cdxmill.jobs.launcher.old_settings import check_conf
 from cdxmill.jobs.nodes.task_context import TaskRun
-from cdxmill.messages import say
+from cdxmill.messages import fail, say
 from cdxmill.options.option import Options
 from cdxmill.options.table import add_options, read_options
-from cdxmill.running.start_script import exit_on_signals, fail
+from cdxmill.running.processes import exit_on_signals
 
 _Asked = TypeVar("_Asked", bound=Options)
 
