@@ -44,10 +44,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 @contextmanager
 def open_ranges(path: str) -> Iterator[Callable[[int, int], bytes]]:
-    """Open a file: `read_at(offset, size)` returns fewer bytes only at the end of the file.
-
-    Raises AbsentError, RefusedError or another InputError if it cannot be read.
-    """
+    """Open a file (see `Location.open_ranges`)."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # else a pipe without a writer would block
         try:

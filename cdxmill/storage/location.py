@@ -111,7 +111,8 @@ class Location:
     def open_ranges(self) -> AbstractContextManager[Callable[[int, int], bytes]]:
         """Open the file: `read_at(offset, size)` returns fewer bytes only at the end of the file.
 
-        Raises AbsentError, RefusedError or another InputError if it cannot be read.
+        Raises AbsentError, RefusedError or another InputError, here, from `read_at` or at the end: if it cannot be read,
+        the server does not answer after all tries, or a remote file changes meanwhile.
         """
         storage, name = self.reads
         return storage.open_ranges(name)
@@ -194,10 +195,9 @@ class Location:
             raise UsageError(f"{self.text}: already exists; {hint}")
 
     def write_atomic(self, *, sync_name: bool = True) -> AbstractContextManager[IO[bytes]]:
-        """Write a file that gets its name only when it is complete. Its directory is created.
+        """Write a file that gets its name only when it is complete. Its directory is created. Raises StoppedError.
 
-        Without `sync_name`, call `local.sync_directories` later if the file is local. Raises StoppedError if it cannot be
-        written.
+        Without `sync_name`, call `local.sync_directories` later if the file is local.
         """
         storage, name = self._writes
         if storage is local:

@@ -33,20 +33,13 @@ _NO_OBJECT = "the URL has no bucket or no key", "use s3://BUCKET/KEY"
 
 @contextmanager
 def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
-    """Open the object at `url`: `read_at(offset, size)` returns fewer bytes only at its end.
-
-    Raises AbsentError or RefusedError if it cannot be read. Raises InputError, here or from `read_at`, if S3
-    does not answer after all tries or the object changes while it is read. Raises UsageError without boto3.
-    """
+    """Open an object (see `Location.open_ranges`)."""
     yield _Object(url).read_at
 
 
 @contextmanager
 def write_atomic(url: str) -> Iterator[IO[bytes]]:
-    """Write a file that is uploaded when it is complete: with one PUT, or with a multipart upload.
-
-    Raises StoppedError if it cannot be written; then no part of it is left.
-    """
+    """Write a file that is uploaded when it is complete: with one PUT, or in parts. None is left if that fails."""
     target = _bucket_and_key(url)
     with spooled() as file:
         yield file
@@ -66,7 +59,7 @@ def status(url: str) -> Entry | None:
 
 
 def look(url: str, size: int) -> tuple[Entry, bytes]:
-    """The size and time of an object, and its first `size` bytes; b"" if they cannot be read. Raises InputError."""
+    """The entry of an object, and its first `size` bytes; b"" if they cannot be read. Raises InputError."""
     found = _Object(url)
     try:
         return found.entry, found.read_at(0, size)
@@ -187,8 +180,6 @@ class _Object:
 
 
 def _head(url: str, target: dict[str, str]) -> dict[str, Any]:
-    """What S3 tells about an object. Raises InputError."""
-
     def attempt() -> dict[str, Any]:
         with _one_try(url):
             found: dict[str, Any] = _client(os.getpid(), 1).head_object(**target)
@@ -203,7 +194,6 @@ def _entry(head: dict[str, Any]) -> Entry:
 
 
 def _split(url: str) -> tuple[str, str]:
-    """Bucket and key."""
     bucket, _, key = url.partition("://")[2].partition("/")
     return bucket, key
 
@@ -217,10 +207,9 @@ def _bucket_and_key(url: str) -> dict[str, str]:
 
 @lru_cache(maxsize=2)
 def _client(process: int, tries: int = TRIES) -> Any:
-    """The client of one process. Creating it takes as long as reading megabytes. Forks must not share it.
+    """The client of one process, as forks must not share it. Reads ask for one try, and count and show their tries.
 
-    Without credentials, requests are unsigned, as for public buckets. It repeats a failed request up to `tries`
-    times; reads ask for 1, as they count and show their tries themselves.
+    Without credentials, requests are unsigned, as for public buckets.
     """
     require()
     import boto3

@@ -39,10 +39,7 @@ _PRIVATE = ("-D", "fs.permissions.umask-mode=077")
 
 @contextmanager
 def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
-    """Open the file at `url`: `read_at(offset, size)` returns fewer bytes only at the end of the file.
-
-    Raises AbsentError, RefusedError or InputError if it cannot be read, StoppedError if it cannot be copied.
-    """
+    """Open a file (see `Location.open_ranges`). Raises StoppedError if it cannot be copied."""
     found = status(url)
     if found is None:
         raise absent(url)
@@ -69,10 +66,7 @@ def write_atomic(url: str) -> Iterator[IO[bytes]]:
 
 
 def put(file: IO[bytes], url: str, *, is_private: bool = False) -> None:
-    """Upload an open file. It gets its name only when it is complete. Its directory is created. Raises StoppedError.
-
-    A private file may be read by its owner only.
-    """
+    """Write the content of an open file, as `write_atomic` does. A private file may be read by its owner only."""
     words = (*(_PRIVATE if is_private else ()), "-put", "-f", "-", quoted(url))
     with stops(url, "written"):
         try:
@@ -136,10 +130,7 @@ def remove_tree(*urls: str) -> None:
 
 
 def move(url: str, target: str) -> None:
-    """Rename a file or directory. Raises StoppedError.
-
-    A file or an empty directory at `target` is deleted first: `hadoop fs` cannot replace it, and moves into a directory.
-    """
+    """Rename a file or directory. A file or an empty directory at `target` is deleted first, as it cannot be replaced."""
     with stops(url, "renamed"):
         if status(url) is None:
             raise AbsentError(url, "no such file", "check the path")

@@ -24,12 +24,7 @@ from cdxmill.storage.web.connections import piece_of
 
 @contextmanager
 def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
-    """Open the file at `url`: `read_at(offset, size)` returns fewer bytes only at the end of the file.
-
-    Raises AbsentError or RefusedError if it cannot be read. Raises InputError, here, from `read_at` or at the
-    end, if HDFS does not answer after all tries or the file changes while it is read. Raises UsageError if
-    the address of the name node is unknown.
-    """
+    """Open a file (see `Location.open_ranges`). Raises UsageError if the address of the name node is unknown."""
     with closing(_File(url)) as file:
         yield file.read_at
         file.check_unchanged()
@@ -44,10 +39,7 @@ def write_atomic(url: str) -> Iterator[IO[bytes]]:
 
 
 def put(file: IO[bytes], url: str, *, is_private: bool = False) -> None:
-    """Upload an open file. It gets its name only when it is complete. Its directory is created. Raises StoppedError.
-
-    A private file may be read by its owner only.
-    """
+    """Write the content of an open file, as `write_atomic` does. A private file may be read by its owner only."""
     permission = {"permission": "600"} if is_private else {}
     with stops(url, "written"):
         directory, name = posixpath.split(url)
@@ -138,12 +130,10 @@ class _File:
         self._unread: list[_FileBody] = []
 
     def close(self) -> None:
-        """Close all answers that are still open."""
         while self._unread:
             self._unread.pop().body.close()
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """The `size` bytes at `offset`, in as many requests as it takes."""
         end = min(offset + size, self._size)
         return read_range(self._url, offset, end, lambda first, data: self._read(first, end - first, data))
 
@@ -184,7 +174,6 @@ class _File:
 
 
 def _create(url: str, file: IO[bytes], **permission: str) -> None:
-    """Write a file in one try. Raises TryAgain, InputError."""
     _client_of(url).create(url, file, **permission)
     if _status(url)["length"] != file.seek(0, os.SEEK_END):
         raise TryAgain("the file was not written completely")

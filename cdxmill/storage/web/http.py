@@ -24,12 +24,9 @@ _SPOOL = Path(tempfile.gettempdir())
 
 @contextmanager
 def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
-    """Open the file at `url`: `read_at(offset, size)` returns fewer bytes only at the end of the file.
+    """Open a file (see `Location.open_ranges`). If the server does not support ranges, it is downloaded to a temporary file.
 
-    If the server does not support ranges, the file is downloaded once, to a temporary file. Raises AbsentError
-    or RefusedError if the file cannot be read. Raises InputError, here or from `read_at`, if the server does
-    not answer for some minutes (patience.py) or the file changes while it is read. Raises StoppedError if the
-    temporary file cannot be written.
+    That is done once, as far as the file is read. Raises StoppedError if the temporary file cannot be written.
     """
     file = HttpFile(url)
     first = first_answer(file)
@@ -56,10 +53,9 @@ def status(url: str) -> Entry | None:
 
 
 def look(url: str, size: int) -> tuple[Entry, bytes]:
-    """The size of the file at `url`, 0 if unknown, and its first `size` bytes.
+    """The size of a file, 0 if unknown, and its first `size` bytes. Raises InputError.
 
-    Fewer if the server answers with a shorter range, as HTTP allows (RFC 9110, 14.2).
-    Raises InputError if the server refuses, or does not answer after all tries.
+    They are fewer if the server answers with a shorter range, as HTTP allows (RFC 9110, 14.2).
     """
     file = HttpFile(url)
     size = max(size, 1)  # a file of unknown size is empty if it has no first byte
