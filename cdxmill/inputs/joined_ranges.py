@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
@@ -27,29 +28,6 @@ _FAR = 0.005
 """Seconds. If a request took longer, the next one is sent in a thread before the records of the last one are checked."""
 
 
-class _Begun:
-    """A read that runs in a thread. The thread does not outlive the process."""
-
-    def __init__(self, read: Callable[[], bytes]) -> None:
-        self._read = read
-        self._data: bytes | BaseException = b""
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._data = self._read()
-        except BaseException as error:  # it is raised by data()
-            self._data = error
-
-    def data(self) -> bytes:
-        """Wait for what was read. Raises what the read raised."""
-        self._thread.join()
-        if isinstance(self._data, BaseException):
-            raise self._data
-        return self._data
-
-
 def is_one_request(start: int, last_end: int, following: tuple[int, int]) -> bool:
     """Whether one request fetches a record with offset and end `following`, too: the others are from `start` to `last_end`."""
     offset, end = following
@@ -63,19 +41,22 @@ class JoinedRanges:
         self._read, self._before = read_at, before
         self._start, self._size = 0, 0
         self._fetched: ReadAt = lambda offset, size: b""
-        self._begun: tuple[int, int, _Begun] | None = None
+        self._begun: tuple[int, int, Future[bytes]] | None = None
         self.archive = Archive(self.read_at, open_start_of(archive))
         self.requests = self.bytes = 0
 
     def begin(self, start: int, size: int) -> None:
         """Begin to fetch a range that `fetch` is going to want, unless it is too large for memory."""
         if size <= _HELD and self._begun is None:
+            self._begun = start, size, Future()
+            Thread(target=self._run, args=self._begun, daemon=True).start()  # it does not outlive the process
 
-            def read() -> bytes:
-                self._before()
-                return self._read(start, size)
-
-            self._begun = start, size, _Begun(read)
+    def _run(self, start: int, size: int, begun: Future[bytes]) -> None:
+        try:
+            self._before()
+            begun.set_result(self._read(start, size))
+        except BaseException as error:  # `_taken` raises it
+            begun.set_exception(error)
 
     def fetch(self, start: int, size: int, directory: Path) -> None:
         """Fetch a range; one that is too large for memory goes to a temporary file in `directory`. Raises InputError."""
@@ -126,7 +107,7 @@ class JoinedRanges:
         begun, self._begun = self._begun, None
         if begun is None or begun[:2] != (start, size):
             return self._ask(start, size)
-        return self._counted(begun[2].data())
+        return self._counted(begun[2].result())
 
     def _ask(self, offset: int, size: int) -> bytes:
         if size <= 0:

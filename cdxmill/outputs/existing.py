@@ -21,6 +21,7 @@ from cdxmill.inputs.named import Input
 from cdxmill.options.option import Existing
 from cdxmill.outputs.names import identity
 from cdxmill.outputs.record import OutputRecord, OutputRow, failed_in, failures_beside
+from cdxmill.running.resume import fingerprint
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.lines.line_lists import is_capture_line
 from cdxmill.stages.lines.move_lines import TableNames
@@ -214,7 +215,7 @@ class LineSettings(NamedTuple):
         """A hash of the settings, the version of cdxmill, and the name of the archive in lines."""
         captures = asdict(self.captures)
         captures["records"] = captures["records"] and sorted(captures["records"])  # a set has no order
-        return _hash((__version__, captures, self.line_format, filename))
+        return fingerprint(__version__, captures, self.line_format, filename)[:16]
 
     def look(self, output: Location, archive: Input) -> Seen:
         """Look at the first line: at the name of the archive in it, and at its format."""
@@ -233,7 +234,7 @@ class TableSettings(NamedTuple):
 
     def digest(self, filename: str) -> str:
         """A hash of the tables and the version of cdxmill. `filename` plays no part."""
-        return _hash((__version__, self.tables))
+        return fingerprint(__version__, self.tables)[:16]
 
     def look(self, output: Location, archive: Input) -> Seen:
         """Look at the first line: its key and time are those of the index, its archive is not one that has a table."""
@@ -255,7 +256,9 @@ class ArchiveSettings(NamedTuple):
 
     def digest(self, filename: str) -> str:
         """A hash of the settings and the version of cdxmill."""
-        return _hash((__version__, hashlib.sha256(self.dictionary).hexdigest(), self.others, filename))
+        return fingerprint(__version__, hashlib.sha256(self.dictionary).hexdigest(), self.others, filename)[
+            :16
+        ]
 
     def look(self, output: Location, archive: Input) -> Seen:
         """Look at the dictionary and at the first record, which must be that of the archive."""
@@ -265,10 +268,6 @@ class ArchiveSettings(NamedTuple):
         ours, theirs = _first_record(output), _first_record(archive.location)
         is_other = ours is not None and theirs is not None and ours != theirs
         return Seen(not is_other, is_same)
-
-
-def _hash(values: object) -> str:
-    return hashlib.sha256(repr(values).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _first_record(archive: Location) -> object:

@@ -40,31 +40,23 @@ class OutputRow(NamedTuple):
     size: int
     fingerprint: str
 
-    def row(self) -> list[str]:
-        """The fields as text."""
-        return [self.output, self.archive, self.settings, str(self.size), self.fingerprint]
-
 
 class Fingerprinted:
     """A file to write to that knows the fingerprint of what was written: the size and the last bytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._size, self._tail = file, 0, b""
+        self._file, self._tail = file, b""
+        self.size = 0
 
     def write(self, data: bytes) -> int:
         """Write `data`."""
-        self._size += len(data)
+        self.size += len(data)
         self._tail = (self._tail + data[-_TAIL:])[-_TAIL:]
         return self._file.write(data)
 
-    @property
-    def size(self) -> int:
-        """Bytes that were written."""
-        return self._size
-
     def fingerprint(self) -> str:
         """The fingerprint of all that was written."""
-        return _fingerprint(self._size, self._tail)
+        return _fingerprint(self.size, self._tail)
 
 
 def fingerprint(path: Path) -> str | None:
@@ -81,9 +73,9 @@ def _fingerprint(size: int, tail: bytes) -> str:
     return f"{size}-{tail.hex()}"
 
 
-def append_made(directory: Path, made: OutputRow) -> None:
-    """Append a row. Raises StoppedError."""
-    append_rows(directory / OUTPUTS, [made.row()])
+def append_made(directory: Path, *made: OutputRow) -> None:
+    """Append rows. Raises StoppedError."""
+    append_rows(directory / OUTPUTS, [[*map(str, row)] for row in made])
 
 
 class OutputRecord:
@@ -129,7 +121,7 @@ def link_outputs(old: Path, new: Path, outputs: list[str]) -> None:
         made = record.made_from(source)
         if made is not None:
             rows.append(made)
-    append_rows(new / OUTPUTS, [made.row() for made in rows])
+    append_made(new, *rows)
 
 
 def failures_beside(output: Location) -> Location:

@@ -23,14 +23,13 @@ from threading import Lock
 from typing import NamedTuple
 
 from cachetools import LRUCache
-from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import CdxmillError, InputError
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.web.connections import give_back
-from cdxmill.storage.web.http import HttpRanges, first_answer
+from cdxmill.storage.web.http import HttpRanges, NoRanges, first_answer
 from cdxmill.storage.web.http_file import HttpFile
 
 PAGE = 1 << 16
@@ -105,7 +104,7 @@ def open_known(url: PathOrUrl) -> Iterator[ReadAt]:
             yield read_at
         return
     with ExitStack() as files:
-        ranges = _KnownRanges(HttpFile(place.text))
+        ranges = HttpRanges(HttpFile(place.text), is_tested=False)
         whole: list[ReadAt] = []
         opening = Lock()
 
@@ -113,29 +112,13 @@ def open_known(url: PathOrUrl) -> Iterator[ReadAt]:
             if not whole:
                 try:
                     return ranges.read_at(offset, size)
-                except _NoRanges:
+                except NoRanges:
                     with opening:  # threads share the file: the first one downloads it for all
                         if not whole:
                             whole.append(files.enter_context(place.open_ranges()))
             return whole[0](offset, size)
 
         yield read_known
-
-
-class _NoRanges(Exception):
-    """The server sends the whole file instead of a range."""
-
-
-class _KnownRanges(HttpRanges):
-    """Ranges of a file. The first read finds out whether the server supports ranges."""
-
-    _has_range = False
-
-    def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
-        if answer.status == 200 and not self._has_range:
-            raise _NoRanges
-        self._has_range = True
-        return super()._range_size(answer, first)
 
 
 @contextmanager

@@ -25,7 +25,6 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import (
     HTTPError,
-    LocationValueError,
     MaxRetryError,
     NameResolutionError,
     NewConnectionError,
@@ -122,26 +121,14 @@ def _manager(process: int, proxy: str | None, reach: Reach) -> urllib3.PoolManag
 
 def checked_pools(reach: Reach, **options: Any) -> urllib3.PoolManager:
     """A pool manager whose connections go only to addresses that `reach` allows, and answer within patience."""
+    plain = type("_Http", (_Checked,), {"reach": reach})
+    tls = type("_Https", (_Checked, HTTPSConnection), {"reach": reach})
     pools = urllib3.PoolManager(**options)
     pools.pool_classes_by_scheme = {
-        "http": type("_Pool", (HTTPConnectionPool,), {"ConnectionCls": _with_reach(_Http, reach)}),
-        "https": type("_PoolTls", (HTTPSConnectionPool,), {"ConnectionCls": _with_reach(_Https, reach)}),
+        "http": type("_Pool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
+        "https": type("_PoolTls", (HTTPSConnectionPool,), {"ConnectionCls": tls}),
     }
     return pools
-
-
-def _with_reach(kind: type, reach: Reach) -> type:
-    return type(kind.__name__, (kind,), {"reach": reach})
-
-
-def _checked(connection: HTTPConnection, reach: Reach, opened: socket.socket) -> socket.socket:
-    """The new socket of a connection. Raises RefusedPlace if its address is not allowed."""
-    address = str(opened.getpeername()[0])
-    _inside[connection.host] = _inside.get(connection.host, True) and is_internal(address)
-    if is_refused(address, reach):
-        opened.close()
-        raise RefusedPlace(address)
-    return opened
 
 
 class _Reads(io.RawIOBase):
@@ -187,20 +174,20 @@ class _Answer(HTTPResponse):
         self._reads.end = None
 
 
-class _Http(HTTPConnection):
+class _Checked(HTTPConnection):
+    """A connection to an address that its reach allows. Others raise RefusedPlace before anything is sent."""
+
     reach = Reach.ANYWHERE
     response_class = _Answer
 
     def _new_conn(self) -> socket.socket:
-        return _checked(self, self.reach, super()._new_conn())
-
-
-class _Https(HTTPSConnection):
-    reach = Reach.ANYWHERE
-    response_class = _Answer
-
-    def _new_conn(self) -> socket.socket:
-        return _checked(self, self.reach, super()._new_conn())
+        opened = super()._new_conn()
+        address = str(opened.getpeername()[0])
+        _inside[self.host] = _inside.get(self.host, True) and is_internal(address)
+        if is_refused(address, self.reach):
+            opened.close()
+            raise RefusedPlace(address)
+        return opened
 
 
 _PIECE = 1 << 16
@@ -285,9 +272,7 @@ def _final_reason(error: Exception) -> tuple[str, str] | None:
         return "unknown host", "check the URL"
     if isinstance(error, SSLError) and isinstance(error.args[0], ssl.SSLCertVerificationError):
         return f"the server's certificate is not valid ({error.args[0].verify_message})", ""
-    if isinstance(error, LocationValueError) or (
-        isinstance(error, ValueError) and not isinstance(error, OSError)
-    ):
+    if isinstance(error, ValueError) and not isinstance(error, OSError):
         return f"is not a valid URL ({' '.join(str(error).split())})", "check the URL"
     return None
 

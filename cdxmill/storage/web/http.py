@@ -72,11 +72,15 @@ def first_answer(file: HttpFile) -> BaseHTTPResponse:
     return persistently(file.url, lambda: file.ask(0, 0))
 
 
-class HttpRanges:
-    """A file whose server supports ranges."""
+class NoRanges(Exception):
+    """The server sends the whole file instead of a range."""
 
-    def __init__(self, file: HttpFile) -> None:
-        self._file = file
+
+class HttpRanges:
+    """A file whose server supports ranges. If that is not tested, the first read raises NoRanges if it does not."""
+
+    def __init__(self, file: HttpFile, is_tested: bool = True) -> None:
+        self._file, self._is_tested = file, is_tested
 
     def read_at(self, offset: int, size: int) -> bytes:
         """The `size` bytes at `offset`, in as many requests as it takes."""
@@ -109,6 +113,9 @@ class HttpRanges:
     def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
         """The number of bytes of the range that the answer has, from its headers."""
         got = range_of(answer)
+        if answer.status == 200 and not self._is_tested:
+            raise NoRanges
+        self._is_tested = True
         if answer.status == 200 or got is None:  # one of several machines does not support ranges
             raise TryAgain("the server sent the whole file instead of a range")
         return got[1] - first + 1
