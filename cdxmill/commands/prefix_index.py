@@ -96,16 +96,14 @@ def build_tree(named: Sequence[str], output: str, options: TreeOptions, failures
 
 
 def _write(writer: TreeWriter, work: _Work, output: str) -> TreeSummary:
-    names = work.archives.text()
+    beside, other, content = LAYOUT, ARCHIVES, f"{work.layout.text}\n".encode()
     if work.is_capture:
-        with locate(f"{output}{ARCHIVES}").write_atomic() as file:
-            file.write(gzip.compress(names, 6, mtime=0))
-    else:
-        with locate(f"{output}{LAYOUT}").write_atomic() as file:
-            file.write(f"{work.layout.text}\n".encode())
+        beside, other, content = ARCHIVES, LAYOUT, gzip.compress(work.archives.text(), 6, mtime=0)
+    with locate(output + beside).write_atomic() as file:
+        file.write(content)
     with locate(output).write_atomic() as file:
         size = writer.finish(file)
-    locate(f"{output}{LAYOUT if work.is_capture else ARCHIVES}").remove()  # of a tree that was replaced
+    locate(output + other).remove()  # of a tree that was replaced
     archives = len(work.archives)
     return TreeSummary(writer.items, archives, writer.blocks, writer.index_blocks, writer.levels + 1, size)
 

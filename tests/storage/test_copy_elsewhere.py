@@ -16,9 +16,10 @@ from typing import Any
 import boto3  # type: ignore[import-untyped]
 import pytest
 
+from cdxmill.cli.main import main
 from cdxmill.errors import StoppedError
 from cdxmill.running.lock import hold_remote
-from cdxmill.storage.location import join, locate
+from cdxmill.storage.location import Location, join, locate
 
 from ..conftest import RunCdxmill
 from ..material.crawls import CRAWLS, HOSTS, PAGES, make_crawls
@@ -76,6 +77,22 @@ def test_captures_are_copied_from_s3_to_s3_and_once(bucket: Any, run_cdxmill: Ru
     again = run_cdxmill(*call)
     assert (again.returncode, b"12 captures already there; 0 requests" in again.stderr) == (0, True)
     assert pages_of("s3://mine/all/example") == 2 * PAGES
+
+
+def test_a_list_of_a_copy_is_read_once(
+    bucket: Any, run_cdxmill: RunCdxmill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ["copy", "-q", "-o", "s3://mine/once/example", CRAWL, "*.example.com"]
+    assert run_cdxmill(*call).returncode == 0
+    read, read_bytes = [], Location.read_bytes
+
+    def noted(place: Location) -> bytes:
+        read.append(place.name)
+        return read_bytes(place)
+
+    monkeypatch.setattr(Location, "read_bytes", noted)
+    assert main(call) == 0
+    assert read.count("example-00000.tsv") == 1
 
 
 def test_a_second_run_beside_it_is_refused_on_s3(

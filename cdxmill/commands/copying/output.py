@@ -117,17 +117,20 @@ class CopyOutput:
         name = Location(self._target.absolute()).name
         self._stem = re.sub(r"[^\w.+-]+", "_", name).strip("_.") or "copy"
         self._used = {int(found[2]) for name in finished.names if (found := _FILE.fullmatch(name))}
-        self._used |= {int(found[1]) for name in finished.names if (found := self._foreign(name))}
+        self._used |= set(self._foreign())
         self._open: dict[str, _OpenFile] = {}
         self.files = self.bytes = 0
 
-    def _foreign(self, name: str) -> re.Match[str] | None:
-        """An index with the name of one of our files, which has no list: somebody else's."""
-        found = re.fullmatch(re.escape(self._stem) + r"-(\d{5,})\.(?:cdxj|tsv)", name)
-        beside = name.removesuffix(".cdxj").removesuffix(".tsv") + ".tsv"
-        if found and beside in self._finished.names and _is_own(self._target / beside):
-            return None
-        return found
+    def _foreign(self) -> Iterator[int]:
+        """The numbers of indexes and lists that have names of ours, and are somebody else's: no list of ours is there."""
+        names = self._finished.names
+        for name in names:
+            found = re.fullmatch(re.escape(self._stem) + r"-(\d{5,})\.(?:cdxj|tsv)", name)
+            if found is None or int(found[1]) in self._used:
+                continue
+            beside = name.rpartition(".")[0] + ".tsv"
+            if beside not in names or not _is_own(self._target / beside):
+                yield int(found[1])
 
     def __enter__(self) -> CopyOutput:
         return self
@@ -218,7 +221,7 @@ class _OpenFile:
         timestamp, is_arc = head.timestamp.encode(), name.endswith(f".{ARC}.gz")
         first = filedesc(name, timestamp) if is_arc else warcinfo(name, timestamp, head.about)
         start = b"".join(packed([first]))
-        self._write([start])
+        self._write(start)
         self.size = len(start)
 
     def has_room(self, size: int, most: int) -> bool:
@@ -232,9 +235,9 @@ class _OpenFile:
             self._lines.append(with_place(line.encode("latin-1"), self.size, self._filename))
         self.size += size
 
-    def _write(self, pieces: Iterable[bytes]) -> None:
+    def _write(self, data: bytes) -> None:
         with stopping(Path(self._place.name)):
-            self._file.writelines(pieces)
+            self._file.write(data)
 
     def copy(self, source: IO[bytes], start: int, end: int) -> None:
         """Write the bytes of records that were appended."""
@@ -245,7 +248,9 @@ class _OpenFile:
             ):
                 start += done
         source.seek(start)
-        self._write(_pieces(source, end - start))
+        while start < end and (piece := source.read(min(_PIECE, end - start))):
+            self._write(piece)
+            start += len(piece)
 
     def finish(self) -> None:
         """Write the files beside it, then give it its name."""
@@ -267,10 +272,3 @@ class _OpenFile:
 
 class _Aborted(Exception):
     pass
-
-
-def _pieces(source: IO[bytes], size: int) -> Iterator[bytes]:
-    """The next `size` bytes of a file."""
-    while size and (piece := source.read(min(_PIECE, size))):
-        size -= len(piece)
-        yield piece
