@@ -1,4 +1,4 @@
-"""A sliding view of a file: any range of it without reading bytes twice, one gzip member piece by piece, a range as a file."""
+"""A sliding view of a file: any range without reading bytes twice, a gzip member in pieces, a range as a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Window:
         self._reached = 0
 
     def at(self, offset: int, size: int) -> tuple[bytes, int]:
-        """(buffer, index): the bytes from `offset` on are at `index`. At least `size`; fewer only at the end of the file."""
+        """(buffer, index): the bytes from `offset` on are at `index`, at least `size`; fewer only at the file's end."""
         index = offset - self._start
         if index >= 0 and len(self._buffer) - index >= size:
             return self._buffer, index
@@ -111,10 +111,9 @@ _FIRST = 1 << 9
 
 
 class MemberError(ValueError):
-    """A compressed member is corrupt.
+    """A compressed member is corrupt. It was read up to the offset `reached`.
 
-    `reached` is the offset up to which it was read. `truncated`: the file ends inside the member.
-    `ended`: the member was read to its end, which is at `reached`, and only then found corrupt.
+    `truncated`: the file ends inside the member. `ended`: the member was read to its end, and only then found corrupt.
     `hint` is what the user can do, if it is not to fetch the file again.
     """
 
@@ -126,10 +125,7 @@ class MemberError(ValueError):
 
 
 class Pieces:
-    """An iterator over pieces of content. After the last piece, `end` is the offset after the member.
-
-    `pieces` yields the content and returns that offset.
-    """
+    """An iterator over pieces of content. After the last, `end` is what the generator returned: where the member ends."""
 
     def __init__(self, pieces: Generator[bytes, None, int]) -> None:
         self.end = -1
@@ -146,11 +142,7 @@ class Pieces:
 
 
 def inflate(window: Window, offset: int) -> Pieces:
-    """The content of the gzip member at `offset`.
-
-    A piece has at most 256 KiB, whatever the compression ratio. Iterating raises
-    MemberError if the member is truncated or corrupt.
-    """
+    """The content of the gzip member at `offset`, in pieces of at most 256 KiB. Iterating raises MemberError."""
     return Pieces(_inflate(window, offset))
 
 
@@ -197,7 +189,7 @@ def _library() -> tuple[Any, Any]:
 
 
 def _reason(error: Exception) -> str:
-    """The text of a message without what is always the same: `Error -1 Invalid deflate block found` of isal, for example."""
+    """The text of a message such as isal's `Error -1 Invalid deflate block found`, without its start."""
     return _ALWAYS.sub("", str(error).lower())
 
 

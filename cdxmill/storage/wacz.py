@@ -109,14 +109,18 @@ def files_in(storage: Reads, path: str) -> dict[str, Member]:
 @lru_cache(_KEPT)
 def _files_in(storage: Reads, path: str, entry: Entry) -> dict[str, Member]:
     """As `files_in`. A file that changes has another entry."""
-    from cdxmill.formats.archives.zip_directory import ZipError, check_name, read_directory  # slow to import
+    from cdxmill.formats.archives.zip_directory import (  # slow to import
+        ZipError,
+        local_header,
+        read_directory,
+    )
 
     with storage.open_ranges(path) as read_at:
         try:
             files = read_directory(read_at, entry.size or _size_of(read_at))
             for member in files.values():
                 if not _USUAL.search(member.name):
-                    check_name(read_at, member)
+                    local_header(read_at, member)
         except ZipError as error:
             raise InputError(path, str(error), error.hint) from None
     return files

@@ -1,9 +1,7 @@
-"""Archives -> a uniform sample of their records, with a limit on its bytes, in two steps: choose records, then read only these.
+"""Archives -> a uniform sample of their records, with a limit on its bytes.
 
-Each record gets a random priority. The sample is the records of lowest priority, as many as the limit allows.
-So the chance of a record depends neither on its archive nor on the size of the record.
-
-The first step reads every archive and keeps offsets alone, so memory does not grow with the inputs.
+Each record gets a random priority. The sample is the records of lowest priority, as many as the limit allows. So the
+chance of a record depends neither on its archive nor on its size, and memory does not grow with the inputs.
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
     URL IP-address archive-date content-type length
 
-The first record of a file has a `filedesc://` URL; its block starts with two lines that
-give the version and the names of the fields. ARC 2.0, which has ten fields, is refused because
-replay tools cannot read it.
+The first record of a file has a `filedesc://` URL. ARC 2.0, with ten fields, is refused: replay tools cannot read it.
 """
 
 from __future__ import annotations

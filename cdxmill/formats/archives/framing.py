@@ -63,10 +63,7 @@ def header_size(data: bytes | bytearray | memoryview) -> int | None:
 
 
 class FrameError(ValueError):
-    """No whole frame starts here. `truncated` means that the file ends inside a frame.
-
-    `reached` is the offset up to which the frame was read.
-    """
+    """No whole frame starts here. It was read up to the offset `reached`. `truncated`: the file ends inside a frame."""
 
     def __init__(self, reason: str, reached: int, truncated: bool = False) -> None:
         super().__init__(reason)
@@ -79,10 +76,7 @@ def is_skippable(head: bytes) -> bool:
 
 
 def frame_end(get: Callable[[int, int], bytes], offset: int) -> int:
-    """The end of the frame at `offset`, which is not decompressed; `get(offset, size)` reads bytes of the file.
-
-    Raises FrameError.
-    """
+    """The end of the frame at `offset`, not decompressed; `get(offset, size)` reads the file. Raises FrameError."""
     head = get(offset, _LONGEST_HEADER)
     if is_skippable(head[:4]):
         end = offset + 8 + int.from_bytes(head[4:8], "little")

@@ -1,7 +1,6 @@
 """The head of an HTTP message (RFC 9112): the parts that an index needs.
 
-As in warcio, the status is the second word of the first line, whatever it is. The head
-ends at the first blank line, or at the end of the block.
+As in warcio, the status is the second word of the first line, whatever it is.
 """
 
 from __future__ import annotations

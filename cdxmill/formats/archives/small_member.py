@@ -23,8 +23,7 @@ _HEADS = frozenset(GZIP_MAGIC + bytes((flags,)) for flags in range(32) if not fl
 def inflate_members(buffer: bytes, start: int, limit: int) -> Iterator[tuple[bytearray, int]]:
     """The members of `buffer` from `start` on: the content of each, up to `limit` bytes, and its end.
 
-    Only members that can be read the quick way (`inflate_next`), each of them proven. The iteration stops
-    at the first member that cannot, and where the header of the next member differs.
+    The iteration stops at the first member that `inflate_next` cannot read, and where the next header differs.
     """
     begin, header = start, buffer[start : start + _PLAIN_HEADER]
     while header[:4] == _PLAIN and (end := find(buffer, header, start + _LEAST, start + _NEAR)) >= 0:

@@ -1,15 +1,11 @@
 """A WARC record's header (ISO 28500:2017, 4 and 5), and headers with the layout of an earlier one, read by one match.
 
-As lenient as warcio, so that warcio can read every record that gets an index line. Accepted
-are bare LF, folded lines, names in any case and lines without a colon, which are dropped.
-Of two equal names the first counts.
+As lenient as warcio: bare LF, folded lines, names in any case and lines without a colon, which are dropped, are
+accepted. Of two equal names the first counts. A header in which another record starts is refused.
 
-A record may break off inside its header, and the next one follows. Both then look like one header, in which
-fields occur twice that a header has once. Such a header is refused.
-
-The headers of a file have different values, but hardly ever different fields. Therefore the
-layout of each new header is kept as a pattern. A header that matches it has the fields that
-`parse_warc_header` would find, in a third of the time. Only the fields in ASKED are returned.
+The headers of a file hardly ever have different fields. Therefore the layout of each new header is kept as a pattern.
+A header that matches it has the fields that `parse_warc_header` would find, in a third of the time. Only the fields
+in ASKED are returned.
 """
 
 from __future__ import annotations
@@ -29,7 +25,7 @@ _IDENTITY = (b"warc-record-id", b"warc-target-uri", b"content-length")
 """Of these, two different values show that two headers were joined. More than two values do not."""
 _SECOND_VERSION = re.compile(rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]*\n", re.I)
 _MOST_VERSIONS = 8
-"""More version lines than legal values can explain. Without a limit, the time could grow with the square of the size."""
+"""More than legal values can explain. Without a limit, the time could grow with the square of the size."""
 _PLAIN_NAME = re.compile(rb"[!-9;-~]{1,64}")
 _MAX_NAMES = 10_000
 _VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
@@ -159,8 +155,7 @@ def _values(head: bytes) -> dict[bytes, list[bytes]]:
 def parse_fields(data: bytes | bytearray, start: int) -> tuple[Headers, int]:
     """The named fields from `start` up to a blank line, and the position after that line.
 
-    For WARC headers and HTTP heads (RFC 9112, 5, including obsolete folding). The position
-    is -1 if there is no blank line in `data` or its first 1 MiB.
+    The position is -1 if there is no blank line in `data` or its first 1 MiB. Folded lines are joined (RFC 9112, 5.2).
     """
     fields: dict[bytes, list[bytes]] = {}
     pos, end = start, -1
@@ -191,7 +186,7 @@ def _add_field(fields: dict[bytes, list[bytes]], line: bytes) -> list[bytes]:
 _MOST_SHAPES = 8
 """Patterns per file. Without a limit, headers that are all different would be compared with more and more."""
 _VALUE = rb"\S.*(?<=\S)(?<!/1\.[01])(?<!/0\.1[78])"
-"""One line without white space at its ends, which would have to be stripped, and without the start of another record."""
+"""One line without white space at its ends, and without the start of another record."""
 _LENGTH = rb"[0-9]{1,18}"
 """A number that needs no further check."""
 ASKED = frozenset(

@@ -54,10 +54,7 @@ class Member(NamedTuple):
 
 
 def read_directory(read_at: ReadAt, size: int) -> dict[str, Member]:
-    """The files of the zip of `size` bytes by name, in the order of the directory. Raises ZipError.
-
-    zip64 is read, and bytes before the zip are skipped.
-    """
+    """The files of the zip of `size` bytes by name, in the order of the directory. Raises ZipError."""
     file = _ZipBytes(read_at, size)
     try:
         with zipfile.ZipFile(file) as found:
@@ -81,7 +78,7 @@ def data_offset(read_at: ReadAt, member: Member) -> int:
     """
     if member.refused is not None:
         raise member.refused
-    flags, method, packed, size, start = _header(read_at, member)
+    flags, method, packed, size, start = local_header(read_at, member)
     if method != zipfile.ZIP_STORED or flags & _ENCRYPTED:
         raise ZipError("its header in the zip says that it is compressed or encrypted", REPACK)
     if start + member.size > member.limit:
@@ -94,13 +91,11 @@ def data_offset(read_at: ReadAt, member: Member) -> int:
     return start
 
 
-def check_name(read_at: ReadAt, member: Member) -> None:
-    """Raise ZipError if the header before the bytes of a file has another name than the directory."""
-    _header(read_at, member)
+def local_header(read_at: ReadAt, member: Member) -> tuple[int, int, int, int, int]:
+    """From the header before the bytes of a file: flags, method, two sizes, and the offset of the bytes.
 
-
-def _header(read_at: ReadAt, member: Member) -> tuple[int, int, int, int, int]:
-    """From the header before the bytes of a file: flags, method, two sizes, and the offset of the bytes."""
+    Raises ZipError if the header is missing, or has another name than the directory.
+    """
     header = read_at(member.header, _LOCAL.size) if member.header >= 0 else b""
     if len(header) < _LOCAL.size or not header.startswith(_MAGIC):
         raise ZipError(f"the header of {member.name} in the zip is missing")
@@ -178,12 +173,6 @@ class _ZipBytes(io.RawIOBase):
         self._read_at, self._size, self._pos = read_at, size, 0
         self._tail_start = max(size - _TAIL, 0)
         self.tail = read_at(self._tail_start, size - self._tail_start)
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
 
     def tell(self) -> int:
         return self._pos

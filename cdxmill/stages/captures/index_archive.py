@@ -1,8 +1,7 @@
-"""One archive, read or being written -> its CDX lines, made by the compiled reader if a record is common, else by way of captures.
+"""One archive, read or being written -> its CDX lines.
 
-`native/common_line.c` does this in one call. The Python modules (take_record, make_captures, surt,
-cdxj) are the reference: whatever is unusual is left to them, and tests check that both give the
-same bytes. If nothing was compiled, the Python modules do all the work, which takes a third longer.
+`native/common_line.c` makes the line of a common record. Whatever is unusual is left to Python (take_record,
+make_captures, surt, cdx_lines), which is the reference. Without the compiled part, an index takes a third longer.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.parse_header import BlankContent, RecordError
 from cdxmill.stages.records.read_records import read_records
 from cdxmill.stages.records.record_parts import base32, sha1
-from cdxmill.stages.records.take_record import ReadCommon, take_stream, take_whole
+from cdxmill.stages.records.take_record import ReadCommon, check_rest, take_block, take_whole
 from cdxmill.stages.window import CHUNK, ReadAt
 
 if TYPE_CHECKING:
@@ -53,16 +52,13 @@ class Findings:
         """Add damage or a note. All damage after the first MAX_DAMAGE becomes one item, the last of the list."""
         if isinstance(found, Note):
             self.notes.append(found)
-        elif len(self.damage) < MAX_DAMAGE:
-            self.damage.append(found)
-        else:
-            self._add_to_last(found)
-
-    def _add_to_last(self, found: Damage) -> None:
-        self._more += 1
-        first = found.offset if self._more == 1 else self.damage.pop().offset
-        more = f"{self._more} more errors up to offset {found.offset}"
-        self.damage.append(Damage(first, f"{more}, the last one: {found.reason}", found.hint))
+            return
+        if len(self.damage) >= MAX_DAMAGE:
+            self._more += 1
+            first = found.offset if self._more == 1 else self.damage.pop().offset
+            more = f"{self._more} more errors up to offset {found.offset}"
+            found = Damage(first, f"{more}, the last one: {found.reason}", found.hint)
+        self.damage.append(found)
 
 
 def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon[CommonLine] | None:
@@ -89,10 +85,7 @@ def _digest(content: bytearray | bytes, start: int, end: int) -> bytes:
 
 
 class CaptureLines:
-    """The CDX lines of captures: iterate to get lists of lines in the order of records.
-
-    `findings` has the findings of what was read so far; after the iteration they are complete.
-    """
+    """The CDX lines of captures: iterate to get lists of lines. After that, `findings` is complete."""
 
     def __init__(self, items: Iterator[Capture | bytes | Damage | Note], line_format: str) -> None:
         self.findings = Findings()
@@ -146,7 +139,10 @@ def read_packed(
         found: Item | Outcome
         try:
             if content.data is None:
-                found = take_stream(offset, content.pieces())._replace(length=length)
+                pieces = content.pieces()
+                record, tail = take_block(offset, pieces)
+                check_rest(tail, pieces, record.is_arc)
+                found = record._replace(length=length)
             else:
                 data = content.data
                 found = Outcome.NOT_COMMON if read_common is None else read_common(data, offset, length)

@@ -164,9 +164,8 @@ def make_captures(
 ) -> Iterator[Capture | bytes | Damage | Note]:
     """A capture for each record that gets a line, a whole line for a CommonLine. Damage and Note pass through.
 
-    A crawler's metadata record that follows its response adds charset and languages. With
-    `post_append`, a request beside its response adds the query at the end of the key.
-    `filename` is a field of each line. The order is that of the records.
+    A crawler's metadata record that follows its response adds charset and languages. With `post_append`, a request
+    beside its response adds the query at the end of the key. `filename` is a field of each line.
     """
     latest = _Latest(filename, options)
     for item in found:

@@ -136,10 +136,10 @@ class CommonChecks:
         return self._wanted if self._is_checked else base32(hashed)
 
     def line_of(self, member: bytes, line: bytes) -> CommonLine | None:
-        """The line of a response or revisit at the start of a file without a name, if it agrees with its index line.
+        """The line of a response or revisit at the start of a file without a name; None if it may differ from `line`.
 
-        That is: the member is exactly one record, key, timestamp, URL, MIME type, status and digest are those of
-        `line`, and the payload of a response has this digest, in SHA-1. None if this is not so or not certain.
+        The member is exactly one record, key, timestamp, URL, MIME type, status and digest are equal, and the payload
+        of a response has this digest, in SHA-1.
         """
         wanted = _DIGEST_FIELD.search(line)
         content = None if native.read is None or wanted is None else inflate_member(member, QUICK_CONTENT)
@@ -171,5 +171,5 @@ def common_payload(content: bytearray) -> memoryview:
 
 
 def is_revisit(content: bytearray) -> bool:
-    """Whether a record that the compiled reader has made a line of is a revisit, and no response with its media type."""
+    """Whether a record that the compiled reader has made a line of is a revisit, not just of its media type."""
     return b"\nwarc-type: revisit\r" in content[: content.find(_HEAD_END)].lower()

@@ -22,10 +22,7 @@ from cdxmill.stages.window import CHUNK, ReadAt
 
 @dataclass
 class Counted:
-    """What was read: records, how many of them were counted, those that were skipped for a reason, and damage.
-
-    `records` has no warcinfo records, which describe the file.
-    """
+    """What was read: records (but no warcinfo), how many were counted, those skipped for a reason, and damage."""
 
     records: int = 0
     counted: int = 0
@@ -43,10 +40,7 @@ class Counted:
 def count_records(
     read_at: ReadAt, counter: Counter, tally: Tally, spill: Callable[[], None], chunk: int = CHUNK
 ) -> Counted:
-    """Count the records of the archive that `read_at(offset, size)` reads. `spill` is called after each of them.
-
-    What is not counted is in the result. Raises the errors of `read_at`.
-    """
+    """Count the records of the archive that `read_at(offset, size)` reads. `spill` is called after each of them."""
     counted = Counted()
     archive = Archive(read_at)
     take = _reader(counter, tally, spill, counted)

@@ -1,7 +1,6 @@
-"""Counts of items, such as the start tags of pages: in memory, in C or in a dictionary; in runs of lines; and their sums.
+"""Counts of items, such as the start tags of pages: in memory, in runs of lines, and their sums.
 
-Text in comments, in scripts and in styles, and the values of attributes, are no tags. No tree is built, so tags that a
-parser adds, like `<tbody>`, are not there. `native/tags.c` does the same.
+Tags are found without a tree, so those that a parser adds, like `<tbody>`, are missing. `native/tags.c` does the same.
 
 A line of a run is `<item> TAB <count> TAB <name of the run>`. So the lines of different runs differ, and the merge of
 runs, which removes equal lines, keeps them all.

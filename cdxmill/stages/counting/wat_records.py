@@ -36,10 +36,7 @@ def is_wat(headers: Headers) -> bool:
 
 
 def server_values(block: bytes | bytearray) -> list[bytes] | None:
-    """The values of the Server fields of the response that the JSON describes; None if it describes no response.
-
-    Raises ValueError if it is no JSON.
-    """
+    """The Server fields of the response that the JSON describes; None if there is none. Raises ValueError: no JSON."""
     import msgspec
 
     try:
@@ -55,7 +52,7 @@ def server_values(block: bytes | bytearray) -> list[bytes] | None:
 
 
 def links_of(block: bytes | bytearray) -> WatLinks | None:
-    """The links of the page that the JSON describes; None if it describes no page. Raises ValueError if it is no JSON."""
+    """The links of the page that the JSON describes; None if there is none. Raises ValueError: no JSON."""
     import msgspec
 
     try:

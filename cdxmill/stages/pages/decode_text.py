@@ -109,8 +109,8 @@ _FARTHEST = 1200
 _STEP = 8
 """Every eighth character is enough to find the script of a text."""
 _LEAST = 0.1
-"""The share of Chinese, Japanese or Korean characters from which a text has one of these languages. Pages about computers
-have many English words, and resiliparse then finds another language in every third Japanese text."""
+"""The share of Chinese, Japanese or Korean characters from which a text has one of these languages. resiliparse finds
+another language in every third Japanese text about computers."""
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]+")
 _LETTER = re.compile(r"[^\W\d_]")
 

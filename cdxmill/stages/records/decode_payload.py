@@ -1,4 +1,4 @@
-"""A payload as it was sent -> the payload with transfer and content encodings undone (RFC 9110, RFC 9112), in pieces or whole.
+"""A payload as it was sent -> the payload with transfer and content encodings undone (RFC 9110, RFC 9112).
 
 Many crawlers decode payloads before they write them, but do not change the HTTP head. So a payload that does not begin
 like its encoding is returned unchanged.

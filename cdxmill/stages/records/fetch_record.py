@@ -1,11 +1,8 @@
-"""The byte range of a record in an archive -> the record, parsed and checked like in `index`, and the request and metadata records beside it.
+"""The byte range of a record in an archive -> the record, checked like in `index`, and those that belong to it.
 
-    gzip, plain    [ range ]
-    zst            [ the dictionary of the file, if it has one ][ range ]
+No other bytes are read, except the dictionary of a zst file. So a range with more or less than one record is detected.
 
-No other bytes are read. So a range with more or less than one record is detected.
-
-Common Crawl's crawler writes them in the order request, response, metadata; others write the request last. No index
+Common Crawl's crawler writes records in the order request, response, metadata; others write the request last. No index
 line tells where they are. So records before the response are found by the start of a member or a header, and count
 only if they end where the next one begins.
 """

@@ -1,4 +1,4 @@
-"""The content of a record, or of a capture's records -> one gzip member or Zstandard frame, decompressed again and compared.
+"""The content of a record, or of a capture's records -> one gzip member or Zstandard frame, which is checked.
 
 A frame is as IIPC's WARC-Zstd 1.0 requires: with content size, checksum and, if it needs one, the id of its dictionary,
 which is in the first frame of the file. Readers need a window of at most 8 MiB.

@@ -28,10 +28,7 @@ RECOMPRESS_FRAMES = "write it with one record per frame (cdxmill recompress -o D
 
 
 class RecordError(ValueError):
-    """The content is not exactly one record; `reason` and `hint` are for the user.
-
-    `unfinished` means that the header may be complete if more content is read.
-    """
+    """The content is not exactly one record. `unfinished`: the header may be complete if more content is read."""
 
     def __init__(self, reason: str, hint: str = REPAIR, unfinished: bool = False) -> None:
         super().__init__(reason)

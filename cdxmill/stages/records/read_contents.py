@@ -91,27 +91,32 @@ def choose_contents(
     chunk: int = CHUNK,
     refusals: Refusals = Refusals(),  # noqa: B008 - it cannot be changed
 ) -> Iterator[Chosen | Damage]:
-    """What `choose` makes of the content of each record, without None. `choose` gets the header's match, if it is known.
+    """What `choose` makes of each record's content and of its header's match, if that is known; without None.
 
-    It is not asked about a record that is refused.
-    A record that is not chosen costs little more than its decompression. If a member or frame does not have exactly one
-    record, the archive is read again from there, as `read_contents` does.
+    It is not asked about a record that is refused. If a member or frame does not have exactly one record, the
+    archive is read again from there, as `read_contents` does.
     """
     window, shapes = Window(read_at, chunk), HeaderShapes()
     take = _taker(choose, shapes, refusals)
     archive = _Bytes(window, _units_of(window))
+    found: Iterator[Content | Damage]
     for item in read_records(read_at, chunk=chunk, read_common=take):
         assert not isinstance(item, CrawlNotes)  # they stand only for records of types that are not asked for
         if isinstance(item, Damage) and item.is_miscut:
-            yield from _choose_from(read_contents(read_at, scratch, chunk), item.offset, choose)
-            return
-        if isinstance(item, Record):
-            for content in archive.contents(item.offset, item.offset + item.length, None):
-                chosen = choose(content, None)
-                if chosen is not None:
-                    yield chosen
+            again = read_contents(read_at, scratch, chunk)
+            found = (one for one in again if one.offset >= item.offset)
+        elif isinstance(item, Record):
+            found = archive.contents(item.offset, item.offset + item.length, None)
         else:
             yield item
+            continue
+        for one in found:
+            if isinstance(one, Damage):
+                yield one
+            elif one.records and (chosen := choose(one, None)) is not None:
+                yield chosen
+        if isinstance(item, Damage):
+            return
 
 
 def _taker(
@@ -142,20 +147,6 @@ def _taker(
         return choose(Content(offset, length, len(data), data), found) or no_line
 
     return take
-
-
-def _choose_from(
-    contents: Iterator[Content | Damage],
-    start: int,
-    choose: Callable[[Content, HeaderMatch | None], Chosen | None],
-) -> Iterator[Chosen | Damage]:
-    for item in contents:
-        if item.offset < start:
-            continue
-        if isinstance(item, Damage):
-            yield item
-        elif item.records and (chosen := choose(item, None)) is not None:
-            yield chosen
 
 
 def _contents(

@@ -1,12 +1,12 @@
-"""Records of an uncompressed archive. A record ends where its Content-Length says, unless it was truncated and other records follow inside its block.
+"""Records of an uncompressed archive. A record ends where its Content-Length says.
+
+As in pywb and cdxj-indexer, the closing line ends are not part of a record's range.
 
     WARC/1.0 ... Content-Length: 900 | 300 bytes of the block | WARC/1.0 ... the next record | ...
 
-Its Content-Length may happen to lead to the end of a later record. Then all looks well, but the records in between
-would get no line. An archive that was archived has such blocks, too. But then two closing line ends follow each other,
-that of the last inner record and that of the outer one, and the digest of the block matches.
-
-As in pywb and cdxj-indexer, the closing line ends are not part of a record's range.
+The Content-Length of a truncated record may lead to the end of a later one: those in between would get no line. An
+archive that was archived has such blocks, too. But then two closing line ends follow each other, that of the last inner
+record and that of the outer one, and the digest of the block matches.
 """
 
 from __future__ import annotations

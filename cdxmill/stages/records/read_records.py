@@ -44,13 +44,10 @@ def read_records(
     read_common: ReadCommon[Common] | None = None,
     max_window: int | None = None,
 ) -> Iterator[Record | Common | CrawlNotes | Damage]:
-    """Every complete record of the archive that `read_at(offset, size)` reads, after all checks.
+    """Every complete record of the archive that `read_at(offset, size)` reads, after all checks. All else is Damage.
 
-    Everything else is reported: Damage where a record may be lost (truncated, corrupt, empty, not an
-    archive). Memory does not grow with the size of records.
-    Records whose type is in `lineless` are checked as all others are, but may be skipped.
-    The file is read in chunks of `chunk` bytes. Content is first given to `read_common`,
-    and what that returns is passed on. Zstandard frames may need a window of `max_window` bytes.
+    Memory does not grow with the size of records. `lineless` and `read_common`: see `read_units`. The file is read in
+    chunks of `chunk` bytes. Zstandard frames may need a window of `max_window` bytes.
     """
     window = Window(read_at, chunk)
     head = window.get(0, 16)
@@ -59,15 +56,6 @@ def read_records(
     for magic, (name, hint) in _FOREIGN.items():
         if head.startswith(magic):
             return iter((Damage(0, f"{name} files cannot be indexed", hint),))
-    return _reader(window, lineless, read_common, max_window)
-
-
-def _reader(
-    window: Window,
-    lineless: frozenset[bytes],
-    read_common: ReadCommon[Common] | None,
-    max_window: int | None,
-) -> Iterator[Record | Common | CrawlNotes | Damage]:
     container = container_of(window)
     if container is Container.GZIP:
         return read_units(Members(window), 0, HeaderShapes(), lineless, read_common)

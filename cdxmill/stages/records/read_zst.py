@@ -61,10 +61,7 @@ def read_zst(
     read_common: ReadCommon[Common] | None = None,
     max_window: int | None = None,
 ) -> Iterator[Record | Common | CrawlNotes | Damage]:
-    """Every record of the file in `window`. What cannot be read as a record is reported as Damage.
-
-    `lineless` and `read_common` are used as in `read_units`.
-    """
+    """Every record of the file in `window`. `lineless` and `read_common`: see `read_units`."""
     frames = Frames(window, Inflater(max_window=max_window))
     try:
         end = frames.read_dictionary()
@@ -79,7 +76,7 @@ def read_zst(
 
 
 class Frames(Units):
-    """The frames of a file, decompressed with the dictionary of that file: that of `inflater`, or the one in the file."""
+    """The frames of a file. Their dictionary is that of `inflater`, or the one in the file."""
 
     start = ZSTD_START
 
@@ -206,10 +203,7 @@ class Frames(Units):
         return self.inflater.new()
 
     def _skippable_end(self, pos: int) -> int:
-        """The end of a skippable frame, where another frame or the end of the file has to follow.
-
-        Without these checks a wrong length would skip records.
-        """
+        """The end of a skippable frame. Raises MemberError if its length is wrong, and would skip records."""
         end = self._end(pos)
         if not self.follows(end) and self.window.peek(end, 1):
             raise MemberError("no zstd frame follows the skippable frame", end)

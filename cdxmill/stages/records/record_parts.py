@@ -1,4 +1,4 @@
-"""The parts of a record: its header, its HTTP head, and its payload with the SHA-1 that it has if the header has none."""
+"""The parts of a record: its header, its HTTP head, and its payload with its SHA-1."""
 
 from __future__ import annotations
 

@@ -17,10 +17,7 @@ _SHARE = 3
 
 
 class Probe(NamedTuple):
-    """The result of a look at one offset: whether a record starts there, and if not, what the look cost.
-
-    `cost` is the number of bytes that were looked at; 0 if a record starts there.
-    """
+    """Whether a record starts at an offset; if not, how many bytes were looked at."""
 
     is_start: bool
     cost: int
@@ -44,10 +41,8 @@ def probe_content(first_bytes: Callable[[int], bytes]) -> Probe:
 class Resync:
     """The search for the next record in a file, at each match of `pattern`.
 
-    `probe(offset)` tells whether a record starts at a match. A file can be made, or happen, to
-    have a match at every byte, each followed by long data. Therefore the costs of failed probes
-    are summed up. Once the sum is several times the number of bytes searched, the search skips
-    what a failed probe has looked at, so that no byte is looked at often.
+    A file can have a match at every byte, each followed by long data. Therefore the costs of failed probes are summed
+    up. Once they are several times the bytes searched, the search skips what a failed probe has looked at.
     """
 
     def __init__(self, window: Window, pattern: re.Pattern[bytes], probe: Callable[[int], Probe]) -> None:
@@ -55,19 +50,15 @@ class Resync:
         self._spent = 0
 
     def after(self, pos: int, cost: int) -> int:
-        """The offset of the first record after the damage at `pos`, or the file's size.
-
-        `cost` is the number of bytes that were looked at to find the damage.
-        """
+        """The offset of the first record after the damage at `pos`, found in `cost` bytes, or the file's size."""
         return self.first(self._step(pos, cost))
 
     def inside(self, pos: int, end: int, end_of_member: Callable[[int], int]) -> int:
         """The offset of the first of the whole members that end at `end`; `end` if there are none.
 
-        For damage that seems to reach from `pos` to `end`. Example: a truncated member and
-        a whole copy of it inflate together, up to the end of the copy. Records that are the
-        payload of another record do not lead up to `end`. `end_of_member(offset)` returns the
-        end of the valid member at `offset`, or raises MemberError.
+        For damage that seems to reach from `pos` to `end`: a truncated member and a whole copy of it inflate together,
+        up to the end of the copy. Records that are the payload of another record do not lead up to `end`.
+        `end_of_member(offset)` returns the end of the valid member there, or raises MemberError.
         """
         cost = 0
         while (pos := self.after(pos, cost)) < end:

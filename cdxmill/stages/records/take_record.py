@@ -36,7 +36,7 @@ _CRAWL_NOTES = b"application/warc-fields"
 
 Common = TypeVar("Common")
 ReadCommon = Callable[[bytearray | bytes, int, int], Common | CrawlNotes | Outcome]
-"""(a record's content, offset and length in bytes) -> what the caller needs of it, such as its line, or its crawl notes.
+"""(a record's content, offset and length) -> what the caller needs of it, such as its line, or its crawl notes.
 
 Outcome.NO_LINE for a complete request. Outcome.NOT_COMMON for any other content: it was not checked.
 """
@@ -51,10 +51,8 @@ def take_whole(
 ) -> Record | CrawlNotes | Literal[Outcome.NO_LINE]:
     """The record at `offset` whose whole decompressed content is `data`. Raises RecordError.
 
-    Two thirds of a crawl's records are requests and crawlers' metadata, which get no line. If the type
-    of a record is in `lineless` and its header has a shape known from `shapes`, the result is CrawlNotes or
-    Outcome.NO_LINE. These records are checked as all others are.
-    A bytearray becomes the record's block, because a copy would take as long as all the rest.
+    If the type of a record is in `lineless` and its header has a shape known from `shapes`, the result is CrawlNotes or
+    Outcome.NO_LINE, after the same checks. A bytearray becomes the record's block: a copy takes as long as the rest.
     """
     found = shapes.match(data) if shapes is not None else None
     if found is None:
@@ -103,21 +101,11 @@ def is_one_record(data: bytearray | bytes, shapes: HeaderShapes) -> bool:
     return True
 
 
-def take_stream(offset: int, chunks: Iterator[bytes]) -> Record:
-    """The record at `offset` whose content comes in `chunks`. All chunks are read.
-
-    The record's length is 0; the caller sets it. Memory is bounded by BLOCK_HEAD and MAX_HEADER.
-    Raises RecordError, and whatever `chunks` raises.
-    """
-    record, tail = take_block(offset, chunks)
-    check_rest(tail, chunks, record.is_arc)
-    return record
-
-
 def take_block(offset: int, chunks: Iterator[bytes]) -> tuple[Record, bytes]:
-    """As `take_stream`, but no chunk after the end of the block is read.
+    """The record at `offset` whose content starts in `chunks`, and what follows its block in the last chunk.
 
-    Also returns what follows the block in its last chunk, for `check_rest`.
+    The rest is for `check_rest`. The record's length is 0; the caller sets it. Memory is bounded by BLOCK_HEAD and
+    MAX_HEADER. Raises RecordError, and whatever `chunks` raises.
     """
     data, (headers, start, is_arc) = _header_of(chunks)
     size = content_length(headers)

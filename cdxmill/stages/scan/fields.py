@@ -1,4 +1,4 @@
-"""The fields of a record that filters and outputs name, what it takes to compute each, and the rows that a scan writes of them."""
+"""The fields of a record that filters and outputs name, and the rows that a scan writes of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Conditions in the order in which they cost least: what the record header decides first, the language last.
 
-Within a level the order is that of measured cost / (1 - pass rate). The first records, and then one of SAMPLED, are measured. A condition of a
-level costs what has to be computed first for it, too, such as the tree of a page; the next one of that level finds it done.
+Within a level the order is that of measured cost / (1 - pass rate). The first records, and then one of SAMPLED, are
+measured. The first condition of a level costs what has to be computed for all of them, too, such as the tree of a page.
 """
 
 from __future__ import annotations
