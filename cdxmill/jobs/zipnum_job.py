@@ -149,9 +149,9 @@ class ZipNumClusterJob(StreamJob[ZipnumJobOptions]):
     def run_mapper(self, step_num: int = 0) -> None:
         """Send the lines in sorted chunks, with the number of their shard, because mrjob's shuffle has no split points."""
         run = self.mapper_run()
-        points, packer = self.build.points or (), chunk_packer(self.options.compressor)
+        points, pack = self.build.points or (), chunk_packer(self.options.compressor)
         run.output.write(format_marks(len(points) + 1))
-        form = partial(format_line, points=points, packer=packer)
+        form = partial(format_line, points=points, pack=pack)
         send_chunks(_texts_of, points, form, run, self.options.convert)
 
     def run_reducer(self, step_num: int = 0) -> None:

@@ -43,7 +43,7 @@ def chunks(lines: Path) -> Path:
     path = lines.with_name("chunks")
     every = lines.read_bytes().split(b"\n")[:-1]
     cut = [*sort_chunks(every[::2], (), 10_000), *sort_chunks(every[1::2], (), 10_000)]
-    path.write_bytes(b"".join(format_record(chunk[0], b"\n".join(chunk), CHUNKS) for chunk in cut))
+    path.write_bytes(b"".join(format_record(chunk[0], b"\n".join(chunk), CHUNKS.compress) for chunk in cut))
     return path
 
 

@@ -36,15 +36,6 @@ CHUNKS = Compressor(level=1)
 """Compresses the chunks that mappers send to reducers."""
 
 
-class _AsIs:
-    """Sends chunks that are compressed already."""
-
-    def compress(self, data: bytes) -> bytes:
-        return data
-
-
-AS_IS = _AsIs()
-
 RunJob = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
@@ -121,7 +112,7 @@ def work_list(directory: Path, *files: list[bytes] | bytes, **sampled: object) -
 def shuffled(sent: list[bytes], start: bytes) -> bytes:
     """The records of all mappers as Hadoop sends them to a reducer: sorted by their keys, from `start` on."""
     records = sorted(record for data in sent for record in read_records(BytesIO(data)))
-    return b"".join(format_record(*record, AS_IS) for record in records if record[0] >= start)
+    return b"".join(format_record(*record, bytes) for record in records if record[0] >= start)
 
 
 def packed_nodes() -> Path:

@@ -226,7 +226,7 @@ def test_a_file_that_is_corrupt_at_its_end_leaves_none_of_its_lines(tmp_path: Pa
 def test_a_truncated_shuffle_gives_no_shard(tmp_path: Path) -> None:
     script = packed_nodes() / "hadoop_task.py"
     command = [sys.executable, "-I", "-S", str(script), "shard", "--cluster", tmp_path.as_uri(), *PACKER]
-    sent = format_record(b"a 2020 {}", b"a 2020 {}\nb 2020 {}", CHUNKS)
+    sent = format_record(b"a 2020 {}", b"a 2020 {}\nb 2020 {}", CHUNKS.compress)
     for cut in (len(sent) - 1, len(sent) - 20, 3):
         done = subprocess.run(
             command,

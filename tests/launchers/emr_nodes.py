@@ -20,7 +20,6 @@ from pathlib import Path
 
 from cdxmill.formats.clusters.split_points import format_partition_file, parse_text
 from cdxmill.stages.lines.line_chunks import Record, format_record, read_records
-from tests.jobs.conftest import AS_IS
 
 from .emr_server import BUCKET, KEYS, Emr, Submitted
 
@@ -92,7 +91,7 @@ class Nodes:
         parts: list[list[Record]] = [[] for _ in range(reducers)]
         for record in sorted(record for output in sent for record in read_records(io.BytesIO(output))):
             parts[bisect.bisect_right(points, record[0])].append(record)
-        return [b"".join(format_record(*record, AS_IS) for record in part) for part in parts]
+        return [b"".join(format_record(*record, bytes) for record in part) for part in parts]
 
     def _split_points(self) -> list[bytes]:
         """What the partitioner reads; the mappers' own file has the same."""

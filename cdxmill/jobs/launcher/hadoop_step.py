@@ -1,7 +1,6 @@
 """A job on Hadoop or EMR: one streaming step whose tasks are commands.
 
-The nodes need no mrjob. A mapper or reducer is a Java class, or hadoop_task.py in the archive
-that is sent with the job (see `node_archive`).
+The nodes need no mrjob. A mapper or reducer is hadoop_task.py in the archive that is sent with the job (see `node_archive`).
 """
 
 from __future__ import annotations
@@ -47,12 +46,10 @@ _INPUT_SETTINGS = {
 """Each mapper gets one line of the work list, if the step says nothing else."""
 
 WorkList = list[dict[str, Any]]
-Task = str | list[str]
-"""A Java class, or the arguments of hadoop_task.py."""
 
 
 class HadoopStep(NamedTuple):
-    """A step as a job describes it.
+    """A step as a job describes it. `mapper` and `reducer` are the arguments of hadoop_task.py.
 
     `inputs` is the work list: JSON objects. Files of this machine in their `paths` are sent to the cluster.
     `settings` are fixed. `defaults` can be changed by mrjob.conf and --jobconf. `files` are put
@@ -61,8 +58,8 @@ class HadoopStep(NamedTuple):
     """
 
     inputs: WorkList
-    mapper: Task
-    reducer: Task | None
+    mapper: list[str]
+    reducer: list[str] | None
     settings: dict[str, str]
     defaults: dict[str, str]
     output_format: str | None = None
@@ -136,10 +133,9 @@ def keys_file(text: str, directory: Path) -> Path | None:
 
 
 def libraries_of(step: HadoopStep) -> list[str]:
-    """The libraries of the step's tasks, as pip names them. For the tasks of `nodes.lines`, nodes need to have none."""
+    """The libraries of the step's tasks, as pip names them. For the tasks that sample and sort, nodes need to have none."""
     is_bare = step.mapper[0] in ("sample", "chunks")
-    compresses = isinstance(step.reducer, list) and "libdeflate" in step.reducer
-    return [URLLIB3] * is_bare + [DEFLATE] * compresses
+    return [URLLIB3] * is_bare + [DEFLATE] * ("libdeflate" in (step.reducer or ()))
 
 
 def add_files(runner: RunnerLike, step: HadoopStep, directory: Path) -> None:
@@ -161,14 +157,9 @@ def _uploaded(item: dict[str, Any], runner: RunnerLike) -> dict[str, Any]:
 
 def _describe(step: HadoopStep, python: list[str]) -> dict[str, object]:
     """The step as mrjob describes steps to its runners."""
-    tasks = {"mapper": step.mapper, "reducer": step.reducer}
     commands = {
-        kind: {"type": "command", "command": task if isinstance(task, str) else _command(task, python)}
-        for kind, task in tasks.items()
+        kind: {"type": "command", "command": [*python, f"{NAME}/hadoop_task.py", *task]}
+        for kind, task in (("mapper", step.mapper), ("reducer", step.reducer))
         if task is not None
     }
     return {"type": "streaming", "jobconf": {}, "input_manifest": False, **commands}
-
-
-def _command(arguments: list[str], python: list[str]) -> list[str]:
-    return [*python, f"{NAME}/hadoop_task.py", *arguments]

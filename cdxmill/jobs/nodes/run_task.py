@@ -32,7 +32,7 @@ def run_task(arguments: list[str]) -> None:
         sample.pick_points(given.size, given.shards, run)
     elif given.task == "chunks":
         points = parse_text(Path(SPLITS).read_bytes())
-        form = partial(format_record, packer=zipnum.chunk_packer(given.compressor))
+        form = partial(format_record, pack=zipnum.chunk_packer(given.compressor))
         zipnum.send_chunks(read_inputs, points, form, run, given.convert)
     else:
         compressor = Compressor(given.compressor, given.level)

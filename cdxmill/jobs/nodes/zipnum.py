@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cdxmill.errors import StoppedError
 from cdxmill.formats.clusters.manifest import ShardEntry
@@ -20,10 +21,10 @@ from cdxmill.jobs.nodes.files import Destination
 from cdxmill.jobs.nodes.task_context import Read, TaskRun, format_failure, parse_failure
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_chunks import (
-    ChunkPacker,
     ChunkSender,
     ChunkSizes,
     FormatRecord,
+    Pack,
     Record,
     merge_texts,
 )
@@ -107,7 +108,7 @@ def read_reports(directory: Path, shards: int, compressor: Compressor, cluster: 
     return reports
 
 
-def chunk_packer(library: str) -> ChunkPacker:
+def chunk_packer(library: str) -> Pack:
     """What compresses chunks. They are gzip data, whichever library makes them: isal takes half the time, where it exists.
 
     Raises ValueError if `library` is missing.
@@ -117,18 +118,8 @@ def chunk_packer(library: str) -> ChunkPacker:
     try:
         from isal import igzip_lib
     except ImportError:
-        return packer
-    return _Igzip(igzip_lib)
-
-
-class _Igzip:
-    def __init__(self, library: Any) -> None:
-        self._pack, self._kind = library.compress, library.COMP_GZIP
-
-    def compress(self, data: bytes) -> bytes:
-        """Compress to one gzip member."""
-        packed: bytes = self._pack(data, _CHUNK_LEVEL, self._kind)
-        return packed
+        return packer.compress
+    return partial(igzip_lib.compress, level=_CHUNK_LEVEL, flag=igzip_lib.COMP_GZIP)
 
 
 def send_chunks(

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import IO, NamedTuple, Protocol
+from typing import IO, NamedTuple
 
 from cdxmill.stages import native
 from cdxmill.stages.lines.line_lists import (
@@ -37,13 +37,8 @@ from cdxmill.stages.lines.sorted_input import SortedStart
 _LENGTH = struct.Struct(">I")
 
 
-class ChunkPacker(Protocol):
-    """Compresses a chunk to one gzip member."""
-
-    def compress(self, data: bytes, /) -> bytes:
-        """The member."""
-
-
+Pack = Callable[[bytes], bytes]
+"""Compresses a chunk to one gzip member."""
 Record = tuple[bytes, bytes]
 """A key of the shuffle, and compressed lines. A message has the empty key, which no line has."""
 FormatRecord = Callable[[bytes, bytes], bytes]
@@ -215,9 +210,9 @@ def _size(lines: list[bytes]) -> int:
     return sum(map(len, lines)) + len(lines)
 
 
-def format_record(key: bytes, lines: bytes, packer: ChunkPacker) -> bytes:
+def format_record(key: bytes, lines: bytes, pack: Pack) -> bytes:
     """A record as Hadoop sends it. One with the empty key goes to the first reducer."""
-    data = packer.compress(lines)
+    data = pack(lines)
     return b"".join((_LENGTH.pack(len(key)), key, _LENGTH.pack(len(data)), data))
 
 
@@ -237,13 +232,13 @@ def _take(stream: IO[bytes], head: bytes) -> bytes:
     raise ValueError("the output of the mappers is truncated")
 
 
-def format_line(key: bytes, lines: bytes, points: Sequence[bytes], packer: ChunkPacker) -> bytes:
+def format_line(key: bytes, lines: bytes, points: Sequence[bytes], pack: Pack) -> bytes:
     """A record for a shuffle of lines that sorts them as they are, and keeps lines with the same text before the first tab together.
 
     `points` are the split points: the first field is the number of the shard.
     """
     shard = bisect_right(points, key) if key else 0
-    return b"%05d\t%b\t%b\n" % (shard, hexlify(key), b2a_base64(packer.compress(lines), newline=False))
+    return b"%05d\t%b\t%b\n" % (shard, hexlify(key), b2a_base64(pack(lines), newline=False))
 
 
 def format_marks(shards: int) -> bytes:

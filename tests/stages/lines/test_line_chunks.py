@@ -31,7 +31,7 @@ LINES = st.lists(st.binary(max_size=6).map(lambda line: line.replace(b"\n", b"\r
 IN_ORDER = LINES.map(lambda lines: [sorted(filter(is_capture_line, lines))])
 """A file that is sorted."""
 CHUNKS = Compressor(level=1)
-FORM = partial(format_record, packer=CHUNKS)
+FORM = partial(format_record, pack=CHUNKS.compress)
 POINTS = st.lists(st.binary(min_size=1, max_size=3), unique=True, max_size=4).map(sorted)
 
 
@@ -107,7 +107,7 @@ def test_a_cut_is_noticed_wherever_it_is() -> None:
 def test_sorted_lines_have_the_records_of_each_shard_in_the_order_of_their_keys(
     records: list[Record], points: list[bytes]
 ) -> None:
-    lines = [format_line(key, text, points, CHUNKS) for key, text in records]
+    lines = [format_line(key, text, points, CHUNKS.compress) for key, text in records]
     lines += 2 * format_marks(len(points) + 1).splitlines(keepends=True)
     found = {
         shard: [(key, CHUNKS.decompress(packed)) for key, packed in ours]
