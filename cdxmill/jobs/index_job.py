@@ -9,12 +9,13 @@ input. The CDX files have the same bytes as those of `cdxmill index --manifest`.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 
 from cdxmill.commands.per_archive.index import IndexOptions
-from cdxmill.commands.per_archive.task import outputs_in
+from cdxmill.commands.per_archive.task import OutputDirectory, checked_place, open_directory
 from cdxmill.inputs.archives import archives_of
-from cdxmill.inputs.named import Input, check_archives
+from cdxmill.inputs.named import Input
 from cdxmill.jobs.archive_job import ArchiveJob, ArchiveJobOptions, directory_url
 from cdxmill.jobs.launcher.hadoop_directory import directory_of
 from cdxmill.jobs.launcher.hadoop_step import HadoopStep, WorkList
@@ -23,12 +24,10 @@ from cdxmill.jobs.nodes.archives import ArchiveWork, index_archives, parse_outpu
 from cdxmill.jobs.nodes.task_context import format_failure
 from cdxmill.messages import count
 from cdxmill.options.option import Existing, Flag, flags, option
-from cdxmill.outputs.existing import plan_outputs, rule_of
-from cdxmill.outputs.names import cdx_names, identity
-from cdxmill.outputs.record import forgetting
+from cdxmill.outputs.existing import rule_of
+from cdxmill.outputs.names import cdx_names
 from cdxmill.running.failures import Failures
-from cdxmill.running.lock import hold
-from cdxmill.storage.location import Location, locate
+from cdxmill.storage.location import Location
 
 
 class IndexJobOptions(ArchiveJobOptions, Existing):
@@ -51,53 +50,51 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
     arguments = "--cdx_bucket DIR MANIFEST..."
     description = "Index the WARC and ARC files that the manifests list: one CDX file per archive."
 
-    _context = ExitStack()
-    """Forgets earlier failures of the archives that were indexed, and lets others write to the directory."""
-
     def steps(self) -> list[MRStep]:
         """One step with mappers only."""
         return [MRStep(mapper=self.run_mapper)]
 
+    def run_locally(self) -> int:
+        """Run the job under a local runner, while nobody else writes to its directory. Returns the number of failures."""
+        with self._directory_held:
+            return super().run_locally()
+
+    @cached_property
+    def _directory_held(self) -> ExitStack:
+        return ExitStack()
+
     def list_work(self) -> WorkList:
         """The archives to index, each with the path or URL of its CDX file."""
-        place = locate(self.own_options.cdx_directory)
-        names = self._names(place)
-        directory = place.directory
-        with ExitStack() as stack:
-            if directory is not None:
-                stack.enter_context(hold(directory))
-            work = self._work(names, place, directory)
-            stack.enter_context(forgetting(directory, {identity(item.archive.location) for item in work}))
-            self._context = stack.pop_all()
-        return self._items(work)
+        names = self._names()
+        opened = open_directory(names, self.own_options.cdx_directory, Failures())
+        directory = self._directory_held.enter_context(opened)
+        outputs = self._outputs(names, directory)
+        self._directory_held.enter_context(directory.writing(outputs))
+        return self._work(outputs, directory.directory)
 
     def hadoop_step(self, runner: RunnerLike, directory: Path) -> HadoopStep:
         """Each mapper gets some lines of the work list."""
-        place = locate(directory_url(self.own_options.cdx_directory, runner))
+        url = directory_url(self.own_options.cdx_directory, runner)
         self.use_root(runner)
-        directory_of(place.text, runner).check_writable()
-        work = self._work(self._names(place), place, None)
-        return self.archive_step(self._items(work), ["index"])
+        directory_of(url, runner).check_writable()
+        names = self._names()
+        outputs = self._outputs(names, OutputDirectory(checked_place(names, url), None, Path()))
+        return self.archive_step(self._work(outputs, None), ["index"])
 
-    def _names(self, place: Location) -> dict[Input, str]:
+    def _names(self) -> dict[Input, str]:
         """The archives, and the names of their outputs. Raises UsageError."""
         options = self.own_options
-        names = cdx_names(archives_of(self.options.args, options.archive_root), options.cc_index_paths)
-        check_archives(names)
-        place.check_writable()
-        return names
+        return cdx_names(archives_of(self.options.args, options.archive_root), options.cc_index_paths)
 
-    def _work(self, names: dict[Input, str], place: Location, directory: Path | None) -> list[ArchiveWork]:
-        """The archives that have to be indexed. `directory` is a local output directory that only this machine writes to."""
-        place = place if directory is None else Location(str(directory))
-        settings, rule = IndexOptions().settings(), rule_of(self.own_options)
-        plan = plan_outputs(outputs_in(place, names), settings, rule, directory)
+    def _outputs(self, names: dict[Input, str], directory: OutputDirectory) -> dict[Input, Location]:
+        """The archives that have to be indexed, with their outputs. Raises UsageError."""
+        return directory.plan(names, IndexOptions().settings(), rule_of(self.own_options)).to_write
+
+    def _work(self, outputs: dict[Input, Location], directory: Path | None) -> WorkList:
+        """The work list. `directory` is a local output directory that only this machine writes to."""
+        self.total = len(outputs)
         record = None if directory is None else str(directory)
-        return [ArchiveWork(archive, output.text, record) for archive, output in plan.to_write.items()]
-
-    def _items(self, work: list[ArchiveWork]) -> WorkList:
-        self.total = len(work)
-        return [item.item() for item in work]
+        return [ArchiveWork(archive, output.text, record).item() for archive, output in outputs.items()]
 
     def run_mapper(self, step_num: int = 0) -> None:
         """Index one archive after the other."""
@@ -112,7 +109,6 @@ class IndexWARCJob(ArchiveJob[IndexJobOptions]):
         failures.close_notes()
         for failure in found:
             failures.report(failure)
-        self._context.close()
         self.show(b"".join(format_failure(failure._replace(hint="")) for failure in found))
         number = sum(counters.get("cdxmill", {}).get("notes", 0) for counters in runner.counters())
         return self.status_of(failures, "indexed", f", {count(number, 'note')}" if number else "")

@@ -176,6 +176,35 @@ def outputs() -> dict[str, tuple[bytes, int]]:
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in Path("out").glob("*.cdx.gz")}
 
 
+def test_the_names_of_the_outputs_are_on_the_disk_at_the_end(
+    crawl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut after the job loses none, as after the command."""
+    synced, fsync = [], os.fsync
+
+    def note_sync(handle: int) -> None:
+        synced.append(os.path.realpath(f"/proc/self/fd/{handle}"))
+        fsync(handle)
+
+    Path("below").mkdir()
+    Path("iana.warc.gz").rename("below/iana.warc.gz")
+    Path("m.txt").write_text("below/iana.warc.gz\n")
+    monkeypatch.setattr(os, "fsync", note_sync)
+    assert launched("--warc_bucket", ".") == 0
+    assert str(crawl / "out/below") in synced
+
+
+def test_an_archive_is_never_replaced_by_an_output(crawl: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("out").mkdir()
+    for name in ("iana.warc.gz", "iana.cdx.gz"):
+        Path("out", name).write_bytes(Path("iana.warc.gz").read_bytes())
+    Path("m.txt").write_text("iana.warc.gz\niana.cdx.gz\n")
+    before = Path("out/iana.cdx.gz").read_bytes()
+    assert launched("--replace", "--warc_bucket", "out") == 2
+    assert "is an input; choose another output directory" in capsys.readouterr().err
+    assert Path("out/iana.cdx.gz").read_bytes() == before
+
+
 def test_finished_outputs_are_kept_and_replaced_on_request(crawl: Path) -> None:
     assert launched() == 0
     before = outputs()

@@ -173,19 +173,27 @@ def outputs_in(place: Location, names: Mapping[Input, str]) -> dict[Input, Locat
     return {archive: place / name for archive, name in names.items()}
 
 
+def checked_place(names: Mapping[Input, str], target: PathOrUrl) -> Location:
+    """The directory for outputs of these names.
+
+    Raises UsageError if there are no archives, if cdxmill cannot write to such URLs, or if an output would replace an archive.
+    """
+    check_archives(names)
+    place = locate(target)
+    place.check_writable()
+    check_inputs_stay(outputs_in(place, names))
+    return place
+
+
 @contextmanager
 def open_directory(
     names: Mapping[Input, str], target: PathOrUrl, failures: Failures
 ) -> Iterator[OutputDirectory]:
     """Open a directory to write outputs of these names to. A local one is created, and no other run may write to it meanwhile.
 
-    Raises UsageError, and nothing is changed, if there are no archives, if cdxmill cannot write to such URLs, or if an
-    output would replace an archive.
+    Raises UsageError as `checked_place`; nothing is changed then.
     """
-    check_archives(names)
-    place = locate(target)
-    place.check_writable()
-    check_inputs_stay(outputs_in(place, names))
+    place = checked_place(names, target)
     directory = place.directory
     if directory is None:
         with temporary_directory() as scratch:
