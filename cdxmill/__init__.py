@@ -28,36 +28,35 @@ if TYPE_CHECKING:
     from cdxmill.errors import AbsentError, CdxmillError, InputError, RefusedError, StoppedError, UsageError
     from cdxmill.running.failures import Failure
 
-_HOMES = {
-    name: home
-    for home, names in {
-        "api.archives": ("captures", "index"),
-        "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
-        "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
-        "api.results": (
-            "CapturedRecord",
-            "ClusterResult",
-            "CopyResult",
-            "IndexResult",
-            "PrefixIndexResult",
-            "SampleResult",
-            "VerifyResult",
-        ),
-        "api.searches": ("Cluster", "copy", "get", "lookup", "lookup_many"),
-        "api.urlkey": ("urlkey",),
-        "errors": (
-            "AbsentError",
-            "CdxmillError",
-            "InputError",
-            "RefusedError",
-            "StoppedError",
-            "UsageError",
-        ),
-        "running.failures": ("Failure",),
-    }.items()
-    for name in names
-}
+_HOMES: dict[str, str] = {}
 """The module of each name."""
+
+for _home, _names in {
+    "api.archives": ("captures", "index"),
+    "api.clusters": ("build", "publish", "sample", "verify", "zipnum"),
+    "api.prefix_indexes": ("PrefixIndex", "build_prefix_index"),
+    "api.results": (
+        "CapturedRecord",
+        "ClusterResult",
+        "CopyResult",
+        "IndexResult",
+        "PrefixIndexResult",
+        "SampleResult",
+        "VerifyResult",
+    ),
+    "api.searches": ("Cluster", "copy", "get", "lookup", "lookup_many"),
+    "api.urlkey": ("urlkey",),
+    "errors": (
+        "AbsentError",
+        "CdxmillError",
+        "InputError",
+        "RefusedError",
+        "StoppedError",
+        "UsageError",
+    ),
+    "running.failures": ("Failure",),
+}.items():
+    _HOMES |= dict.fromkeys(_names, _home)
 
 __all__ = [
     "AbsentError",

@@ -7,7 +7,7 @@ its signature shows them with their plain types.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import update_wrapper
 from typing import Any, Concatenate, ParamSpec, TypeVar, get_type_hints
 
@@ -47,8 +47,11 @@ def method_takes(
 
 
 def _checked(asked: _Asked) -> _Asked:
-    """The dataclass itself. Raises UsageError."""
+    """The dataclass itself, with a list of what can be read only once. Raises UsageError."""
     fields = [field for field in declared(type(asked)) if field.init]
+    for field in fields:
+        if isinstance(value := getattr(asked, field.name), Iterator):
+            setattr(asked, field.name, list(value))
     given = {field.name for field in fields if getattr(asked, field.name) != field.default}
     check(asked, fields, given, lambda field, value: f"{field.name} {value}".rstrip())
     return asked

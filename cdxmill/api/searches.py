@@ -25,11 +25,11 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.options.option import AnyPath, optional_path, text_list
-from cdxmill.options.queries import Query, Question, query_of
+from cdxmill.options.queries import Query, Question
 from cdxmill.options.records import Copying, Getting
 from cdxmill.running.failures import Failures
 from cdxmill.search.open import open_searched
-from cdxmill.search.query import BlockSource, OpenCluster, PreparedQuery
+from cdxmill.search.query import BlockSource, OpenCluster, PreparedQuery, query_of
 from cdxmill.stages.records.decode_payload import decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord
 from cdxmill.stages.records.record_parts import record_parts, record_timestamp

@@ -41,14 +41,6 @@ class CaptureFilters(Options):
         default=(),
     )
 
-    def __post_init__(self) -> None:
-        self.filter = self.filters  # what can be read only once
-
-    @property
-    def filters(self) -> tuple[str, ...]:
-        """All of `filter`."""
-        return (self.filter,) if isinstance(self.filter, str) else tuple(self.filter)
-
 
 class Selection(CaptureFilters):
     """Which captures are chosen, of which the first ones are taken."""
@@ -126,9 +118,3 @@ class Query(Question):
         choices=OUTPUTS,
     )
     shard_index_loc: tuple[str, str] | None = SHARD_RULE
-
-
-def query_of(asked: Selection) -> Query:
-    """The question among other arguments."""
-    names = (Question if isinstance(asked, Question) else Selection).__dataclass_fields__
-    return Query(**{name: getattr(asked, name) for name in names})

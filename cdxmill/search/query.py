@@ -19,7 +19,8 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.clusters.zipnum import BLOCK_LINES, BlockRef, number_of
 from cdxmill.formats.lines.capture_fields import ALSO, FIELDS, header, line_format, stored_fields
 from cdxmill.formats.lines.lookup_query import KeyRange, key_range, narrowed, parse_filter, time_range
-from cdxmill.options.queries import Query
+from cdxmill.options.option import text_list
+from cdxmill.options.queries import Query, Question, Selection
 from cdxmill.stages.lines import choose_lines
 from cdxmill.stages.zipnum.find_lines import BlockReader, find_backwards, find_lines, texts, wanted_blocks
 from cdxmill.stages.zipnum.secondary_index import SecondaryIndex
@@ -112,6 +113,12 @@ class OpenCluster:
         return cls(reader, reader.blocks(), reader.is_remote)
 
 
+def query_of(asked: Selection) -> Query:
+    """The question among other arguments."""
+    names = (Question if isinstance(asked, Question) else Selection).__dataclass_fields__
+    return Query(**{name: getattr(asked, name) for name in names})
+
+
 class PreparedQuery:
     """A query that was checked, with its filters compiled. Raises UsageError.
 
@@ -126,7 +133,7 @@ class PreparedQuery:
         self._skip = skip
         self._times = _checked(time_range, query.from_ts, query.to)
         self.has_times = any(self._times)
-        filters = [_checked(parse_filter, text) for text in query.filters]
+        filters = [_checked(parse_filter, text) for text in text_list(query.filter)]
         self._filters = [found.passes for found in filters]
         collapse = None if query.collapse is None else _checked(choose_lines.parse_collapse, query.collapse)
         self._token = collapse and collapse.token

@@ -15,6 +15,7 @@ from cdxmill.cluster.archive_index import ArchivePlaces, archives_of, cluster_di
 from cdxmill.cluster.find import archives_of_crawls, crawls_like, index_of_crawl
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.lookup_query import KeyRange
+from cdxmill.options.option import text_list
 from cdxmill.search.many import Answer, answer_many
 from cdxmill.search.open import (
     STDIN,
@@ -193,7 +194,7 @@ class _Tree:
         from cdxmill.search.prefix_index import key_ranges
         from cdxmill.search.tree_query import check_stored
 
-        check_stored(prepared.query.filters, prepared.query.fields or ())
+        check_stored(text_list(prepared.query.filter), prepared.query.fields or ())
         for url in urls:
             if url == EVERYTHING:
                 raise UsageError("no QUERY given; name URLs, such as '*.example.com'")

@@ -9,6 +9,7 @@ from cdxmill.formats.lines.capture_fields import ALSO, header, line_format
 from cdxmill.formats.lines.lookup_query import KeyRange, parse_filter, time_range
 from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.formats.tree.prefix_btree import Item
+from cdxmill.options.option import text_list
 from cdxmill.options.trees import TreeQuery
 from cdxmill.search.prefix_index import OpenTree, key_ranges, open_prefix_index, parse_layout, resumed
 from cdxmill.stages.lines import choose_lines
@@ -26,7 +27,7 @@ class PreparedTreeQuery:
         self.layout: Layout = parse_layout(query.layout or "capture")
         try:
             self._times = time_range(query.from_ts, query.to)
-            self._filters = [parse_filter(text).passes for text in query.filters]
+            self._filters = [parse_filter(text).passes for text in text_list(query.filter)]
         except ValueError as error:
             raise UsageError(str(error)) from None
         self._check_fields()
@@ -37,9 +38,10 @@ class PreparedTreeQuery:
     def _check_fields(self) -> None:
         """Raise UsageError if a field is asked for that is not stored."""
         query, known = self.query, _FIELDS.get(self.layout.name or "")
+        filters = text_list(query.filter)
         if known is not None:
-            check_stored(query.filters, query.fields or (), known)
-        elif any(self._times) or query.filters or query.fields or query.output:
+            check_stored(filters, query.fields or (), known)
+        elif any(self._times) or filters or query.fields or query.output:
             raise UsageError(f"the layout {self.layout.text!r} has no captures: no fields, times and filters")
 
     def ranges(self, text: str) -> list[KeyRange]:

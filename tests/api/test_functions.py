@@ -47,7 +47,9 @@ def test_lookups_are_those_of_the_command(pywb_warcs: Path, tmp_path: Path, run_
         lists = list(cluster.lines("*.iana.org", filter="!=status:200", to="20140126200706"))
         assert [line for lines in lists for line in lines] == done.stdout.splitlines()
         assert cluster.count("*.iana.org", filter="!=status:200", to="20140126200706") == sum(map(len, lists))
-    found = list(cdxmill.lookup(tmp_path / "C", "*.iana.org", filter=["!=status:200"], to="20140126200706"))
+    found = list(
+        cdxmill.lookup(tmp_path / "C", "*.iana.org", filter=iter(["!=status:200"]), to="20140126200706")
+    )
     assert [capture["urlkey"].encode() for capture in found] == [
         line.split()[0] for line in done.stdout.splitlines()
     ]

@@ -15,10 +15,10 @@ from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.record_location import RecordLocation, record_location, usual_place
 from cdxmill.inputs.joined_ranges import JOINED, is_one_request
 from cdxmill.options.option import optional_path, path_list
-from cdxmill.options.queries import Query, query_of
+from cdxmill.options.queries import Query
 from cdxmill.options.records import Copying
 from cdxmill.search.originals import Reference, first_original, query_for
-from cdxmill.search.query import PreparedQuery
+from cdxmill.search.query import PreparedQuery, query_of
 from cdxmill.search.sources import EVERYTHING, LineSource, Source, find_sources, open_source
 from cdxmill.stages.lines.merge_lines import sort_lists
 from cdxmill.storage.scratch import Scratch
