@@ -160,13 +160,13 @@ def copy(arguments: CopyArguments, failures: Failures) -> str:
         cdxmill copy -o mine cluster '*.example.com' --archives warcs
         cdxmill lookup cluster example.com | cdxmill copy -o mine --archives warcs -
     """
+    asked = arguments.asked()
+    if arguments.dry_run:
+        return _print_sizes(arguments, asked, failures)
     from cdxmill.commands.copying.copy import FAILURES
     from cdxmill.commands.copying.copy import copy as copy_captures
     from cdxmill.messages import count
 
-    asked = arguments.asked()
-    if arguments.dry_run:
-        return _print_sizes(arguments, asked, failures)
     output = str(arguments.output)
     summary = copy_captures(asked, output, arguments, failures)
     listed = f"\n{count(failures.count, 'failure')}, listed in {output}/{FAILURES}" if failures.count else ""
