@@ -114,7 +114,7 @@ def test_a_launcher_that_ends_at_any_request_leaves_a_cluster_or_one_that_the_ne
     storages: None, built: dict[str, Path], steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cdxmill.jobs.launcher.zipnum_on_hadoop import building_place, finish_switch
-    from cdxmill.storage.hadoop.webhdfs import WebHdfs
+    from cdxmill.storage.hadoop.hdfs import WebHdfs
 
     url = "hdfs:///crawl/C"
     put(built["old"], url)
