@@ -43,7 +43,7 @@ def index(arguments: Indexing, failures: Failures) -> str:
         index_to_stream,
     )
     from cdxmill.inputs.archives import find_archives
-    from cdxmill.inputs.pipes import open_pipes
+    from cdxmill.inputs.pipes import Pipes
     from cdxmill.outputs.existing import rule_of
     from cdxmill.outputs.names import is_one_file, output_names
 
@@ -53,7 +53,7 @@ def index(arguments: Indexing, failures: Failures) -> str:
         _check_one_file(arguments, failures)
     with (
         open_engine(arguments) as spark,
-        open_pipes(failures, quiet=arguments.quiet) as pipes,
+        Pipes(failures, quiet=arguments.quiet) as pipes,
     ):
         if spark is not None and (is_file or output == "-"):
             raise UsageError("--engine spark needs an output directory")

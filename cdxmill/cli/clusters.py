@@ -75,11 +75,11 @@ def zipnum(arguments: Zipnum, failures: Failures) -> str:
     from cdxmill.commands.clusters.next_step import next_lookup
     from cdxmill.commands.clusters.zipnum import build_cluster, output_place, zipnum_options
     from cdxmill.inputs.cdx_files import find_cdx_files
-    from cdxmill.inputs.pipes import open_pipes
+    from cdxmill.inputs.pipes import Pipes
 
     place = output_place(arguments, is_local=arguments.engine == "local")
     options = zipnum_options(arguments, convert=arguments.convert)
-    with open_pipes(failures, quiet=arguments.quiet) as pipes:
+    with Pipes(failures, quiet=arguments.quiet) as pipes:
         paths = find_cdx_files(path_list(arguments.cdx), failures, pipes)
         with open_engine(arguments) as spark:
             options = replace(options, make=spark and spark.make)
@@ -109,9 +109,9 @@ def sample(arguments: SampleArguments, failures: Failures) -> str:
         cdxmill sample -s 4 -o splits.txt cdx/
     """
     from cdxmill.commands.sample import sample as sample_lines
-    from cdxmill.inputs.pipes import open_pipes
+    from cdxmill.inputs.pipes import Pipes
 
-    with open_pipes(failures, quiet=arguments.quiet) as pipes:
+    with Pipes(failures, quiet=arguments.quiet) as pipes:
         sample_lines(arguments, failures, pipes)
     return ""
 

@@ -161,12 +161,12 @@ def count(arguments: CountArguments, failures: Failures) -> str:
     """
     from cdxmill.commands.count import count_to_file, count_to_stream
     from cdxmill.inputs.archives import find_archives
-    from cdxmill.inputs.pipes import open_pipes
+    from cdxmill.inputs.pipes import Pipes
     from cdxmill.stages.counting.counters import COUNTERS
 
     if arguments.what not in COUNTERS:
         raise UsageError(f"invalid WHAT {arguments.what!r}: expected {', '.join(COUNTERS)}")
-    with open_pipes(failures, quiet=arguments.quiet) as pipes:
+    with Pipes(failures, quiet=arguments.quiet) as pipes:
         archives = find_archives(arguments, failures, pipes)
         if arguments.output == "-":
             with standard_output() as out:

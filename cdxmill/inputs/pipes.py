@@ -29,11 +29,12 @@ _CHUNK = 1 << 20
 _OPEN_FILES = ("/dev/", "/proc/")
 
 
-class Pipes:
-    """Copies pipes to a temporary directory, and reports it. Made by `open_pipes`."""
+class Pipes(ExitStack):
+    """Copies of pipes in a temporary directory, which is deleted at the end. Unless `quiet`, each copy is reported."""
 
-    def __init__(self, failures: Failures, files: ExitStack, quiet: bool) -> None:
-        self._failures, self._files, self._quiet = failures, files, quiet
+    def __init__(self, failures: Failures, *, quiet: bool) -> None:
+        super().__init__()
+        self._failures, self._quiet = failures, quiet
         self._directory: Path | None = None
         self._taken: set[str] = set()
 
@@ -45,7 +46,7 @@ class Pipes:
             raise UsageError(f"{named}: was given twice, but it can be read only once")
         self._taken.add(named)
         if self._directory is None:
-            self._directory = Path(self._files.enter_context(temporary_directory()))
+            self._directory = Path(self.enter_context(temporary_directory()))
         path = _copy(named, self._directory / f"{len(self._taken)}-{_file_name(named)}")
         if not self._quiet:
             size = human_bytes(path.stat().st_size)
@@ -57,13 +58,6 @@ class Pipes:
     def has(self, path: str) -> bool:
         """Whether `path` is a copy."""
         return self._directory is not None and Path(path).parent == self._directory
-
-
-@contextmanager
-def open_pipes(failures: Failures, *, quiet: bool) -> Iterator[Pipes]:
-    """Copies of pipes, which are deleted at the end. Unless `quiet`, each copy is reported."""
-    with ExitStack() as files:
-        yield Pipes(failures, files, quiet)
 
 
 def filename_of(named: str) -> str:

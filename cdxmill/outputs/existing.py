@@ -94,7 +94,7 @@ def _real(place: Location) -> str:
 
 
 def plan_outputs(
-    outputs: Mapping[Input, Location], settings: OutputSettings, rule: Rule, directory: Path | None = None
+    outputs: Mapping[Input, Location], settings: OutputSettings, rule: Rule, directory: Path | None
 ) -> PlannedOutputs:
     """Decide which archives have to be read again to write `outputs`.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any
 
 from cdxmill.messages import count, human_bytes, human_seconds, printable, say
@@ -38,9 +37,7 @@ class Progress:
             self._bar = _Bar(self._title)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.close()
 
