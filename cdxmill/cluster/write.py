@@ -188,8 +188,7 @@ def write_shard_files(
         (locate(directory) / name).write_atomic() as shard,
         (locate(directory) / part_name(number)).write_atomic() as part,
     ):
-        report = write_shard(blocks, name, shard, part, compressor)
-    return ShardEntry(name, report.bytes, report.lines, report.blocks, report.sha256)
+        return write_shard(blocks, name, shard, part, compressor)
 
 
 def is_shard_whole(directory: Path, shard: ShardEntry) -> bool:

@@ -25,14 +25,13 @@ from cdxmill.running.processes import counted
 from cdxmill.stages.lines.cdx_text import (
     LineCheck,
     LineError,
-    Piece,
     fields_of,
     name_of,
     read_cdx,
     read_content,
     read_large_pieces,
 )
-from cdxmill.stages.lines.line_lists import is_capture_line
+from cdxmill.stages.lines.line_lists import Piece, is_capture_line
 from cdxmill.stages.lines.sorted_input import SeekPoints, note_seek_points
 from cdxmill.stages.window import CHUNK, MemberError, Window
 from cdxmill.storage.interface import Entry

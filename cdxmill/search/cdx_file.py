@@ -24,7 +24,7 @@ from cdxmill.stages.lines.merge_lines import sort_lists
 from cdxmill.stages.window import ReadAt
 from cdxmill.stages.zipnum.find_lines import BlockReader
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster
-from cdxmill.stages.zipnum.sorted_text import TextIndex, text_reader
+from cdxmill.stages.zipnum.sorted_text import SortedText, TextIndex
 from cdxmill.storage.location import locate, pieces
 from cdxmill.storage.scratch import Scratch, temporary_directory
 
@@ -52,7 +52,7 @@ class CdxFile:
 
     def blocks(self) -> BlockReader:
         """A reader of blocks."""
-        return BlockReader(self.read, text_reader)
+        return BlockReader(self.read, SortedText)
 
     def block_lines(self) -> int:
         """0: blocks have no fixed number of lines."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from cdxmill.inputs.cdx_files import CdxSource, read_pieces, read_sorted
 from cdxmill.running.failures import Failure
 from cdxmill.stages.lines.line_lists import convert_captures, split_lines
 from cdxmill.stages.lines.merge_lines import MOST_RUNS, fewer_runs
-from cdxmill.stages.lines.pick_splits import Reservoir, Sample, TextSampler
+from cdxmill.stages.lines.pick_splits import Reservoir, Sample, TextSampler, sampled
 from cdxmill.stages.lines.sort_lines import LineSorter, Run
 from cdxmill.storage.location import locate
 from cdxmill.storage.scratch import Scratch
@@ -107,7 +107,7 @@ def _sort(source: CdxSource, sorter: LineSorter, reservoir: Reservoir, task: Sor
         if _adopt(source, sorter, reservoir, task.shards):
             return
         reservoir.undo()
-    pieces = _sampled(read_pieces(source.location), TextSampler(reservoir))
+    pieces = sampled(read_pieces(source.location), reservoir)
     for lines in split_lines(sorter.add_sorted(pieces) if is_large else pieces):
         sorter.add(convert_captures(lines) if task.convert else lines)
 
@@ -124,10 +124,3 @@ def _adopt(source: CdxSource, sorter: LineSorter, reservoir: Reservoir, shards: 
     sampler.end()
     sorter.adopt(str(Path(source.location.local).absolute()), seek_points)
     return True
-
-
-def _sampled(pieces: Iterator[bytes], sampler: TextSampler) -> Iterator[bytes]:
-    for piece in pieces:
-        sampler.add(piece)
-        yield piece
-    sampler.end()

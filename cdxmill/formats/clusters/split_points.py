@@ -14,7 +14,6 @@ A split point is the first key and timestamp of a shard. Bytes that are not UTF-
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -176,11 +175,9 @@ def parse_boundaries(data: bytes) -> list[bytes]:
     if not isinstance(rows, list) or not all(map(_is_row, rows)):
         raise ValueError("is not a list of [key, timestamp]")
     points = [" ".join(filter(None, row)).encode("utf-8", "surrogateescape") for row in rows]
-    if not all(points) or any(one >= other for one, other in itertools.pairwise(points)):
-        raise ValueError("the split points are empty or not in order")
-    if any(b"\n" in point for point in points):
-        raise ValueError("a split point has a line end")
-    return points
+    if any(not point or b"\n" in point for point in points):
+        raise ValueError("a split point is empty or has a line end")
+    return _checked(points)
 
 
 def _is_row(row: object) -> bool:

@@ -38,7 +38,11 @@ class Compressor(NamedTuple):
         """The installed version of the library. Raises ValueError if it is not installed."""
         if self.library == "zlib":
             return zlib.ZLIB_RUNTIME_VERSION
-        return _libdeflate_version()
+        try:
+            import deflate  # not installed on nodes that use zlib
+        except ImportError:
+            raise ValueError("the compressor libdeflate is not installed (pip install deflate)") from None
+        return f"deflate {deflate.__version__}"
 
     def compress(self, data: bytes | bytearray) -> bytes:
         """Compress to one gzip member without name and time, so that equal data gives equal bytes.
@@ -49,7 +53,7 @@ class Compressor(NamedTuple):
         if self.library == "zlib":
             packer = zlib.compressobj(self.level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
             return packer.compress(data) + packer.flush()
-        import deflate  # not installed on nodes that use zlib
+        import deflate
 
         return bytes(deflate.gzip_compress(data, self.level))
 
@@ -82,16 +86,8 @@ def checked_compressor(library: str, level: int) -> Compressor:
     return compressor
 
 
-def _libdeflate_version() -> str:
-    try:
-        import deflate
-    except ImportError:
-        raise ValueError("the compressor libdeflate is not installed (pip install deflate)") from None
-    return f"deflate {deflate.__version__}"
-
-
 INDEX, SUMMARY, LOCATIONS, MANIFEST = "cluster.idx", "cluster.summary", "cluster.loc", "cluster.json"
-"""Names of the files beside the shards. formats/cluster_manifest has the format of the manifest."""
+"""Names of the files beside the shards."""
 
 _INDEX_LINE = re.compile(rb"([^\t\n]*)\t([^\t\n]+)\t(\d{1,18})\t(\d{1,18})(?:\t(\d{1,18}))?\r?\n?")
 

@@ -155,9 +155,8 @@ def write_one_shard(options: ShardTaskOptions, number: int, records: Iterator[Re
     received = _Received(records, Compressor(options.compressor.library, _CHUNK_LEVEL), run)
     blocks = merge_texts(received, _SORTED >> 1, options.block_lines)
     with Path(names[0]).open("wb") as shard, Path(names[1]).open("wb") as part:
-        found = write_shard(blocks, names[0], shard, part, options.compressor)
-    entry = ShardEntry(names[0], found.bytes, found.lines, found.blocks, found.sha256)
-    report = ReducerReport(entry, version, received.lines - found.lines, sorted(received.failures))
+        entry = write_shard(blocks, names[0], shard, part, options.compressor)
+    report = ReducerReport(entry, version, received.lines - entry.lines, sorted(received.failures))
     Path(names[2]).write_text(report.to_json())
     destination.put((names[2], *names[:2]))  # the report first: it says that the shard is of a job of cdxmill
     run.add(lines=entry.lines, duplicates=report.duplicate_lines, blocks=entry.blocks, bytes=entry.bytes)

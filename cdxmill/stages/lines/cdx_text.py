@@ -13,11 +13,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from operator import eq
-from typing import TypeVar
 
 from cdxmill.errors import InputError
 from cdxmill.formats.archives.framing import GZIP_MAGIC
-from cdxmill.stages.lines.line_lists import is_capture_line
+from cdxmill.stages.lines.line_lists import Piece, is_capture_line
 from cdxmill.stages.native import odd_line as _native_odd_line
 from cdxmill.stages.window import MemberError, Window, inflate
 
@@ -31,7 +30,6 @@ CDXJ = 0
 REBUILD = "rebuild this index"
 """What the user can do about a corrupt CDX file."""
 
-Piece = TypeVar("Piece", bytes, "bytes | bytearray")
 
 _LEAST_FIELDS = 3
 _TIMESTAMP = re.compile(rb"\d*|-")

@@ -29,6 +29,7 @@ from cdxmill.stages.lines.line_lists import (
     distinct,
     divide,
     group_lines,
+    lines_between,
     split_lines,
     without_headers,
 )
@@ -202,8 +203,7 @@ def _rounds(
 
 def _merged(texts: Sequence[bytes], low: bytes | None, high: bytes | None) -> list[bytes]:
     lines = sorted(chain.from_iterable(text.split(b"\n") for text in texts))
-    start = 0 if low is None else bisect_left(lines, low)
-    return distinct(lines[start : len(lines) if high is None else bisect_left(lines, high)])
+    return distinct(lines_between(lines, low, high))
 
 
 def _size(lines: list[bytes]) -> int:

@@ -10,10 +10,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, compress, islice
 from operator import eq, ne
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, TypeVar
 
 from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.formats.lines.cdx_lines import convert_line
+
+Piece = TypeVar("Piece", bytes, "bytes | bytearray")
 
 BATCH = 1 << 20
 """Approximate number of bytes of lines in a list."""
@@ -116,6 +118,15 @@ def without_headers(lines: list[bytes]) -> list[bytes]:
     low = bisect_left(lines, b" CDX", start)
     high = bisect_left(lines, b" CDY", low)
     return lines[start:low] + lines[high:] if start or high > low else lines
+
+
+def lines_between(lines: list[bytes], low: bytes | None, high: bytes | None) -> list[bytes]:
+    """The sorted `lines` that are >= `low` and < `high` (None: no bound)."""
+    if low is not None and lines and lines[0] < low:
+        lines = lines[bisect_left(lines, low) :]
+    if high is not None and lines and lines[-1] >= high:
+        lines = lines[: bisect_left(lines, high)]
+    return lines
 
 
 def divide(lines: list[bytes], points: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:

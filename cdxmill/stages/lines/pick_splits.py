@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cdxmill.formats.clusters.zipnum import BlockRef, key_of
-from cdxmill.stages.lines.line_lists import is_capture_line
+from cdxmill.stages.lines.line_lists import Piece, is_capture_line
 
 Sample = list[tuple[float, bytes]]
 
@@ -131,12 +131,19 @@ class TextSampler:
             self._reservoir.add_text(line + b"\n", 0, len(line))
 
 
-def add_pieces(pieces: Iterable[bytes | bytearray], reservoir: Reservoir) -> None:
-    """Let all lines of a text pass `reservoir`; the text comes in `pieces` that are cut anywhere."""
+def sampled(pieces: Iterable[Piece], reservoir: Reservoir) -> Iterator[Piece]:
+    """The pieces of a text, cut anywhere, whose lines pass `reservoir` then."""
     sampler = TextSampler(reservoir)
     for piece in pieces:
         sampler.add(piece)
+        yield piece
     sampler.end()
+
+
+def add_pieces(pieces: Iterable[bytes | bytearray], reservoir: Reservoir) -> None:
+    """Let all lines of a text pass `reservoir`."""
+    for _ in sampled(pieces, reservoir):
+        pass
 
 
 def merge_samples(samples: Iterable[Sample], size: int) -> Sample:

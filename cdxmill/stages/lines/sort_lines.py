@@ -16,7 +16,14 @@ from itertools import chain
 from typing import IO, NamedTuple
 
 from cdxmill.errors import StoppedError
-from cdxmill.stages.lines.line_lists import TextBlock, cut_blocks, distinct, split_lines, without_headers
+from cdxmill.stages.lines.line_lists import (
+    TextBlock,
+    cut_blocks,
+    distinct,
+    lines_between,
+    split_lines,
+    without_headers,
+)
 from cdxmill.stages.lines.sorted_input import SPAN, SeekPoints, SortedStart, read_between
 from cdxmill.stages.window import MemberError, ReadAt, Window
 
@@ -131,7 +138,7 @@ def read_slice(open_run: OpenRun, part: Slice, size: int) -> Iterator[list[bytes
     Raises StoppedError if a sorted input has changed.
     """
     for lines in split_lines(read_text(open_run, part, size), size):
-        if lines := _between(lines, part.low, part.high):
+        if lines := lines_between(lines, part.low, part.high):
             yield lines
 
 
@@ -171,14 +178,6 @@ def _inflater() -> Callable[[bytes], bytes]:
     import zstandard
 
     return zstandard.ZstdDecompressor().decompress
-
-
-def _between(lines: list[bytes], low: bytes | None, high: bytes | None) -> list[bytes]:
-    if low is not None and lines[0] < low:
-        lines = lines[bisect_left(lines, low) :]
-    if high is not None and lines and lines[-1] >= high:
-        lines = lines[: bisect_left(lines, high)]
-    return lines
 
 
 CHUNK = 96 << 20

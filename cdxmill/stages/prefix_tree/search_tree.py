@@ -103,7 +103,8 @@ class TreeReader:
         check: Callable[[Item], None] | None = None,
     ) -> None:
         self._is_remote = size is None
-        self._read_at, self._check = read_at, check
+        self._read_at = read_at
+        self._check = check or (lambda item: None)
         self._held, self._held_at = b"", 0
         self._indexes: LRUCache[int, IndexBlock] = _cache(_INDEX_BYTES)
         self._outlines: LRUCache[int, _Outline] = _cache(_OUTLINE_BYTES)
@@ -176,13 +177,12 @@ class TreeReader:
         for items in self._lists(number, low if is_first else b"", place):
             start = bisect_left(items, (low,)) if is_first else 0
             end = bisect_left(items, (high,), start)
-            if self._check is not None and start and items[start - 1][0] < low:
+            if start and items[start - 1][0] < low:
                 self._check(items[start - 1])
             if end > start:
                 yield items[start:end]
             if end < len(items):
-                if self._check is not None:
-                    self._check(items[end])
+                self._check(items[end])
                 return True
         return False
 

@@ -135,7 +135,7 @@ class TreeWriter:
         """Write the whole file, and return its bytes. Requires: at least one item was added, and it is called once."""
         self._write_block()
         for level in self._levels:
-            level.finish()
+            level.end_block()
         header = Header(self._size, self.index_blocks)
         out.write(format_header(header))
         end = 0
@@ -164,21 +164,18 @@ class _Level:
         size = len(prefix) + 1 + NUMBER
         is_full = size > self._room
         if is_full:
-            self._write()
+            self.end_block()
         self._prefixes.append(prefix)
         self._room -= size
         return is_full
 
-    def _write(self) -> None:
+    def end_block(self) -> None:
+        """Write the block that has begun."""
         self._file.write(format_index_block(IndexBlock(self._prefixes, self._first), self._block_size))
         self.blocks += 1
         self._first += len(self._prefixes)
         self._prefixes = []
         self._room = self._block_size - NUMBER
-
-    def finish(self) -> None:
-        """Complete the last block."""
-        self._write()
 
     def read(self) -> Iterator[IndexBlock]:
         """The blocks, with numbers from 0."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from cdxmill.formats.clusters.zipnum import BlockRef
 from cdxmill.stages.lines.line_lists import distinct, is_capture_line
 from cdxmill.stages.window import ReadAt
-from cdxmill.stages.zipnum.find_lines import BlockText, ReadShard
+from cdxmill.stages.zipnum.find_lines import BlockText
 from cdxmill.stages.zipnum.secondary_index import DamagedCluster, SecondaryIndex, Start
 
 PAGE = 1 << 16
@@ -68,11 +68,6 @@ class SortedText(BlockText):
             lines.pop()  # the next block has it
         self._is_whole = True
         yield b"".join(line + b"\n" for line in lines)
-
-
-def text_reader(block: BlockRef, read: ReadShard) -> BlockText:
-    """The text of a block, for `BlockReader`."""
-    return SortedText(block, read)
 
 
 class NotSorted(DamagedCluster):

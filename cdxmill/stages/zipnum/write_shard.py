@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import IO, NamedTuple
+from typing import IO
 
+from cdxmill.formats.clusters.manifest import ShardEntry
 from cdxmill.formats.clusters.zipnum import BlockRef, Compressor, format_part_line, key_of
 from cdxmill.stages.lines.line_lists import TextBlock
 
 
-class WrittenShard(NamedTuple):
-    """The contents of a finished shard. `sha256` is that of the file."""
-
-    lines: int
-    blocks: int
-    bytes: int
-    sha256: str
-
-
 def write_shard(
     blocks: Iterable[TextBlock], name: str, shard: IO[bytes], part: IO[bytes], compressor: Compressor
-) -> WrittenShard:
+) -> ShardEntry:
     """Write sorted lines: to `shard` one gzip member per block, to `part` one line per block.
 
     A shard without lines is one empty gzip member, and its part is empty. Requires: the lines of `blocks` are sorted
@@ -41,4 +33,4 @@ def write_shard(
         shard.write(data)
         digest.update(data)
         offset = len(data)
-    return WrittenShard(count, number, offset, digest.hexdigest())
+    return ShardEntry(name, offset, count, number, digest.hexdigest())

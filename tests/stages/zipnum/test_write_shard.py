@@ -47,7 +47,8 @@ def test_a_shard_is_the_lines_in_blocks_and_its_part_says_where_they_are(
         assert block.offset == end
         end += block.length
     assert end == len(data) or not lines
-    assert report == (len(lines), len(blocks), len(data), hashlib.sha256(data).hexdigest())
+    digest = hashlib.sha256(data).hexdigest()
+    assert report == ("cdx-00003.gz", len(data), len(lines), len(blocks), digest)
     assert report.blocks == -(-len(lines) // numlines)
 
 
