@@ -123,8 +123,8 @@ def _statistics(
     kinds: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for one in sample.training:
-        kinds[one.found.kind] += 1
-        sizes[one.found.kind] += one.found.size
+        kinds[one.kind] += 1
+        sizes[one.kind] += one.size
     return {
         "id": trained.number,
         "size": trained.size,

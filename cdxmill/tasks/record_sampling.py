@@ -32,9 +32,10 @@ _LONGEST_KIND = 60
 
 
 class Candidate(NamedTuple):
-    """A record that may be in the sample. `size` is the number of its bytes that would be used."""
+    """A record that may be in the sample. `archive` is the number of its archive, `size` the bytes that would be used."""
 
     priority: float
+    archive: int
     offset: int
     length: int
     size: int
@@ -54,7 +55,7 @@ class Candidates:
         return priority < self._ceiling
 
     def add(self, candidate: Candidate) -> None:
-        """Add a record. Others are dropped if there are too many bytes."""
+        """Add a record that is wanted. Others are dropped if there are too many bytes."""
         heapq.heappush(self._heap, (-candidate.priority, candidate))
         self._left -= candidate.size
         while self._left < 0:
@@ -67,10 +68,10 @@ class Candidates:
         return sorted(candidate for _, candidate in self._heap)
 
 
-def _candidate(priority: float, record: Record) -> Candidate:
+def _candidate(priority: float, archive: int, record: Record) -> Candidate:
     # the record's header is no part of `size`; it is short, and Record does not have its length
     size = min(record.size + sum(map(len, record.headers.values())), MAX_SAMPLE)
-    return Candidate(priority, record.offset, record.length, size, kind_of(record))
+    return Candidate(priority, archive, record.offset, record.length, size, kind_of(record))
 
 
 def kind_of(record: Record) -> str:
@@ -87,22 +88,16 @@ _HELD_OUT = 8
 """One part in this number of the sample is kept for measuring."""
 
 
-class Chosen(NamedTuple):
-    """A record of the sample: the number of its archive, and where it is there."""
-
-    archive: int
-    found: Candidate
-
-
 class Sample(NamedTuple):
     """The records to train on, and those to measure with. `by_file` is whether no archive has records of both."""
 
-    training: list[Chosen]
-    held_out: list[Chosen]
+    training: list[Candidate]
+    held_out: list[Candidate]
     by_file: bool
 
 
 class _SampleTask(NamedTuple):
+    number: int
     path: str
     seed: str
     limit: int
@@ -119,17 +114,21 @@ def choose_records(
     """A uniform sample of at most `limit` bytes of all records. Failures are reported. The same for any `processes`."""
     for archive in archives:
         archive.location.require()
-    tasks = [_SampleTask(archive.path, f"{seed}:{number}", limit) for number, archive in enumerate(archives)]
-    chosen: list[Chosen] = []
+    tasks = [
+        _SampleTask(number, archive.path, f"{seed}:{number}", limit)
+        for number, archive in enumerate(archives)
+    ]
+    chosen = Candidates(limit)
     total = total_size(archive.location for archive in archives)
     with Progress("sampling", len(tasks), total, quiet) as progress:
         failures.show_on(progress)
         for number, result in run_tasks(_sample, tasks, processes, progress.tick):
             failures.report_listed(archives[number].label, result.failures)
-            chosen += [Chosen(number, candidate) for candidate in result.candidates]
-            chosen = _lowest(chosen, limit)
+            for candidate in result.candidates:
+                if chosen.wants(candidate.priority):
+                    chosen.add(candidate)
             progress.advance()
-    return _hold_out(chosen, seed)
+    return _hold_out(chosen.sorted(), seed)
 
 
 def _sample(task: _SampleTask) -> _SampleResult:
@@ -144,27 +143,17 @@ def _sample(task: _SampleTask) -> _SampleResult:
                 elif isinstance(item, Record):
                     priority = draw()
                     if candidates.wants(priority):
-                        candidates.add(_candidate(priority, item))
+                        candidates.add(_candidate(priority, task.number, item))
     except InputError as error:
         return _SampleResult([], [Failure.from_error(error)])
     return _SampleResult(candidates.sorted(), failures)
 
 
-def _lowest(chosen: list[Chosen], limit: int) -> list[Chosen]:
-    """Those of lowest priority, as many as have `limit` bytes."""
-    chosen.sort(key=lambda one: (one.found.priority, one.archive))
-    for number, one in enumerate(chosen):
-        limit -= one.found.size
-        if limit < 0:
-            return chosen[:number]
-    return chosen
-
-
-def _hold_out(chosen: list[Chosen], seed: int) -> Sample:
+def _hold_out(chosen: list[Candidate], seed: int) -> Sample:
     """Divide a sample. Whole archives are held out; if there is only one, records of it."""
     sizes: dict[int, int] = {}
     for one in chosen:
-        sizes[one.archive] = sizes.get(one.archive, 0) + one.found.size
+        sizes[one.archive] = sizes.get(one.archive, 0) + one.size
     if len(sizes) < 2:
         return Sample(chosen[len(chosen) // _HELD_OUT :], chosen[: len(chosen) // _HELD_OUT], False)
     numbers = sorted(sizes, key=lambda number: (sizes[number], number))[:-1]  # never the largest one
@@ -181,13 +170,13 @@ def _hold_out(chosen: list[Chosen], seed: int) -> Sample:
     )
 
 
-def read_chosen(archives: Sequence[Input], chosen: Sequence[Chosen], failures: Failures) -> list[bytes]:
+def read_chosen(archives: Sequence[Input], chosen: Sequence[Candidate], failures: Failures) -> list[bytes]:
     """The first bytes of each record, by archive and offset. Archives that cannot be read now are reported."""
-    by_place = sorted(chosen, key=lambda one: (one.archive, one.found.offset))
+    by_place = sorted(chosen, key=lambda one: (one.archive, one.offset))
     found: list[bytes] = []
     for number, group in groupby(by_place, key=attrgetter("archive")):
         try:
-            found += _read(archives[number].path, (one.found for one in group))
+            found += _read(archives[number].path, group)
         except InputError as error:
             failures.report(Failure.from_error(error))
     return found

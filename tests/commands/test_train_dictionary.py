@@ -104,7 +104,7 @@ def test_the_number_of_processes_changes_nothing(
 @pytest.mark.parametrize("limit", [1, 5_000, 1 << 20])
 def test_a_sample_is_the_records_of_lowest_priority_that_the_limit_allows(limit: int) -> None:
     rng = random.Random(limit)
-    drawn = [Candidate(rng.random(), n, 1, rng.randrange(1, 900), "") for n in range(2_000)]
+    drawn = [Candidate(rng.random(), 0, n, 1, rng.randrange(1, 900), "") for n in range(2_000)]
     kept = Candidates(limit)
     for one in drawn:
         if kept.wants(one.priority):

@@ -150,10 +150,10 @@ class Skip(NamedTuple):
     table: str = ""
 
 
-class _SkippedLineError(Exception):
-    def __init__(self, skip: Skip) -> None:
-        self.skip = skip
-        super().__init__(skip.reason)
+class _NoRecordError(ValueError):
+    def __init__(self, reason: str, table: str) -> None:
+        super().__init__(reason)
+        self.table = table
 
 
 class TableNames:
@@ -207,19 +207,14 @@ class LineMover:
     def _move(self, line: bytes) -> bytes | None:
         try:
             new = move_line(line, self._find)
-        except _SkippedLineError as error:
-            self._skip(line, error.skip)
-            return None
         except ValueError as error:
-            self._skip(line, Skip(str(error)))
+            skip = Skip(str(error), error.table if isinstance(error, _NoRecordError) else "")
+            self.skipped[skip] += 1
+            self.examples.setdefault(skip, line[:_SHOWN])
             return None
         self.copied += new is line
         self.moved += new is not line
         return new
-
-    def _skip(self, line: bytes, skip: Skip) -> None:
-        self.skipped[skip] += 1
-        self.examples.setdefault(skip, line[:_SHOWN])
 
     def _find(self, place: RecordPlace) -> RecordPlace:
         filename, offset, length = place
@@ -234,5 +229,5 @@ class LineMover:
         found = table.find(offset, length)
         if found is None:
             name = filename.decode("utf-8", "backslashreplace")
-            raise _SkippedLineError(Skip(f"no record of {name} has this offset and length", moved.table))
+            raise _NoRecordError(f"no record of {name} has this offset and length", moved.table)
         return RecordPlace(moved.new, *found)

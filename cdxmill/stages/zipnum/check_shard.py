@@ -91,21 +91,14 @@ def read_blocks(read_at: ReadAt, lengths: Mapping[int, int]) -> Iterator[Checked
                 return
             pos, number = starts[following], following
             continue
-        yield from _as_block(number, pos, end, content, not pos and not window.get(end, 1))
-        pos = end
-
-
-def _as_block(
-    number: int, pos: int, end: int, content: bytes, is_all: bool
-) -> Iterator[CheckedBlock | Fault]:
-    lines = content.split(b"\n")
-    if not lines.pop():
-        if lines:
+        lines = content.split(b"\n")
+        if lines.pop():
+            yield Fault(pos, f"block {number}: its last line has no line end")
+        elif lines:
             yield CheckedBlock(number, pos, end - pos, lines)
-        elif not is_all:  # a shard without lines is one empty member
+        elif pos or window.get(end, 1):  # a shard without lines is one empty member
             yield Fault(pos, f"block {number}: has no lines")
-    else:
-        yield Fault(pos, f"block {number}: its last line has no line end")
+        pos = end
 
 
 def _block_at(window: Window, pos: int, length: int) -> tuple[bytes, int]:
