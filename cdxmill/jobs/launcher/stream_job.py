@@ -1,6 +1,6 @@
 """The base class of the jobs. Their tasks read and write streams of bytes, not mrjob's key-value pairs.
 
-A mapper's standard input is a work list: one JSON object per line (docs/engines.md says why). The tasks are those of
+A mapper's standard input is a work list: one JSON object per line (docs/design.md says why). The tasks are those of
 jobs/nodes. mrjob's inline and local runners call them; on Hadoop and EMR they are commands, and mrjob only
 submits them (see `hadoop_step`). A job ends with a message and the exit statuses of `cdxmill`.
 """
