@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import field
+from typing import Literal
 
 from cdxmill.api.archives import capture_fields
 from cdxmill.api.calls import method_takes, takes
@@ -60,7 +61,8 @@ class LookupManyCall(Question):
 class GetCall(Getting):
     """The parameters of `get`."""
 
-    decode: bool = True
+    form: Literal["record", "headers", "payload"] = field(default="record", init=False)
+    decode: bool = field(default=True)
 
 
 class CopyCall(Copying):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from cdxmill.cli.command import standard_output
 from cdxmill.errors import OK, UsageError
-from cdxmill.messages import say
-from cdxmill.options.option import Flag, Needs, Quiet, argument, flags, option, optional_path, text_list
+from cdxmill.options.option import Needs, Quiet, argument, option, text_list
 from cdxmill.options.records import Copying, Getting
 
 if TYPE_CHECKING:
@@ -16,23 +15,7 @@ if TYPE_CHECKING:
     from cdxmill.running.failures import Failures
 
 
-class GetArguments(Getting):
-    """The command line of `get`."""
-
-    form: Literal["record", "headers", "payload"] = flags(
-        Flag("headers", "--headers", "Print only the record header and the HTTP header."),
-        Flag("payload", "--payload", "Print only the payload, which follows the HTTP header."),
-        default="record",
-    )
-    decode: bool = option(
-        "--decode",
-        "With --payload: decode chunked, gzip, deflate, br (needs brotli) and zstd.",
-        Needs("form=payload"),
-        default=False,
-    )
-
-
-def get(arguments: GetArguments) -> int:
+def get(arguments: Getting) -> int:
     """Print the record of a URL, or the record at an offset.
 
     If SOURCE is a cluster or a CDX file, cdxmill prints the capture of URL that is closest to TIMESTAMP (default: the newest
@@ -43,22 +26,12 @@ def get(arguments: GetArguments) -> int:
         cdxmill get crawl http://example.com/ --payload --decode
         cdxmill get all.cdxj http://example.com/ --archives warcs
     """
+    from cdxmill.commands.get import get_record
+
     with standard_output() as out:
-        for piece in _record(arguments):
+        for piece in get_record(arguments):
             out.write(piece)
     return OK
-
-
-def _record(arguments: GetArguments) -> Iterator[bytes]:
-    from cdxmill.commands.get import GetOptions, get_capture, get_record, wanted_of
-
-    options = GetOptions(
-        archives=optional_path(arguments.archives), form=arguments.form, decode=arguments.decode, note=say
-    )
-    wanted = wanted_of(arguments)
-    if wanted is None:
-        return get_capture(str(arguments.source), arguments.url or "", arguments.timestamp, options)
-    return get_record(wanted, options)
 
 
 class CatArguments(Quiet):
@@ -101,11 +74,10 @@ def cat(arguments: CatArguments, failures: Failures) -> str:
         from cdxmill.commands.cat import write_table
 
         return write_table(arguments.archive, arguments.table, failures, replace=arguments.replace)
-    from cdxmill.commands.get import GetOptions, RecordRange, get_record
+    from cdxmill.commands.get import get_record
 
-    wanted = RecordRange(arguments.archive, arguments.offset or 0, arguments.length)
     with standard_output() as out:
-        for piece in get_record(wanted, GetOptions()):
+        for piece in get_record(Getting(arguments.archive, offset=arguments.offset, length=arguments.length)):
             out.write(piece)
     return ""
 

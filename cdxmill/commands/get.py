@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from cdxmill.capture import Headers
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of
@@ -16,6 +15,8 @@ from cdxmill.formats.lines.capture_fields import timestamp_of_line
 from cdxmill.formats.lines.record_location import RecordLocation, record_location
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.messages import say
+from cdxmill.options.option import optional_path
 from cdxmill.options.queries import Query
 from cdxmill.options.records import Getting
 from cdxmill.search.open import is_one_cluster
@@ -25,23 +26,6 @@ from cdxmill.stages.lines.choose_lines import seconds
 from cdxmill.stages.records.decode_payload import PayloadError, decode_payload
 from cdxmill.stages.records.fetch_record import FetchedRecord, NoRecord
 from cdxmill.stages.records.record_parts import record_parts
-
-Form = Literal["record", "headers", "payload"]
-"""A part of a record, or all of it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GetOptions:
-    """Where the archives are, and which part of the record to give.
-
-    `archives` is what `ArchiveStore` takes; by default, a cluster's own list of them is used. With `decode`, the payload's encodings are undone.
-    """
-
-    archives: str | None = None
-    form: Form = "record"
-    decode: bool = False
-    note: Callable[[str], None] | None = None
-    """Called with the crawl of the capture, if crawls are searched by name."""
 
 
 class RecordRange(NamedTuple):
@@ -74,36 +58,41 @@ def wanted_of(asked: Getting) -> RecordRange | None:
     return None if asked.offset is None else RecordRange(os.fspath(asked.source), asked.offset, asked.length)
 
 
-def get_record(wanted: RecordRange, options: GetOptions) -> Iterator[bytes]:
-    """The record at an offset of an archive, in pieces. Raises InputError if it is missing or corrupt."""
-    with closing(ArchiveStore(options.archives)) as archives:
-        fetched = archives.fetch_named(*wanted)
-        if options.form == "payload" and (reason := _why_no_payload(fetched.record.headers)):
-            raise InputError(str(wanted), reason, "get it by its URL from a cluster that contains it")
-        yield from _contents(wanted, fetched, options)
+def get_record(asked: Getting) -> Iterator[bytes]:
+    """The record at an offset of an archive, or of a capture of a URL, in pieces. `form` says which part of it.
 
-
-def get_capture(cluster: str, url: str, timestamp: str | None, options: GetOptions) -> Iterator[bytes]:
-    """The record of the capture of `url` nearest to `timestamp`, or of the newest one without a timestamp.
-
-    A revisit has no payload of its own; its payload is that of the capture it refers to. Raises InputError if there
-    is no capture, if the record cannot be read, or if it does not match the index line. Raises UsageError as `lookup`.
+    Of a URL, it is the capture nearest to `timestamp`, or the newest one. A revisit has no payload of its own; its payload
+    is that of the capture it refers to. Raises InputError if there is no such capture or record, or if it is corrupt or does
+    not match its index line. Raises UsageError as `lookup`.
     """
-    location, cluster, places = _found(cluster, url, timestamp, options)
+    wanted = wanted_of(asked)
+    return _of_capture(asked) if wanted is None else _at_offset(wanted, asked)
+
+
+def _at_offset(wanted: RecordRange, asked: Getting) -> Iterator[bytes]:
+    with closing(ArchiveStore(optional_path(asked.archives))) as archives:
+        fetched = archives.fetch_named(*wanted)
+        if asked.form == "payload" and (reason := _why_no_payload(fetched.record.headers)):
+            raise InputError(str(wanted), reason, "get it by its URL from a cluster that contains it")
+        yield from _contents(wanted, fetched, asked)
+
+
+def _of_capture(asked: Getting) -> Iterator[bytes]:
+    location, cluster, places = _found(asked)
     with closing(places.open()) as archives:
         found = fetch_capture(location, archives)
-        if options.form == "payload":
+        if asked.form == "payload":
             found = capture_with_payload(cluster, found, archives)
-        yield from _contents(found.wanted, found.fetched, options)
+        yield from _contents(found.wanted, found.fetched, asked)
 
 
-def _found(
-    cluster: str, url: str, timestamp: str | None, options: GetOptions
-) -> tuple[RecordLocation, str, ArchivePlaces]:
+def _found(asked: Getting) -> tuple[RecordLocation, str, ArchivePlaces]:
     """The index line of a capture, the cluster that has it, and the places of its archives."""
+    cluster, url, timestamp = os.fspath(asked.source), asked.url or "", asked.timestamp
+    archives = optional_path(asked.archives)
     if is_one_cluster(cluster):
-        return find_capture(cluster, url, timestamp), cluster, archives_of(cluster, options.archives)
-    sources = find_sources(cluster, options.archives)
+        return find_capture(cluster, url, timestamp), cluster, archives_of(cluster, archives)
+    sources = find_sources(cluster, archives)
     if any(source.has_lines or source.is_tree for source in sources):
         raise UsageError(f"{cluster}: get needs clusters or crawls; to use index lines, copy their captures")
     found = [
@@ -112,8 +101,8 @@ def _found(
     if not found:
         raise InputError(cluster, f"has no capture of {url}")
     location, source = min(found, key=lambda one: _distance(one[0].timestamp, timestamp))
-    if source.crawl and options.note is not None:
-        options.note(f"{source.crawl}: {location.url} {location.timestamp}")
+    if source.crawl:
+        say(f"{source.crawl}: {location.url} {location.timestamp}")
     return location, source.cluster, source.places
 
 
@@ -192,17 +181,17 @@ def _why_no_payload(headers: Headers) -> str | None:
     return f"is a revisit; its payload is in another record{original and f' ({original})'}"
 
 
-def _contents(wanted: RecordRange, fetched: FetchedRecord, options: GetOptions) -> Iterator[bytes]:
-    """The part of the record that `options.form` names."""
+def _contents(wanted: RecordRange, fetched: FetchedRecord, asked: Getting) -> Iterator[bytes]:
+    """The part of the record that `asked.form` names."""
     with errors_reported(wanted):
-        if options.form == "record":
+        if asked.form == "record":
             yield from fetched.content()
             return
         parts = record_parts(fetched.record, fetched.content())
-        if options.form == "headers":
+        if asked.form == "headers":
             yield parts.header
             yield parts.http_head
-        elif options.decode:
+        elif asked.decode:
             yield from decode_payload(parts.http_head, parts.payload)
         else:
             yield from parts.payload

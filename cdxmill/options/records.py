@@ -2,9 +2,21 @@
 
 import re
 from collections.abc import Iterable
+from typing import Literal
 
 from cdxmill.errors import UsageError
-from cdxmill.options.option import AnyPath, Needs, Options, Paths, Quiet, ReadBy, argument, option
+from cdxmill.options.option import (
+    AnyPath,
+    Flag,
+    Needs,
+    Options,
+    Paths,
+    Quiet,
+    ReadBy,
+    argument,
+    flags,
+    option,
+)
 from cdxmill.options.queries import Selection
 
 _SIZE = re.compile(r"(\d{1,12})([KMGT]?)(?:i?B)?", re.I)
@@ -67,7 +79,7 @@ class Copying(Quiet, Selection):
 
 
 class Getting(Options):
-    """Which record `get` fetches."""
+    """The arguments of `get`."""
 
     source: AnyPath = argument(
         "SOURCE",
@@ -98,4 +110,15 @@ class Getting(Options):
         " name, tab, path or URL). Default: the archives.tsv that build wrote to the cluster, or else the current"
         " directory. Absolute paths and URLs in index lines must be below LOCATION.",
         default=None,
+    )
+    form: Literal["record", "headers", "payload"] = flags(
+        Flag("headers", "--headers", "Print only the record header and the HTTP header."),
+        Flag("payload", "--payload", "Print only the payload, which follows the HTTP header."),
+        default="record",
+    )
+    decode: bool = option(
+        "--decode",
+        "With --payload: decode chunked, gzip, deflate, br (needs brotli) and zstd.",
+        Needs("form=payload"),
+        default=False,
     )

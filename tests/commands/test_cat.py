@@ -11,8 +11,9 @@ import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from cdxmill.commands.get import GetOptions, RecordRange, get_record
+from cdxmill.commands.get import get_record
 from cdxmill.formats.own_records import parse_row
+from cdxmill.options.records import Getting
 from tests.storage.range_server import serving
 
 if TYPE_CHECKING:
@@ -141,10 +142,7 @@ def test_the_dictionary_of_a_remote_archive_is_fetched_once(
         asked = []
         for _ in range(3):
             before = len(server.ranges("/w/a.warc.zst"))
-            assert (
-                b"".join(get_record(RecordRange(f"{server.url}/w/a.warc.zst", first, None), GetOptions()))
-                == RECORDS[0]
-            )
+            assert b"".join(get_record(Getting(f"{server.url}/w/a.warc.zst", offset=first))) == RECORDS[0]
             asked.append(server.ranges("/w/a.warc.zst")[before:])
 
     assert [of_dictionary(ranges) for ranges in asked] == [1, 0, 0]

@@ -8,14 +8,15 @@ import json
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
-from cdxmill.commands.get import GetOptions, RecordRange, get_capture, get_record
+from cdxmill.commands.get import get_record
 from cdxmill.errors import InputError
+from cdxmill.options.records import Getting
 from tests.storage.range_server import serving
 
 from ..material.clusters import shards_of
@@ -85,8 +86,8 @@ def rows(cluster: Path) -> list[dict[str, str]]:
 
 def got(directory: Path, url: str, **options: object) -> bytes:
     """The capture of a URL in the folder's cluster."""
-    wanted = GetOptions(archives=str(directory / "warcs"), **options)  # type: ignore[arg-type]
-    return b"".join(get_capture(str(directory / "C"), url, None, wanted))
+    asked = Getting(directory / "C", url, archives=directory / "warcs", **options)  # type: ignore[arg-type]
+    return b"".join(get_record(asked))
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -104,11 +105,9 @@ def test_an_offset_in_an_archive_gives_its_record(made: Path, run_cdxmill: RunCd
     by_url = {url_of(name): record for name, record in RECORDS.items()}
     for row in rows(made / "C"):
         for length in (int(row["length"]), None):
-            wanted = RecordRange(str(archive), int(row["offset"]), length)
-            assert b"".join(get_record(wanted, GetOptions())) == by_url[row["url"]]
-            assert b"".join(
-                get_record(wanted._replace(filename=archive.name), GetOptions(archives=str(made / "warcs")))
-            )
+            place: dict[str, Any] = {"offset": int(row["offset"]), "length": length}
+            assert b"".join(get_record(Getting(archive, **place))) == by_url[row["url"]]
+            assert b"".join(get_record(Getting(archive.name, archives=made / "warcs", **place)))
     done = run_cdxmill("get", archive, "--offset", row["offset"], "--length", row["length"], "--payload")
     assert (done.returncode, done.stderr) == (0, b"")
     assert by_url[row["url"]].endswith(done.stdout + b"\r\n\r\n")
@@ -118,14 +117,14 @@ def test_ranges_that_are_not_one_record_are_reported(made: Path) -> None:
     (archive,) = (made / "warcs").iterdir()
     places = sorted((int(row["offset"]), int(row["length"])) for row in rows(made / "C"))
     (offset, length), (following, _) = places[2:4]
-    for wrong in (
+    for wrong, size in (
         (offset + 1, length - 1),
         (offset, length - 9),
         (offset, following - offset + 30),
         (10**9, 7),
     ):
         with pytest.raises(InputError, match="no record of"):
-            b"".join(get_record(RecordRange(str(archive), *wrong), GetOptions()))
+            b"".join(get_record(Getting(archive, offset=wrong, length=size)))
 
 
 def test_a_corrupt_record_is_reported_before_anything_is_printed(
@@ -153,14 +152,14 @@ def test_every_sample_s_records_are_those_that_warcio_reads(
     lines = [row for row in rows(tmp_path / "C") if row.get("mime") != "warc/revisit"]
     assert len(lines) > 200
     for row in lines:
-        wanted = RecordRange(row["filename"], int(row["offset"]), int(row["length"]))
+        place: dict[str, Any] = {"offset": int(row["offset"]), "length": int(row["length"])}
         with (pywb_warcs / row["filename"]).open("rb") as file:
-            file.seek(wanted.offset)
+            file.seek(place["offset"])
             record = next(iter(ArchiveIterator(file, no_record_parse=False)))
             decoded = record.content_stream().read()
-        options = GetOptions(archives=str(pywb_warcs), form="payload", decode=True)
-        assert b"".join(get_record(wanted, options)) == decoded, row
-        whole = b"".join(get_record(wanted, GetOptions(archives=str(pywb_warcs))))
+        asked = Getting(row["filename"], archives=pywb_warcs, form="payload", decode=True, **place)
+        assert b"".join(get_record(asked)) == decoded, row
+        whole = b"".join(get_record(Getting(row["filename"], archives=pywb_warcs, **place)))
         again = next(iter(ArchiveIterator(io.BytesIO(whole), arc2warc=False)))
         assert again.rec_headers.get_header("WARC-Target-URI") == record.rec_headers.get_header(
             "WARC-Target-URI"
@@ -218,15 +217,16 @@ def test_the_nearest_capture_is_taken_and_without_a_timestamp_the_newest(
 
 
 def test_a_revisit_gives_the_payload_of_what_it_repeats(dated: Path) -> None:
-    options = GetOptions(archives=str(dated / "warcs"), form="payload")
-    revisit = str(dated / "C"), url_of("page"), "20220101000000"
-    assert b"".join(get_capture(*revisit, options)) == b"second"
-    assert b"Type: revisit" in b"".join(
-        get_capture(*revisit, GetOptions(archives=str(dated / "warcs"), form="headers"))
-    )
+    warcs = dated / "warcs"
+    revisit = dated / "C", url_of("page"), "20220101000000"
+    assert b"".join(get_record(Getting(*revisit, archives=warcs, form="payload"))) == b"second"
+    head = b"".join(get_record(Getting(*revisit, archives=warcs, form="headers")))
+    assert b"Type: revisit" in head
     (row,) = [row for row in rows(dated / "C") if row["mime"] == "warc/revisit"]
     with pytest.raises(InputError, match="is a revisit; its payload is in another record"):
-        b"".join(get_record(RecordRange(row["filename"], int(row["offset"]), None), options))
+        b"".join(
+            get_record(Getting(row["filename"], offset=int(row["offset"]), archives=warcs, form="payload"))
+        )
 
 
 def test_archives_are_found_by_a_path_index_as_pywb_has_it(dated: Path, tmp_path: Path) -> None:
@@ -237,19 +237,12 @@ def test_archives_are_found_by_a_path_index_as_pywb_has_it(dated: Path, tmp_path
     ):
         (tmp_path / "paths.txt").write_text(text)
         found = b"".join(
-            get_capture(
-                str(dated / "C"),
-                url_of("page"),
-                None,
-                GetOptions(archives=str(tmp_path / "paths.txt"), form="payload"),
-            )
+            get_record(Getting(dated / "C", url_of("page"), archives=tmp_path / "paths.txt", form="payload"))
         )
         assert found == b"fourth"
     (tmp_path / "paths.txt").write_text("xd.warc.gz\tx\n")
     with pytest.raises(InputError, match=r"d\.warc\.gz: is not in the path index"):
-        got_by_index = get_capture(
-            str(dated / "C"), url_of("page"), None, GetOptions(archives=str(tmp_path / "paths.txt"))
-        )
+        got_by_index = get_record(Getting(dated / "C", url_of("page"), archives=tmp_path / "paths.txt"))
         b"".join(got_by_index)
 
 
@@ -276,7 +269,7 @@ def test_only_the_record_is_requested_from_an_archive_over_http(made: Path) -> N
     offset, length = int(row["offset"]), int(row["length"])
     with serving() as server:
         server.add(f"/w/{archive.name}", data)
-        record = get_capture(str(made / "C"), row["url"], None, GetOptions(archives=f"{server.url}/w/"))
+        record = get_record(Getting(made / "C", row["url"], archives=f"{server.url}/w/"))
         assert row["url"].encode() in b"".join(record)
         asked = [wanted for wanted in server.ranges(f"/w/{archive.name}") if wanted != "bytes=0-0"]
     assert asked[0] == f"bytes={offset}-{offset + length - 1}"

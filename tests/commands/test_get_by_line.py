@@ -11,11 +11,12 @@ import brotli  # type: ignore[import-not-found, import-untyped, unused-ignore]
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.get import GetOptions, fetch_capture, find_capture, get_capture
+from cdxmill.commands.get import fetch_capture, find_capture, get_record
 from cdxmill.errors import InputError
 from cdxmill.formats.lines.capture_fields import timestamp_of_line
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
+from cdxmill.options.records import Getting
 
 from ..material.clusters import shards_of, write_raw_cluster
 
@@ -78,19 +79,18 @@ def test_any_url_of_a_record_leads_back_to_it(
     cluster = built(tmp_path, record(url))
     (line,) = shards_of(Path(cluster))[0].splitlines()
     stored = json.loads(line.split(b" ", 2)[2])["url"]
-    options = GetOptions(archives=str(tmp_path))
     for timestamp in (None, "2020"):
-        assert b"".join(get_capture(cluster, stored, timestamp, options)) == record(url)
+        assert b"".join(get_record(Getting(cluster, stored, timestamp, archives=tmp_path))) == record(url)
     assert main(["verify", "-q", "--archives", str(tmp_path), cluster]) == 0, capfd.readouterr().err
 
 
 def test_a_capture_without_a_date_is_chosen_only_if_there_is_no_other(tmp_path: Path) -> None:
     undated, dated = record("http://a.com/", "", b"undated"), record("http://a.com/", payload=b"dated")
     cluster = built(tmp_path, undated, dated, record("http://b.com/", "", b"alone"))
-    options = GetOptions(archives=str(tmp_path), form="payload")
     for timestamp in (None, "1999", "20240517234122"):
-        assert b"".join(get_capture(cluster, "http://a.com/", timestamp, options)) == b"dated"
-        assert b"".join(get_capture(cluster, "http://b.com/", timestamp, options)) == b"alone"
+        for url, payload in (("http://a.com/", b"dated"), ("http://b.com/", b"alone")):
+            asked = Getting(cluster, url, timestamp, archives=tmp_path, form="payload")
+            assert b"".join(get_record(asked)) == payload
 
 
 TIMESTAMPS = [
@@ -154,7 +154,7 @@ def test_a_line_with_an_impossible_location_is_an_error_of_its_own(
     fields = {"url": "http://a.com/", "offset": "0", "length": "9", "filename": "a.warc", **location}
     cluster = cluster_of(tmp_path, b"com,a)/ 20210101000000 " + json.dumps(fields).encode())
     with pytest.raises(InputError):
-        b"".join(get_capture(cluster, "http://a.com/", None, GetOptions(archives=str(tmp_path))))
+        b"".join(get_record(Getting(cluster, "http://a.com/", archives=tmp_path)))
     assert main(["get", cluster, "http://a.com/", "--archives", str(tmp_path)]) == 1
     assert main(["verify", "-q", "--archives", str(tmp_path), cluster]) == 1
     assert main(["lookup", cluster, "http://a.com/", "--resolve-revisits", "--output", "text"]) in (0, 1)

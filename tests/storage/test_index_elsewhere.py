@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from cdxmill.cli.main import main
-from cdxmill.commands.get import GetOptions, RecordRange, get_record
+from cdxmill.commands.get import get_record
 from cdxmill.formats.lines.record_location import record_location
+from cdxmill.options.records import Getting
 from cdxmill.outputs import record
 from cdxmill.storage.location import Location, join, locate
 from cdxmill.storage.walk import files_below
@@ -135,7 +136,7 @@ def _check_random_access(there: str, here: Path, tmp_path: Path) -> None:
         found = record_location(line)
         ours, theirs = (
             b"".join(
-                get_record(RecordRange(join(base, found.filename), found.offset, found.length), GetOptions())
+                get_record(Getting(join(base, found.filename), offset=found.offset, length=found.length))
             )
             for base in (there, str(here))
         )
