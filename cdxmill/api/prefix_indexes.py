@@ -10,7 +10,7 @@ from cdxmill.api.calls import takes
 from cdxmill.api.results import PrefixIndexResult, result_of
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import UsageError
-from cdxmill.options.option import AnyPath, required_paths
+from cdxmill.options.option import AnyPath
 from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import key_ranges, open_prefix_index, resumed
@@ -28,7 +28,7 @@ def build_prefix_index(asked: TreeBuilding) -> PrefixIndexResult:
     output cannot be written.
     """
     failures = Failures(printed=False)
-    done = build_tree(required_paths(asked.inputs), os.fspath(asked.output), asked, failures)
+    done = build_tree(asked, failures)
     return result_of(PrefixIndexResult, done, failures)
 
 

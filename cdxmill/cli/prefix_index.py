@@ -9,7 +9,7 @@ import click
 
 from cdxmill.cli.command import command, print_error, standard_output
 from cdxmill.errors import FAILED, OK, UsageError
-from cdxmill.options.option import argument, option, path_list
+from cdxmill.options.option import argument, option
 from cdxmill.options.trees import TreeBuilding, TreeQuery
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ def build(arguments: TreeBuilding, failures: Failures) -> str:
     """
     from cdxmill.commands.prefix_index import build_tree
 
-    summary = build_tree(path_list(arguments.inputs), str(arguments.output), arguments, failures)
-    return f"{arguments.output}: {summary}"
+    return f"{arguments.output}: {build_tree(arguments, failures)}"
 
 
 class TreeSearchArguments(TreeQuery):

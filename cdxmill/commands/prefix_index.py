@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +17,9 @@ from cdxmill.formats.tree.pointer_layout import Layout
 from cdxmill.inputs.cdx_files import find_cdx_files
 from cdxmill.inputs.pipes import STDIN, is_pipe
 from cdxmill.messages import count, human_bytes
+from cdxmill.options.option import required_paths
 from cdxmill.options.queries import Query
-from cdxmill.options.trees import TreeOptions
+from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
 from cdxmill.running.progress import Progress
 from cdxmill.search.open import ARCHIVES, LAYOUT
@@ -62,18 +64,19 @@ class TreeSummary(NamedTuple):
         return f"{count(self.items, 'item')}{archives} in {blocks}, {human_bytes(self.bytes)}, {count(self.reads, 'read')} per search"
 
 
-def build_tree(named: Sequence[str], output: str, options: TreeOptions, failures: Failures) -> TreeSummary:
+def build_tree(options: TreeBuilding, failures: Failures) -> TreeSummary:
     """Build the prefix B-tree of sorted inputs at a path or URL.
 
     Inputs are CDX or CDXJ files, clusters, or files of keys and pointers; several are merged. Nothing is written if
     one of them is corrupt, not sorted or has something that cannot be stored. Raises InputError, UsageError, StoppedError.
     """
+    output = os.fspath(options.output)
     if output == STDIN:
         raise UsageError("-o needs a file: the start of a prefix B-tree is written last")
     place = output_file(output, replace=options.replace)
     for ending in (ARCHIVES, LAYOUT):
         output_file(output + ending, replace=options.replace)
-    sources, paths = _open_all(named, failures)
+    sources, paths = _open_all(required_paths(options.inputs), failures)
     if any(place.is_same(locate(path)) for path in paths):
         raise UsageError(f"{output}: is an input; choose another output file")
     with (
@@ -136,7 +139,7 @@ class _SortedSource(NamedTuple):
 class _Work:
     """The sources of a build, and the items of all of them."""
 
-    def __init__(self, sources: Sequence[_SortedSource], options: TreeOptions) -> None:
+    def __init__(self, sources: Sequence[_SortedSource], options: TreeBuilding) -> None:
         self._sources = sources
         has_pointers = {source.file is not None and source.file.has_pointers for source in sources}
         if len(has_pointers) > 1:

@@ -31,9 +31,14 @@ class TreeQuery(CaptureFilters):
     )
 
 
-class TreeOptions(Quiet):
-    """How a prefix B-tree is built. Without a layout it is `capture` for CDX lines, `classic` for pointers."""
+class TreeBuilding(Quiet):
+    """The arguments of `prefix-index build`. Without a layout it is `capture` for CDX lines, `classic` for pointers."""
 
+    inputs: Paths = argument(
+        "INPUT...",
+        "Sorted CDX or CDXJ files, clusters, or files of keys and pointers; - reads standard input.",
+        kw_only=False,
+    )
     block_size: int = option("--block-size N", "Bytes of a block.", default=65536, min=1)
     layout: str | None = option(
         "--layout LAYOUT",
@@ -42,14 +47,4 @@ class TreeOptions(Quiet):
         default=None,
     )
     replace: bool = REPLACE
-
-
-class TreeBuilding(TreeOptions):
-    """The arguments of `prefix-index build`."""
-
-    inputs: Paths = argument(
-        "INPUT...",
-        "Sorted CDX or CDXJ files, clusters, or files of keys and pointers; - reads standard input.",
-        kw_only=False,
-    )
     output: AnyPath = option("--output -o FILE", "File to write: path, s3 or hdfs URL.")

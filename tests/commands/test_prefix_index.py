@@ -19,13 +19,13 @@ from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import InputError, UsageError
 from cdxmill.formats.lines.record_location import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
-from cdxmill.options.trees import TreeOptions
+from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
 
 from ..material.cdx_files import write_gzip, write_plain
 from ..material.clusters import write_raw_cluster
 from ..material.processes import COMMAND
-from ..material.trees import LINES, QUIET, all_of, build, short
+from ..material.trees import LINES, all_of, build, short
 
 
 @pytest.mark.parametrize("block_size", [120, 1000, 65536])
@@ -33,7 +33,7 @@ def test_every_capture_of_a_cdxj_file_is_in_the_tree(tmp_path: Path, block_size:
     tree = build(
         tmp_path,
         write_gzip(tmp_path / "a.cdxj.gz", LINES),
-        options=TreeOptions(block_size=block_size),
+        block_size=block_size,
     )
     assert list(map(short, all_of(tree))) == list(map(short, LINES))
 
@@ -90,7 +90,7 @@ def test_a_cluster_and_files_are_merged(tmp_path: Path) -> None:
 
 def test_answers_are_those_of_lookup(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     cluster = write_raw_cluster(tmp_path / "C", LINES, 50)
-    tree = build(tmp_path, cluster, options=TreeOptions(block_size=2000))
+    tree = build(tmp_path, cluster, block_size=2000)
     for query in (
         ["http://example.com/017"],
         ["http://example.com/none"],
@@ -157,9 +157,7 @@ def test_classic_pointers_are_numbers_or_hexadecimal(
     written = []
     for text in texts:
         (tmp_path / "a.tsv").write_bytes(b"\n".join(b"%b\t%b" % (name, text) for name in names) + end)
-        written.append(
-            Path(build(tmp_path, tmp_path / "a.tsv", options=TreeOptions(replace=True))).read_bytes()
-        )
+        written.append(Path(build(tmp_path, tmp_path / "a.tsv", replace=True)).read_bytes())
     assert len(set(written)) == 1
     assert not (tmp_path / "x.tree.archives.gz").exists()
     assert (
@@ -181,14 +179,14 @@ def test_classic_pointers_are_numbers_or_hexadecimal(
 def test_any_layout_can_be_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = write_plain(tmp_path / "a.tsv", [b"http://a.com/\t1 2", b"http://b.com/ x\t255 65535"])
     layout = "kind:u8,place:u16"
-    tree = build(tmp_path, file, options=TreeOptions(layout=layout, block_size=40))
+    tree = build(tmp_path, file, layout=layout, block_size=40)
     assert main(["prefix-index", "search", tree, "http*", "--layout", layout]) == 0
     assert capfd.readouterr().out == "http://a.com/\t1\t2\nhttp://b.com/ x\t255\t65535\n"
     with pytest.raises(InputError, match="place 65536 needs more than 16 bits"):
         build(
             tmp_path / "2",
             write_plain(tmp_path / "b.tsv", [b"a\t1 65536"]),
-            options=TreeOptions(layout=layout),
+            layout=layout,
         )
 
 
@@ -202,7 +200,7 @@ def test_captures_come_from_rows_too(tmp_path: Path) -> None:
     one = build(
         tmp_path / "rows",
         write_plain(tmp_path / "a.tsv", rows),
-        options=TreeOptions(layout="capture"),
+        layout="capture",
     )
     two = build(tmp_path, write_plain(tmp_path / "a.cdxj", LINES))
     assert Path(one).read_bytes() == Path(two).read_bytes()
@@ -235,7 +233,7 @@ def test_what_cannot_be_stored_is_an_error_and_nothing_is_written(
     file = write_plain(tmp_path / "in.txt", lines)
     (tmp_path / "out").mkdir()
     with pytest.raises(InputError, match=reason):
-        build(tmp_path / "out", file, options=TreeOptions(layout=layout))
+        build(tmp_path / "out", file, layout=layout)
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -265,7 +263,7 @@ def test_lines_of_two_kinds_are_not_mixed(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="others keys and pointers"):
         build(tmp_path, *files)
     with pytest.raises(UsageError, match="CDX lines have captures"):
-        build(tmp_path, files[0], options=TreeOptions(layout="classic"))
+        build(tmp_path, files[0], layout="classic")
 
 
 def test_what_exists_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
@@ -277,7 +275,7 @@ def test_what_exists_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> No
     tree.unlink()
     with pytest.raises(UsageError, match=r"x\.tree\.archives\.gz: already exists"):
         build(tmp_path, file)
-    build(tmp_path, file, options=TreeOptions(replace=True))
+    build(tmp_path, file, replace=True)
     assert tree.read_bytes() == before
     assert {path.name for path in tmp_path.iterdir()} == {"a.cdxj", "b.cdxj", "x.tree", "x.tree.archives.gz"}
 
@@ -285,10 +283,10 @@ def test_what_exists_is_replaced_only_if_that_is_asked_for(tmp_path: Path) -> No
 def test_an_input_is_never_the_output(tmp_path: Path) -> None:
     file = write_plain(tmp_path / "x.tree", LINES)
     with pytest.raises(UsageError, match="is an input"):
-        build(tmp_path, file, options=TreeOptions(replace=True))
+        build(tmp_path, file, replace=True)
     assert file.read_bytes().splitlines() == LINES
     with pytest.raises(UsageError, match="-o needs a file"):
-        build_tree([str(file)], "-", QUIET, Failures(printed=False))
+        build_tree(TreeBuilding(file, output="-"), Failures(printed=False))
 
 
 @pytest.mark.parametrize(
@@ -348,11 +346,11 @@ def test_a_pipe_that_is_truncated_or_given_twice_is_an_error(tmp_path: Path) -> 
 
 def test_the_layout_is_found_beside_the_tree(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = write_plain(tmp_path / "a.tsv", [b"http://a.com/\t1 2"])
-    tree = build(tmp_path, file, options=TreeOptions(layout="kind:u8,place:u16"))
+    tree = build(tmp_path, file, layout="kind:u8,place:u16")
     assert main(["prefix-index", "search", tree, "http*"]) == 0
     assert capfd.readouterr().out == "http://a.com/\t1\t2\n"
     captures = write_plain(tmp_path / "a.cdxj", LINES)
-    assert build(tmp_path, captures, options=TreeOptions(replace=True)) == tree
+    assert build(tmp_path, captures, replace=True) == tree
     assert not Path(f"{tree}.layout").exists()
     assert list(map(short, all_of(tree))) == list(map(short, LINES))
 

@@ -10,7 +10,6 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.errors import CorruptError, InputError
-from cdxmill.options.trees import TreeOptions
 from cdxmill.search.prefix_index import find_captures
 from cdxmill.tasks import tree_items
 
@@ -38,7 +37,7 @@ def test_a_side_file_of_another_tree_is_noticed(tmp_path: Path, names: bytes | N
 
 def test_a_changed_byte_of_a_tree_of_captures_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
     lines = LINES[:60:2]
-    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", lines), options=TreeOptions(block_size=200))
+    tree = build(tmp_path, write_plain(tmp_path / "a.cdxj", lines), block_size=200)
     data = Path(tree).read_bytes()
     urls = {f"http://example.com/{short(one)[0].rpartition('/')[2]}": one for one in lines}
     errors = 0

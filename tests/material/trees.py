@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.formats.lines.lookup_query import KeyRange
-from cdxmill.options.trees import TreeOptions
+from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import open_prefix_index
-
-QUIET = TreeOptions()
 
 
 def line(
@@ -50,9 +49,9 @@ def short(found: bytes) -> tuple[str, str, str, str, str, str]:
     return key, time, status, fields["length"], fields["offset"], fields["filename"]
 
 
-def build(directory: Path, *named: Path | str, options: TreeOptions = QUIET) -> str:
+def build(directory: Path, *named: Path | str, **options: Any) -> str:
     output = str(directory / "x.tree")
-    build_tree([str(name) for name in named], output, options, Failures(printed=False))
+    build_tree(TreeBuilding(named, output=output, **options), Failures(printed=False))
     return output
 
 

@@ -14,7 +14,7 @@ from cdxmill.cli.main import main
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.formats.lines.lookup_query import KeyRange
-from cdxmill.options.trees import TreeOptions
+from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures
 from cdxmill.search.prefix_index import find_captures, open_prefix_index
 from cdxmill.storage import s3
@@ -33,8 +33,8 @@ NAME = "/x.tree"
 
 def build(directory: Path, output: str, block_size: int = 1024) -> None:
     (directory / "a.cdxj").write_bytes(b"\n".join([*LINES, b""]))
-    options = TreeOptions(block_size=block_size)
-    build_tree([str(directory / "a.cdxj")], output, options, Failures(printed=False))
+    asked = TreeBuilding(directory / "a.cdxj", output=output, block_size=block_size)
+    build_tree(asked, Failures(printed=False))
 
 
 @pytest.fixture
@@ -168,8 +168,8 @@ def test_the_layout_beside_the_tree_is_found_by_one_request(
     tmp_path: Path, server: RangeServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.tsv").write_bytes(b"http://a.com/\t1 2\n")
-    options = TreeOptions(layout="kind:u8,place:u16")
-    build_tree([str(tmp_path / "a.tsv")], str(tmp_path / "x.tree"), options, Failures(printed=False))
+    asked = TreeBuilding(tmp_path / "a.tsv", output=tmp_path / "x.tree", layout="kind:u8,place:u16")
+    build_tree(asked, Failures(printed=False))
     for ending in ("", ".layout"):
         server.add(NAME + ending, (tmp_path / f"x.tree{ending}").read_bytes())
     assert main(["prefix-index", "search", server.url + NAME, "http*"]) == 0
@@ -188,8 +188,8 @@ def test_an_error_that_a_refused_layout_may_explain_says_so(
     tmp_path: Path, server: RangeServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.tsv").write_bytes(b"".join(b"http://%d.com/\t1 2\n" % number for number in range(10, 99)))
-    options = TreeOptions(layout="kind:u8,place:u16")
-    build_tree([str(tmp_path / "a.tsv")], str(tmp_path / "x.tree"), options, Failures(printed=False))
+    asked = TreeBuilding(tmp_path / "a.tsv", output=tmp_path / "x.tree", layout="kind:u8,place:u16")
+    build_tree(asked, Failures(printed=False))
     server.add(NAME, (tmp_path / "x.tree").read_bytes())
     server.add(f"{NAME}.layout", b"").statuses = [403] * 9
     assert main(["prefix-index", "search", server.url + NAME, "*.com"]) == 1
