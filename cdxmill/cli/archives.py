@@ -198,9 +198,8 @@ def recompress(arguments: RecompressArguments, failures: Failures) -> str:
 
     check_no_pipe(arguments.inputs, "an archive from a pipe has no name for its output; give a file")
     options = arguments.options()
-    names = output_names(
-        find_archives(arguments, failures), lambda path: recompressed_name(path, arguments.to)
-    )
+    archives, to = find_archives(arguments, failures), arguments.to
+    names = output_names(archives, lambda path: recompressed_name(path, to), f".{to}")
     return str(recompress(names, arguments.output, options, failures))
 
 

@@ -128,7 +128,8 @@ def scan(arguments: ScanArguments, failures: Failures) -> str:
 
     check_no_pipe(arguments.inputs, "an archive from a pipe has no name for its output; give a file")
     options = arguments.options()
-    names = output_names(find_archives(arguments, failures), lambda path: scanned_name(path, arguments.to))
+    archives, to = find_archives(arguments, failures), arguments.to
+    names = output_names(archives, lambda path: scanned_name(path, to), f".{to}")
     summary = scan(names, arguments.output, options, failures, arguments.capture_lines())
     if arguments.explain:
         for measured in summary.measured:

@@ -6,12 +6,16 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from cdxmill.errors import InputError, UsageError
 from cdxmill.inputs.named import Input, without_host
 from cdxmill.inputs.pipes import NO_NAME
 from cdxmill.storage.location import PathOrUrl, locate
+
+Key = TypeVar("Key")
 
 _OUTPUT_NAMES = (
     (re.compile(r"\.warc\.(wat|wet)\.gz$"), r".\1.cdx.gz"),
@@ -71,19 +75,29 @@ def recompressed_name(path: str, to: str) -> str:
     return f"{_COMPRESSED.sub('', below(path))}.{to}"
 
 
-def output_names(archives: Sequence[Input], name_of: Callable[[str], str] = output_name) -> dict[Input, str]:
+def output_names(
+    archives: Sequence[Input], name_of: Callable[[str], str] = output_name, ending: str = ".cdx.gz"
+) -> dict[Input, str]:
     """The name of the output of each archive. Raises UsageError if two have the same name.
 
     An archive that the user named has its base name, one of a directory its path below the directory, and one of a manifest
-    its path as it is listed. If that gives one name twice, the archives that no manifest lists have their paths below
-    the directory that contains all of them.
+    its path as it is listed. Where two outputs would have one name, as those of x.warc and x.warc.gz, the archives keep
+    their whole name before the `ending`. If that gives one name twice, too, the archives that no manifest lists have
+    their paths below the directory that contains all of them.
     """
     if any(archive.name == NO_NAME for archive in archives):
         raise UsageError("an archive from a pipe has no name for its output; use -o NAME.cdxj.gz, or -o -")
-    names = {archive: name_of(archive.name or archive.path) for archive in archives}
-    paths = {identity(archive.location) for archive in archives}
-    if len(paths) < len(archives) or len(set(names.values())) < len(archives):
-        names |= _longer_names([archive for archive in names if not archive.is_listed], name_of)
+
+    def named(paths: Mapping[Input, str]) -> dict[Input, str]:
+        return apart(
+            {one: name_of(path) for one, path in paths.items()}, lambda one: f"{below(paths[one])}{ending}"
+        )
+
+    paths = {archive: archive.name or archive.path for archive in archives}
+    names = named(paths)
+    identities = {identity(archive.location) for archive in archives}
+    if len(identities) < len(archives) or len(set(names.values())) < len(archives):
+        names = named(paths | _longer_paths([archive for archive in names if not archive.is_listed]))
     owners: dict[str, Input] = {}
     for archive in archives:
         owner = owners.setdefault(names[archive], archive)
@@ -95,10 +109,28 @@ def output_names(archives: Sequence[Input], name_of: Callable[[str], str] = outp
     return names
 
 
-def _longer_names(archives: Sequence[Input], name_of: Callable[[str], str]) -> dict[Input, str]:
+def apart(names: Mapping[Key, str], whole: Callable[[Key], str]) -> dict[Key, str]:
+    """The names, but `whole` in place of each that stands twice."""
+    times = Counter(names.values())
+    return {key: name if times[name] == 1 else whole(key) for key, name in names.items()}
+
+
+def check_index_names(archives: Iterable[Input]) -> None:
+    """Raise UsageError if two archives would have one file name in index lines: a reader would take one for the other."""
+    owners: dict[str, Input] = {}
+    for archive in archives:
+        owner = owners.setdefault(archive.filename, archive)
+        if owner is not archive and identity(owner.location) != identity(archive.location):
+            raise UsageError(
+                f"{owner.path} and {archive.path} would both have the file name {archive.filename} in the index, and no reader"
+                " could tell them apart; use --dir-root DIR, or a --manifest with their paths below --root"
+            )
+
+
+def _longer_paths(archives: Sequence[Input]) -> dict[Input, str]:
     paths = {archive: below(identity(archive.location)) for archive in archives}
     parent = os.path.commonpath([posixpath.dirname(path) for path in paths.values()]) if paths else ""
-    return {archive: name_of(posixpath.relpath(path, parent or ".")) for archive, path in paths.items()}
+    return {archive: posixpath.relpath(path, parent or ".") for archive, path in paths.items()}
 
 
 def identity(path: PathOrUrl) -> str:
@@ -119,6 +151,7 @@ def identity(path: PathOrUrl) -> str:
 
 def cdx_names(archives: Sequence[Input], cc_index_paths: bool) -> dict[Input, str]:
     """The path of each archive's CDX file below the directory of the job, also as Common Crawl has it. Raises UsageError if two are equal."""
+    check_index_names(archives)
     names = output_names(archives)
     if not cc_index_paths:
         return names

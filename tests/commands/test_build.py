@@ -15,7 +15,7 @@ def test_archives_with_one_name_are_all_indexed(
     (tmp_path / "a").mkdir()
     shutil.copy(pywb_warcs / "example.warc.gz", tmp_path / "y/a/w.warc.gz")
     shutil.copy(pywb_warcs / "iana.warc.gz", tmp_path / "a/w.warc.gz")
-    archives = ["a/w.warc.gz", "../a/w.warc.gz"]
+    archives = ["-d", "..", "a/w.warc.gz", "../a/w.warc.gz"]
     done = run_cdxmill("build", "-s", "1", "-o", "../C", *archives, cwd=tmp_path / "y")
     assert done.returncode == 0
     assert b"174 lines" in done.stderr

@@ -165,14 +165,13 @@ def test_archives_with_one_base_name_have_their_paths_below_their_common_directo
     directory: Path, run_cdxmill: RunCdxmill
 ) -> None:
     shutil.copyfile(directory / "in/a.warc.gz", directory / "in/deep/a.warc.gz")
-    done = run_cdxmill("index", "-o", "out", directory / "in/a.warc.gz", "in/deep/a.warc.gz", cwd=directory)
+    inputs = [directory / "in/a.warc.gz", "in/deep/a.warc.gz"]
+    done = run_cdxmill("index", "-o", "out", "--dir-root", "in", *inputs, cwd=directory)
     assert done.returncode == 0, done.stderr
     assert made(directory / "out") == {"a.cdx.gz", "deep/a.cdx.gz"}
 
 
-@pytest.mark.parametrize(
-    "inputs", [("in/a.warc.gz", "in/a.arc.gz"), ("in/a.warc.gz", "./in/../in/a.warc.gz"), ("in", "in/deep")]
-)
+@pytest.mark.parametrize("inputs", [("in/a.warc.gz", "./in/../in/a.warc.gz"), ("in", "in/deep")])
 def test_two_inputs_with_one_name_are_refused_before_any_work(
     inputs: tuple[str, str], directory: Path, run_cdxmill: RunCdxmill
 ) -> None:
@@ -182,6 +181,56 @@ def test_two_inputs_with_one_name_are_refused_before_any_work(
     assert "would get the same output name" in line
     assert not (directory / "out").exists()
     assert run_cdxmill("index", "-o", "-", *inputs, cwd=directory).stdout != b""
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        (("index",), {"a.warc.gz.cdx.gz", "a.arc.gz.cdx.gz"}),
+        (
+            ("recompress", "--to", "gz", "--index"),
+            {"a.warc.gz", "a.arc.gz", "a.warc.gz.cdx.gz", "a.arc.gz.cdx.gz"},
+        ),
+    ],
+)
+def test_archives_whose_outputs_would_have_one_name_keep_their_whole_names(
+    command: tuple[str, ...], names: set[str], directory: Path, pywb_warcs: Path, run_cdxmill: RunCdxmill
+) -> None:
+    shutil.copyfile(pywb_warcs / "example.arc.gz", directory / "in/a.arc.gz")
+    for _ in range(2):
+        done = run_cdxmill(*command, "-o", "out", "in/a.warc.gz", "in/a.arc.gz", cwd=directory)
+        assert done.returncode == 0, done.stderr
+        assert made(directory / "out") == names
+
+
+def test_a_plain_and_a_compressed_archive_of_one_name_have_an_output_each(
+    directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    (directory / "in/a.warc").write_bytes(gzip.decompress((directory / "in/a.warc.gz").read_bytes()))
+    for command, names in (
+        ("scan", {"a.warc.jsonl.gz", "a.warc.gz.jsonl.gz", "deep/b.warc.jsonl.gz"}),
+        ("recompress", {"a.warc.zst", "a.warc.gz.zst", "deep/b.warc.zst"}),
+    ):
+        done = run_cdxmill(command, "-o", command, "in", cwd=directory)
+        assert done.returncode == 0, done.stderr
+        assert made(directory / command) == names
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("index", "-o", "out"), ("index", "-o", "all.cdxj"), ("index", "-o", "-"), ("build", "-o", "out")],
+)
+def test_two_archives_never_have_one_name_in_an_index(
+    command: tuple[str, ...], directory: Path, run_cdxmill: RunCdxmill
+) -> None:
+    shutil.copyfile(directory / "in/deep/b.warc.gz", directory / "in/deep/a.warc.gz")
+    done = run_cdxmill(*command, "in/a.warc.gz", "in/deep/a.warc.gz", cwd=directory)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == (
+        "cdxmill: in/a.warc.gz and in/deep/a.warc.gz would both have the file name a.warc.gz in the index, and no reader"
+        " could tell them apart; use --dir-root DIR, or a --manifest with their paths below --root\n"
+    )
+    assert not (directory / "out").exists()
 
 
 def test_finished_indexes_are_skipped_on_request_unless_they_are_old_or_failed(

@@ -131,7 +131,12 @@ def names_of_work(job: object) -> list[str]:
 @pytest.mark.parametrize(
     ("listed", "options", "reason"),
     [
-        ("a.warc.gz\na.arc.gz\n", ["--cdx_bucket", "out"], "would get the same output name a.cdx.gz"),
+        (
+            "a.warc.gz\n./a.warc.gz\n",
+            ["--cdx_bucket", "out"],
+            "would get the same output name a.warc.gz.cdx.gz",
+        ),
+        ("/x/a.warc.gz\n/y/a.warc.gz\n", ["--cdx_bucket", "out"], "would both have the file name a.warc.gz"),
         ("a.warc.gz\n", [], "--cdx_bucket"),
     ],
 )

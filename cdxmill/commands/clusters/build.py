@@ -27,7 +27,7 @@ from cdxmill.inputs.cdx_files import take_inventory
 from cdxmill.inputs.named import Input, check_archives
 from cdxmill.messages import human_bytes, human_seconds
 from cdxmill.outputs.existing import Rule, up_to_date
-from cdxmill.outputs.names import identity, unique_names
+from cdxmill.outputs.names import check_index_names, identity, unique_names
 from cdxmill.outputs.record import link_outputs
 from cdxmill.running.failures import Failures
 from cdxmill.running.resume import fingerprint
@@ -70,6 +70,7 @@ def build(
     """
     start = time.monotonic()
     check_archives(archives)
+    check_index_names(archives)
     locate(place).check_writable()
     names = unique_names(archives)
     run = _fingerprint_of(names, index_options, zipnum_options)

@@ -29,6 +29,7 @@ from cdxmill.messages import count, human_bytes
 from cdxmill.options.archives import LineOptions, Recording
 from cdxmill.options.option import text_list
 from cdxmill.outputs.existing import LineSettings, Rule
+from cdxmill.outputs.names import check_index_names
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.running.processes import RunTasks, run_tasks
 from cdxmill.stages.captures.capture_options import DEFAULT_RECORDS, CaptureOptions, parse_record_types
@@ -189,6 +190,7 @@ def index_to_directory(
     be replaced. Nothing is changed then.
     """
     settings = options.settings()
+    check_index_names(names)
     with open_directory(names, target, failures) as directory:
         outputs, kept = directory.plan(names, settings, options.existing)
         tasks = [IndexTask(*fields) for fields in directory.each(outputs, settings)]
@@ -229,6 +231,7 @@ def _index_together(
 ) -> Iterator[tuple[IndexSummary, Iterator[list[bytes]]]]:
     """Index all archives. Yields the summary, and their lines: sorted, distinct, after the header of their format."""
     check_archives(archives)
+    check_index_names(archives)
     with temporary_directory() as directory:
         tasks = [
             IndexTask(

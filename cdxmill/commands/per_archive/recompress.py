@@ -29,7 +29,7 @@ from cdxmill.formats.offset_table import HEADER, row_format
 from cdxmill.inputs.named import Input, named_input
 from cdxmill.messages import count, human_bytes
 from cdxmill.outputs.existing import ArchiveSettings, LineSettings, Rule
-from cdxmill.outputs.names import output_name
+from cdxmill.outputs.names import apart, output_name
 from cdxmill.outputs.offset_tables import is_table_of, table_beside
 from cdxmill.running.failures import Failure, Failures
 from cdxmill.stages.captures.capture_options import CaptureOptions
@@ -259,7 +259,14 @@ def recompress(
     with open_directory(names, target, failures) as directory:
         outputs, kept = directory.plan(names, settings, options.existing)
         all_outputs = outputs_in(directory.place, names)
-        beside = {archive: _Beside.of(output) for archive, output in all_outputs.items()}
+        indexes = apart(
+            {archive: output_name(name) for archive, name in names.items()},
+            lambda one: f"{names[one]}.cdx.gz",
+        )
+        beside = {
+            archive: _Beside(directory.place / indexes[archive], table_beside(output))
+            for archive, output in all_outputs.items()
+        }
         outputs |= {archive: all_outputs[archive] for archive in kept if beside[archive].is_missing(options)}
         if options.existing is not Rule.REPLACE:
             for archive in outputs:
@@ -281,15 +288,10 @@ def recompress(
 
 
 class _Beside(NamedTuple):
-    """The places of what may stand beside a new archive."""
+    """The places of what may stand beside a new archive. The index has the name that `index` gives."""
 
     index_file: Location
     table: Location
-
-    @classmethod
-    def of(cls, output: Location) -> _Beside:
-        """Beside an output. The index has the name that `index` gives."""
-        return cls(output.with_name(output_name(output.name)), table_beside(output))
 
     def is_missing(self, options: RecompressOptions) -> bool:
         """Whether something is wanted and does not exist."""
