@@ -45,14 +45,9 @@ def parse_http_head(block: bytes | bytearray) -> HttpHead:
     if head is None:
         return _parse_odd_head(block)
     status, content_type = head.groups()
-    location = _location(block, head.end()) if _is_redirect(status) else None
+    found = _LOCATION.search(block, 0, head.end()) if _is_redirect(status) else None
+    location = found[1].strip() or None if found is not None else None
     return HttpHead(status, (content_type and content_type.strip()) or None, location, head.end())
-
-
-def _location(block: bytes | bytearray, end: int) -> bytes | None:
-    """The first Location of a plain head, stripped; None if it is absent or empty."""
-    found = _LOCATION.search(block, 0, end)
-    return found[1].strip() or None if found is not None else None
 
 
 def _is_redirect(status: bytes | None) -> bool:

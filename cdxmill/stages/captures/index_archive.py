@@ -27,7 +27,7 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.parse_header import BlankContent, RecordError
 from cdxmill.stages.records.read_records import read_records
-from cdxmill.stages.records.record_parts import base32, sha1
+from cdxmill.stages.records.record_parts import digest_of
 from cdxmill.stages.records.take_record import ReadCommon, check_rest, take_block, take_whole
 from cdxmill.stages.window import CHUNK, ReadAt
 
@@ -81,7 +81,7 @@ LINE_FORMATS: dict[str, tuple[Callable[[Capture], bytes], bytes]] = {
 
 
 def _digest(content: bytearray | bytes, start: int, end: int) -> bytes:
-    return base32(sha1(memoryview(content)[start:end]))
+    return digest_of(memoryview(content)[start:end])
 
 
 class CaptureLines:

@@ -18,7 +18,7 @@ from cdxmill.stages.captures.capture_options import (
     media_type,
     text_of,
 )
-from cdxmill.stages.records.record_parts import base32, is_http, record_timestamp, sha1, wants_digest
+from cdxmill.stages.records.record_parts import digest_of, is_http, record_timestamp, wants_digest
 from cdxmill.stages.records.take_record import Notes, crawl_notes
 
 Asked = tuple[bytes, "bytes | None", "bytes | None"]
@@ -137,7 +137,7 @@ def _digest(record: Record, payload_start: int) -> bytes | None:
         return text_of(given.removeprefix(b"sha1:"))
     if record.payload_digest is not None or not wants_digest(headers):
         return record.payload_digest
-    return base32(sha1(memoryview(record.block)[payload_start:]))
+    return digest_of(memoryview(record.block)[payload_start:])
 
 
 def _redirect(url: bytes, status: bytes | None, location: bytes) -> bytes | None:

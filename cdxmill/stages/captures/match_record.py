@@ -21,7 +21,7 @@ from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.make_captures import make_captures
 from cdxmill.stages.records.decode_payload import PayloadError, dechunk, decode_payload
 from cdxmill.stages.records.read_units import QUICK_CONTENT
-from cdxmill.stages.records.record_parts import base32, payload_start, record_parts, sha1
+from cdxmill.stages.records.record_parts import base32, digest_of, payload_start, record_parts, sha1
 
 _SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
 _HAS_PAYLOAD = frozenset((b"response", b"resource", b"metadata", b"conversion"))
@@ -42,8 +42,8 @@ def wrong_digest(record: Record, content: Iterator[bytes], digest: str) -> str |
     block = record.block
     if len(block) == record.size:
         start = payload_start(record.headers, block)
-        own = base32(sha1(memoryview(block)[start:]))
-        if own == wanted or own == base32(sha1(memoryview(block))):
+        own = digest_of(memoryview(block)[start:])
+        if own == wanted or own == digest_of(block):
             return None
     if record.headers.get(b"warc-truncated") or wanted in _other_digests(record, content):
         return None

@@ -77,11 +77,16 @@ class RecordBlockReader:
         return base32(self._hash) if self._hash is not None else None
 
 
-def sha1(data: bytes | memoryview = b"") -> _Hash:
+def sha1(data: bytes | bytearray | memoryview = b"") -> _Hash:
     """The SHA-1 of `data`; more data can be added."""
     import hashlib  # slow to import, and most archives have digests
 
     return hashlib.sha1(data)
+
+
+def digest_of(data: bytes | bytearray | memoryview) -> bytes:
+    """The SHA-1 of `data` in base32."""
+    return base32(sha1(data))
 
 
 def base32(digest: _Hash) -> bytes:

@@ -46,10 +46,6 @@ def _mime(record: FullRecord) -> str | None:
     return None if found is None else found.partition(b";")[0].strip().lower().decode("utf-8", "replace")
 
 
-def _status(record: FullRecord) -> str | None:
-    return text_of(record.http.status)
-
-
 def _key(record: FullRecord) -> str:
     return surt(record.url.encode()).decode("utf-8", "replace") if record.url else ""
 
@@ -97,7 +93,7 @@ _FIELDS = {
     "length": Field(Level.HEADER, lambda record: record.length),
     "size": Field(Level.HEADER, lambda record: record.size),
     "offset": Field(Level.HEADER, lambda record: record.offset),
-    "status": Field(Level.HTTP, _status),
+    "status": Field(Level.HTTP, lambda record: text_of(record.http.status)),
     "mime": Field(Level.HTTP, _mime),
     "body": Field(Level.BODY, lambda record: record.body.data),
     "charset": Field(Level.PAGE, _of_page("charset")),

@@ -120,7 +120,7 @@ def made(content: bytes, filename: bytes = b"", offset: int = 0) -> CommonLine:
 
 
 def test_what_others_know_of_a_compiled_line_is_what_the_reader_writes() -> None:
-    """`copy` and its check look at parts of the line and of the record. See cdxj.py, common_line.py and line.c."""
+    """`copy` and its check look at parts of the line and of the record. See cdx_lines.py, match_record.py and line.c."""
     url = b"http://example.com/a"
     response = (COMMON % url).replace(b"200 OK", b"200 OK\r\nContent-Type: text/html; charset=x")
     response = response.replace(b"Length: 21", b"Length: 57")
