@@ -62,12 +62,9 @@ def _reader(
 ) -> ReadCommon[Record | CrawlNotes]:
     """A function that counts most records by itself, and returns the others that may have something to count."""
     general = _general_reader(counter, counted)
-    if (
-        native.count is None
-        or native.Tally is None
-        or not isinstance(tally, native.Tally)
-        or not counter.compiled
-    ):
+    if native.count is None or native.Tally is None or not counter.compiled:
+        return general
+    if not isinstance(tally, native.Tally):
         return general
     count = partial(native.count, tally, counter.compiled)  # None for a record that is not of the common kind
 

@@ -47,18 +47,16 @@ def swallows_records(window: Window, pos: int, size: int, headers: Headers, bloc
 
     `block` is its first part. Without a digest in `headers`, Content-Length is trusted.
     """
-    if block.find(_MARK) < 0 or not _has_records(window, pos, pos + size, block):
+    if block.find(_MARK) < 0:
+        return False
+    starts = islice(_VERSION.finditer(block), _MOST_STARTS)
+    if not any(_leads_to(window, pos + start.start(), pos + size) for start in starts):
         return False
     return _is_refuted(window, pos, size, headers, payload_start(headers, block))
 
 
-def _has_records(window: Window, pos: int, end: int, block: bytes) -> bool:
-    """Whether records inside the block lead exactly to its end, with a single closing there."""
-    starts = islice(_VERSION.finditer(block), _MOST_STARTS)
-    return any(_leads_to(window, pos + start.start(), end) for start in starts)
-
-
 def _leads_to(window: Window, pos: int, end: int) -> bool:
+    """Whether the records from `pos` on lead exactly to `end`, with a single closing there."""
     for _ in range(_MOST_RECORDS):
         try:
             headers, start, _ = read_header(lambda size, pos=pos: window.peek(pos, size))  # type: ignore[misc]

@@ -121,14 +121,14 @@ class Units(ABC):
     def take(self, pos: int) -> Found:
         """The record, or the damage, that starts at `pos`, of any size."""
         content = _RecordContent(self, pos)
-        is_miscut = False
+        pieces, is_miscut = iter(content), False
         try:
             try:
-                record, tail = take_block(pos, content)
+                record, tail = take_block(pos, pieces)
                 check_rest(tail, content.rest_of_unit(), record.is_arc)
             except RecordError as error:
                 is_miscut = isinstance(error, SeveralRecords)
-                for _ in content:
+                for _ in pieces:
                     pass
                 return self.refused(pos, content.end, error)
         except MemberError as error:
@@ -155,26 +155,16 @@ class Units(ABC):
 
 
 class _RecordContent:
-    """The content of the unit at `pos` and of the units that continue its record.
-
-    `end` is the end of the last unit that was read to its end.
-    """
+    """The content of the unit at `pos` and of those that continue its record. `end` is that of the last one read whole."""
 
     def __init__(self, units: Units, pos: int) -> None:
         self.end = pos
-        self._unit = units.content(pos)
-        self._pieces = self._all_units(units)
+        self._units, self._unit = units, units.content(pos)
 
     def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        return next(self._pieces)
-
-    def _all_units(self, units: Units) -> Iterator[bytes]:
         yield from self.rest_of_unit()
-        while units.continues(self.end):
-            self._unit = units.content(self.end)
+        while self._units.continues(self.end):
+            self._unit = self._units.content(self.end)
             yield from self.rest_of_unit()
 
     def rest_of_unit(self) -> Iterator[bytes]:
