@@ -45,7 +45,7 @@ import requests
 
 from bench import machine
 from bench.copy_server import serve
-from cdxmill.formats.lines.record_location import record_location
+from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.inputs.joined_ranges import GAP, JOINED
 
 ROUNDS = 3

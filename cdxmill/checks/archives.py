@@ -13,7 +13,7 @@ from cdxmill.checks.shards import ReadShard, block_ranges, valid_blocks
 from cdxmill.checks.verify_run import VerifyRun
 from cdxmill.cluster.archive_index import ArchivePlaces
 from cdxmill.errors import InputError
-from cdxmill.formats.lines.record_location import record_location
+from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.running.failures import Failure
 from cdxmill.running.processes import counted

@@ -11,8 +11,7 @@ from cdxmill.capture import Headers
 from cdxmill.cluster.archive_index import ArchivePlaces, archives_of
 from cdxmill.commands.lookup import lookup
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lines.capture_fields import timestamp_of_line
-from cdxmill.formats.lines.record_location import RecordLocation, record_location
+from cdxmill.formats.lines.capture_fields import RecordLocation, record_location, timestamp_of_line
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.messages import say

@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from cdxmill.errors import AbsentError, InputError, RefusedError, StoppedError, UsageError
 from cdxmill.formats.clusters.zipnum import find_places
-from cdxmill.formats.lines.record_location import RecordLocation
+from cdxmill.formats.lines.capture_fields import RecordLocation
 from cdxmill.inputs.named import without_host
 from cdxmill.stages.captures.match_record import capture_of_record, difference
 from cdxmill.stages.records.fetch_record import Archive, FetchedRecord, NoRecord

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cdxmill.capture import Headers
-from cdxmill.formats.lines.capture_fields import REVISIT
-from cdxmill.formats.lines.record_location import RecordLocation, record_location
+from cdxmill.formats.lines.capture_fields import REVISIT, RecordLocation, record_location
 from cdxmill.formats.lines.timestamp import warc_timestamp_of
 from cdxmill.options.queries import Query
 

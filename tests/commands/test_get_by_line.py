@@ -13,8 +13,7 @@ import pytest
 from cdxmill.cli.main import main
 from cdxmill.commands.get import fetch_capture, find_capture, get_record
 from cdxmill.errors import InputError
-from cdxmill.formats.lines.capture_fields import timestamp_of_line
-from cdxmill.formats.lines.record_location import record_location
+from cdxmill.formats.lines.capture_fields import record_location, timestamp_of_line
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.options.records import Getting
 

@@ -17,7 +17,7 @@ from cdxmill.cli.main import main
 from cdxmill.commands.lookup import lookup
 from cdxmill.commands.prefix_index import build_tree
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lines.record_location import record_location
+from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.inputs.archive_store import ArchiveStore
 from cdxmill.options.trees import TreeBuilding
 from cdxmill.running.failures import Failures

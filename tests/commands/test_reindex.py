@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdxmill.cli.main import main
-from cdxmill.formats.lines.record_location import RecordPlace
+from cdxmill.formats.lines.capture_fields import RecordPlace
 from cdxmill.stages.lines.move_lines import move_line
 
 NAMES = ("example-url-agnostic-revisit.warc.gz", "iana.warc.gz", "example.arc.gz", "example-extra.warc")

@@ -29,10 +29,15 @@ from cdxmill.formats.clusters.zipnum import (
     parse_index_line,
     parse_locations,
 )
-from cdxmill.formats.lines.capture_fields import field_reader, is_cdxj, line_format, parse_fields
+from cdxmill.formats.lines.capture_fields import (
+    field_reader,
+    is_cdxj,
+    line_format,
+    parse_fields,
+    record_location,
+)
 from cdxmill.formats.lines.cdx_lines import convert_line
 from cdxmill.formats.lines.lookup_query import key_range, narrowed, parse_filter, time_range
-from cdxmill.formats.lines.record_location import record_location
 from cdxmill.formats.lines.request_query import append_query
 from cdxmill.formats.lines.surt import surt, unsurt
 from cdxmill.formats.lines.timestamp import timestamp_of

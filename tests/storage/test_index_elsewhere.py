@@ -10,7 +10,7 @@ import pytest
 
 from cdxmill.cli.main import main
 from cdxmill.commands.get import get_record
-from cdxmill.formats.lines.record_location import record_location
+from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.options.records import Getting
 from cdxmill.outputs import record
 from cdxmill.storage.location import Location, join, locate

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 from cdxmill.errors import InputError, UsageError
-from cdxmill.formats.lines.record_location import RecordLocation, record_location, usual_place
+from cdxmill.formats.lines.capture_fields import RecordLocation, record_location, usual_place
 from cdxmill.inputs.joined_ranges import JOINED, is_one_request
 from cdxmill.options.option import optional_path, path_list
 from cdxmill.options.queries import Query

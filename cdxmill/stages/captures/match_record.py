@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from cdxmill.capture import Capture, CommonLine, Record
 from cdxmill.formats.archives.small_member import inflate_member
+from cdxmill.formats.lines.capture_fields import RecordLocation
 from cdxmill.formats.lines.cdx_lines import is_of_revisit, up_to_digest
-from cdxmill.formats.lines.record_location import RecordLocation
 from cdxmill.formats.lines.surt import origin_keys, surt
 from cdxmill.formats.lines.timestamp import timestamp_of
 from cdxmill.stages import native

@@ -9,9 +9,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from cdxmill.formats.lines.capture_fields import ALSO, COLUMNS, is_cdxj, text_to_bytes
+from cdxmill.formats.lines.capture_fields import (
+    ALSO,
+    COLUMNS,
+    USUAL_LINE,
+    RecordPlace,
+    is_cdxj,
+    text_to_bytes,
+)
 from cdxmill.formats.lines.cdx_lines import quote, safe
-from cdxmill.formats.lines.record_location import USUAL_LINE, RecordPlace
 from cdxmill.formats.offset_table import OffsetTable
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cdxmill.formats.lines.record_location import record_location
+from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.stages import native
 from cdxmill.stages.captures.match_record import CommonChecks, capture_of_record, difference, wrong_digest
 from cdxmill.stages.records.fetch_record import Archive, NoRecord

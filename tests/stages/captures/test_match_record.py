@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdxmill.capture import Record
-from cdxmill.formats.lines.record_location import record_location
+from cdxmill.formats.lines.capture_fields import record_location
 from cdxmill.stages.captures.capture_options import CaptureOptions
 from cdxmill.stages.captures.index_archive import LINE_FORMATS, index_archive
 from cdxmill.stages.captures.match_record import capture_of_record, difference
