@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cdxmill.capture import Damage
 from cdxmill.cli.main import main
 from cdxmill.stages.records.pack_contents import GzipPacker, ZstPacker, write_contents
-from cdxmill.stages.records.read_contents import Content, ScratchFiles, read_contents
+from cdxmill.stages.records.read_contents import Content, read_contents
 from cdxmill.storage.scratch import Scratch
 
 from ..reliability.sources import dictionary_frame
@@ -168,7 +168,5 @@ def pieces(data: bytes) -> Iterator[bytes]:
 
 
 def contents(data: bytes) -> list[bytes]:
-    scratch = Scratch(Path("absent"))
-    files = ScratchFiles(scratch.create, scratch.reader)
-    items = read_contents(lambda offset, size: data[offset : offset + size], files)
+    items = read_contents(lambda offset, size: data[offset : offset + size], Scratch(Path("absent")))
     return [b"".join(item.pieces()) for item in items if isinstance(item, Content)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cdxmill.commands.copying.plan import Asked, Planned, find_rows, is_near, read_rows
@@ -24,7 +24,7 @@ class QuerySize:
     archives: int = 0
     bytes: int = 0
     requests: int = 0
-    unknown: int = field(default=0)
+    unknown: int = 0
     """Captures whose index line has no length."""
     _last: Planned | None = None
     _first: Planned | None = None
@@ -48,16 +48,14 @@ def check(asked: Asked, failures: Failures) -> list[QuerySize]:
     """
     sizes = [QuerySize(url) for url in asked.urls]
     total = QuerySize(_TOTAL)
-
-    def skip(error: object) -> None:
-        failures.report(Failure.from_error(error))  # type: ignore[arg-type]
-
+    last, seen = None, set[int]()
     with temporary_directory() as directory:
-        seen: set[object] = set()
-        for is_new, one in _each(find_rows(asked, Scratch(Path(directory)), skip)):
-            if is_new:
+        scratch = Scratch(Path(directory))
+        for row in find_rows(asked, scratch, lambda error: failures.report(Failure.from_error(error))):
+            ((_, one),) = read_rows([row])
+            if one.identity != last:
                 total.add(one)
-                seen.clear()
+                last, seen = one.identity, set()
             if one.query not in seen:
                 seen.add(one.query)
                 sizes[one.query].add(one)
@@ -67,18 +65,9 @@ def check(asked: Asked, failures: Failures) -> list[QuerySize]:
     return [*sizes, total]
 
 
-def _each(rows: Iterable[bytes]) -> Iterator[tuple[bool, Planned]]:
-    """Each capture of each query, and whether it is another one than that before."""
-    last = None
-    for row in rows:
-        ((_, one),) = read_rows([row])
-        yield one.identity != last, one
-        last = one.identity
-
-
 def as_json(sizes: Sequence[QuerySize]) -> str:
     """`{"queries": [{"query": ..., "captures": ..., "archives": ..., "bytes": ..., ...}], "total": {...}}`."""
-    rows = [{key: value for key, value in asdict(one).items() if key[0] != "_"} for one in sizes]
+    rows = [{key: value for key, value in vars(one).items() if key[0] != "_"} for one in sizes]
     total = {key: value for key, value in rows[-1].items() if key != "query"}
     return json.dumps({"queries": rows[:-1], "total": total}, indent=2) + "\n"
 

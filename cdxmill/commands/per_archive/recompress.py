@@ -45,7 +45,7 @@ from cdxmill.stages.records.pack_contents import (
     group_contents,
     write_contents,
 )
-from cdxmill.stages.records.read_contents import ScratchFiles, read_contents
+from cdxmill.stages.records.read_contents import read_contents
 from cdxmill.storage.location import Location, PathOrUrl
 from cdxmill.storage.scratch import Scratch
 
@@ -189,9 +189,8 @@ class _Copy:
 
     def _packed(self, file: IO[bytes], add: Callable[[Packed], object]) -> Iterator[Packed]:
         task, options = self._task, self._task.options
-        scratch = ScratchFiles(self._scratch.create, self._scratch.reader)
         with task.open_archive() as read_at:
-            contents = read_contents(read_at, scratch, task.chunk, options.max_window)
+            contents = read_contents(read_at, self._scratch, task.chunk, options.max_window)
             if options.group:
                 contents = group_contents(contents)
             for item in write_contents(contents, packer_of(options), file.write):

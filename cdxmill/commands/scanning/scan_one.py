@@ -18,7 +18,7 @@ from cdxmill.running.failures import Failure
 from cdxmill.running.watched import mark, unmark
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.records.parse_header import RecordError
-from cdxmill.stages.records.read_contents import Content, Refusals, ScratchFiles, choose_contents
+from cdxmill.stages.records.read_contents import Content, Refusals, choose_contents
 from cdxmill.stages.records.read_records import Container, container_of
 from cdxmill.stages.scan.fields import CallError, Row
 from cdxmill.stages.scan.plan import Measured
@@ -130,11 +130,11 @@ class _Scan:
 
     def _items(self, read_at: ReadAt) -> Iterator[tuple[Content, FullRecord] | Damage]:
         """The records of the archive, or of its ranges. The frames of a zst file need its dictionary: it is read whole."""
-        scratch, ranges = ScratchFiles(self._scratch.create, self._scratch.reader), self._task.ranges
+        scratch, ranges = self._scratch, self._task.ranges
         if ranges is None:
             return choose_contents(read_at, scratch, self._choose, self._task.chunk, self._refusals())
         if container_of(Window(read_at, 16)) is Container.GZIP:
-            return self._in_ranges(read_at, scratch, ranges)
+            return self._in_ranges(read_at, ranges)
         wanted = {offset for offset, _ in ranges}
 
         def choose(content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:
@@ -142,9 +142,7 @@ class _Scan:
 
         return choose_contents(read_at, scratch, choose, self._task.chunk)
 
-    def _in_ranges(
-        self, read_at: ReadAt, scratch: ScratchFiles, ranges: Ranges
-    ) -> Iterator[tuple[Content, FullRecord] | Damage]:
+    def _in_ranges(self, read_at: ReadAt, ranges: Ranges) -> Iterator[tuple[Content, FullRecord] | Damage]:
         from cdxmill.inputs.joined_ranges import JoinedRanges  # network code
 
         joined = JoinedRanges(read_at, unmark, self._task.archive.location)
@@ -152,7 +150,7 @@ class _Scan:
             joined.fetch(start, size, self._scratch.directory)
             for offset, length in inner:
                 inside = _inside(joined.read_at, offset, length)
-                for item in choose_contents(inside, scratch, _shifted(self._choose, offset), length):
+                for item in choose_contents(inside, self._scratch, _shifted(self._choose, offset), length):
                     yield item._replace(offset=item.offset + offset) if isinstance(item, Damage) else item
 
     def _choose(self, content: Content, found: HeaderMatch | None) -> tuple[Content, FullRecord] | None:

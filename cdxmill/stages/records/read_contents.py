@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from itertools import chain
-from typing import IO, NamedTuple, TypeVar
+from typing import IO, NamedTuple, Protocol, TypeVar
 
 from cdxmill.capture import CrawlNotes, Damage, Outcome, Record
 from cdxmill.formats.archives.warc_header import Head, HeaderMatch, HeaderShapes, head_of
@@ -52,11 +52,14 @@ class Content(NamedTuple):
         return self.stream() if self.data is None else iter((bytes(self.data),))
 
 
-class ScratchFiles(NamedTuple):
-    """Functions that create a scratch file to write, and that open it to read."""
+class ScratchFiles(Protocol):
+    """Scratch files by name."""
 
-    create: Callable[[str], AbstractContextManager[IO[bytes]]]
-    reader: Callable[[str], ReadAt]
+    def create(self, name: str, /) -> AbstractContextManager[IO[bytes]]:
+        """Create a file to write."""
+
+    def reader(self, name: str, /) -> ReadAt:
+        """Open a file to read."""
 
 
 def read_contents(
