@@ -166,9 +166,8 @@ def _manifest_text(manifest: str) -> str:
             place = Location(manifest)
             data = place.read_bytes() if place.is_remote else Path(manifest).read_bytes()
         is_gzip = data[:2] == b"\x1f\x8b"
-        start = (
-            zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data[:_START], 16) if is_gzip else data[:16]
-        )
+        gzip_text = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        start = gzip_text.decompress(data[:_START], 16) if is_gzip else data[:16]
         if start.startswith(_ARCHIVE_STARTS):
             raise UsageError(
                 f"{manifest} is an archive, not a manifest, which is a text with one path per line"

@@ -94,11 +94,12 @@ def run_watched(
     the task to run again, or the result to take in its place: a tuple of another type than the task's. Also with one
     process, a process is forked. Errors of a task are raised here.
     """
-    count = max(1, min(processes or processes_by_default(), len(tasks)))
+    if not tasks:
+        return
+    count = min(processes or processes_by_default(), len(tasks))
     keep_freed_memory()
     pool = _Pool(work, count, limits)
     waiting = list(enumerate(tasks))[::-1]
-    kind = type(tasks[0]) if tasks else None
     try:
         while waiting or pool.busy:
             while waiting and pool.idle:
@@ -108,8 +109,8 @@ def run_watched(
             for index, result in results:
                 if isinstance(result, Lost):
                     answer = lost(index, result)
-                    if isinstance(answer, kind) if kind else False:
-                        waiting.append((index, answer))  # type: ignore[arg-type]
+                    if isinstance(answer, type(tasks[0])):
+                        waiting.append((index, answer))
                         continue
                     result = answer
                 yield index, result

@@ -213,11 +213,10 @@ class _Pages:
     def _fetch(self, first: int, last: int) -> dict[int, bytes]:
         wanted = min((last + 1) * PAGE, self._size) - first * PAGE
         data = self._read_at(first * PAGE, wanted)
-        pages = {
-            number: data[(number - first) * PAGE : (number - first + 1) * PAGE]
-            for number in range(first, last + 1)
-        }
-        for number, page in pages.items():
+        pages = {}
+        for number in range(first, last + 1):
+            start = (number - first) * PAGE
+            page = pages[number] = data[start : start + PAGE]
             with self._lock:
                 self._recent[number] = page
             self._store(number, page)
