@@ -29,8 +29,7 @@ from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import write_atomic
 from cdxmill.storage.location import Location, PathOrUrl, locate
 from cdxmill.storage.web.connections import give_back
-from cdxmill.storage.web.http import HttpRanges, NoRanges, first_answer
-from cdxmill.storage.web.http_file import HttpFile
+from cdxmill.storage.web.http_file import HttpFile, NoRanges
 
 PAGE = 1 << 16
 """Bytes. A request for 64 KiB takes no longer than one for less."""
@@ -104,14 +103,14 @@ def open_known(url: PathOrUrl) -> Iterator[ReadAt]:
             yield read_at
         return
     with ExitStack() as files:
-        ranges = HttpRanges(HttpFile(place.text), is_tested=False)
+        file = HttpFile(place.text)
         whole: list[ReadAt] = []
         opening = Lock()
 
         def read_known(offset: int, size: int) -> bytes:
             if not whole:
                 try:
-                    return ranges.read_at(offset, size)
+                    return file.read_at(offset, size)
                 except NoRanges:
                     with opening:  # threads share the file: the first one downloads it for all
                         if not whole:
@@ -131,11 +130,11 @@ def _open(place: Location) -> Iterator[tuple[Ranges, str]]:
             yield Ranges(read_at, entry.size if entry is not None else None, entry), version
         return
     file = HttpFile(place.text)
-    answer = first_answer(file)
+    answer = file.first_answer()
     if answer.status != 200:
         give_back(answer)
         version = answer.headers.get("etag") or answer.headers.get("last-modified") or ""
-        yield Ranges(HttpRanges(file).read_at, file.size), version and f"{version} {file.size}"
+        yield Ranges(file.read_at, file.size), version and f"{version} {file.size}"
         return
     answer.close()
     with place.open_ranges() as read_at:  # fetches the whole file, once

@@ -13,7 +13,6 @@ from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError, StoppedError
 from cdxmill.storage.cache import open_known
-from cdxmill.storage.web import http
 from cdxmill.storage.web.http import open_ranges
 from cdxmill.storage.web.http_file import HttpFile
 
@@ -82,7 +81,7 @@ def test_a_temporary_file_that_cannot_be_created_leaves_no_connection_open(
     def full() -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(http, "first_answer", first_answer)
+    monkeypatch.setattr(HttpFile, "first_answer", first_answer)
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     file.knows_ranges = False
     with pytest.raises(StoppedError, match="No space left on device"), open_ranges(server.url + A):

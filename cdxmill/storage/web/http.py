@@ -13,12 +13,10 @@ from urllib3 import BaseHTTPResponse
 from cdxmill.errors import AbsentError, InputError, RefusedError
 from cdxmill.storage.interface import Entry
 from cdxmill.storage.local import stopping
-from cdxmill.storage.patience import Tries, TryAgain, persistently, read_range
+from cdxmill.storage.patience import Tries, TryAgain, persistently
 from cdxmill.storage.web.connections import give_back, pieces_of
 from cdxmill.storage.web.http_file import HttpFile, range_of
 
-_LEAST, _SHARE = 256, 16
-"""An answer with fewer bytes, and with less than this share of the range, counts as failed."""
 _SPOOL = Path(tempfile.gettempdir())
 
 
@@ -29,13 +27,13 @@ def open_ranges(url: str) -> Iterator[Callable[[int, int], bytes]]:
     That is done once, as far as the file is read. Raises StoppedError if the temporary file cannot be written.
     """
     file = HttpFile(url)
-    first = first_answer(file)
+    first = file.first_answer()
     if first.status == 200:
         with closing(_Whole(file, first)) as whole:
             yield whole.read_at
     else:
         give_back(first)
-        yield HttpRanges(file).read_at
+        yield file.read_at
 
 
 def status(url: str) -> Entry | None:
@@ -46,7 +44,7 @@ def status(url: str) -> Entry | None:
     """
     file = HttpFile(url)
     try:
-        give_back(first_answer(file))
+        give_back(file.first_answer())
     except (AbsentError, RefusedError):
         return None
     return Entry(file.size or 0, 0)
@@ -65,60 +63,6 @@ def look(url: str, size: int) -> tuple[Entry, bytes]:
             return Entry(file.size or 0, 0), _head(file, answer, size)
 
     return persistently(url, attempt)
-
-
-def first_answer(file: HttpFile) -> BaseHTTPResponse:
-    """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
-    return persistently(file.url, lambda: file.ask(0, 0))
-
-
-class NoRanges(Exception):
-    """The server sends the whole file instead of a range."""
-
-
-class HttpRanges:
-    """A file whose server supports ranges. If that is not tested, the first read raises NoRanges if it does not."""
-
-    def __init__(self, file: HttpFile, is_tested: bool = True) -> None:
-        self._file, self._is_tested = file, is_tested
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        """The `size` bytes at `offset`, in as many requests as it takes."""
-        end = offset + size
-        return read_range(self._file.url, offset, end, lambda first, data: self._read(first, end, data))
-
-    def _available(self, offset: int, end: int) -> int:
-        known = self._file.size
-        return (end if known is None else min(end, known)) - offset
-
-    def _read(self, first: int, end: int, data: bytearray) -> bool:
-        """Append the bytes from `first` to `end` to `data`; False if the file ends before them."""
-        size, before = self._available(first, end), len(data)
-        if size <= 0:
-            return False
-        with closing(self._file.ask(first, first + size - 1)) as answer:
-            if answer.status == 416:
-                give_back(answer)
-                return False
-            sent = self._range_size(answer, first)
-            for piece in pieces_of(self._file.url, answer):
-                data += piece[: before + sent - len(data)]
-            if len(data) < before + sent:
-                raise TryAgain("connection lost")
-        asked = self._available(first, end)
-        if self._file.size is not None and sent < min(_LEAST, asked // _SHARE):
-            raise TryAgain(f"the server sends {sent} of {asked} bytes per answer")
-        return True
-
-    def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
-        """The number of bytes of the range that the answer has, from its headers."""
-        got = range_of(answer)
-        if answer.status == 200 and not self._is_tested:
-            raise NoRanges
-        self._is_tested = True
-        if answer.status == 200 or got is None:  # one of several machines does not support ranges
-            raise TryAgain("the server sent the whole file instead of a range")
-        return got[1] - first + 1
 
 
 class _Whole:

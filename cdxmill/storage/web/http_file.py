@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 from urllib3 import BaseHTTPResponse
 
 from cdxmill.errors import InputError
-from cdxmill.storage.patience import BUSY, DOWNLOAD, TryAgain, refusal
+from cdxmill.storage.patience import BUSY, DOWNLOAD, TryAgain, persistently, read_range, refusal
 from cdxmill.storage.reach import Reach, reach_of
 from cdxmill.storage.web.connections import (
     RefusedPlace,
@@ -21,9 +21,12 @@ from cdxmill.storage.web.connections import (
     give_back,
     is_inside,
     piece_of,
+    pieces_of,
     send,
 )
 
+_LEAST, _SHARE = 256, 16
+"""An answer with fewer bytes, and with less than this share of the range, counts as failed."""
 REDIRECTS = 5
 """Real files have one or two redirects. More are a loop."""
 _CONTENT_RANGE = re.compile(r"bytes (?:(\d{1,18})-(\d{1,18})|\*)/(\d{1,18}|\*)$")
@@ -31,6 +34,10 @@ _STORED_AS = {".gz": ("gzip", "x-gzip"), ".zst": ("zstd",)}
 """Encodings that servers report for files with these suffixes, because the stored file is compressed."""
 _AS_STORED = ("", "identity", "aws-chunked")
 """Encodings that leave a body as it is. The last one is left over from an upload to S3."""
+
+
+class NoRanges(Exception):
+    """The server sends the whole file instead of a range."""
 
 
 class Version(NamedTuple):
@@ -59,6 +66,50 @@ class HttpFile:
         self._version: Version | None = None
         self._encoding: str | None = None
         self._seen = 0
+        self._has_ranges = False
+
+    def first_answer(self) -> BaseHTTPResponse:
+        """The answer to a request for one byte. It shows whether the file exists and ranges are supported."""
+        answer = persistently(self.url, lambda: self.ask(0, 0))
+        self._has_ranges = answer.status != 200
+        return answer
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """The `size` bytes at `offset`, in as many requests as it takes. Raises NoRanges if the first one is whole."""
+        end = offset + size
+        return read_range(self.url, offset, end, lambda first, data: self._read(first, end, data))
+
+    def _read(self, first: int, end: int, data: bytearray) -> bool:
+        """Append the bytes from `first` to `end` to `data`. False if the file ends before them."""
+        size, before = self._available(first, end), len(data)
+        if size <= 0:
+            return False
+        with closing(self.ask(first, first + size - 1)) as answer:
+            if answer.status == 416:
+                give_back(answer)
+                return False
+            sent = self._range_size(answer, first)
+            for piece in pieces_of(self.url, answer):
+                data += piece[: before + sent - len(data)]
+            if len(data) < before + sent:
+                raise TryAgain("connection lost")
+        asked = self._available(first, end)
+        if self.size is not None and sent < min(_LEAST, asked // _SHARE):
+            raise TryAgain(f"the server sends {sent} of {asked} bytes per answer")
+        return True
+
+    def _available(self, first: int, end: int) -> int:
+        return (end if self.size is None else min(end, self.size)) - first
+
+    def _range_size(self, answer: BaseHTTPResponse, first: int) -> int:
+        """The number of bytes of the range that the answer has, from its headers."""
+        got = range_of(answer)
+        if answer.status == 200 and not self._has_ranges:
+            raise NoRanges
+        self._has_ranges = True
+        if answer.status == 200 or got is None:  # one of several machines does not support ranges
+            raise TryAgain("the server sent the whole file instead of a range")
+        return got[1] - first + 1
 
     def ask(self, first: int | None = None, last: int | None = None) -> BaseHTTPResponse:
         """Ask for the bytes from `first` to `last`, or for the whole file. The body of the answer is unread.
