@@ -54,7 +54,6 @@ class Units(ABC):
 
     def __init__(self, window: Window) -> None:
         self.window = window
-        self._resync = Resync(window, self.start, self.probe)
 
     @abstractmethod
     def whole(self, buffer: bytes, start: int) -> Iterator[tuple[bytearray | bytes, int]]:
@@ -106,6 +105,10 @@ class Units(ABC):
         return self._whole_units.after(pos, 1)
 
     @cached_property
+    def _resync(self) -> Resync:
+        return Resync(self.window, self.start, self.probe)
+
+    @cached_property
     def _whole_units(self) -> Resync:
         return Resync(self.window, self.start, self._probe_whole)
 
@@ -155,7 +158,7 @@ class Units(ABC):
 
 
 class _RecordContent:
-    """The content of the unit at `pos` and of those that continue its record. `end` is that of the last one read whole."""
+    """The content of the unit at `pos` and of those that continue its record. `end` is that of the last read whole."""
 
     def __init__(self, units: Units, pos: int) -> None:
         self.end = pos
