@@ -167,7 +167,8 @@ def main(arguments: list[str] | None = None) -> int:
     except _Terminated as stopped:
         return _fail("terminated", 128 + int(stopped.args[0]))
     except ClosedPipe:
-        return _closed_pipe()
+        discard_output()
+        return 128 + signal.SIGPIPE
     except OSError as error:
         return _system_error(error)
     except Exception as error:
@@ -194,11 +195,6 @@ def _usage(error: click.ClickException) -> int:
 def _fail(text: str, status: int) -> int:
     print_error(text)
     return status
-
-
-def _closed_pipe() -> int:
-    discard_output()
-    return 128 + signal.SIGPIPE
 
 
 def _system_error(error: OSError) -> int:

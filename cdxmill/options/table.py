@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from cdxmill.errors import UsageError
 from cdxmill.options.option import Declared, Options, check, declared
@@ -11,20 +12,13 @@ from cdxmill.options.option import Declared, Options, check, declared
 _Kind = TypeVar("_Kind", bound=Options)
 
 
-class AddOption(Protocol):
-    """A method like `ArgumentParser.add_argument`."""
-
-    def __call__(self, *names: str, **settings: Any) -> object:
-        """Add one option."""
-
-
-def add_options(kind: type[Options], add: AddOption) -> None:
-    """Add the options and arguments of a dataclass, with the default in their help."""
+def add_options(kind: type[Options], add: Callable[..., object]) -> None:
+    """Add the options and arguments of a dataclass by a method like `ArgumentParser.add_argument`, with the default in their help."""
     for field in _fields(kind):
         option = field.option
         for flag in option.flags:
             how = {"action": "store_const", "const": flag.value, "default": field.default}
-            add(*flag.names.split(), dest=field.name, help=flag.help, **how)
+            add(*flag.names.split(), dest=field.name, help=flag.help.replace("%", "%%"), **how)
         if not option.flags:
             add(
                 *(option.names or (field.name,)),
