@@ -162,14 +162,16 @@ def _locator(path: str | None) -> Callable[[str], list[Location]]:
     if path is None:
         return lambda filename: [_below(None, filename)]
     place = locate(path)
-    if is_wacz(path) and (place.directory is None or place.directory.is_file()):
-        return _locator_in_wacz(place)
-    is_list = _LIST.search(path) if place.directory is None else place.directory.is_file()
-    if is_list:
-        data = _path_index(place)
-        return lambda filename: list(map(locate, find_places(data, filename)))
-    if place.directory is not None and not place.directory.is_dir() and place.stored_in == place:
-        raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
+    directory = place.directory
+    if directory is None or not directory.is_dir():
+        may_be_file = directory is None or directory.is_file()
+        if may_be_file and is_wacz(path):
+            return _locator_in_wacz(place)
+        if may_be_file and (directory is not None or _LIST.search(path)):
+            data = _path_index(place)
+            return lambda filename: list(map(locate, find_places(data, filename)))
+        if directory is not None and place.stored_in == place:
+            raise UsageError(f"{path}: neither a directory of archives, nor a WACZ, nor a path index")
     return lambda filename: [_below(place, filename)]
 
 

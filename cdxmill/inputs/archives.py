@@ -24,10 +24,18 @@ from cdxmill.storage.wacz import ARCHIVE, inside, is_wacz, own_name
 
 _ELSEWHERE = {"", ".", ".."}
 _UNPACK = "unpack it and index its files"
+_ARCHIVES = Wanted(
+    "archives",
+    re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$|\.wacz$", re.I),
+    "in directories, cdxmill searches for .warc, .arc, .wat and .wet files, also with .gz or .zst, and for .wacz files",
+)
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_ARCHIVE_STARTS = (b"WARC/", b"filedesc://", b"\x28\xb5\x2f\xfd")
+_START = 1 << 12
 
 
-def open_wacz_files(search: Search, named: Collection[str], archives: re.Pattern[str]) -> None:
-    """Replace each WACZ that the search has found by the files in it whose names match `archives`.
+def _open_wacz_files(search: Search, named: Collection[str]) -> None:
+    """Replace each WACZ that the search has found by the archives in it.
 
     Such a file is named in index lines as the WACZ, followed by its name there. If the WACZ is one of `named` and the
     only input, the name is that of the index in the WACZ: the path below `archive/`.
@@ -40,7 +48,7 @@ def open_wacz_files(search: Search, named: Collection[str], archives: re.Pattern
         if entry.location not in files:
             found.append(entry)
             continue
-        for name in _choose(search, entry.path, files[entry.location], archives):
+        for name in _choose(search, entry.path, files[entry.location]):
             archive = _input(entry, name)
             found.append(archive._replace(filename=own_name(name)) if is_alone else archive)
     search.inputs[:] = found
@@ -53,9 +61,7 @@ def _files(place: Location) -> Mapping[str, Member] | InputError:
         return error
 
 
-def _choose(
-    search: Search, path: str, files: Mapping[str, Member] | InputError, archives: re.Pattern[str]
-) -> list[str]:
+def _choose(search: Search, path: str, files: Mapping[str, Member] | InputError) -> list[str]:
     """The names of the archives in a WACZ. Whatever else may have captures is reported."""
     if isinstance(files, InputError):
         search.fail(files)
@@ -65,7 +71,7 @@ def _choose(
     for name in files:
         if is_wacz(name):
             errors.append(InputError(inside(path, name), "is a WACZ in a WACZ", _UNPACK))
-        elif not archives.search(name):
+        elif not _ARCHIVES.pattern.search(name):
             if name.startswith(ARCHIVE):
                 search.skip(path, name)
         elif _ELSEWHERE & set(name.split("/")):
@@ -89,16 +95,6 @@ def _input(entry: Input, name: str) -> Input:
     )
 
 
-_ARCHIVES = Wanted(
-    "archives",
-    re.compile(r"\.w?arc(\.wat|\.wet)?(\.gz|\.zst)?$|\.(wat|wet)(\.gz|\.zst)?$|\.wacz$", re.I),
-    "in directories, cdxmill searches for .warc, .arc, .wat and .wet files, also with .gz or .zst, and for .wacz files",
-)
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_ARCHIVE_STARTS = (b"WARC/", b"filedesc://", b"\x28\xb5\x2f\xfd")
-_START = 1 << 12
-
-
 def find_archives(asked: ArchiveInputs, failures: Failures, pipes: Pipes | None = None) -> list[Input]:
     """The archives that the user named, in order; with `pipes`, also pipes.
 
@@ -118,7 +114,7 @@ def find_archives(asked: ArchiveInputs, failures: Failures, pipes: Pipes | None 
         search.add(name)
     if manifest is not None:
         _add_listed(search, manifest, os.fspath(asked.root or ""))
-    open_wacz_files(search, named, _ARCHIVES.pattern)
+    _open_wacz_files(search, named)
     found = search.finish(named if manifest is None else [*named, manifest])
     if asked.dir_root is not None:
         found = [

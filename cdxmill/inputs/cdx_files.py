@@ -40,15 +40,21 @@ from cdxmill.storage.reading import first_bytes, look, open_unchanged
 
 _LOCAL_CHUNK = 1 << 18
 """Bytes per read of a local file: larger reads cost more, because their memory is new each time."""
-
 _LARGE_CHUNK = 1 << 20
-
 _CDX = Wanted(
     "CDX files",
     CDX_NAME,
     "in directories, cdxmill searches for .cdx, .cdxj, .cdx.gz and .cdxj.gz files; for the shards of a cluster write"
     " DIR/cdx-*.gz",
 )
+HEAD = 1 << 16
+"""Bytes at the start of a file that are read to see its lines."""
+_HEADS = 8
+"""Heads of the largest files. The number of lines is guessed from them."""
+_BATCH = 256
+"""Files whose heads are in memory at a time."""
+_FAR, _FAR_READ = 4 << 20, 1 << 18
+"""If the head has no capture line: bytes of text in which one is searched, and bytes per read."""
 
 
 def find_cdx_files(named: list[str], failures: Failures, pipes: Pipes | None = None) -> list[str]:
@@ -120,19 +126,6 @@ def read_sorted(path: PathOrUrl, most: int, take: Callable[[bytes], object]) -> 
 def chunk_of(path: PathOrUrl) -> int:
     """Bytes per read of a file that is read from start to end."""
     return CHUNK if locate(path).is_remote else _LOCAL_CHUNK
-
-
-HEAD = 1 << 16
-"""Bytes at the start of a file that are read to see its lines."""
-
-_HEADS = 8
-"""Heads of the largest files. The number of lines is guessed from them."""
-
-_BATCH = 256
-"""Files whose heads are in memory at a time."""
-
-_FAR, _FAR_READ = 4 << 20, 1 << 18
-"""If the head has no capture line: bytes of text in which one is searched, and bytes per read."""
 
 
 class CdxSource(NamedTuple):

@@ -23,6 +23,11 @@ _PACKED = re.compile(r"\.(?:gz|bz2|xz|zst|lz4|zip|z|open|tmp|bad)", re.I)
 _ENDING = re.compile(r"\.\w{1,12}", re.ASCII)
 _NAMED = 12
 """Kinds that are listed; the others are summed up."""
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
+_LONGEST = 255
+"""Bytes of a file name. No local file has a longer one."""
+_SHOWN = 3
+"""Inputs that a message names, of many."""
 
 
 def _summary(skipped: Counter[str]) -> str:
@@ -50,13 +55,6 @@ def _kind_of(path: str) -> str:
     steps = ending.split(".")[1:]
     known = bool(steps) and all(_ENDING.fullmatch(f".{step}") for step in steps)
     return ending.lower() if known else "without ending"
-
-
-SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*/?", re.I)
-_LONGEST = 255
-"""Bytes of a file name. No local file has a longer one."""
-_SHOWN = 3
-"""Inputs that a message names, of many."""
 
 
 class Input(NamedTuple):

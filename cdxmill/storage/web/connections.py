@@ -1,6 +1,6 @@
 """Connections to web servers, kept open and shared by all files that a process reads; the bodies and errors of their answers.
 
-A connection to an address that its reach does not allow (places.py) is closed before anything is sent. The address
+A connection to an address that its reach does not allow (reach.py) is closed before anything is sent. The address
 is that of the open connection: a name that resolves to another address each time gains nothing.
 """
 
@@ -39,7 +39,7 @@ from cdxmill.storage.reach import Reach, is_internal, is_refused, literal_addres
 _SERVERS = 16
 """Servers to which connections are kept: those asked last. Others are closed, but no request under way."""
 _PER_SERVER = 16
-"""Connections kept to one server, as `choose.ask_all` sends 16 requests at a time. Further ones are closed after use."""
+"""Connections kept to one server, as `location.ask_all` sends 16 requests at a time. Further ones are closed after use."""
 _LATER = 1.0
 """Seconds after patience at which headers are given up: an earlier timeout says what happened."""
 _HEADERS = {
@@ -51,6 +51,20 @@ _PROXY_VARIABLES = (
 )  # fmt: skip
 _inside: dict[str, bool] = {}
 """Hosts by name: whether all connections to them went to internal addresses."""
+_PIECE = 1 << 16
+"""Bytes that are read from a body at once. At most this much is lost and requested again."""
+_SHORT = 1 << 14
+"""Bytes. An unwanted body up to this size is read, which takes less time than a new connection."""
+_SOON = 1.0
+"""Seconds. An unwanted body that takes longer is not read to its end."""
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (NameResolutionError, "the host name cannot be resolved"),
+    (ProxyError, "no connection through the proxy"),
+    (NewConnectionError, "no connection"),
+    (exceptions.TimeoutError, "timed out"),
+    (TimeoutError, "timed out"),
+    (SSLError, "no TLS connection"),
+)
 
 
 class RefusedPlace(Exception):
@@ -188,22 +202,6 @@ class _Checked(HTTPConnection):
             opened.close()
             raise RefusedPlace(address)
         return opened
-
-
-_PIECE = 1 << 16
-"""Bytes that are read from a body at once. At most this much is lost and requested again."""
-_SHORT = 1 << 14
-"""Bytes. An unwanted body up to this size is read, which takes less time than a new connection."""
-_SOON = 1.0
-"""Seconds. An unwanted body that takes longer is not read to its end."""
-_REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (NameResolutionError, "the host name cannot be resolved"),
-    (ProxyError, "no connection through the proxy"),
-    (NewConnectionError, "no connection"),
-    (exceptions.TimeoutError, "timed out"),
-    (TimeoutError, "timed out"),
-    (SSLError, "no TLS connection"),
-)
 
 
 class faults:  # noqa: N801 - used as a function
