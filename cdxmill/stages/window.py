@@ -20,6 +20,11 @@ OVERLAP = 1 << 16
 """Bytes of the longest match that a search is certain to find where two reads meet."""
 _FARTHEST = 1 << 62
 """Larger than any file. Offsets from wrong lengths can be larger still, and systems refuse to read there."""
+_PIECE = 1 << 18
+_MEMBER_PIECE = 1 << 16
+_ALWAYS = re.compile(r"^error -?\d+ (?:while decompressing data: )?")
+_FIRST = 1 << 9
+"""Compressed bytes that are enough for the first bytes of content: deflate's longest tables are smaller."""
 
 
 class Window:
@@ -101,13 +106,6 @@ class Window:
                 low, high = (middle, high) if self._read_at(middle - 1, 1) else (low, middle)
             self._size = low
         return self._size
-
-
-_PIECE = 1 << 18
-_MEMBER_PIECE = 1 << 16
-_ALWAYS = re.compile(r"^error -?\d+ (?:while decompressing data: )?")
-_FIRST = 1 << 9
-"""Compressed bytes that are enough for the first bytes of content: deflate's longest tables are smaller."""
 
 
 class MemberError(ValueError):

@@ -29,6 +29,8 @@ from cdxmill.storage.location import locate, total_size
 MAX_SAMPLE = 128 << 10
 """Bytes of a record that are used. zstd's trainer uses no more of a sample."""
 _LONGEST_KIND = 60
+_HELD_OUT = 8
+"""One part in this number of the sample is kept for measuring."""
 
 
 class Candidate(NamedTuple):
@@ -82,10 +84,6 @@ def kind_of(record: Record) -> str:
         mime = parse_http_head(record.block).content_type
     text = kind + b" " + ((mime or b"").partition(b";")[0].strip() or b"-")
     return text[:_LONGEST_KIND].decode("utf-8", "replace").lower()
-
-
-_HELD_OUT = 8
-"""One part in this number of the sample is kept for measuring."""
 
 
 class Sample(NamedTuple):

@@ -29,6 +29,34 @@ _MOST_VERSIONS = 8
 _PLAIN_NAME = re.compile(rb"[!-9;-~]{1,64}")
 _MAX_NAMES = 10_000
 _VERSIONS = frozenset((b"WARC/1.0", b"WARC/1.1", b"WARC/0.17", b"WARC/0.18"))
+_names: dict[bytes, bytes] = {}
+"""A cache: field name -> name in lower case. Every record has the same dozen names."""
+_MOST_SHAPES = 8
+"""Patterns per file. Without a limit, headers that are all different would be compared with more and more."""
+_VALUE = rb"\S.*(?<=\S)(?<!/1\.[01])(?<!/0\.1[78])"
+"""One line without white space at its ends, and without the start of another record."""
+_LENGTH = rb"[0-9]{1,18}"
+"""A number that needs no further check."""
+ASKED = frozenset(
+    (
+        b"content-length",
+        b"content-type",
+        b"warc-concurrent-to",
+        b"warc-date",
+        b"warc-identified-payload-type",
+        b"warc-payload-digest",
+        b"warc-record-id",
+        b"warc-refers-to-date",
+        b"warc-refers-to-target-uri",
+        b"warc-target-uri",
+        b"warc-truncated",
+        b"warc-type",
+    )
+)
+"""The fields that a capture is made from."""
+_SINGLE = (b"content-length", b"content-type", b"warc-concurrent-to", b"warc-target-uri")
+"""Fields whose groups a shape has by name. Group 0, the whole header, means that the field is missing."""
+_NAME = re.compile(rb"[!-9;-~]+")
 
 
 class HeaderError(ValueError):
@@ -37,10 +65,6 @@ class HeaderError(ValueError):
 
 class UnfinishedHeader(HeaderError):
     """A record header starts here, but does not end inside these bytes."""
-
-
-_names: dict[bytes, bytes] = {}
-"""A cache: field name -> name in lower case. Every record has the same dozen names."""
 
 
 def parse_warc_header(data: bytes | bytearray) -> tuple[Headers, int]:
@@ -181,34 +205,6 @@ def _add_field(fields: dict[bytes, list[bytes]], line: bytes) -> list[bytes]:
     if colon and name not in fields:
         fields[name] = lines
     return lines
-
-
-_MOST_SHAPES = 8
-"""Patterns per file. Without a limit, headers that are all different would be compared with more and more."""
-_VALUE = rb"\S.*(?<=\S)(?<!/1\.[01])(?<!/0\.1[78])"
-"""One line without white space at its ends, and without the start of another record."""
-_LENGTH = rb"[0-9]{1,18}"
-"""A number that needs no further check."""
-ASKED = frozenset(
-    (
-        b"content-length",
-        b"content-type",
-        b"warc-concurrent-to",
-        b"warc-date",
-        b"warc-identified-payload-type",
-        b"warc-payload-digest",
-        b"warc-record-id",
-        b"warc-refers-to-date",
-        b"warc-refers-to-target-uri",
-        b"warc-target-uri",
-        b"warc-truncated",
-        b"warc-type",
-    )
-)
-"""The fields that a capture is made from."""
-_SINGLE = (b"content-length", b"content-type", b"warc-concurrent-to", b"warc-target-uri")
-"""Fields whose groups a shape has by name. Group 0, the whole header, means that the field is missing."""
-_NAME = re.compile(rb"[!-9;-~]+")
 
 
 class HeaderShape(NamedTuple):

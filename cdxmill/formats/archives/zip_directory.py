@@ -29,6 +29,8 @@ FETCH_AGAIN = "fetch the file again"
 REPACK = "unpack it and index its files, or pack it again without compression (zip -0)"
 
 ReadAt = Callable[[int, int], bytes]
+_FORMS = (("<3L", 0xFFFFFFFF), ("<L2Q", 0xFFFFFFFFFFFFFFFF))
+"""A descriptor: CRC32 and two sizes, with 32 or 64 bits."""
 
 
 class ZipError(ValueError):
@@ -112,10 +114,6 @@ def _check_descriptor(after: bytes, member: Member) -> None:
     expected = (struct.pack(form, member.crc, *[member.size & mask] * 2) for form, mask in _FORMS)
     if not any(map(found.startswith, expected)):
         raise ZipError("the sizes after its bytes and those in the directory of the zip disagree")
-
-
-_FORMS = (("<3L", 0xFFFFFFFF), ("<L2Q", 0xFFFFFFFFFFFFFFFF))
-"""A descriptor: CRC32 and two sizes, with 32 or 64 bits."""
 
 
 def _count(tail: bytes) -> int:

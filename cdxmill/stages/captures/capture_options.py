@@ -13,6 +13,8 @@ _URL_SPACE = re.compile(rb"[ \x0b\x0c\0]")
 _MIME_END = re.compile(rb"[;\s]")
 _PLAIN = bytes(range(0x21, 0x7F)).replace(b"<", b"")
 """Bytes that need no change in a URL or a key. Most consist of these alone."""
+DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))
+RECORD_TYPES = DEFAULT_RECORDS | {b"request", b"warcinfo", b"continuation"}
 
 
 def text_of(value: bytes | None) -> bytes | None:
@@ -52,10 +54,6 @@ def escape_space(key: bytes) -> bytes:
 
 def _percent(match: re.Match[bytes]) -> bytes:
     return b"%%%02X" % match.group()[0]
-
-
-DEFAULT_RECORDS = frozenset((b"response", b"revisit", b"resource", b"metadata", b"conversion"))
-RECORD_TYPES = DEFAULT_RECORDS | {b"request", b"warcinfo", b"continuation"}
 
 
 def parse_record_types(names: Iterable[str]) -> frozenset[bytes] | None:

@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 MAX_DAMAGE = 10_000
 """Damage that is reported separately, per file. More would take memory and nobody would read it."""
 _BATCH = 1000
+LINE_FORMATS: dict[str, tuple[Callable[[Capture], bytes], bytes]] = {
+    "cdxj": (format_cdxj, b""),
+    "cdx11": (format_cdx11, CDX11_HEADER),
+    "cdx9": (format_cdx9, CDX9_HEADER),
+}
+"""Name of a format -> the function that writes a line, and the header line (b"" if there is none)."""
+Item = Record | CommonLine | CrawlNotes | Damage
 
 
 @dataclass
@@ -70,14 +77,6 @@ def common_reader(filename: bytes, options: CaptureOptions) -> ReadCommon[Common
     if native.read is None or not usual or options.minimal or options.unsurt:
         return None
     return partial(native.read, (origin_keys(options.keep_www), quote(filename)[1:-1], _digest))
-
-
-LINE_FORMATS: dict[str, tuple[Callable[[Capture], bytes], bytes]] = {
-    "cdxj": (format_cdxj, b""),
-    "cdx11": (format_cdx11, CDX11_HEADER),
-    "cdx9": (format_cdx9, CDX9_HEADER),
-}
-"""Name of a format -> the function that writes a line, and the header line (b"" if there is none)."""
 
 
 def _digest(content: bytearray | bytes, start: int, end: int) -> bytes:
@@ -118,9 +117,6 @@ def index_archive(
     read_common = common_reader(filename, options) if line_format == "cdxj" else None
     records = read_records(read_at, options.lineless, chunk, read_common)
     return CaptureLines(make_captures(records, filename, options), line_format)
-
-
-Item = Record | CommonLine | CrawlNotes | Damage
 
 
 def read_packed(

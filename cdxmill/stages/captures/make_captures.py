@@ -27,6 +27,9 @@ Asked = tuple[bytes, "bytes | None", "bytes | None"]
 _REPAIR = "repair the record if you need its line"
 _WITHOUT_URL = frozenset((b"metadata", b"warcinfo"))
 _WITHOUT_HEAD = frozenset((b"metadata", b"resource"))
+_SHORT = 200
+"""Bytes of a Content-Type that is cached. Longer ones seldom repeat, and would take memory."""
+_NO_NOTES: Notes = (None, None)
 
 
 class Dated(NamedTuple):
@@ -71,10 +74,6 @@ def _is_crawl_note(kind: bytes, headers: Headers) -> bool:
     return content_type == b"application/warc-fields" or (
         kind == b"metadata" and media_type(content_type) == b"text/anvl"
     )
-
-
-_SHORT = 200
-"""Bytes of a Content-Type that is cached. Longer ones seldom repeat, and would take memory."""
 
 
 def capture_of(
@@ -152,9 +151,6 @@ def _redirect(url: bytes, status: bytes | None, location: bytes) -> bytes | None
     except ValueError:
         return None
     return target.encode("utf-8", "replace")
-
-
-_NO_NOTES: Notes = (None, None)
 
 
 def make_captures(

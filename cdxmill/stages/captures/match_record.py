@@ -25,6 +25,12 @@ from cdxmill.stages.records.record_parts import base32, digest_of, payload_start
 
 _SHA1 = re.compile(r"(?:sha1:)?([A-Z2-7]{32})")
 _HAS_PAYLOAD = frozenset((b"response", b"resource", b"metadata", b"conversion"))
+_HEAD_END = b"\n\r\n"
+"""The end of a WARC header and of an HTTP head, as `native/record.c` reads them: other ends are not common."""
+_CLOSING = 4
+"""Bytes after the block of a WARC record."""
+_DIGEST_FIELD = re.compile(rb'"digest": "([A-Z2-7]{32})"')
+_DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 
 
 def wrong_digest(record: Record, content: Iterator[bytes], digest: str) -> str | None:
@@ -110,14 +116,6 @@ def _same_url(recorded: bytes, named: str) -> bool:
         return recorded == other or surt(recorded) == surt(other)
     except ValueError:
         return False
-
-
-_HEAD_END = b"\n\r\n"
-"""The end of a WARC header and of an HTTP head, as `native/record.c` reads them: other ends are not common."""
-_CLOSING = 4
-"""Bytes after the block of a WARC record."""
-_DIGEST_FIELD = re.compile(rb'"digest": "([A-Z2-7]{32})"')
-_DIGITS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789abcdefghijklmnopqrstuv")
 
 
 class CommonChecks:

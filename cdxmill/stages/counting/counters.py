@@ -29,6 +29,15 @@ _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _ADDRESS = re.compile(r"[0-9.]+")
 _LONGEST = 253
 _CACHED = 1 << 16
+MAX_CONTENT = 64 << 20
+"""Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""
+_SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+Value = TypeVar("Value")
+Item = bytes | str
+Items = Callable[[Record], Iterable[Item] | Item | None]
+"""A user's function: a record -> the items to count in it, a single one, or None."""
+_NO_PAGES = frozenset((b"request", b"metadata", b"warcinfo", b"revisit", b"conversion"))
 
 
 def add_links(url: str, base: LinkBase, hrefs: Iterable[str | None], tally: Tally) -> None:
@@ -72,18 +81,6 @@ def _node(host: str) -> str:
     if len(host) > _LONGEST or _ADDRESS.fullmatch(host) or not all(map(_LABEL.fullmatch, labels)):
         return ""
     return ".".join(reversed(labels))
-
-
-MAX_CONTENT = 64 << 20
-"""Bytes of a record, and of its decoded payload, that are counted. The rest of a larger one is reported."""
-
-_SERVER = re.compile(rb"\nserver[ \t]*:([^\n]*(?:\n[ \t][^\n]*)*)", re.I)
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-
-Value = TypeVar("Value")
-Item = bytes | str
-Items = Callable[[Record], Iterable[Item] | Item | None]
-"""A user's function: a record -> the items to count in it, a single one, or None."""
 
 
 class BadRecord(ValueError):
@@ -235,8 +232,6 @@ def _as_bytes(item: Item) -> bytes:
         raise TypeError(f"an item is bytes or text, not {type(item).__name__}")
     return item
 
-
-_NO_PAGES = frozenset((b"request", b"metadata", b"warcinfo", b"revisit", b"conversion"))
 
 COUNTERS: Mapping[str, Counter] = {
     "tags": Counter(count_tags, _NO_PAGES, "WARC and ARC files with HTML pages", compiled="tags"),

@@ -41,6 +41,19 @@ _TEXT = {
 """Elements that contain only text, and where they end."""
 _NAME = re.compile(rb"[a-z0-9:._-]{1,%d}" % MAX_TAG)
 _FOREIGN = (b"svg", b"math")
+MAX_ITEM = 1000
+"""Bytes of the longest item. Longer ones are cut, and counted by what is left."""
+_OVERHEAD = 160
+"""Bytes that Python adds to an item and its count."""
+_SPACE = re.compile(
+    rb"(?:[\t-\r\x1c- ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)+"
+)
+"""What `str.split()` takes for white space, in UTF-8."""
+_BREAKS = bytes.maketrans(b"\t\n\r", b"   ")
+Tally: TypeAlias = "DictTally | _native.Tally"
+"""Both give the same lines."""
+_LIST = 1 << 12
+"""Lines per list."""
 
 
 def start_tags(html: bytes) -> Iterator[bytes]:
@@ -118,18 +131,6 @@ def _script_end(html: bytes, pos: int) -> int | None:
     return None
 
 
-MAX_ITEM = 1000
-"""Bytes of the longest item. Longer ones are cut, and counted by what is left."""
-
-_OVERHEAD = 160
-"""Bytes that Python adds to an item and its count."""
-_SPACE = re.compile(
-    rb"(?:[\t-\r\x1c- ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80)+"
-)
-"""What `str.split()` takes for white space, in UTF-8."""
-_BREAKS = bytes.maketrans(b"\t\n\r", b"   ")
-
-
 class DictTally:
     """Counts of items, which are bytes without TAB, CR and LF, without compiled code."""
 
@@ -177,10 +178,6 @@ class DictTally:
         return b"".join(lines)
 
 
-Tally: TypeAlias = "DictTally | _native.Tally"
-"""Both give the same lines."""
-
-
 def new_tally() -> Tally:
     """An empty tally."""
     return DictTally() if native.Tally is None else native.Tally()
@@ -203,10 +200,6 @@ def cut_item(item: bytes) -> bytes:
     for _ in range(3):
         end -= item[end] & 0xC0 == 0x80
     return item[:end]
-
-
-_LIST = 1 << 12
-"""Lines per list."""
 
 
 def spill(tally: Tally, create: Create, name: str) -> Run:

@@ -20,6 +20,17 @@ _SEARCHED = 1024
 """Bytes in which browsers look for the meta element."""
 _TAIL = 4
 """Bytes of the longest character: a truncated text may end within one."""
+LOOKED_AT = 10_000
+"""Characters at the start of a text. More make the detection slower, but hardly better."""
+_FARTHEST = 1200
+"""The rank from which resiliparse's results are usually false."""
+_STEP = 8
+"""Every eighth character is enough to find the script of a text."""
+_LEAST = 0.1
+"""The share of Chinese, Japanese or Korean characters from which a text has one of these languages. resiliparse finds
+another language in every third Japanese text about computers."""
+_EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]+")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 class Decoded(NamedTuple):
@@ -99,20 +110,6 @@ def _recoded(data: bytes, charset: str) -> Decoded:
         charset = "utf-8"
         text = data.decode(charset, "replace")
     return Decoded(text.encode("utf-8", "replace"), charset)
-
-
-LOOKED_AT = 10_000
-"""Characters at the start of a text. More make the detection slower, but hardly better."""
-_FARTHEST = 1200
-"""The rank from which resiliparse's results are usually false."""
-
-_STEP = 8
-"""Every eighth character is enough to find the script of a text."""
-_LEAST = 0.1
-"""The share of Chinese, Japanese or Korean characters from which a text has one of these languages. resiliparse finds
-another language in every third Japanese text about computers."""
-_EAST_ASIAN = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]+")
-_LETTER = re.compile(r"[^\W\d_]")
 
 
 class Language(NamedTuple):

@@ -47,6 +47,15 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
 _IGNORED = str.maketrans("", "", "\t\n\r")
 """Characters that browsers remove from URLs (WHATWG URL, 4.4)."""
 _SPACES = "".join(map(chr, range(33)))
+MAX_HTML = 32 << 20
+"""Bytes of a page that are parsed. The tree of a page takes some ten times its size."""
+_WITHOUT_TEXT = (b"script", b"style", b"noscript", b"iframe")
+_ODD = (*_WITHOUT_TEXT, b"area", b"base")
+"""Elements that need special treatment, and that many pages do not have."""
+_SNIFFED = 512
+_BINARY = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+"""Bytes that no text starts with (WHATWG MIME Sniffing, 3)."""
+_HTML_TYPES = (b"text/html", b"application/xhtml+xml")
 
 
 class LinkBase:
@@ -113,17 +122,6 @@ def host_of(url: str) -> str:
     if rest.startswith("["):
         return rest.partition("]")[0] + "]"
     return rest.partition(":")[0].rstrip(".").lower()
-
-
-MAX_HTML = 32 << 20
-"""Bytes of a page that are parsed. The tree of a page takes some ten times its size."""
-_WITHOUT_TEXT = (b"script", b"style", b"noscript", b"iframe")
-_ODD = (*_WITHOUT_TEXT, b"area", b"base")
-"""Elements that need special treatment, and that many pages do not have."""
-_SNIFFED = 512
-_BINARY = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
-"""Bytes that no text starts with (WHATWG MIME Sniffing, 3)."""
-_HTML_TYPES = (b"text/html", b"application/xhtml+xml")
 
 
 def is_html(content_type: bytes | None, data: bytes) -> bool:

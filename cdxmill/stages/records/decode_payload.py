@@ -29,6 +29,9 @@ _ZSTD_WINDOW = 8 << 20
 Pieces = Iterator[bytes]
 Stream = Generator[bytes, None, Pieces]
 """The pieces of a stream. The return value is the rest of the input."""
+MAX_BODY = 256 << 20
+"""Bytes of a decoded body. A bomb of a few kilobytes could fill the memory."""
+_IS_ENCODED = re.compile(rb"\n(?:content|transfer)-encoding[ \t]*:", re.I)
 
 
 class PayloadError(ValueError):
@@ -237,12 +240,6 @@ def _start(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:
         if len(data) >= size:
             break
     return data, chain((data,), pieces)
-
-
-MAX_BODY = 256 << 20
-"""Bytes of a decoded body. A bomb of a few kilobytes could fill the memory."""
-
-_IS_ENCODED = re.compile(rb"\n(?:content|transfer)-encoding[ \t]*:", re.I)
 
 
 class Body(NamedTuple):

@@ -30,6 +30,14 @@ _HELD = 16 << 20
 _DICTIONARY_READ = 1 << 17
 """Bytes per read of a dictionary. zstd trains dictionaries of 110 KiB."""
 _RANGE_PIECE = 1 << 18
+AROUND = 32 << 10
+"""Bytes before and after a response that are searched. Requests and crawl notes are much smaller."""
+_TYPES = (b"request", b"metadata")
+_START = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|WARC/1\.[01]\r\n")
+_MOST = 8
+"""Records on one side of a response."""
+_END = 4
+"""Bytes of the line ends between two records of an uncompressed file."""
 
 
 class NoRecord(ValueError):
@@ -170,16 +178,6 @@ def _only_record(items: Iterator[Record | CommonLine | CrawlNotes | Damage], may
         reason = more.reason if isinstance(more, Damage) else "another record follows"
         raise NoRecord(f"the range has more than one record ({reason})")
     return first
-
-
-AROUND = 32 << 10
-"""Bytes before and after a response that are searched. Requests and crawl notes are much smaller."""
-_TYPES = (b"request", b"metadata")
-_START = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|WARC/1\.[01]\r\n")
-_MOST = 8
-"""Records on one side of a response."""
-_END = 4
-"""Bytes of the line ends between two records of an uncompressed file."""
 
 
 class Placed(NamedTuple):

@@ -21,6 +21,11 @@ from cdxmill.formats.clusters.zipnum import Compressor
 from cdxmill.stages.records.parse_header import RecordError, parse_header
 from cdxmill.stages.records.read_contents import HELD, Content
 
+_WINDOW_LOG = 23
+"""Of the largest window that every reader has."""
+_HIGHEST_ZLIB = 9
+Write = Callable[[bytes], object]
+
 
 def group_contents(contents: Iterable[Content | Damage]) -> Iterator[Content | Damage]:
     """Join records of which one names the other in WARC-Concurrent-To, up to HELD bytes. All else passes through."""
@@ -66,12 +71,6 @@ def _joined(group: list[Content]) -> Content:
     data = b"".join(one.data or b"" for one in group) if len(group) > 1 else first.data
     length = last.offset + last.length - first.offset
     return Content(first.offset, length, len(data or b""), data, records=len(group))
-
-
-_WINDOW_LOG = 23
-"""Of the largest window that every reader has."""
-_HIGHEST_ZLIB = 9
-Write = Callable[[bytes], object]
 
 
 class _Stream(Protocol):

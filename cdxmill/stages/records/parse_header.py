@@ -25,6 +25,11 @@ RECOMPRESS_MEMBERS = (
 WITH_DICTIONARY = "fetch the file again; its dictionary has to be in its first frame"
 LARGE_WINDOW = "write it with smaller windows (cdxmill recompress --max-window %d -o DIR FILE) and index that"
 RECOMPRESS_FRAMES = "write it with one record per frame (cdxmill recompress -o DIR FILE) and index that"
+NO_RECORD = "no WARC or ARC record starts here"
+_READ_SIZES = (1 << 12, 1 << 16, MAX_HEADER + (1 << 16))
+"""Bytes that are searched for the end of a header. The first size is enough for most."""
+_MAX_DIGITS = 18
+"""No file is larger than 10**18 bytes, and longer texts are slow to convert."""
 
 
 class RecordError(ValueError):
@@ -57,14 +62,6 @@ class SeveralRecords(RecordError):
 
 class BlankContent(RecordError):
     """The content consists of line ends. It is no record, and nothing is lost."""
-
-
-NO_RECORD = "no WARC or ARC record starts here"
-
-_READ_SIZES = (1 << 12, 1 << 16, MAX_HEADER + (1 << 16))
-"""Bytes that are searched for the end of a header. The first size is enough for most."""
-_MAX_DIGITS = 18
-"""No file is larger than 10**18 bytes, and longer texts are slow to convert."""
 
 
 def parse_header(

@@ -40,6 +40,11 @@ _CLOSING = b"\r\n\r\n"
 _MOST_STARTS = 8
 _MOST_RECORDS = 1000
 _ALGORITHMS = ("md5", "sha1", "sha256", "sha512")
+_BLANK = 1 << 10
+_LINE_ENDS = b"\r\n \t"
+PLAIN_START = re.compile(
+    rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]{0,8}\n(?=[A-Za-z])|" + ARC_SEARCH.pattern, ARC_SEARCH.flags
+)
 
 
 def swallows_records(window: Window, pos: int, size: int, headers: Headers, block: bytes) -> bool:
@@ -88,14 +93,6 @@ def _is_refuted(window: Window, pos: int, size: int, headers: Headers, payload: 
         digest.update(piece)
     base32 = base64.b32encode(digest.digest()).decode()
     return value.upper().rstrip("=") != base32.rstrip("=") and value.lower() != digest.hexdigest()
-
-
-_BLANK = 1 << 10
-_LINE_ENDS = b"\r\n \t"
-
-PLAIN_START = re.compile(
-    rb"WARC/(?:1\.[01]|0\.1[78])[ \t\r]{0,8}\n(?=[A-Za-z])|" + ARC_SEARCH.pattern, ARC_SEARCH.flags
-)
 
 
 def read_plain(window: Window) -> Iterator[Record | Damage]:

@@ -18,6 +18,13 @@ from cdxmill.stages.records.take_record import ReadCommon
 from cdxmill.stages.window import CHUNK, ReadAt, Window
 
 Common = TypeVar("Common")
+_UNPACK = "decompress it and index the result"
+_FOREIGN = {
+    b"BZh": ("bzip2", _UNPACK),
+    b"\xfd7zXZ": ("xz", _UNPACK),
+    b"\x04\x22\x4d\x18": ("lz4", _UNPACK),
+    b"PK\x03\x04": ("zip", "unpack it and index its files, or, if it is a WACZ, let its name end in .wacz"),
+}
 
 
 class Container(Enum):
@@ -26,15 +33,6 @@ class Container(Enum):
     GZIP = "gz"
     ZST = "zst"
     PLAIN = "plain"
-
-
-_UNPACK = "decompress it and index the result"
-_FOREIGN = {
-    b"BZh": ("bzip2", _UNPACK),
-    b"\xfd7zXZ": ("xz", _UNPACK),
-    b"\x04\x22\x4d\x18": ("lz4", _UNPACK),
-    b"PK\x03\x04": ("zip", "unpack it and index its files, or, if it is a WACZ, let its name end in .wacz"),
-}
 
 
 def read_records(

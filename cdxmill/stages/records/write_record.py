@@ -19,6 +19,7 @@ from cdxmill.version import __version__
 END = b"\r\n\r\n"
 """What follows a block."""
 _NO_TEXT = re.compile(r"[\x00-\x1f\x7f]+")
+_LEVEL = 6
 
 
 def record_id(*parts: object) -> bytes:
@@ -96,9 +97,6 @@ def filedesc(name: str, timestamp: bytes) -> bytes:
     block = b"1 0 InternetArchive\nURL IP-address Archive-date Content-type Archive-length\n"
     safe = name.replace(" ", "%20").encode("utf-8", "replace")
     return b"filedesc://%b 0.0.0.0 %b text/plain %d\n%b\n" % (safe, timestamp, len(block), block)
-
-
-_LEVEL = 6
 
 
 class NewMember(NamedTuple):

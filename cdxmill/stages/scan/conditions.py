@@ -28,6 +28,18 @@ _TERM = re.compile(rf"{_FIELD}(?:(?P<operator>{_OPERATOR})|\s+(?P<apart>{_OPERAT
 _WORD = re.compile(r"\s*(and|or|not)(?=[\s(]|$)", re.I)
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _DEEPEST = 50
+Test = Callable[[Any], bool]
+ReadLines = Callable[[str], list[bytes]]
+"""A path -> the lines of a file."""
+_NUMBERS = ("length", "size", "offset", "link_count", "word_count", "confidence")
+_ORDERED = (*_NUMBERS, "status")
+_SEARCHED = ("body", "text", "title", "html")
+"""Fields of which `@FILE` finds a part. Of all others it compares the whole."""
+_DOMAINS = ("domain", "link_domain")
+_ENCODED = (b"\ncontent-encoding", b"\ntransfer-encoding")
+"""Fields of an HTTP head whose body is not as it was sent. Lower and upper case are the same."""
+_NOT_TESTED = ("meta", "jsonld", "tags")
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 class Condition(NamedTuple):
@@ -159,21 +171,6 @@ class _Parser:
         if self._at == start:
             raise self.error("a value is missing")
         return self._text[start : self._at]
-
-
-Test = Callable[[Any], bool]
-ReadLines = Callable[[str], list[bytes]]
-"""A path -> the lines of a file."""
-
-_NUMBERS = ("length", "size", "offset", "link_count", "word_count", "confidence")
-_ORDERED = (*_NUMBERS, "status")
-_SEARCHED = ("body", "text", "title", "html")
-"""Fields of which `@FILE` finds a part. Of all others it compares the whole."""
-_DOMAINS = ("domain", "link_domain")
-_ENCODED = (b"\ncontent-encoding", b"\ntransfer-encoding")
-"""Fields of an HTTP head whose body is not as it was sent. Lower and upper case are the same."""
-_NOT_TESTED = ("meta", "jsonld", "tags")
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 
 
 class FieldTest(NamedTuple):

@@ -14,6 +14,12 @@ from cdxmill.formats.lines.surt import surt
 from cdxmill.stages.pages.full_record import FullRecord
 from cdxmill.stages.pages.parse_page import host_of
 
+_OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link_hosts", "language": "lang"}
+DEFAULT = "url,time,type,status,mime,offset,length"
+_FIND = re.compile(r"(?P<name>[\w.-]+)=(?P<field>[a-z][\w.-]*)~(?P<pattern>.+)", re.S)
+Row = dict[str, Any]
+UserFunction = Callable[[Any], object]
+
 
 class Level(IntEnum):
     """What has to be done before a field is known, from the cheapest to the most expensive."""
@@ -112,7 +118,6 @@ _FIELDS = {
     "lang": Field(Level.LANGUAGE, lambda record: getattr(_language(record), "code", None)),
     "confidence": Field(Level.LANGUAGE, lambda record: getattr(_language(record), "confidence", None)),
 }
-_OTHER_NAMES = {"link": "links", "link_host": "link_hosts", "link_domain": "link_hosts", "language": "lang"}
 _FIELDS.update({name: _FIELDS[field] for name, field in _OTHER_NAMES.items()})
 _PREFIXES = {
     "warc": lambda name: Field(Level.HEADER, lambda record: _warc(record, name.lower().encode())),
@@ -135,13 +140,6 @@ def find_field(name: str) -> Field:
     if found is None:
         raise ValueError(f"unknown field {name!r}; expected one of {', '.join(NAMES)}")
     return found
-
-
-DEFAULT = "url,time,type,status,mime,offset,length"
-_FIND = re.compile(r"(?P<name>[\w.-]+)=(?P<field>[a-z][\w.-]*)~(?P<pattern>.+)", re.S)
-
-Row = dict[str, Any]
-UserFunction = Callable[[Any], object]
 
 
 class CallError(Exception):
